@@ -29,23 +29,23 @@
 
 namespace castscope::wire {
 
-// Any change of what pack writes raises it, and kProtocol with it: an older block is then refused by its number.
-// 3: the events of deep steps, whose `tensor` is no address. 4: operators, which are told at their end.
+// Any change of what pack writes raises this number, and kProtocol with it: an older block is then refused by its
+// number. 3: the events of deep steps, whose `tensor` is not an address. 4: operators, which are told when they end.
 inline constexpr std::uint8_t kEventBlockFormat = 4;
-// A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
+// unpack refuses a block with more events than this, whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
 
-// What the checksum covers begins here.
+// The checksum covers the bytes from here on.
 inline constexpr std::size_t kBodyBegin = 5;
-// Of a block of at least kBodyBegin bytes.
+// For a block of at least kBodyBegin bytes.
 std::uint32_t body_checksum(std::string_view packed);
-// Writes it where it belongs. (Tests damage what is below it.)
+// Writes the checksum into the block. (Tests damage what is below it.)
 void seal(std::string& packed);
 
 // Never fails for up to kMostEventsInBlock events of a known kind.
 std::string pack(std::span<const lanes::Event> events);
 
-// What the block speaks of: each pair once, in order of first appearance.
+// A kind and site that the block has events of: each pair once, in order of first appearance.
 struct EventKey {
   lanes::EventKind kind{};
   std::uint32_t site = 0;
@@ -59,7 +59,7 @@ struct EventKey {
 absl::Status unpack(std::string_view packed, std::size_t limit, std::vector<lanes::Event>* events,
                     std::vector<EventKey>* keys = nullptr);
 
-// The number of events that the block says it holds, unpacking nothing.
+// The number of events that the block says it holds; nothing is unpacked.
 absl::StatusOr<std::size_t> packed_count(std::string_view packed);
 
 }  // namespace castscope::wire

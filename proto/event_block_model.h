@@ -1,4 +1,4 @@
-// What both ends of an event block know after the events so far, and the columns in which they note the differences.
+// The state of both ends of an event block after the events so far, and the columns in which they note the differences.
 // Only event_block_pack.cc and event_block_unpack.cc include this.
 #pragma once
 
@@ -65,20 +65,21 @@ inline std::uint64_t heap_neighbour(std::uint64_t from, std::uint64_t distance) 
   return from + std::rotl((distance & ~kLow60) | (((low >> 1) ^ (0 - (low & 1))) & kLow60), 4);
 }
 
-// In `tensor` most events have an address; these have the bits of a double, which is no neighbour of any address.
+// Most events have an address in `tensor`; these kinds have the bits of a double, which is not near any address.
 inline bool has_number(lanes::EventKind kind) {
   return kind == lanes::EventKind::kValues || kind == lanes::EventKind::kScaler;
 }
 
-// It is told when it ends, after what it called: others say nothing of when it began, the end of the one before does.
+// Whether the event is written when it ends, after the events of what it called. Those do not predict when it began;
+// the end of the event before does.
 inline bool is_told_late(lanes::EventKind kind) { return kind == lanes::EventKind::kOperator; }
 
-// What both ends know after the events so far.
+// The state of both ends after the events so far.
 class Model {
  public:
   struct Slot {
     lanes::Event last{};
-    std::uint32_t entries_step = 0;  // how the version moved last time
+    std::uint32_t entries_step = 0;  // how the version changed last time
     std::uint32_t successor = kNoSlot;
     std::uint64_t delay = 0, duration = 0;  // running means; may wrap, like every sum here
   };
@@ -124,11 +125,11 @@ class Model {
   }
 
   std::vector<Slot> slots_;
-  std::uint32_t slot_ = kNoSlot;    // of the last event
-  std::uint64_t free_at_ = 0;       // end of the last event: how long it took says nothing of the time until the next
-  std::uint64_t late_free_at_ = 0;  // of the last one that was told late
+  std::uint32_t slot_ = kNoSlot;    // slot of the last event
+  std::uint64_t free_at_ = 0;       // end of the last event: its duration says nothing about the time until the next
+  std::uint64_t late_free_at_ = 0;  // end of the last event that was told late
   std::uint32_t step_ = 0, region_ = 0;
-  std::uint64_t last_address_ = 0, last_number_ = 0;  // new ones
+  std::uint64_t last_address_ = 0, last_number_ = 0;  // the last new ones
 };
 
 }  // namespace castscope::wire

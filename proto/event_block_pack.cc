@@ -141,7 +141,7 @@ class Packer {
 
   void put_number(Column classes, std::uint64_t difference) { put_bits(classes, zigzag(difference)); }
 
-  // The width goes into a column, where it is compressed; what follows the highest bit is noise.
+  // The width goes into a column, which is compressed; the bits below the highest one are noise.
   void put_bits(Column classes, std::uint64_t value) {
     const unsigned width = static_cast<unsigned>(std::bit_width(value));
     columns_[classes].push_back(static_cast<char>(width));

@@ -45,7 +45,8 @@ Event random_event(std::mt19937_64& random) {
   return event;
 }
 
-// A deep step in a training stream: what each kind of event says in fields that casts use for something else.
+// A deep step in a training stream: each kind of event with its meaning for the fields that casts use for something
+// else.
 std::vector<Event> deep_stream() {
   std::vector<Event> events = training_stream(300);
   std::vector<Event> deep(8);
@@ -79,7 +80,7 @@ std::vector<Event> deep_stream() {
     const Event before = events[100 + i * 20];
     deep[i].time = before.time + 1;
     deep[i].step = before.step;
-    if (deep[i].kind == EventKind::kOperator) {  // it holds what was told before it
+    if (deep[i].kind == EventKind::kOperator) {  // it comes after the events within it
       deep[i].time = events[95 + i * 20].time - 1;
       deep[i].duration = static_cast<std::uint32_t>(before.time + 100 - deep[i].time);
     }
@@ -105,13 +106,13 @@ TEST(EventBlockTest, OperatorsComeBackAsTheyWere) {
   EXPECT_TRUE(same(round_trip(events), events));
 }
 
-// What an operator called is told before it and began after it: neither makes the other harder to tell.
+// The casts within an operator are written before it and began after it: neither makes the other harder to predict.
 TEST(EventBlockTest, OperatorsAroundCastsTakeLessThanSixBytesAnEvent) {
   const std::vector<Event> events = training_stream(16'384, 42, /*deep=*/true);
   EXPECT_LT(static_cast<double>(pack(events).size()) / static_cast<double>(events.size()), 6.0);
 }
 
-// What a sample says is no address: those around it are as near to each other as without it.
+// A sample's number is not an address: the addresses around it are as near to each other as without it.
 TEST(EventBlockTest, AValueAmongAddressesCostsOnlyItself) {
   std::vector<Event> casts, values, mixed;
   for (int i = 0; i < 2000; ++i) {
@@ -171,7 +172,7 @@ TEST(EventBlockTest, RefusesMoreThanTheLimit) {
   EXPECT_THAT(refusal(pack(training_stream(101)), 100), testing::HasSubstr("101 events where at most 100"));
 }
 
-// An older block is not damaged, and is told apart before anything in it is believed.
+// A block of an older format is not damaged: it is recognized before anything in it is believed.
 TEST(EventBlockTest, RefusesAnotherFormatAsWhatItIs) {
   std::string packed = pack(training_stream(10));
   packed[0] = 2;

@@ -17,7 +17,7 @@ namespace {
 using lanes::Event;
 using lanes::EventKind;
 
-// Reads that run past the end give 0 and are remembered; the caller looks at `bad` before it believes anything.
+// Reads past the end give 0 and are remembered; the caller checks `bad` before it believes anything.
 class ColumnReader {
  public:
   ColumnReader() = default;
@@ -232,7 +232,7 @@ absl::Status unpack(std::string_view packed, std::size_t limit, std::vector<Even
   std::array<ColumnReader, kColumns> columns;
   if (absl::Status status = split_columns(joined, &columns); !status.ok()) return status;
 
-  // Each event takes a byte of this column at least: no memory for events that are not there.
+  // Each event takes at least a byte of this column: no memory is taken for events that are not there.
   if (columns[kCodes].rest().size() < envelope.count) return damaged("its columns are too short for its events");
 
   Unpacker unpacker(columns, envelope.bits);

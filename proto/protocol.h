@@ -1,12 +1,12 @@
-// What relay and collector must agree on before they exchange anything else.
+// The numbers on which relay and collector must agree before they exchange anything else.
 #pragma once
 
 #include <cstdint>
 
 namespace castscope::wire {
 
-// Of the stream in castscope.proto. A change that an older or newer peer would misread raises it: of the messages, of
-// the definition records (lanes/format.h), of the packing of events (kEventBlockFormat).
+// The version of the stream in castscope.proto. A change that an older or newer peer would misread raises it: of the
+// messages, of the definition records (lanes/format.h), of the packing of events (kEventBlockFormat).
 inline constexpr std::uint32_t kProtocol = 6;
 
 // A batch is cut before it gets this large; the collector refuses a larger message.

@@ -1,5 +1,5 @@
-// gRPC and protobuf write to standard error on their own. That is the job's stderr here: what is worth saying comes
-// back as a status and is said in a sentence.
+// gRPC and protobuf write to standard error on their own. That is the job's stderr here, so they are kept quiet: errors
+// that matter come back as a status and are said in a sentence.
 #pragma once
 
 #include <google/protobuf/stubs/logging.h>

@@ -1,6 +1,6 @@
-// For tests and benchmarks: events as a small transformer's training loop makes them. What repeats in reality repeats
-// here (sites, shapes, weights and their versions), and what is noise there is noise here (times, durations, where
-// the heap puts activations).
+// For tests and benchmarks: events like those of a small transformer's training loop. Things that repeat in reality
+// repeat here (sites, shapes, weights and their versions), and noise there is noise here (times, durations, where the
+// heap puts activations).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace castscope::wire {
 
 using lanes::EventWords;
 
-// `deep`: every step is a deep one, in which each linear is told too, when it ends, and what it was given as it is.
+// `deep`: every step is a deep one. Each linear is told too, when it ends, with an argument that passed through as it
+// was.
 inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_t seed = 42, bool deep = false) {
   constexpr std::uint32_t kLinears = 12;  // each casts its input and its weight, and hits its bias
   std::mt19937_64 random(seed);

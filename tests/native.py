@@ -16,7 +16,7 @@ def torch_folder():
 
 
 def library(source, *options, depends=()):
-    """The shared library made of `source`; its text, that of `depends` and the options are its name."""
+    """Builds the shared library of `source`. Its name is made from its text, that of `depends`, and the options."""
     source = pathlib.Path(source)
     include = torch_folder() / "include"
     command = ["g++", "-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden",

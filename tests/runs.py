@@ -27,7 +27,7 @@ class Outcome:
 
 
 def clean_environment():
-    """Ours, without what an outer castscope or oracle would add."""
+    """Returns this environment without what an outer castscope or oracle would add."""
     return {key: value for key, value in os.environ.items()
             if key != "LD_PRELOAD" and not key.startswith(("CASTSCOPE_", "CAST_ORACLE_"))}
 

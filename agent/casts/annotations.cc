@@ -6,7 +6,7 @@
 namespace castscope::observe {
 namespace {
 
-// As WeightCache.put of casting.py has it.
+// The same rule as WeightCache.put in casting.py.
 lanes::WhyNotCached why_not_kept(const TensorImpl* source, const Standing& standing, bool keeps_weights) {
   using lanes::WhyNotCached;
   if (!keeps_weights) return WhyNotCached::kNotAutocast;

@@ -1,5 +1,5 @@
-// The casts of the package castscope (half_function, float_function, force_fp32, …): it tells of each before it makes
-// it, with the annotated function and the argument, and of each copy of a weight that it serves again.
+// The casts of the package castscope (half_function, float_function, force_fp32, …). The package announces each cast
+// before it makes it, with the annotated function and the argument, and each copy of a weight that it serves again.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct AnnotatedCast {
 void annotated_cast_begins(const AnnotatedCast&);
 void annotated_cast_ends();
 
-// Whether this conversion is the one that was announced. It is, once.
+// Whether this conversion is the one that was announced. An announcement holds for one conversion.
 inline bool take_annotated(ThreadState& t, const void* source, std::uint8_t to, Counted& counted) {
   Annotated& a = t.annotated;
   if (a.source == nullptr || a.source != source || a.to != to) [[likely]]

@@ -26,7 +26,7 @@ void cache_cleared(ThreadState& t) {
 
 void clear_cache() {
   original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
-  // A thread that did nothing else yet clears everybody's entries all the same.
+  // A thread that has done nothing else yet still clears every thread's entries.
   ThreadState* t = g_process.stopped ? nullptr : thread_state();
   if (t == nullptr) {
     g_features.cache_was_cleared();
@@ -34,7 +34,7 @@ void clear_cache() {
   }
   try {
     cache_cleared(*t);
-  } catch (const std::exception& e) {  // no memory to note it in
+  } catch (const std::exception& e) {  // there was no memory to note it in
     step_aside_without_memory(e);
   }
 }

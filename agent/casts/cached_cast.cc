@@ -9,7 +9,8 @@
 namespace castscope::observe {
 namespace {
 
-// PyTorch may drop copies that it made before recording began and that nobody counted: the count stops at zero then.
+// PyTorch may drop copies that it made before recording began and that were never counted: the count stops at zero
+// then.
 std::uint64_t changed(lanes::Shared<std::uint64_t>& count, std::uint64_t more, std::uint64_t less) {
   std::uint64_t seen = count.load(std::memory_order_relaxed), value;
   do {
@@ -55,7 +56,7 @@ void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone) 
 void learn_call_site(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
   try {
     r.call_sites.learn(call_site, tensor);
-  } catch (const std::exception&) {  // out of memory: learnt another time
+  } catch (const std::exception&) {  // out of memory: the call site is learnt another time
   }
 }
 
@@ -117,7 +118,7 @@ void note_traced(Recording& r, std::uint64_t call_site, const void* caller, cons
   try {
     const CallSite site = r.call_sites.find(call_site, caller, source);
     script::cast_traced(site.op, site.position, site.argument);
-  } catch (const std::exception&) {  // out of memory: where the graph runs, it is the user's
+  } catch (const std::exception&) {  // out of memory: where the graph runs, the cast counts as the user's
   }
 }
 

@@ -43,29 +43,29 @@ class InsideCachedCast {
   const bool inside_, converted_;
 };
 
-// cached_cast returns such a tensor as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today.
+// cached_cast returns such a tensor as it is, as long as PyTorch decides as autocast_mode.cpp does today.
 inline bool passes(const TensorImpl* source, ScalarType to) {
   const ScalarType from = dtype_of(source);
   return from == to || !may_autocast(from);
 }
 
-// cast_and_record calls these seldom; they stand in a source of their own, so that the hot path stays small.
+// cast_and_record seldom calls these; they are in a source file of their own, so that the hot path stays small.
 [[gnu::cold]] void learn_call_site(Recording& r, std::uint64_t call_site, const TensorImpl* tensor);
-// The call belongs to tracing.
+// Casts for a call that belongs to tracing.
 [[gnu::cold]] at::Tensor cast_in_trace(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,
                                        std::uint64_t call_site, const void* caller);
-// A pass-through as the hot path has it, and told.
+// Passes the tensor through as the hot path does, and tells of it.
 [[gnu::cold]] at::Tensor pass_looked_at(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,
                                         std::uint64_t call_site, const void* caller);
-// The site of a call that returned another dtype than was asked for.
+// Finds the site of a call that returned another dtype than was asked for.
 [[gnu::cold]] Counted find_as(ThreadState& t, CallKey key, CallFacts facts, ScalarType got, const void* caller,
                               const TensorImpl* source);
-// torch.jit.trace has recorded the conversion as one of the user's.
+// Notes that torch.jit.trace has recorded the conversion as one of the user's.
 [[gnu::cold]] void note_traced(Recording& r, std::uint64_t call_site, const void* caller, const TensorImpl* source);
-// The cache holds more now, and less.
+// Counts what the cache holds: `kept` came in, `gone` went out.
 void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone);
 
-// `caller` stands for the native place, where it is one.
+// `caller` stands for the native place, if it is one.
 template <int PythonMinor, typename Casting>
 [[gnu::always_inline]] inline at::Tensor cast_and_record(ThreadState& t, ScalarType to, const at::Tensor& arg,
                                                          c10::DeviceType device, std::uint64_t call_site,
@@ -93,7 +93,7 @@ template <int PythonMinor, typename Casting>
   const auto python = stack_summary<PythonMinor>(t);
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
-  const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // of `dev`, since region_in_force
+  const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // the dtype for `dev`, since region_in_force
   lanes::WhyNotCached why =
       why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
   const CastSource weight{standing, is_parameter(source, standing), autograd.get_grad_mode(),
@@ -122,7 +122,7 @@ template <int PythonMinor, typename Casting>
   if (inside.converted() || outcome.converted) {
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
-    // By PyTorch's cache, unless the copy is ours.
+    // Whether the copy is kept: by PyTorch's cache, unless the copy is ours.
     const bool kept = why == lanes::WhyNotCached::kNone && (kind == Casting::Kind::kNone || outcome.kept);
     const std::uint8_t first = flag_of_first(*counted.counter);
     lanes::LaneWriter::add(counted.counter->casts, 1);

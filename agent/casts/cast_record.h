@@ -34,7 +34,7 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   if (version.enabled()) Words::entries(e) = version.current_version();
 }
 
-// What the tensor looks at: stays the same when the tensor is made anew for each use.
+// The address of the tensor's data: it stays the same when the tensor is made anew for each use.
 [[gnu::noinline]] inline std::uint64_t data_of(const TensorImpl* t) {
   if (!has_plain_sizes(t) || !t->has_storage()) return reinterpret_cast<std::uint64_t>(t);
   const c10::StorageImpl* storage = t->unsafe_storage().unsafeGetStorageImpl();
@@ -65,7 +65,7 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   t.lane.publish();
 }
 
-// Of a cast that is not counted yet.
+// The flag of a site's first cast: set while no cast is counted yet.
 inline std::uint8_t flag_of_first(const lanes::Counter& counter) {
   return counter.casts.load(std::memory_order_relaxed) == 0 ? lanes::kFlagFirst : std::uint8_t{0};
 }

@@ -1,4 +1,4 @@
-// A cast of one argument: what is known of the tensor before, and what came of it.
+// A cast of one argument: what is known of the tensor before the cast, and the outcome.
 #pragma once
 
 #include "agent/torch/tensor_facts.h"
@@ -11,13 +11,13 @@ struct CastSource {
   bool parameter = false;  // a torch.nn.Parameter, or a view of one
   bool grad_mode = true;
   bool inference_mode = false;
-  bool cache_enabled = true;  // by the autocast region
+  bool cache_enabled = true;  // whether the autocast region has the cache on
 };
 
-// castscope's own cache fills it. With both false the cache had the copy already.
+// castscope's own cache fills this in. With both false, the cache had the copy already.
 struct CastOutcome {
   bool converted = false, kept = false;
-  Held gone;  // let go of for the new one: its old copy, those of weights that are gone or not used any more
+  Held gone;  // dropped for the new copy: its old copy, and copies of weights that are gone or not used any more
 };
 
 }  // namespace castscope::observe

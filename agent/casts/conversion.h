@@ -1,5 +1,6 @@
-// The conversion that a thread is in the midst of. What PyTorch calls to carry it out is no other; one that Python code
-// makes meanwhile is: a TorchDispatchMode sees each operator, and may do what it likes.
+// The conversion that a thread is in the midst of. The calls by which PyTorch carries it out are not conversions of
+// their own. A conversion that Python code makes meanwhile is one: a TorchDispatchMode sees each operator, and may do
+// what it likes.
 #pragma once
 
 #include "agent/session/process.h"
@@ -22,7 +23,7 @@ class Converting {
   Converting& operator=(const Converting&) = delete;
 
   // Whether a conversion that begins now is one of its own. A tensor that is not plain memory is itself converted by
-  // Python code, or by conversions of what it holds: those are none.
+  // Python code, or by converting what it holds: those inner conversions are not.
   static bool begins(const ThreadState& t, const TensorImpl* source, ScalarType to) {
     const Conversion& c = t.conversion;
     if (c.source == nullptr) return true;

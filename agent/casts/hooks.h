@@ -1,5 +1,5 @@
-// The functions that stand in the place of PyTorch's where it casts. Each forwards to the original and looks at what
-// went by; none changes an argument, a result or an exception.
+// The functions that stand in place of PyTorch's where it casts. Each forwards to the original and looks at what
+// passes; none changes an argument, a result or an exception.
 #pragma once
 
 #include "agent/interposed/interface.h"

@@ -1,6 +1,6 @@
 // Conversions between floating dtypes that do not go through cached_cast. All of them end in at::_ops::_to_copy::call,
-// which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
-// address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
+// which is only called when a copy is really made. The at::_ops::to_*::call above it are hooked for their return
+// address, which tells who asked. Conversions within a GPU kernel, and copy_ between dtypes, are not seen here.
 #include <exception>
 #include <utility>
 
@@ -29,7 +29,8 @@ using ToDtypeLayout = at::Tensor (*)(const at::Tensor&, optional<ScalarType>, op
 using ToDevice = at::Tensor (*)(const at::Tensor&, c10::Device, ScalarType, bool, bool, Format);
 using ToOther = at::Tensor (*)(const at::Tensor&, const at::Tensor&, bool, bool, Format);
 
-// Between floating dtypes. A Python number that takes part in an operator is a 0-dim tensor too, but nobody's tensor.
+// Only between floating dtypes. A Python number that takes part in an operator is a 0-dim tensor too, but it is not
+// counted as a tensor.
 bool is_precision_cast(const TensorImpl* source, ScalarType to) {
   const ScalarType from = dtype_of(source);
   return from != to && is_floating(from) && is_floating(to) && !source->is_wrapped_number();
@@ -38,7 +39,7 @@ bool is_precision_cast(const TensorImpl* source, ScalarType to) {
 void remember_script_weight(Recording& r, const TensorImpl* source) {
   try {
     r.script_weights.remember(source);
-  } catch (const std::exception&) {  // out of memory: its later casts are an input's
+  } catch (const std::exception&) {  // out of memory: its later casts count as casts of an input
   }
 }
 
@@ -86,8 +87,8 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
   if (!t.script_open.empty()) script_casts(t, counted.site);
-  // An operator may have been moved behind the end of its region, whose stay it belongs to. Without a region a run is
-  // one.
+  // An operator may have been moved behind the end of the region whose stay it belongs to. Without a region, a run
+  // counts as a stay.
   const bool weight = script_weight || script_parameter;
   const bool moved = t.region_serial == 0 && t.script_stay != 0 && t.script_sites.contains(counted.site);
   const std::uint32_t serial = std::exchange(t.region_serial, moved ? t.script_stay : t.region_serial);
@@ -100,7 +101,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   return result;
 }
 
-// Of a tensor without values: what carries it out, on the meta device, belongs to tracing too.
+// Converts a tensor without values. The calls that carry this out on the meta device belong to tracing too.
 at::Tensor traced_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to, optional<ScalarType> dtype,
                           optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin,
                           bool non_blocking, Format format) {
@@ -136,7 +137,7 @@ at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<
   if (dtype.has_value() && self.defined() && is_precision_cast(source, *dtype) &&
       (inside == nullptr || Converting::begins(*inside, source, *dtype)))
     if (ThreadState* t = thread_state()) {
-      // TorchScript's casts reach _to_copy without any to_*.
+      // Casts by TorchScript reach _to_copy without any to_*.
       const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
       if (!is_traced(source) && !is_traced_on_meta(source))
         return counted_to_copy<PythonMinor>(*t, CASTSCOPE_HOOK_TO_COPY, caller, self, *dtype, dtype, layout, device,
@@ -157,8 +158,8 @@ class InCopyKernel {
   ThreadState& t_;
 };
 
-// What torch.ops.aten._to_copy and graphs of it call (a program of torch.export that was taken apart): they reach the
-// kernel through the dispatcher, not through at::_ops::_to_copy::call. That one calls it too.
+// The kernel of _to_copy. torch.ops.aten._to_copy and graphs that call it (a program of torch.export that was taken
+// apart) reach it through the dispatcher, not through at::_ops::_to_copy::call, which calls it too.
 template <int PythonMinor>
 at::Tensor to_copy_kernel(const at::Tensor& self, optional<ScalarType> dtype, optional<c10::Layout> layout,
                           optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {

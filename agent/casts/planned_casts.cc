@@ -58,7 +58,7 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
     const auto type = static_cast<c10::ScalarType>(dtype);
     return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
   };
-  // Eager autocast casts up, too: to an operator of its float32 list it gives low arguments in float32.
+  // Eager autocast casts upwards, too: it gives low-precision arguments to an operator of its float32 list in float32.
   const bool held_in_float = site.cause == lanes::Cause::kAutocast && is_low(site.from);
   if (!is_low(site.to) && !held_in_float) return;
   FactSeen seen{.kind = lanes::FactKind::kScriptIgnoresDisable, .subject = id, .stack = site.stack};

@@ -8,7 +8,7 @@
 namespace castscope::observe {
 namespace {
 
-// A region counts for a line if it begins within the function that the line is in, or decorates it.
+// A region holds for a line if it begins within the function that the line is in, or decorates that function.
 constexpr const char* kDisabledRegion = R"py(
 import ast, functools, tokenize
 

@@ -1,5 +1,5 @@
-// Which region a line of Python was written in, read from its source: all there is to know of a trace that was saved
-// and loaded. `with torch.autocast(…)`, and functions that are decorated so.
+// Finds the region that a line of Python was written in by reading the source, which is all that is known of a trace
+// that was saved and loaded: `with torch.autocast(…)`, and functions that are decorated with it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace castscope::observe {
 
-// The line of the region, where autocast is switched off for this device type by a constant; no file otherwise: where
-// it is on, where the source cannot be read or does not tell. `lines` innermost first. Takes the GIL.
+// The line of the region that switches autocast off for this device type by a constant. No file otherwise: autocast is
+// on there, or the source cannot be read or does not tell. `lines` are innermost first. Takes the GIL.
 CodeLine disabled_in_source(const std::vector<CodeLine>& lines, std::uint8_t device);
 
 }  // namespace castscope::observe

@@ -26,15 +26,15 @@ using Flatten = Flattened (*)(at::TensorList weights, std::int64_t stride, std::
 
 extern std::array<imports::Import, 1> g_imports;
 
-// The kernel converts to float16 in any region: the dtype says nothing of which one is in force.
+// The kernel converts to float16 in any region: the dtype does not tell which region is in force.
 constexpr auto kAnyRegion = static_cast<std::uint8_t>(ScalarType::Undefined);
 
 // One weight that the call is about to convert.
 struct Weight {
   const TensorImpl* source;
   Counted counted;
-  std::uint64_t bytes;  // of its copy
-  std::uint8_t flags;   // of its event
+  std::uint64_t bytes;  // bytes of its copy
+  std::uint8_t flags;   // flags of its event
 };
 using Weights = memory::OwnVector<Weight>;
 
@@ -58,14 +58,14 @@ bool is_converted(const at::Tensor& weight, ScalarType to) {
   return from != to && is_floating(from);
 }
 
-// Of those without values nothing is converted.
+// Whether some weight has no values: then nothing is converted.
 bool are_traced(at::TensorList weights) {
   for (const at::Tensor& weight : weights)
     if (weight.defined() && is_traced(weight.unsafeGetTensorImpl())) return true;
   return false;
 }
 
-// Names their sites, before the call. Out of memory: none is counted.
+// Names the sites of the weights, before the call. When out of memory, no weight is counted.
 Weights converted_weights(ThreadState& t, at::TensorList weights, ScalarType to, const void* caller) try {
   Weights converted;
   if (!is_floating(to) || are_traced(weights)) return converted;
@@ -86,8 +86,8 @@ Weights converted_weights(ThreadState& t, at::TensorList weights, ScalarType to,
   return {};
 }
 
-// Each weight is a cast of its own, so that steps are told from each other by how many there were. Nobody looks in
-// between: the time is shared out, as evenly as it goes.
+// Each weight counts as a cast of its own, so that steps differ by how many casts they had. Nothing measures the time
+// between two weights: the time of the call is shared out as evenly as it goes.
 void count(ThreadState& t, const Weights& weights, ScalarType to, std::uint64_t begin, std::uint64_t ticks) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const std::uint64_t n = weights.size();
@@ -114,7 +114,7 @@ Flattened flatten(at::TensorList weights, std::int64_t stride, std::int64_t inpu
         weights, stride, input_size, mode, hidden_size, proj_size, layers, batch_first, bidirectional, buffer_type,
         buffer, set_weights_to_buffer, allow_type_change, include_bias);
   };
-  // Without it the call is flatten_parameters', which copies the weights as they are.
+  // Without allow_type_change the caller is flatten_parameters, which copies the weights as they are.
   if (!allow_type_change || g_process.stopped.load(std::memory_order_relaxed)) return original();
   ThreadState* t = thread_state();
   if (t == nullptr) return original();
@@ -123,7 +123,7 @@ Flattened flatten(at::TensorList weights, std::int64_t stride, std::int64_t inpu
   if (converted.empty()) return original();
 
   const std::uint64_t begin = t->lane.now();
-  // All of them are launched as one: where their sites differ, the first one's has the time on the device.
+  // All of them are launched together: where their sites differ, the first one's site has the time on the device.
   const TimingOfCast timed(*t, converted.front().counted.site);
   const Converting now(*t, converted.front().source, to);
   Flattened result = original();

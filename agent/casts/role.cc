@@ -16,7 +16,7 @@ bool is_weight_argument(std::string_view name) {
          name.starts_with("weight") || name.ends_with("_weight") || name.ends_with("_bias");
 }
 
-// Where functional code, which has no Parameter objects, passes its weights.
+// The places where functional code, which has no Parameter objects, passes its weights.
 bool is_weight_place(std::string_view op, std::string_view argument) {
   if (argument == "mat2" || argument == "batch2") return true;
   if (op == "aten::matmul") return argument == "other";
@@ -44,7 +44,8 @@ bool holds(const PythonApi& api, PyObject* container, const PyObject* wanted, in
   return false;
 }
 
-// isinstance(tensor, Parameter) of a tensor whose class is no Parameter: the instance is marked, in its own dictionary.
+// isinstance(tensor, Parameter) for a tensor whose class is not Parameter: the instance is marked, in its own
+// dictionary.
 bool is_marked(const PythonApi& api, const PyObject* tensor) {
   if (tensor == nullptr || std::strcmp(type_name(type_of(tensor)), "Tensor") == 0) return false;
   Gil gil(api);
@@ -64,7 +65,7 @@ PyObject* innermost_module(const PythonApi& api, const RawStack& raw) {
   return object_at(PythonStack::self_of(api, raw.module_frame));
 }
 
-// Whether the innermost module has one of the two among its _buffers or _parameters.
+// Whether the innermost module has the tensor or its base in `among`, its _buffers or _parameters.
 bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const PyObject* tensor,
              const PyObject* base) {
   PyObject* dict = api.generic_dict(innermost_module(api, raw), nullptr);
@@ -79,7 +80,7 @@ bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const
   return found;
 }
 
-// Whether any module that this thread is in the call of has it among its _buffers.
+// Whether any module whose call this thread is in has the tensor in its _buffers.
 bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
   const void* call = PythonStack::module_call_code.load(std::memory_order_relaxed);
   const void* frame = PythonStack::top(api);
@@ -135,7 +136,7 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
                     : is_memory_of_parameter(api, innermost_module(api, raw), tensor))
         return Role::kWeight;
       if (!f.requires_grad && is_held(api, raw, "_buffers", tensor_object, base_object)) return Role::kBuffer;
-      // FSDP casts what its module is given: a buffer of another one around it, too.
+      // FSDP casts what its module is given, which may also be a buffer of another module around it.
       if (cause == lanes::Cause::kFsdp && tensor_object != nullptr && is_buffer_around(api, tensor_object))
         return Role::kBuffer;
       root_argument = !f.requires_grad && is_root_argument(api, raw, tensor_object);
@@ -144,7 +145,7 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
   if (is_weight_argument(argument)) return Role::kWeight;
   if (f.requires_grad && !f.leaf) return Role::kActivation;
   if (f.requires_grad) return is_weight_place(op, argument) ? Role::kWeight : Role::kInput;
-  // What an operator converts inside itself and Python never had is its own interim result.
+  // A tensor that an operator converts inside itself, and that Python never had, is an interim result.
   if (cause == lanes::Cause::kOperator && raw.depth > 0 && tensor_object == nullptr) return Role::kActivation;
   if (f.grad_mode || raw.module_frame == nullptr) return Role::kInput;
   return root_argument ? Role::kInput : Role::kActivation;

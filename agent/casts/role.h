@@ -1,16 +1,16 @@
-// What a cast tensor is to the operator that takes it. The rule, in this order:
+// The role of a cast tensor for the operator that takes it. The rule, in this order:
 //   1. a conversion by the autograd engine, or in backward without grad mode and not a parameter → gradient
 //   2. a torch.nn.Parameter, or a view of one → weight; in TorchScript, which holds parameters without their Python
-//      objects, a leaf that requires grad, or a constant of the graph → weight; what stands in a parameter's place in
-//      the innermost module, or a view of it → weight (torch.func.functional_call); what Python never had and has the
-//      memory of a parameter of the innermost module, where an operator has its weights → weight (w.t() that the fast
-//      path of nn.TransformerEncoderLayer makes)
+//      objects, a leaf that requires grad, or a constant of the graph → weight; a tensor in a parameter's place in
+//      the innermost module, or a view of it → weight (torch.func.functional_call); a tensor that Python never had with
+//      the memory of a parameter of the innermost module, where an operator has its weights → weight (w.t() that the
+//      fast path of nn.TransformerEncoderLayer makes)
 //   3. without history, and a registered buffer of the innermost module, or a view of one → buffer
 //   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
 //      (weight_norm), their .data, rows of an embedding
 //   5. with history → activation
 //   6. a leaf that requires grad and is no parameter → weight where the operator has its weights: the second factor of
-//      a matrix product (x @ w), and what is added to the product (addmm's self); else input (an adversarial input)
+//      a matrix product (x @ w), and the tensor added to the product (addmm's self); else input (an adversarial input)
 //   7. converted by an operator inside itself, and never a Python object → activation: its own interim result
 //   8. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
 //      out of frozen layers has no history either and counts as input here.)

@@ -10,7 +10,7 @@ struct SeenInTrace {
   bool users = false;  // by code, not by autocast
   std::uint8_t from = 0, to = 0, device = 0;
   std::uint32_t region = 0;
-  std::uint64_t call_site = 0;  // of autocast's: its key, and its caller
+  std::uint64_t call_site = 0;  // for a cast by autocast: its key, and its caller
   const void* caller = nullptr;
   const void* tensor = nullptr;
   bool requires_grad = false, leaf = true, view = false, parameter = false, grad_mode = true;

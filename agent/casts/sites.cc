@@ -18,17 +18,17 @@
 namespace castscope::observe {
 namespace {
 
-// Its module is no more: nothing can match this row again.
+// The row's module is gone: nothing can match this row again.
 bool is_gone(const SiteEntry& e) { return e.module != nullptr && !ModuleNames::same(e.module_weakref, e.module); }
 std::uint64_t hash_of_pass(const PassEntry& e) { return pass_hash(e.call_site, e.region, e.traced); }
 
-// PyTorch's own Python code asked for it, and not to do what the job told it to.
+// PyTorch's own Python code asked for the cast, and not on the job's behalf.
 bool is_pytorchs_own(Definitions& definitions, const RawStack& raw) {
   const Definitions::Place asker = definitions.asker(raw);
   return definitions.is_in_torch(asker.file) && !converts_as_told(asker.file);
 }
 
-// Of a cast that is not cached_cast's.
+// Finds the cause of a cast that cached_cast did not make.
 void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, const void* native_caller,
                 lanes::SiteDefinition& d) {
   Recording& r = *g_process.recording.load();
@@ -58,7 +58,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     d.stack = r.definitions.stack(raw);
   }
   if (g_process.has_python) {
-    // The very first stack teaches which code calls modules: look again with that knowledge.
+    // The very first stack teaches which code calls modules: capture it again with that knowledge.
     if (!knew_modules) capture_stack(t, raw);
     module = r.modules.find(raw);
     drop_renamed_modules(t);
@@ -112,8 +112,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     t.script_sites.insert_or_assign(counted.site, in_graph->region);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
   if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
-  // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no
-  // deep step.
+  // FSDP casts what its modules are given, without regard to its meaning. A job that leaves casting to FSDP has no
+  // region, and so no deep step.
   if (d.cause == lanes::Cause::kFsdp) g_features.first_cast_was_made(t, tensor, facts.to, counted.site);
 
   // A first sight may teach which code calls modules: the key was made without that knowledge.
@@ -124,8 +124,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     return true;
   };
   if (t.sites.crowded()) t.sites.grow(hash_of_site, take_out);
-  // A row on the way whose module is gone serves again: a loop over new modules, which get each other's addresses,
-  // needs no more rows than one of them.
+  // A row on the way whose module is gone serves again: a loop that makes new modules, which get each other's
+  // addresses, then needs only the rows of one module.
   SiteEntry* row = t.sites.begin(key.hash());
   while (row->counter != nullptr && !take_out(*row)) row = t.sites.next(row);
   if (row->counter == nullptr) t.sites.count_row();
@@ -154,8 +154,8 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
 
 }  // namespace
 
-// Out of memory must not become the job's exception: the call is counted all the same, without a name. (Only
-// std::exception: a thread that is being cancelled unwinds through here with something else.)
+// Running out of memory must not become the job's exception: the call is still counted, without a name. (Only
+// std::exception is caught: a thread that is being cancelled unwinds through here with something else.)
 Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                      const void* tensor) {
   try {

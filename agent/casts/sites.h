@@ -1,4 +1,4 @@
-// From what a call looks like to the counter it goes to.
+// Leads from the facts of a call to the counter that counts it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace castscope::observe {
 
-// First sight of a key in this thread: names everything, defines the site, gives it a counter. Takes the GIL when code
-// or a module is new: must be called before PyTorch's own function (which may hold the cache mutex).
-// `tensor` is the TensorImpl, `native_caller` the address that names the native place.
+// Handles the first sight of a key in this thread: names everything, defines the site, gives it a counter. Takes the
+// GIL when code or a module is new, so it must be called before PyTorch's own function (which may hold the cache
+// mutex). `tensor` is the TensorImpl, `native_caller` the address that names the native place.
 Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                      const void* tensor);
 lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,

@@ -20,10 +20,11 @@ namespace {
 
 using lanes::Staleness;
 
-// Of the source at each cast that is kept, and at each hit that is looked at: a cast of 32 elements costs more.
+// How many elements of the source go into the checksum, at each cast that is kept and at each hit that is looked at: a
+// cast of 32 elements costs more.
 constexpr std::uint64_t kInChecksum = 32;
-// Held against the copy: at each hit of a deep step, and where something was written though the checksum is the same
-// (a row of a matrix).
+// How many elements are compared with the copy: at each hit of a deep step, and where something was written though the
+// checksum is the same (a row of a matrix).
 constexpr std::uint64_t kCompared = 256, kComparedWhenWritten = 4096;
 
 std::uint64_t elements_of(const TensorImpl* t) { return static_cast<std::uint64_t>(t->numel_default()); }
@@ -49,8 +50,8 @@ Snapshot snapshot_of(const TensorImpl* t) {
   return s;
 }
 
-// Whether `copy` may be what this value was cast to. Kernels need not round alike to the last bit, nor treat the
-// smallest numbers alike; a change that small shows in the checksum.
+// Whether `copy` may be the result of casting this value. Kernels may round the last bit differently, and treat the
+// smallest numbers differently; a change that small shows in the checksum.
 template <typename Low>
 bool may_be_cast(float value, Low copy) {
   const auto number = [](Low low) { return static_cast<double>(static_cast<float>(low)); };
@@ -73,7 +74,7 @@ bool is_copy_as(const TensorImpl* source, const void* from, const TensorImpl* co
   return same;
 }
 
-// Nothing tells that it is not.
+// Whether nothing shows that `copy` is not a copy of `from`.
 bool may_be_copy(const TensorImpl* source, const void* from, const TensorImpl* copy, std::uint64_t most) {
   const void* to = memory_of(copy);
   if (to == nullptr) return true;
@@ -93,7 +94,7 @@ Staleness compare(const Snapshot& before, const Snapshot& now, bool stepped, con
   const bool raised = now.version != before.version;
   const bool moved = now.data != before.data || now.storage != before.storage;
   if (before.data == nullptr || now.data == nullptr) {
-    // Values that cannot be read. A storage that is the same may have been freed and filled again (FSDP).
+    // The values cannot be read. The same storage may have been freed and filled again (FSDP).
     if (raised) return Staleness::kVersion;
     return now.storage != before.storage ? Staleness::kMoved : Staleness::kNone;
   }
@@ -132,7 +133,7 @@ void look_and_tell(ThreadState& t, const TensorImpl* source, const TensorImpl* c
 void copy_kept(Recording& r, const TensorImpl* source, lanes::Counter& counter) noexcept try {
   counter.version = version_of(source);
   r.kept_sources.put(source, snapshot_of(source));
-} catch (const std::exception&) {  // out of memory: of this copy nothing is known
+} catch (const std::exception&) {  // out of memory: nothing is known of this copy
 }
 
 std::uint32_t content_of(const TensorImpl* source) noexcept {

@@ -1,8 +1,8 @@
-// Whether what the autocast cache serves is still the copy of its source: facts kStaleHit and kLostGrad.
+// Checks whether the copy that the autocast cache serves still matches its source: facts kStaleHit and kLostGrad.
 //
-// A hit is looked at in deep steps; where the source's version counter is another than when this site last had one;
-// and once for each entry after an optimizer step that happened while it is kept, since fused optimizers raise no
-// version counter. Any other hit pays for the question alone.
+// A hit is looked at in deep steps; where the source's version counter differs from the one that this site last saw;
+// and once for each entry after an optimizer step that happened while the entry is kept, since fused optimizers raise
+// no version counter. Any other hit pays only for deciding that.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@
 namespace castscope::observe {
 
 enum Doubt : std::uint32_t { kInDeepStep = 1, kOptimizerStepped = 2 };
-extern std::atomic<std::uint32_t> g_doubts;  // of all hits
+extern std::atomic<std::uint32_t> g_doubts;  // over all hits
 
 inline std::uint32_t version_of(const TensorImpl* t) {
   const c10::VariableVersion& version = t->version_counter();
   return version.enabled() ? version.current_version() : 0;
 }
 
-// The copy of `source` went into the cache, at a site with this counter.
+// The copy of `source` went into the cache, at the site with this counter.
 void copy_kept(Recording& r, const TensorImpl* source, lanes::Counter& counter) noexcept;
 
 inline bool is_in_doubt(const TensorImpl* source, const lanes::Counter& counter) {
   return g_doubts.load(std::memory_order_relaxed) != 0 || counter.version != version_of(source);
 }
-// Of a weight whose copy is not kept: a number that tells it, most likely, from another weight at the same address, and
-// from itself after it was written to past its version counter. 0 = its values cannot be looked at.
+// A number for a weight whose copy is not kept. It most likely differs from that of another weight at the same address,
+// and changes when the weight is written to past its version counter. 0 = the values cannot be looked at.
 std::uint32_t content_of(const TensorImpl* source) noexcept;
 // The cache served `copy` for `source`, at `hit`.
 void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* copy, Counted hit) noexcept;

@@ -1,4 +1,4 @@
-// The launches of one cast, while work on a GPU is timed.
+// Marks the launches of one cast, while work on a GPU is timed.
 #pragma once
 
 #include <cstdint>

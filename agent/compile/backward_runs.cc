@@ -24,11 +24,12 @@ namespace {
 
 using observe::ThreadState;
 
-// Of one thread; the oldest are forgotten, so that a job that never calls backward costs no more.
+// Most forwards that are kept for one thread. The oldest are forgotten, so that a job that never calls backward costs
+// no more.
 constexpr std::size_t kMostForwards = 1u << 16;
 
 struct Forward {
-  std::uint64_t sequence;  // of the first node that it may have made
+  std::uint64_t sequence;  // sequence number of the first node that it may have made
   std::string id;
 };
 
@@ -54,8 +55,8 @@ std::optional<std::string> region_of(const torch::autograd::Node& node) {
   return std::prev(after)->id;
 }
 
-// Only a node that Python defined can be one, and only of those the name is asked for: it takes the GIL, as the node
-// itself is about to.
+// Only a node that Python defined can belong to a compiled region, and only such nodes are asked for their name: asking
+// takes the GIL, as the node itself is about to.
 bool is_of_compiled(const torch::autograd::Node& node) {
   static std::atomic<const void*> python_nodes{nullptr}, other{nullptr};
   const void* kind = *reinterpret_cast<const void* const*>(&node);
@@ -68,7 +69,8 @@ bool is_of_compiled(const torch::autograd::Node& node) {
   return node.name() == "CompiledFunctionBackward";
 }
 
-// The region whose backward graph this thread is about to run, which is counted. nullopt: it is no such node.
+// Counts this run, and returns the region whose backward graph this thread is about to run; nullopt if the node belongs
+// to no compiled region.
 std::optional<std::string> node_runs() noexcept try {
   const auto node = torch::autograd::get_current_node();
   if (node == nullptr || !is_of_compiled(*node)) return std::nullopt;
@@ -81,7 +83,7 @@ std::optional<std::string> node_runs() noexcept try {
   return std::nullopt;
 }
 
-// While the node is evaluated.
+// Lives while the node is evaluated.
 class RunsBackward : public at::ObserverContext {
  public:
   RunsBackward(ThreadState& t, std::string_view id) : work_(t, id, Part::kBackward) {}
@@ -98,8 +100,8 @@ std::unique_ptr<at::ObserverContext> backward_begins(const at::RecordFunction&) 
   return id ? std::make_unique<RunsBackward>(*t, *id) : nullptr;
 }
 
-// Every evaluation of a node begins with it (torch/csrc/autograd/function.h, Node::operator()); every call of an
-// operator too, for which it is one comparison.
+// Every evaluation of a node begins with it (torch/csrc/autograd/function.h, Node::operator()). So does every call of
+// an operator, where it costs one comparison.
 StepCallbacks step_callbacks(at::RecordScope scope) {
   const bool runs = scope == at::RecordScope::BACKWARD_FUNCTION && node_runs().has_value();
   StepCallbacks callbacks = observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
@@ -110,7 +112,7 @@ StepCallbacks step_callbacks(at::RecordScope scope) {
   return callbacks;
 }
 
-// From the first call of a region on that may have a backward pass.
+// Called at the first call of a region that may have a backward pass.
 void watch_nodes() {
   static std::atomic<bool> watched{false};
   if (watched.load(std::memory_order_relaxed) || observe::g_originals[CASTSCOPE_HOOK_STEP_CALLBACKS] == nullptr ||
@@ -127,7 +129,7 @@ void expect_backward_of(std::string_view id) try {
   const std::uint64_t sequence = at::sequence_number::peek();
   std::lock_guard lock(forwards().mutex);
   auto& calls = forwards().by_thread[at::RecordFunction::currentThreadId()];
-  if (!calls.empty() && calls.back().sequence == sequence) calls.pop_back();  // that one made no node
+  if (!calls.empty() && calls.back().sequence == sequence) calls.pop_back();  // that call made no node
   calls.push_back({sequence, std::string(id)});
   if (calls.size() > kMostForwards) calls.pop_front();
 } catch (const std::exception&) {  // out of memory

@@ -1,15 +1,15 @@
-// Which compiled region a backward node belongs to: the forward pass made it, in this thread, after the region began
-// (its sequence number tells) and before the next one did.
+// Tells which compiled region a backward node belongs to: the forward pass made the node, in this thread, after the
+// region began (its sequence number tells) and before the next one did.
 #pragma once
 
 #include <string_view>
 
 namespace castscope::compile {
 
-// In the thread that calls the region, before it runs.
+// Called in the thread that calls the region, before the region runs.
 void expect_backward_of(std::string_view id);
 
-// This thread evaluates the backward node of a compiled region.
+// Whether this thread is evaluating the backward node of a compiled region.
 bool in_backward_graph() noexcept;
 
 void hold_backward_runs();

@@ -1,4 +1,4 @@
-// torch.compile, as the rest of the agent knows it. What a compiled graph casts is known from three sources, none of
+// torch.compile, as the rest of the agent knows it. The casts of a compiled graph are known from three sources, none of
 // which changes what is compiled or how it is cached: autocast's own calls while the code is traced, the texts of
 // graphs that PyTorch gives out to its structured log, and the calls of compiled regions.
 //
@@ -18,19 +18,19 @@ struct ThreadState;
 
 namespace castscope::compile {
 
-// Takes the GIL: not to be called under a lock of PyTorch.
+// Takes the GIL: do not call it under a lock of PyTorch.
 void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept;
 
-// While Dynamo follows code: where that is, with its callers; 0 where it is not known. Takes the GIL.
+// The place, with its callers, that Dynamo is following; 0 where it is not known. Takes the GIL.
 std::uint32_t followed_stack() noexcept;
 
-// Whether this thread runs a graph of which is known what it casts. May take the GIL, in a backward node of Python's.
+// Whether this thread runs a graph whose casts are known. May take the GIL, in a backward node that Python defined.
 bool in_graph(const observe::ThreadState& t) noexcept;
 
-// What stands in PyTorch's place: of CASTSCOPE_HOOK_RECORD_FUNCTION; nullptr for any other.
+// The agent's function for CASTSCOPE_HOOK_RECORD_FUNCTION; nullptr for any other hook.
 void* hook(castscope_hook);
 
-// Around a fork, in the thread that forks; the end in parent and child.
+// Called around a fork: the begin in the thread that forks, the end in parent and child.
 void fork_begins();
 void fork_ends();
 

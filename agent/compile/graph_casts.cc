@@ -9,7 +9,7 @@
 namespace castscope::compile {
 namespace {
 
-using Users = std::vector<std::vector<std::uint32_t>>;  // of each node
+using Users = std::vector<std::vector<std::uint32_t>>;  // the users of each node
 
 Users users_of(const std::vector<Node>& graph) {
   Users users(graph.size());
@@ -32,7 +32,7 @@ bool rearranges(std::string_view op) {
   return op.starts_with("aten::") && std::ranges::find(kViews, op.substr(6)) != kViews.end();
 }
 
-// Of the same line.
+// Whether a product of the same line uses the node's result, directly or through operators that only rearrange it.
 bool feeds_product(const std::vector<Node>& graph, const Users& users, std::uint32_t node, int most = 8) {
   return std::ranges::any_of(users[node], [&](std::uint32_t user) {
     const Node& next = graph[user];
@@ -41,7 +41,7 @@ bool feeds_product(const std::vector<Node>& graph, const Users& users, std::uint
   });
 }
 
-// Of autocast's: an operator that ends in a product, by its name or by what its casts feed.
+// Whether an operator of autocast's ends in a product, by its name; feeds_product() tells by what its casts feed.
 bool ends_in_product(std::string_view op) {
   constexpr std::array kWords = {"mm",         "conv", "linear", "matmul", "mv", "einsum",
                                  "scaled_dot", "dot",  "lstm",   "gru",    "rnn"};
@@ -64,7 +64,8 @@ class Assignment {
         casts.push_back({i, from, graph_[i].dtype});
     for (std::uint32_t i = 0; i < traced_.size(); ++i)
       if (traced_[i].subclass) left_[i] = parts_of(traced_[i], casts);
-    // First those that are told by what they feed: a decomposition's conversion of the same line does not take theirs.
+    // The casts that are told by what they feed go first, so that a decomposition's conversion of the same line does
+    // not take theirs.
     for (const bool sure : {true, false})
       for (GraphCast& cast : casts)
         if (cast.whose == Whose::kGraph) give(cast, sure);
@@ -78,7 +79,8 @@ class Assignment {
     return traced.from == cast.from && traced.to == cast.to && has_place(traced, graph_[cast.node].place);
   }
 
-  // How many conversions of the graph stand for one of a subclass: those of its place, divided among its like.
+  // How many conversions of the graph stand for one cast of a subclass: the conversions of its place, divided among the
+  // casts like it.
   std::size_t parts_of(const TracedCast& subclass, const std::vector<GraphCast>& casts) const {
     const auto conversions = std::ranges::count_if(casts, [&](const GraphCast& c) { return may_be(c, subclass); });
     std::ptrdiff_t plain = 0, like = 0;
@@ -89,8 +91,8 @@ class Assignment {
     return static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, (conversions - plain) / like));
   }
 
-  // The text has no place for what no code of the user's called (torch.compile(nn.Sequential(…))), nor for what ran in
-  // a checkpoint: there the order tells, which is that of the traced casts.
+  // The text has no place for a node that no code of the user's called (torch.compile(nn.Sequential(…))), nor for one
+  // that ran in a checkpoint. There the order decides: it is that of the traced casts.
   void give_without_place(GraphCast& cast) {
     if (graph_[cast.node].place.line != 0 || !feeds_product(graph_, users_, cast.node)) return;
     for (std::uint32_t i = 0; i < traced_.size(); ++i) {
@@ -110,7 +112,7 @@ class Assignment {
       const TracedCast& traced = traced_[i];
       if (left_[i] == 0 || !may_be(cast, traced)) continue;
       if (sure && (traced.users || !ends_in_product(traced.op) || !feeds_product(graph_, users_, cast.node))) continue;
-      // Its like was told by what it feeds, so that this one would be too: the graph makes it but once.
+      // A cast like it was told by what it feeds, and this one would be too: the graph makes it only once.
       if (!sure && told_.contains({traced.op, graph_[cast.node].place.line})) continue;
       --left_[i];
       if (sure) told_.emplace(traced.op, graph_[cast.node].place.line);
@@ -123,7 +125,7 @@ class Assignment {
   const std::vector<Node>& graph_;
   const Users users_;
   const std::span<const TracedCast> traced_;
-  std::vector<std::size_t> left_;                         // of each traced cast: conversions that may still be its
+  std::vector<std::size_t> left_;                         // for each traced cast: how many conversions may still be its
   std::set<std::pair<std::string, std::uint32_t>> told_;  // operator and line
 };
 

@@ -1,6 +1,6 @@
-// Which conversions of a compiled graph are autocast's, which the user's, and which came in by decompositions
-// (aten.gelu becomes a dozen operators in float32 with conversions around them): the text of a graph does not tell.
-// What autocast did while the code was traced does.
+// Tells which conversions of a compiled graph are autocast's, which the user's, and which came in by decompositions
+// (aten.gelu becomes a dozen operators in float32 with conversions around them). The text of a graph does not tell;
+// what autocast did while the code was traced does.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@
 
 namespace castscope::compile {
 
-// An operator that stays one of its own in every graph, and that autocast runs in lower precision: a matrix product, a
-// convolution, attention.
+// An operator that stays a single operator in every graph, and that autocast runs in lower precision: a matrix product,
+// a convolution, attention.
 bool is_product(const Node& node);
 
 enum class Whose : std::uint8_t { kAutocast, kUser, kGraph };
 
 // A conversion that was seen while code was traced, on a tensor without values.
 struct TracedCast {
-  bool users = false;  // .to() and its like; else autocast's
+  bool users = false;  // by .to() and its like; else by autocast
   std::uint8_t from = kNoFloat, to = kNoFloat;
-  std::string op;             // of autocast's: "aten::linear"
+  std::string op;             // for a cast by autocast: "aten::linear"
   std::vector<Place> places;  // its stack, innermost first
-  bool subclass = false;      // of a Python subclass, in whose place the graph may convert several tensors
+  bool subclass = false;      // the tensor is a Python subclass, in whose place the graph may convert several tensors
 };
 
 struct GraphCast {
   std::uint32_t node;
   std::uint8_t from, to;
   Whose whose = Whose::kGraph;
-  std::uint32_t traced = 0;  // which of `traced`; of autocast's and the user's
+  std::uint32_t traced = 0;  // index into `traced`, for autocast's and the user's
 };
 
-// One for each conversion of the graph between floating dtypes. A traced cast is given to one of them at most, unless
-// it is of a subclass: of equal ones the graph may have fewer (common subexpressions), and of a place more
-// (decompositions).
+// Gives one GraphCast for each conversion of the graph between floating dtypes. A traced cast is given to at most one
+// of them, unless it is of a subclass: the graph may have fewer of equal ones (common subexpressions), and more at one
+// place (decompositions).
 std::vector<GraphCast> casts_of(const std::vector<Node>& graph, std::span<const TracedCast> traced);
 
 }  // namespace castscope::compile

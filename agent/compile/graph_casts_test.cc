@@ -69,7 +69,7 @@ TEST(CastsOf, GoesByTheOrderWhereTheTextHasNoPlace) {
   EXPECT_EQ(casts[2].whose, Whose::kGraph);
 }
 
-// Of a subclass that holds two tensors.
+// The graph of a subclass that holds two tensors.
 constexpr std::string_view kOfTwo =
     R"(def forward(self, x_a: "f32[2, 8][8, 1]cpu", x_b: "f32[2, 8][8, 1]cpu", w_a: "f32[8, 8][8, 1]cpu", w_b: "f32[8, 8][8, 1]cpu"):
     # File: t.py:13 in forward, code: return x @ w

@@ -48,7 +48,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-// "[2, 16]…": 0 where a size is a symbol, or they are too many to count.
+// Reads "[2, 16]…". 0 where a size is a symbol, or where the product of the sizes is too large.
 std::uint64_t elements(std::string_view shape) {
   const std::size_t end = shape.find(']');
   if (shape.empty() || shape.front() != '[' || end == std::string_view::npos) return 0;
@@ -74,7 +74,7 @@ void read_type(std::string_view type, Node& node) {
     }
 }
 
-// `# File: train.py:13 in forward, code: …`; anything else that such a comment says is no place.
+// `# File: train.py:13 in forward, code: …`; a comment that says anything else names no place.
 Place read_place(std::string_view comment) {
   constexpr std::string_view kFile = "# File: ";
   if (!comment.starts_with(kFile)) return {};
@@ -111,7 +111,7 @@ class Reader {
       read_return(line);
     } else if (line.front() == '#') {
       place_ = read_place(line);
-    } else if (line.starts_with("def ")) {  // of another graph: its names are its own
+    } else if (line.starts_with("def ")) {  // another graph begins: its names are its own
       names_.clear();
       place_ = {};
       read_arguments(line);
@@ -125,7 +125,7 @@ class Reader {
   std::vector<Node> take() { return std::move(nodes_); }
 
  private:
-  // All on one line, `def forward(self, primals_1: "f32[16, 8][8, 1]cpu", …):`, or each on a line of its own.
+  // Either all on one line, `def forward(self, primals_1: "f32[16, 8][8, 1]cpu", …):`, or each on a line of its own.
   void read_arguments(std::string_view line) {
     for (std::size_t quote = line.find(": \""); quote != std::string_view::npos; quote = line.find(": \"", quote + 3)) {
       std::size_t begin = quote;
@@ -149,7 +149,7 @@ class Reader {
     return node;
   }
 
-  // `NAME: "TYPE" = EXPRESSION;  OTHER = None`, `NAME = EXPRESSION`, and of an argument `NAME: "TYPE",  # …`
+  // `NAME: "TYPE" = EXPRESSION;  OTHER = None`, `NAME = EXPRESSION`, and for an argument `NAME: "TYPE",  # …`
   void read_node(std::string_view line) {
     std::string_view rest = line;
     const std::string_view name = take_name(rest);

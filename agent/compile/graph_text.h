@@ -15,14 +15,13 @@
 
 namespace castscope::compile {
 
-inline constexpr std::uint8_t kNoFloat =
-    0xff;  // no dtype of floating point, or one that autocast has nothing to do with
+inline constexpr std::uint8_t kNoFloat = 0xff;  // not a floating dtype, or one that autocast has nothing to do with
 
-// A place that the text names; line 0: none.
+// A place that the text names; line 0 if it names none.
 struct Place {
   std::string file;
   std::uint32_t line = 0;
-  std::string function = {};  // not told everywhere: two places with and without it are one
+  std::string function = {};  // not told everywhere: two places that differ only in whether it is told are the same
   bool operator==(const Place& other) const { return file == other.file && line == other.line; }
 };
 
@@ -30,7 +29,7 @@ struct Node {
   std::string name;
   std::string op;                     // "aten::addmm"; "" for an argument of the graph, and for Python's own getitem
   std::uint8_t dtype = kNoFloat;      // c10::ScalarType of its value
-  std::uint64_t bytes = 0;            // of its value; 0: not known (symbolic sizes)
+  std::uint64_t bytes = 0;            // bytes of its value; 0 if not known (symbolic sizes)
   std::vector<std::uint32_t> inputs;  // nodes
   Place place;
   bool returned = false;
@@ -38,10 +37,10 @@ struct Node {
   bool is_conversion() const { return op == "prims::convert_element_type" || op == "aten::_to_copy"; }
 };
 
-// Nodes in the order of the text; the graphs of higher-order operators, which stand behind it, follow.
+// Nodes in the order of the text. The graphs of higher-order operators follow, as they do in the text.
 std::vector<Node> read_graph(std::string_view text);
 
-// A conversion between floating dtypes: what it converts from; kNoFloat for any other node.
+// For a conversion between floating dtypes: the dtype that it converts from. kNoFloat for any other node.
 std::uint8_t converts_from(const std::vector<Node>& graph, const Node& node);
 
 }  // namespace castscope::compile

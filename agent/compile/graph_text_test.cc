@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint8_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
 
-// As torch 2.13.0 gives them out.
+// The texts as torch 2.13.0 gives them out.
 constexpr std::string_view kForward = R"(class GraphModule(torch.nn.Module):
     def forward(
         self,
@@ -58,7 +58,7 @@ TEST(ReadGraph, TellsAConversion) {
 TEST(ReadGraph, DoesNotCountTheBytesOfSymbolicSizes) {
   const auto graph = read_graph(kForward);
   EXPECT_EQ(named(graph, "convert_element_type_2").bytes, 0u);
-  EXPECT_EQ(named(graph, "mul").bytes, 2u);  // of no dimension
+  EXPECT_EQ(named(graph, "mul").bytes, 2u);  // it has no dimensions
 }
 
 TEST(ReadGraph, HasNoPlaceWhereTheTextHasNone) {

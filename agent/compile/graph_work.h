@@ -1,5 +1,5 @@
-// What a compiled graph launches on a GPU is told to be its: "0/0 forward", "0/0 backward". Its generated kernels
-// belong to no operator.
+// Names a compiled graph ("0/0 forward", "0/0 backward") as the origin of the work that it launches on a GPU. Its
+// generated kernels belong to no operator.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace castscope::compile {
 
-// As long as the graph runs, in its thread. Costs nothing but in timed steps.
+// Lives as long as the graph runs, in its thread. Costs nothing except in timed steps.
 class GraphWork {
  public:
   GraphWork(observe::ThreadState& t, std::string_view id, Part part);
-  // In a child that was forked meanwhile the thread has another state, and nothing begun.
+  // A child that was forked meanwhile has another state for this thread, and nothing begun.
   ~GraphWork();
   GraphWork(const GraphWork&) = delete;
   GraphWork& operator=(const GraphWork&) = delete;

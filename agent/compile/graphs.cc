@@ -17,23 +17,23 @@ namespace {
 using observe::Recording;
 using observe::ThreadState;
 
-// What one run of a graph does at one site.
+// The casts of one run of a graph at one site.
 struct SiteOfGraph {
   TracedSite what;
   lanes::Cause cause{};
   lanes::Phase phase{};
   std::uint64_t casts = 0, bytes = 0;
-  std::uint32_t site = 0;  // of `recording`
+  std::uint32_t site = 0;  // its number in `recording`
 };
 
-// A matrix product of a graph, which eager code has too: what one is computed in tells where they disagree.
+// A matrix product of a graph. Eager code has it too: the dtype that each is computed in shows where they disagree.
 struct ProductOfGraph {
   std::vector<CodeLine> stack;
   std::string op;
   std::uint8_t dtype = kNoFloat;
   std::uint32_t region = 0;
   std::uint64_t times = 0;
-  std::uint32_t use = 0;  // of `recording`
+  std::uint32_t use = 0;  // its number in `recording`
 };
 
 struct Compiled {
@@ -56,7 +56,7 @@ Registry& registry() {
 }
 std::atomic<bool> g_any{false};
 
-// What an attempt that was given up had is of no use.
+// Forgets what an earlier attempt, which was given up, had found.
 Compiled& compilation_locked(const Compilation& of) {
   Compiled& c = registry().compiled[of.id];
   if (c.attempt != of.attempt) {
@@ -73,7 +73,8 @@ const TracedSite* whose_stack_has(const Compiled& c, const Place& place) {
   return nullptr;
 }
 
-// A line that the text names. Where a cast has that line in its stack, the callers are known too; and that cast.
+// The stack of a line that the text names. Where some cast has that line in its stack, the callers are known too, and
+// that cast is given as well.
 std::pair<std::vector<CodeLine>, const TracedSite*> stack_of_line(const Compiled& c, const Place& place) {
   if (place.line == 0) return {};
   const TracedSite* near = whose_stack_has(c, place);
@@ -82,7 +83,7 @@ std::pair<std::vector<CodeLine>, const TracedSite*> stack_of_line(const Compiled
   return {{near->stack.begin() + at, near->stack.end()}, near};
 }
 
-// Of all that was cast while the code was traced; 0 where there are several.
+// The region of all casts that were seen while the code was traced; 0 where there are several.
 std::uint32_t only_region(const Compiled& c) {
   const auto& traced = c.traced[0];
   const auto same = [&](const TracedSite& site) { return site.region == traced.front().region; };
@@ -98,7 +99,7 @@ TracedSite of_graph_itself(const Compiled& c, const Node& node, std::string op) 
   if (near != nullptr) {
     site.device = near->device;
     site.region = near->region;
-  } else if (!c.traced[0].empty()) {  // nothing of this line was cast by autocast: the region is most likely the same
+  } else if (!c.traced[0].empty()) {  // autocast cast nothing on this line: the region is most likely the same
     site.device = c.traced[0].front().device;
     site.region = only_region(c);
   }
@@ -143,7 +144,7 @@ void read_casts(Compiled& c, Part part, const std::vector<Node>& graph) {
     const auto before = c.forward.find(node.name);
     if (part == Part::kForward) {
       c.forward[node.name] = cast;
-    } else if (cast.whose == Whose::kGraph && before != c.forward.end()) {  // the forward's, made again
+    } else if (cast.whose == Whose::kGraph && before != c.forward.end()) {  // the forward's, made a second time
       cast.whose = before->second.whose;
       cast.traced = before->second.traced;
       source = static_cast<int>(Part::kForward);
@@ -207,7 +208,7 @@ std::uint32_t define(Recording& r, const SiteOfGraph& site) {
   return r.definitions.site(d);
 }
 
-// Its time is not known: it has no begin of its own.
+// The event's duration is not known: nothing marks its begin.
 void publish(ThreadState& t, Recording& r, std::uint32_t site, std::uint64_t bytes) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
@@ -230,8 +231,8 @@ void define_all(Recording& r, Compiled& c, Part part) {
   c.recording[i] = &r;
 }
 
-// The backward pass was traced under the autocast of the forward pass, and runs outside of it: eager autograd would not
-// cast there. The engine gives its threads the state of who called backward.
+// The backward pass was traced under the forward pass's autocast but runs outside of it: eager autograd would not cast
+// there. The engine gives its threads the autocast state of the thread that called backward.
 void look_at_backward(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kBackward)])
     if (site.ambient && !observe::autocast_enabled(site.device))
@@ -241,7 +242,7 @@ void look_at_backward(ThreadState& t, const Compiled& c) {
                     .stack = observe::g_process.recording.load()->definitions.stack(site.stack)});
 }
 
-// PyTorch reads the default once, when the code is compiled, and guards nothing.
+// PyTorch reads the default dtype once, when the code is compiled, and does not guard it.
 void look_at_default_dtypes(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kForward)])
     if (site.default_dtype_stack != 0 && observe::autocast_dtype(site.device) != site.cast.to)
@@ -257,7 +258,7 @@ void add_traced(const Compilation& of, Part part, TracedSite site) {
   compilation_locked(of).traced[static_cast<int>(part)].push_back(std::move(site));
 }
 
-// torch._dynamo.reset lets numbers be given again.
+// Compile ids can be given again, after torch._dynamo.reset.
 void begin(const Compilation& of) {
   std::lock_guard lock(registry().mutex);
   registry().compiled.erase(of.id);

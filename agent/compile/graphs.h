@@ -1,4 +1,4 @@
-// The graphs that were compiled, with what each casts; counted when they run.
+// The graphs that were compiled, with the casts of each; these are counted when the graph runs.
 //
 // Thread-safety: all functions may be called by any thread.
 #pragma once
@@ -25,8 +25,9 @@ struct TracedSite {
   lanes::Role role{};
   std::uint8_t device = 0;
   bool parameter = false;
-  bool ambient = false;  // the region is around the code, none that it opens
-  // It serves a region of the code that is compiled, which has no dtype of its own; 0: it does not.
+  bool ambient = false;  // the region is around the code, not one that the code opens
+  // Where the compiled code enters a region that names no dtype, and this cast serves it; 0 if it serves no such
+  // region.
   std::uint32_t default_dtype_stack = 0;
 };
 
@@ -34,18 +35,18 @@ enum class Part : std::uint8_t { kForward, kBackward };
 
 void begin(const Compilation& of);
 
-// kBackward: autocast ran within backward, while the graph of both was traced.
+// kBackward means that autocast ran within backward, while the graph of both was traced.
 void add_traced(const Compilation& of, Part part, TracedSite site);
 
 // The region of this name ("0/0") was compiled with a backward pass.
 bool has_backward(std::string_view id);
 void add_graph(const Compilation& of, Part part, std::string_view text);
-// Where Inductor lowers `of`, the stack of a line of it: as it was traced.
+// The stack, as traced, of a line of the code that Inductor is lowering as `of`.
 std::vector<CodeLine> stack_at(const Compilation& of, const Place& place);
 
-// Any graph is known, so that calls of regions are of interest.
+// Whether any graph is known, so that calls of regions are of interest.
 bool any_graph();
-// The region is called, or its backward is evaluated. Whether its graph is known.
+// Called when the region is called, or its backward is evaluated. Returns whether its graph is known.
 bool graph_runs(observe::ThreadState& t, std::string_view id, Part part) noexcept;
 
 void hold_graphs();

@@ -28,7 +28,7 @@ void note_done(std::string_view text, const std::vector<CodeLine>& stack) {
 
 void note_skipped_rounding(const Compilation& of, std::string_view text) {
   const auto graph = read_graph(text);
-  std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> values;  // by line
+  std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> values;  // per line
   for (const std::uint32_t node : never_rounded(graph)) {
     const Place& place = graph[node].place;
     if (place.line != 0) ++values[{place.file, place.line}];
@@ -59,7 +59,7 @@ void take(const Compilation& of, Logged what, std::string_view text, const std::
 void take_logged(const Compilation& of, Logged what, std::string_view text, const std::vector<CodeLine>& stack) noexcept
     try {
   take(of, what, text, stack);
-} catch (const std::exception&) {  // out of memory: it is not told, and what a graph casts is not counted
+} catch (const std::exception&) {  // out of memory: the record is dropped, and its graph's casts are not counted
 }
 
 }  // namespace castscope::compile

@@ -1,4 +1,4 @@
-// What PyTorch's structured log tells of a compilation, as it comes.
+// Takes in the records that PyTorch's structured log holds about a compilation, as they come.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
-// Calls of compiled regions. Dynamo calls each within a RecordFunction named "Torch-Compiled Region: 0/0"
-// (torch/csrc/dynamo/eval_frame.c, dynamo_eval_custom_code), which is made whether or not anybody listens: one listener
-// is added to those, and nothing to the events of operators.
+// Calls of compiled regions. Dynamo makes each call within a RecordFunction named "Torch-Compiled Region: 0/0"
+// (torch/csrc/dynamo/eval_frame.c, dynamo_eval_custom_code), whether or not anybody listens. One listener is added to
+// those, and none to the events of operators.
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
@@ -22,14 +22,14 @@ namespace {
 
 using observe::ThreadState;
 
-// While the region runs. `known`: its graphs tell what they cast.
+// Lives while the region runs. `known`: its graphs are known, and so are their casts.
 class RunsRegion : public at::ObserverContext {
  public:
   RunsRegion(ThreadState& t, std::string_view name, bool known) : known_(known), work_(t, name, Part::kForward) {
     t.compiled_regions += known;
   }
   ~RunsRegion() override {
-    ThreadState* t = observe::thread_slot();  // another one in a child that was forked meanwhile
+    ThreadState* t = observe::thread_slot();  // differs from before in a child that was forked meanwhile
     if (t != nullptr && known_ && t->compiled_regions > 0) --t->compiled_regions;
   }
 

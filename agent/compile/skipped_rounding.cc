@@ -7,8 +7,9 @@
 namespace castscope::compile {
 namespace {
 
-// What inductor computes element by element, and so within the kernel of what uses it (torch/_inductor/lowering.py,
-// register_pointwise, and the decompositions of torch/_inductor/decomposition.py that end in these).
+// The operators that inductor computes element by element, and so within the kernel of their user
+// (torch/_inductor/lowering.py, register_pointwise, and the decompositions of torch/_inductor/decomposition.py that end
+// in these).
 constexpr std::array kPointwise = {
     "abs",  "add",   "addcdiv", "addcmul", "clamp",   "clamp_max", "clamp_min", "cos",  "div",  "erf",
     "exp",  "expm1", "log",     "log1p",   "maximum", "minimum",   "mul",       "neg",  "pow",  "reciprocal",

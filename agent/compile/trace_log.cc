@@ -14,7 +14,7 @@ using observe::PythonApi;
 using observe::Snippet;
 using observe::text_of;
 
-// Asked at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
+// Runs at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
 constexpr const char* kCompilation = R"py(
 import json
 import logging

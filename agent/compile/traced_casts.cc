@@ -1,4 +1,4 @@
-// Casts of tensors without values: what autocast, and the code, does while it is traced.
+// Casts of tensors without values: what autocast and the user's code cast while the code is traced.
 #include <exception>
 
 #include "agent/casts/role.h"
@@ -17,7 +17,7 @@ namespace {
 using observe::g_process;
 using observe::Recording;
 
-// The innermost enabled region, where it was entered while code was traced and no dtype was asked for: where that was.
+// Where the innermost enabled region was entered, if that was while code was traced and it asked for no dtype.
 std::uint32_t default_dtype_stack(const observe::ThreadState& t, std::uint8_t device) {
   if (t.open.empty()) return 0;
   const observe::OpenRegion& region = t.open.back();
@@ -60,7 +60,7 @@ TracedSite site_of(const observe::ThreadState& t, const observe::SeenInTrace& se
   return site;
 }
 
-// A region of the code itself is a part of what is exported; one around the call is not.
+// A region in the code itself becomes a part of what is exported; one around the call does not.
 void note_export(observe::ThreadState& t, const observe::SeenInTrace& seen, const Present& present) {
   if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
   note_fact(t, {.kind = lanes::FactKind::kExportDropsRegion,
@@ -85,23 +85,23 @@ std::uint32_t followed_stack() noexcept try {
 void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept try {
   if (!g_process.has_python) return;
   const bool backward = observe::in_backward();
-  if (backward && seen.users) return;  // autograd's own
+  if (backward && seen.users) return;  // it is autograd's own cast
   Present present;
   {
     observe::Gil gil(g_process.python);
     if (!gil.held() || !ask(g_process.python, backward, &take_logged, present)) return;
   }
   if (present.phase == Phase::kExport || present.phase == Phase::kExportedAgain) return note_export(t, seen, present);
-  // Of the forward pass Dynamo's own look is what every compilation has; of the backward pass there is only the
-  // graph's.
+  // Every compilation shows the casts of the forward pass while Dynamo looks at it; those of the backward pass show
+  // only in the graph's trace.
   const bool counts = backward ? present.phase == Phase::kGraph : present.phase == Phase::kDynamo;
   if (!counts || present.decomposed) return;
   const Compilation of = present.of;
-  const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens one of its own
+  const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens a region of its own
   TracedSite site = site_of(t, seen, std::move(present));
   site.ambient = ambient;
   add_traced(of, backward ? Part::kBackward : Part::kForward, std::move(site));
-} catch (const std::exception&) {  // out of memory: it is taken for the graph's own
+} catch (const std::exception&) {  // out of memory: it is taken for a cast of the graph's own
 }
 
 }  // namespace castscope::compile

@@ -17,11 +17,12 @@ bool is_dict(const PythonApi& api, const PyObject* o) {  // or an OrderedDict, a
   return false;
 }
 
-// A module that is still to be looked at. Holds it: whatever allocates may run finalizers, and these anything.
+// A module that is still to be looked at. The node holds a reference: anything that allocates may run finalizers, which
+// may do anything.
 struct Node {
   PyObject* module;
   std::string path;    // when it is asked for
-  std::size_t length;  // of the path
+  std::size_t length;  // length of the path
 };
 
 class ModuleWalk {

@@ -1,4 +1,4 @@
-// The tree of modules below one: what `named_modules()` of it walks, read through the C API.
+// The tree of modules below one module: what its `named_modules()` walks, read through the C API.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace castscope::observe {
 
-// Paths do not get longer: where they would, the tree ends.
+// The walk goes no deeper where a path would become longer than this.
 inline constexpr std::size_t kLongestPath = 4096;
 
 struct ModuleTree {
   std::uint64_t shape = 0;              // a hash of all modules, their classes, and the names that lead to them
-  memory::OwnSet<const void*> modules;  // those met
+  memory::OwnSet<const void*> modules;  // the modules that were met
 };
-// Each module once, before those below it; the root has the path "". GIL held. Without `visit` paths are not made up;
-// the walk ends where it says false.
+// Visits each module once, before those below it; the root has the path "". GIL held. Without `visit` no paths are
+// made; the walk ends where `visit` returns false.
 using VisitModule = std::function<bool(PyObject* module, const std::string& path)>;
 ModuleTree walk_modules(const PythonApi& api, PyObject* root, const VisitModule& visit = {});
 

@@ -72,8 +72,8 @@ bool layout_of(int minor, FrameLayout& f) {
 
 char g_version[32];
 
-PyThread* (*g_own_thread)();      // of this thread, with the GIL or without
-PyThread* (*g_current_thread)();  // the one that has the GIL: of this thread (from 3.12 on) or of any
+PyThread* (*g_own_thread)();      // the calling thread's state, with the GIL or without
+PyThread* (*g_current_thread)();  // the thread that has the GIL: the calling one (from 3.12 on) or any
 
 int (*g_is_initialized)();
 
@@ -143,7 +143,7 @@ std::string text_of(const PythonApi& api, PyObject* string) {
   std::ptrdiff_t size = 0;
   if (const char* text = api.utf8(string, &size)) return {text, static_cast<std::size_t>(size)};
   api.clear_error();
-  // Both names are known to CPython itself: no codec of Python's is asked.
+  // CPython itself knows both names, so that no codec written in Python is called.
   PyObject* escaped = api.encoded(string, "utf-8", "backslashreplace");
   char* bytes = nullptr;
   std::string text;
@@ -160,7 +160,7 @@ const PyThread* lasting_thread(const PythonApi& api) {
   return std::strcmp(info.dli_sname, "_PyRuntime") == 0 ? thread : nullptr;
 }
 
-// PyErr_Fetch/Restore are deprecated from 3.12 on but are there in every version that layout_of knows.
+// PyErr_Fetch/Restore are deprecated from 3.12 on, but every version that layout_of knows has them.
 KeepError::KeepError(const PythonApi& api) : api_(api) {
   if (api.error_occurred == nullptr || api.error_occurred() == nullptr) return;
   static auto fetch =

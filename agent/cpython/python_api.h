@@ -14,7 +14,7 @@ namespace castscope::observe {
 struct PyObject;  // opaque: only addresses and the two words below
 struct PyThread;  // PyThreadState
 
-// Where the words of a frame stand (bytes). Field names are those of _PyInterpreterFrame.
+// The byte offsets of a frame's words. Field names are those of _PyInterpreterFrame.
 struct FrameLayout {
   std::size_t thread_frame;  // PyThreadState → current frame, or → cframe when through_cframe
   bool through_cframe;       // 3.11 and 3.12 go through _PyCFrame
@@ -32,8 +32,8 @@ struct PythonApi {
   int (*is_initialized)();
   int (*is_finalizing)();      // nullptr when the version has none
   PyThread* (*this_thread)();  // PyGILState_GetThisThreadState
-  // Whether this thread has the GIL. Not PyGILState_Check, which says so of everybody before Python is initialized and
-  // once it has a subinterpreter.
+  // Whether this thread has the GIL. This is not PyGILState_Check, which says yes for every thread before Python is
+  // initialized and once it has a subinterpreter.
   int (*gil_check)();
   int (*gil_ensure)();
   void (*gil_release)(int);
@@ -73,19 +73,19 @@ struct PythonApi {
   std::size_t code_bytes = 0;  // offset of the bytecode in a code object: PyCode_Type.tp_basicsize
 };
 
-// Resolved once, when the agent starts. False when this process has no Python, or one whose stack is not known
-// (before 3.11, or free-threaded): then calls have no Python site.
+// Resolves everything once, when the agent starts. False when this process has no Python, or one whose stack layout is
+// not known (before 3.11, or free-threaded): then calls have no Python site.
 bool load_python_api(PythonApi& api);
 // The text "3.11.7" of the running interpreter, "" without Python.
 const char* python_version();
 
-// The calling thread's state when it is the interpreter's first, which is part of _PyRuntime (from 3.11 on) and so is
-// readable as long as the program runs; nullptr for every other, whose memory ends with its thread. Asking for it at
-// every cast costs 4 ns.
+// The calling thread's state if it is the first of the interpreter, which is part of _PyRuntime (from 3.11 on) and so
+// is readable as long as the program runs. nullptr for every other thread: its state's memory ends with it. Asking for
+// the state at every cast would cost 4 ns.
 const PyThread* lasting_thread(const PythonApi& api);
 
-// A string of Python as UTF-8. Half a surrogate pair in it, which stands for a byte in the name of a file, becomes
-// "\udce9" as Python writes it: a name with such a byte is still a name. "" for what is no string.
+// A Python string as UTF-8. Half a surrogate pair in it, which stands for a byte in a file's name, becomes "\udce9" as
+// Python writes it, so that a name with such a byte is still a name. "" if it is not a string.
 std::string text_of(const PythonApi& api, PyObject* string);
 
 template <typename T>
@@ -97,9 +97,10 @@ inline PyObject* type_of(const PyObject* o) { return read_at<PyObject*>(o, 8); }
 inline const char* type_name(const PyObject* type) { return read_at<const char*>(type, 24); }
 inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }           // tp_base
 inline std::uint64_t type_flags(const PyObject* type) { return read_at<std::uint64_t>(type, 168); }  // tp_flags
-// What Python's functions take, of an address that was only good for comparing before.
+// Makes an argument for Python's functions of an address that was only compared until now.
 inline PyObject* object_at(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
-// tp_version_tag: another number after each change of the class or of one above it, 0 until an attribute is asked for.
+// tp_version_tag: it changes with each change of the class or of one above it, and is 0 until an attribute is asked
+// for.
 inline std::uint32_t type_version(const PyObject* type) { return read_at<std::uint32_t>(type, 384); }
 // How many classes derive from this one: PyDictObject::ma_used of tp_subclasses.
 inline std::ptrdiff_t type_children(const PyObject* type) {
@@ -109,8 +110,8 @@ inline std::ptrdiff_t type_children(const PyObject* type) {
 // PyWeakReference::wr_object follows PyObject_HEAD; it becomes None when the referent dies, before its memory is freed.
 inline void* weakref_target(const PyObject* weakref) { return read_at<void*>(weakref, 16); }
 
-// Takes the GIL for a scope. Not taken (held() false) while the interpreter goes down or for a thread that it does not
-// know: PyGILState_Ensure would make a new thread state there, or end the thread.
+// Takes the GIL for a scope. It is not taken (held() is false) while the interpreter goes down or for a thread that it
+// does not know: PyGILState_Ensure would make a new thread state there, or end the thread.
 class Gil {
  public:
   explicit Gil(const PythonApi& api) : api_(api) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFileInput = 257;  // Py_file_input
 // Dynamo neither compiles nor follows code from a file whose name begins with "<frozen importlib" (SKIP_DIRS in
-// torch/_dynamo/trace_rules.py): ours may be called while it would.
+// torch/_dynamo/trace_rules.py): our code may be called while Dynamo would do so.
 constexpr const char* kFile = "<frozen importlib castscope>";
 
 struct Api {
@@ -111,8 +111,8 @@ PyObject* Snippet::call_object(const PythonApi& py, PyObject* function, const ch
   return answer;
 }
 
-// A signal's handler may run in any code of Python's, ours too, and raise KeyboardInterrupt or SystemExit there: the
-// job gets it as soon as Python runs again in its main thread.
+// A signal's handler may run within any Python code, ours too, and raise KeyboardInterrupt or SystemExit there: the job
+// gets that exception as soon as Python runs again in its main thread.
 void Snippet::hand_on_interruption(const PythonApi& py) {
   if (py.error_occurred() == nullptr) return;
   if (api()->matches(*api()->exception) != 0) return py.clear_error();

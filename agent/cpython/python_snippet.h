@@ -1,5 +1,5 @@
-// Python code of the agent's own, for what the C API alone would take pages to ask. It is compiled once in a process,
-// at its first use. All with the GIL held.
+// Python code of the agent's own, for questions that would take pages of C API. It is compiled once in a process, at
+// its first use. The GIL must be held for all of it.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,14 @@ inline constexpr int kVarArgs = 1;  // METH_VARARGS
 
 class Snippet {
  public:
-  // `function` is what call() calls; `given`, under its own name, is a function that the code may call.
+  // `function` is the name of the function that call() calls; `given`, under its own name, is a function that the code
+  // may call.
   constexpr Snippet(const char* source, const char* function, Method* given = nullptr)
       : source_(source), function_(function), given_(given) {}
 
-  // New; nullptr where Python does not give it, or the code raised: no exception is left behind, and one that a
-  // signal's handler raised in it (KeyboardInterrupt) reaches the job. KeepError is the caller's. `format` makes a
-  // tuple, as Py_BuildValue's: "(Oi)".
+  // Returns a new reference; nullptr where Python gives none, or the code raised. No exception is left behind, but one
+  // that a signal's handler raised in the code (KeyboardInterrupt) reaches the job. The caller makes the KeepError.
+  // `format` makes a tuple, as Py_BuildValue's: "(Oi)".
   template <typename... Values>
   PyObject* call(const PythonApi& py, const char* format, Values... values) {
     if (!ready(py)) return nullptr;
@@ -50,7 +51,7 @@ class Snippet {
   bool failed_ = false;
 };
 
-// Of a list in which file, line and function of each frame follow each other.
+// Reads a list in which file, line and function of each frame follow each other.
 std::vector<CodeLine> frames_of(const PythonApi& py, PyObject* list);
 
 }  // namespace castscope::observe

@@ -16,8 +16,8 @@
 
 namespace castscope::observe {
 
-// Deeper stacks are cut, and marked so: of the frames beyond kMaxDepth those outside of PyTorch are kept. Stacks are
-// told apart by more of them: Python itself allows 1000, unless it is told otherwise.
+// Deeper stacks are cut, and marked as cut; of the frames beyond kMaxDepth, those outside of PyTorch are kept. More
+// frames, kHashedDepth, tell stacks apart: Python itself allows 1000, unless it is told otherwise.
 inline constexpr std::uint32_t kMaxDepth = 256, kHashedDepth = 1024;
 inline constexpr std::uint32_t kMostBeyond = 1u << 14;
 
@@ -35,8 +35,8 @@ struct RawStack {
   const void* root_module_frame = nullptr;  // outermost one
   RawFrame frames[kMaxDepth];               // innermost first
   std::vector<RawFrame> beyond;             // … and further outwards, where it is truncated
-  // What TorchScript's interpreter runs, innermost first: called by frames[script_at], and all of `frames` before that
-  // are called by it.
+  // The lines that TorchScript's interpreter runs, innermost first. frames[script_at] called them, and they called all
+  // `frames` before that.
   bool in_script = false, in_trace = false;  // in_trace: what it runs was traced, not scripted
   std::vector<CodeLine> script;
   std::uint32_t script_at = 0;
@@ -47,18 +47,18 @@ class PythonStack {
   // Proves the layout against the C API on the live stack, which is not empty; call with the GIL held.
   static bool verify(PythonApi& api);
 
-  // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.
+  // The frame that is running in this thread, nullptr when there is none. `lasting` is what lasting_thread gave.
   static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {
     const PyThread* thread = lasting != nullptr ? lasting : asked_for(api);
     if (thread == nullptr) return nullptr;
     const FrameLayout& f = api.frame;
     const void* p = read_at<const void*>(thread, f.thread_frame);
-    // Without a _PyCFrame after Python's end.
+    // The pointer to _PyCFrame is null after Python's end.
     return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
   }
 
-  // The state of a thread other than the first. The interpreter frees those of threads that live on when it ends, and
-  // they still find theirs by asking.
+  // The state of a thread other than the first. When the interpreter ends, it frees the states of threads that live on,
+  // and such a thread would still find its freed one by asking.
   [[gnu::noinline]] static const PyThread* asked_for(const PythonApi& api) {
     if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
     return api.this_thread();
@@ -72,15 +72,15 @@ class PythonStack {
   // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
   template <int Minor>
   static Summary summarize(const PythonApi& api, const PyThread* lasting);
-  // The modules that run in this thread: `self` of the innermost and of the outermost call; nullptr without one.
+  // The modules that run in this thread: `self` of the innermost and of the outermost call; nullptr if there is none.
   struct Modules {
     const void* innermost = nullptr;
     const void* outermost = nullptr;
     bool operator==(const Modules&) const = default;
   };
   static Modules running_modules(const PythonApi& api, const PyThread* lasting);
-  // The slow walk, which keeps the frames. `mark`: a frame, whose place among them is given back; kMaxDepth when it is
-  // not there.
+  // The slow walk, which keeps the frames. Returns the place of the frame `mark` among them; kMaxDepth when it is not
+  // there.
   static std::uint32_t capture(const PythonApi& api, const PyThread* lasting, RawStack& out,
                                const void* mark = nullptr);
 
@@ -89,7 +89,7 @@ class PythonStack {
     return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
   }
 
-  // Set when the code object of Module._wrapped_call_impl was met.
+  // Set once the code object of Module._wrapped_call_impl was met.
   static std::atomic<const void*> module_call_code;
 };
 
@@ -107,7 +107,7 @@ inline std::uint64_t add_frame(std::uint64_t hash, std::uint64_t code, std::uint
 }
 
 template <int Minor>
-struct Offsets;  // the same numbers as python_api.cc, as constants, so that the walk is a handful of loads
+struct Offsets;  // the same numbers as in python_api.cc, as constants, so that the walk is a handful of loads
 template <>
 struct Offsets<11> {
   static constexpr std::size_t code = 32, previous = 48, instruction = 56, owner = 69, locals = 72;

@@ -1,5 +1,5 @@
-// A cast that a kernel of castscope's makes of an operator's argument: as at::autocast::cached_cast, and recorded as
-// its calls are.
+// Casts an operator's argument for a kernel of castscope's: as at::autocast::cached_cast does, and recorded as its
+// calls are.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 namespace castscope::enforce {
 
-// `site` stands for the call site: see kernel_argument.
+// `site` takes the part of the call site: see kernel_argument.
 at::Tensor cast_argument(c10::ScalarType to, const at::Tensor& arg, c10::DeviceType device, std::uint64_t site);
 
 }  // namespace castscope::enforce

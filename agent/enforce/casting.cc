@@ -15,8 +15,8 @@ using c10::DispatchKeySet;
 using c10::ScalarType;
 using c10::TensorImpl;
 
-// On the CPU, and nothing but memory: no wrapper, subclass, lazy conjugate or what else a dispatch key stands for, and
-// no forward-mode gradient.
+// Whether the tensor is on the CPU and nothing but memory: no wrapper, subclass, lazy conjugate or anything else that
+// has a dispatch key, and no forward-mode gradient.
 bool is_plain(const TensorImpl* t) {
   static const std::uint64_t plain = DispatchKeySet({DispatchKey::CPU, DispatchKey::AutogradCPU,
                                                      DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU})
@@ -27,7 +27,7 @@ bool is_plain(const TensorImpl* t) {
   return meta == nullptr || meta->fw_grad_ == nullptr;
 }
 
-// Nothing looks at operators or changes them: no mode, no functorch level, no tracer.
+// Whether nothing looks at operators or changes them: no mode, no functorch level, no tracer.
 bool is_undisturbed(bool inference_mode) {
   static const std::uint64_t usual =
       DispatchKeySet({DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView}).raw_repr();
@@ -36,7 +36,7 @@ bool is_undisturbed(bool inference_mode) {
   return inference_mode || !tls.excluded_.has_any(c10::autograd_dispatch_keyset);
 }
 
-// With PyTorch's cache off for this call: the policy wants none.
+// Switches PyTorch's cache off for this call: the policy wants no cache.
 class NoCache {
  public:
   NoCache() { set(false); }
@@ -63,7 +63,7 @@ std::optional<Device> device_of(c10::DeviceType type) {
   }
 }
 
-// The policy has the cache off, where it says something of this device at all.
+// Whether the policy has the cache off, if it says anything of this device.
 bool wants_no_cache(c10::DeviceType device) {
   if (g_enforced->cache.keeping.enabled) return false;
   const std::optional<Device> on = device_of(device);
@@ -74,7 +74,7 @@ at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device
   return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
 
-// A weight has one copy with one place in the graph for a whole region, as in PyTorch's cache, whoever made it.
+// Within a region, a weight has one copy with one place in the graph, as in PyTorch's cache, whoever made the copy.
 at::Tensor shared(ScalarType to, const at::Tensor& arg, c10::DeviceType device, Outcome& outcome) {
   if (at::Tensor copy = g_enforced->copies->served(arg, to); copy.defined()) return copy;
   at::Tensor made = pytorchs(to, arg, device);
@@ -85,7 +85,7 @@ at::Tensor shared(ScalarType to, const at::Tensor& arg, c10::DeviceType device, 
 
 }  // namespace
 
-// Copies are of float32, in less, on the CPU.
+// Only copies of float32, in a lower precision, on the CPU are kept.
 Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, const Source& source) {
   const TensorImpl* t = arg.unsafeGetTensorImpl();
   if (device != c10::DeviceType::CPU || !g_enforced->on_cpu || observe::dtype_of(t) != ScalarType::Float ||
@@ -143,7 +143,7 @@ ScalarType target(const OperatorPlan& plan, ScalarType asked, const at::Tensor& 
     case CastPolicy::kPassthrough:
       return arg.defined() ? observe::dtype_of(arg.unsafeGetTensorImpl()) : asked;
     default:
-      return asked;  // what PyTorch's kernel does by itself
+      return asked;  // PyTorch's kernel does that by itself
   }
 }
 

@@ -40,8 +40,8 @@ at::Tensor row_of(const at::Tensor& arg) {
   return row;
 }
 
-// Not inference, no grad, below autograd: what a copy is made under must not show in it. Into `old` where that can be
-// filled again: large memory that is new costs more to get than to fill.
+// Casts outside of inference mode, without grad, below autograd: the mode under which a copy is made must not show in
+// it. Fills `old` again where it can: to get large new memory costs more than to fill it.
 at::Tensor converted(const at::Tensor& arg, ScalarType to, at::Tensor old) {
   std::optional<c10::InferenceMode> normal;
   if (c10::InferenceMode::is_enabled()) normal.emplace(false);
@@ -51,7 +51,7 @@ at::Tensor converted(const at::Tensor& arg, ScalarType to, at::Tensor old) {
   return at::_ops::_to_copy::call(row, to, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
-// What has no proof is the region's: it lives on until that ends.
+// Counts a copy that went. A copy without proof belongs to the region: it lives on until the region ends.
 void count_gone(const KeptCopy& copy, Held& gone) {
   if (!copy.has_proof()) return;
   ++gone.entries;
@@ -100,11 +100,12 @@ at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
   return copy;
 }
 
-// Another thread may have been first: then its copy is the region's. Whatever became of the one before, the weight
-// keeps its place in the graph until the region ends, as in PyTorch. It is given before anybody else can have the copy.
+// Another thread may have been first: then its copy is the region's. Whatever became of the copy before, the weight
+// keeps its place in the graph until the region ends, as in PyTorch. The place is given before any other thread can
+// have the copy.
 at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, Edge edge) {
   const at::Tensor copy = edge.present();
-  Edge before;  // let go of outside the lock
+  Edge before;  // dropped outside the lock
   for (bool looked = false;; looked = true) {
     {
       std::lock_guard lock(lock_);
@@ -144,8 +145,8 @@ at::Tensor Copies::leaf(const at::Tensor& arg, ScalarType to, Outcome& outcome) 
   return keep_edge(arg, to, std::move(edge));
 }
 
-// The copy, in the shape of one of the tensors on that range. `for_region`: it is kept until the region ends even if
-// nothing proves it: its edge answers for it, as PyTorch's cache would.
+// The copy, in the shape of one of the tensors on that range. With `for_region`, it is kept until the region ends even
+// if nothing proves it fresh: its edge answers for it, as PyTorch's cache would.
 at::Tensor Copies::data(const at::Tensor& arg, ScalarType to, KeptCopy& range, bool for_region, Outcome& outcome) {
   const TensorImpl* impl = arg.unsafeGetTensorImpl();
   const bool requires_grad = arg.requires_grad();
@@ -193,8 +194,8 @@ std::vector<std::shared_ptr<KeptCopy>> Copies::all() {
   return all;
 }
 
-// Layers come in a cycle: to evict what was used longest ago would evict just what comes next. A newcomer is refused
-// while all others are in use.
+// Layers come in a cycle: evicting the least recently used copy would evict exactly the one that comes next. A newcomer
+// is refused while all others are in use.
 bool Copies::has_room(std::uint64_t bytes, Held& gone) {
   if (!options_.max_bytes) return true;
   const std::uint64_t region = region_.load(std::memory_order_relaxed);
@@ -215,7 +216,7 @@ bool Copies::has_room(std::uint64_t bytes, Held& gone) {
 
 void Copies::forget_the_dead(Held& gone) {
   made_bytes_.store(0, std::memory_order_relaxed);
-  std::vector<std::shared_ptr<KeptCopy>> dead;  // let go of outside the lock
+  std::vector<std::shared_ptr<KeptCopy>> dead;  // dropped outside the lock
   std::lock_guard lock(lock_);
   for (auto at = ranges_.begin(); at != ranges_.end();) {
     const std::unique_lock still(at->second->mutex, std::try_to_lock);
@@ -236,7 +237,7 @@ Held Copies::drop_unless(bool (KeptCopy::*stays)() const) {
   for (const auto& range : all()) {
     KeptCopy::Contents old;
     const std::unique_lock lock(range->mutex, std::try_to_lock);
-    if (!lock) continue;  // another thread makes it anew
+    if (!lock) continue;  // another thread makes the copy anew
     if (stays == nullptr || !((*range).*stays)()) old = range->take();
     if (!range->is_here()) continue;
     ++left.entries;

@@ -6,10 +6,10 @@
 //
 // Edges: for the leaves that PyTorch's cache keeps, one tensor a region on that memory, with one place in autograd's
 // graph: several uses of a weight in a region must meet in one node, as they do in PyTorch, where their gradients are
-// summed in the lower precision. Of a weight that is used once a region only the place is held: its copy goes when
+// summed in the lower precision. For a weight that is used once a region only the place is held: its copy goes when
 // nothing else needs it, so that the next one is made in memory that lies in the processor's cache.
 //
-// Thread-safe. No reference to a weight is held but by the edges, through the graph, until the region ends.
+// Thread-safe. Only the edges hold references to weights, through the graph, until the region ends.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +33,8 @@ namespace castscope::enforce {
 struct CacheOptions {
   Keeping keeping;
   Keep until = Keep::kUntilWritten;
-  // Of copies that PyTorch would not have: those of frozen weights and of views, and all that outlive a region.
+  // The most bytes of copies that PyTorch would not have: those of frozen weights and of views, and all that outlive a
+  // region.
   std::optional<std::uint64_t> max_bytes;
 };
 
@@ -41,20 +42,20 @@ using Outcome = observe::CastOutcome;
 
 class Copies {
  public:
-  // A region may last as long as the job: copies of weights that are gone go after so many new bytes.
+  // A region may last as long as the job: after so many new bytes, copies of weights that are gone are dropped.
   static constexpr std::uint64_t kMostUnlooked = 64 << 20;
 
   explicit Copies(const CacheOptions& options) : options_(options) {}
 
-  // The copy of `arg`, float32, in `to`; undefined when it is no dense memory.
+  // The copy of `arg`, which is float32, in `to`; undefined when `arg` is not dense memory.
   at::Tensor cast(const at::Tensor& arg, c10::ScalarType to, Kind kind, const Source& source, Outcome& outcome);
 
-  // Of a leaf: the copy that this region has, if there is one and the weight was not written since.
+  // For a leaf: the copy that this region has, if it has one and the weight was not written since.
   at::Tensor served(const at::Tensor& arg, c10::ScalarType to);
-  // One that PyTorch made of a leaf is the region's from now on, unless there is one.
+  // Makes a copy of a leaf that PyTorch made the region's, unless the region has one.
   void adopt(const at::Tensor& arg, c10::ScalarType to, const at::Tensor& copy);
 
-  // The outermost region has ended: edges go, and what is not to outlive it. What is left.
+  // The outermost region has ended: drops the edges, and the copies that must not outlive it. Returns what is left.
   Held end_region();
   Held begin_step();         // a training step begins
   void optimizer_stepped();  // weights that require grad were written, whatever their version counters say
@@ -68,7 +69,8 @@ class Copies {
   using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
   struct Edge {
     at::Tensor copy;  // undefined where the weight is used once a region
-    Weak weak{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};  // then: as long as the graph has it
+    Weak weak{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};  // set where `copy` is not: it lasts as
+                                                                                 // long as the graph has the copy
     Place place;
     Glance seen;
     std::shared_ptr<KeptCopy> range;  // nullptr: PyTorch made the copy
@@ -78,7 +80,7 @@ class Copies {
       return copy.is_same(other.copy) && weak._unsafe_get_target() == other.weak._unsafe_get_target() &&
              seen == other.seen;
     }
-    // Not under the lock: it may need the GIL.
+    // Do not call it under the lock: it may need the GIL.
     at::Tensor present() const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
   };
   struct RangeKey {
@@ -102,12 +104,12 @@ class Copies {
   Held drop_unless(bool (KeptCopy::*stays)() const);
 
   const CacheOptions options_;
-  // Of the maps. Nothing of PyTorch's runs under it, nor under a KeptCopy's mutex: to take or let go of a tensor that
+  // Guards the maps. No code of PyTorch's runs under it, nor under a KeptCopy's mutex: to take or drop a tensor that
   // Python has may need the GIL, and its holder may wait for us.
   memory::SpinLock lock_;
   ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
   ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
-  std::atomic<std::uint64_t> region_{1};      // the present one
+  std::atomic<std::uint64_t> region_{1};      // the present region
   std::atomic<std::uint64_t> made_bytes_{0};  // since the dead were last forgotten
   std::atomic<std::uint32_t> optimizer_steps_{0};
 };

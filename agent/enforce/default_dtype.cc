@@ -17,13 +17,13 @@ namespace {
 using c10::ScalarType;
 using Bytes = std::vector<std::uint8_t>;
 
-// The initialized thread-local variables of the object that autocast is in.
+// The initialized thread-local variables of the shared object that has autocast.
 struct ThreadLocals {
   std::uintptr_t inside = 0;          // an address in that object
-  std::uint8_t* image = nullptr;      // what each thread's copy is made of
+  std::uint8_t* image = nullptr;      // each thread's copy is made from this
   const std::uint8_t* own = nullptr;  // this thread's copy
   std::size_t size = 0;
-  std::uintptr_t sealed = 0, unsealed = 0;  // from … to: made read-only after loading
+  std::uintptr_t sealed = 0, unsealed = 0;  // begin and end of what is made read-only after loading
 };
 
 bool is_in(const dl_phdr_info& object, std::uintptr_t address) {
@@ -53,7 +53,7 @@ std::optional<ThreadLocals> thread_locals() {
   return found;
 }
 
-// Which of them is the dtype of this device: the only one that is another when that is set.
+// Finds the variable that is the dtype of this device: the only one that changes when the dtype is set.
 std::optional<std::size_t> place_of(c10::DeviceType device, const ThreadLocals& locals) {
   const ScalarType before = at::autocast::get_autocast_dtype(device);
   const ScalarType other = before == ScalarType::Half ? ScalarType::BFloat16 : ScalarType::Half;

@@ -1,5 +1,5 @@
 // Sources: torch/csrc/autograd/generated/{VariableType,Functions}.h (_to_copy), c10/core/TensorImpl.h of the PyTorch
-// that the agent is built against. The one file that needs the generated header.
+// that the agent is built against. This is the one file that needs the generated header.
 #include "agent/enforce/edges.h"
 
 #include <c10/core/InferenceMode.h>
@@ -25,7 +25,7 @@ Pointer hold(Made* node) {
 }  // namespace
 
 at::Tensor alias_of(const at::Tensor& flat, const c10::TensorImpl* source) {
-  // One made in inference mode may be saved for a backward pass later.
+  // A copy that is made in inference mode may be saved for a backward pass later.
   std::optional<c10::InferenceMode> normal;
   if (c10::InferenceMode::is_enabled()) normal.emplace(false);
   at::Tensor result =

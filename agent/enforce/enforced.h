@@ -1,4 +1,4 @@
-// What is enforced in this process: made once, never taken down, threads may still be in it.
+// The policy that is enforced in this process. It is made once and never taken down: threads may still be in it.
 #pragma once
 
 #include "agent/enforce/copies.h"
@@ -9,11 +9,11 @@ namespace castscope::enforce {
 
 struct Enforced {
   PolicyTable policy;
-  bool on_cpu;  // the policy says something of the CPU: its copies of weights are ours, as it has it
+  bool on_cpu;  // the policy says something of the CPU: its copies of weights are kept by us, as the policy wants
   CacheOptions cache;
   Copies* copies;
   ModuleRules* modules;
 };
-extern Enforced* g_enforced;  // nullptr: nothing
+extern Enforced* g_enforced;  // nullptr: nothing is enforced
 
 }  // namespace castscope::enforce

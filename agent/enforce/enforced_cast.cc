@@ -26,7 +26,7 @@ struct ByPolicy {
   }
 };
 
-// nullptr: castscope has stepped aside. The policy holds all the same, and nothing is recorded any more.
+// nullptr when castscope has stepped aside. The policy still holds then, but nothing is recorded any more.
 ThreadState* recording_thread() {
   return observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
 }

@@ -1,4 +1,4 @@
-// Whether a policy is enforced in this process, and what it is told of when it is. No torch header here.
+// Whether a policy is enforced in this process, and the events that it is told of when it is. No torch header here.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class Definitions;
 
 namespace castscope::enforce {
 
-// Reads the policy that CASTSCOPE_ENFORCE names, once, when the agent starts. False, and nothing is enforced: there is
-// none, or it was said why it cannot be.
+// Reads the policy that CASTSCOPE_ENFORCE names, once, when the agent starts. Returns false, and nothing is enforced,
+// when there is no policy, or when it cannot be enforced, which is said then.
 bool start(const castscope_preload*);
 bool is_on();
 // For the report: name and hash of the policy, and one sentence for each thing that cannot be carried out.
@@ -26,8 +26,8 @@ std::vector<std::string> notices();
 
 void rule_met_in_python(std::string_view rule);  // "function models:attend"
 void recording_begins(observe::Definitions&);
-void region_begins(bool modules_changed);  // an outermost one; their names, paths or classes
-Held cache_cleared();                      // PyTorch's cache was cleared: what is left in ours
+void region_begins(bool modules_changed);  // an outermost region; `modules_changed`: their names, paths or classes
+Held cache_cleared();                      // PyTorch's cache was cleared; returns what is left in ours
 void step_begins();
 void optimizer_stepped();  // in any thread
 void fork_begins();

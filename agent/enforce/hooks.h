@@ -1,9 +1,9 @@
-// What stands in the place of at::autocast::cached_cast while a policy is enforced.
+// The function that stands in place of at::autocast::cached_cast while a policy is enforced.
 #pragma once
 
 namespace castscope::enforce {
 
-// The Python version picks the stack walk. What kernels of ours cast is recorded with the same one from then on.
+// The Python version picks the stack walk. From then on, casts by our kernels are recorded with the same walk.
 void* cached_cast_hook(int python_minor);
 
 }  // namespace castscope::enforce

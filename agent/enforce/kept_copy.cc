@@ -8,7 +8,7 @@ namespace {
 
 const c10::StorageImpl* storage_of(const c10::TensorImpl* t) { return t->unsafe_storage().unsafeGetStorageImpl(); }
 
-// One intrusive_ptr: which counter it is.
+// The address of the counter's one intrusive_ptr, which tells counters apart.
 const void* identity(const c10::VariableVersion& counter) {
   static_assert(sizeof(c10::VariableVersion) == sizeof(void*));
   const void* object;
@@ -31,8 +31,8 @@ KeptCopy::KeptCopy(const at::Tensor& source, bool frozen)
       bytes_(static_cast<std::size_t>(source.numel()) * source.itemsize()),
       payoff_(frozen, Proof::is_little(bytes_)) {}
 
-// As far as can be told of who was given it: not written through an alias, its memory not taken away or
-// changed for other.
+// Whether the copy is as it was made, as far as can be told: not written through an alias, its memory not taken away or
+// exchanged by anyone who was given it.
 bool KeptCopy::is_untouched() const {
   return contents_.flat.defined() && contents_.flat.unsafeGetTensorImpl()->version_counter().current_version() == 0 &&
          contents_.flat.storage().nbytes() * 2 >= bytes_ && contents_.shaped.is_alias_of(contents_.flat) &&

@@ -1,5 +1,5 @@
 // A range of a weight's storage, and its low-precision copy if there is one now. It stays as long as the storage does,
-// with what was learned of it: whether to prove a copy pays, and how.
+// with what was learned of it: whether proving a copy pays, and how to do it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,16 +19,16 @@ class KeptCopy {
   KeptCopy(const at::Tensor& source, bool frozen);
 
   struct Contents {
-    at::Tensor flat, shaped;  // the same memory as a row, and as the tensor has it that it was first made of
-    Proof proof;  // only of a copy that may outlive its region, or serve uses that PyTorch's cache would not
-    // Its memory, if nobody else has it: to be filled again. Undefined otherwise.
+    at::Tensor flat, shaped;  // the same memory as a row, and in the shape of the tensor that it was first made of
+    Proof proof;  // only for a copy that may outlive its region, or serve uses that PyTorch's cache would not
+    // Its memory, to be filled again, if nothing else holds it. Undefined otherwise.
     at::Tensor memory() &&;
   };
 
   bool is_dead() const { return storage_.use_count() == 0; }
   std::size_t source_bytes() const { return bytes_; }
 
-  // All that follows under the mutex, which is not held while PyTorch casts.
+  // All that follows needs the mutex, which is not held while PyTorch casts.
   std::mutex mutex;
 
   bool is_here() const { return contents_.flat.defined(); }
@@ -36,18 +36,18 @@ class KeptCopy {
   // The same memory, with the sizes and strides of the tensor that it was first made of.
   const at::Tensor& shaped() const { return contents_.shaped; }
 
-  // Proved to be what a cast now would give. A copy that somebody wrote into is none any more; an optimizer writes to
-  // what requires grad, whatever version counters say.
+  // Whether the copy is proved to be what a cast would give now. It is not once somebody wrote into it. An optimizer
+  // writes to weights that require grad, whatever version counters say.
   bool is_fresh(const Glance& now, bool requires_grad, std::uint64_t region);
-  // A copy is about to be made because there was no fresh one. What proof it should have.
+  // Called when a copy is about to be made because there was no fresh one. Returns the proof that it should have.
   Proving learn(const Glance& now, bool requires_grad);
   Proof prove(const Glance& now, Proving how) const { return Proof::of(now.data, bytes_, how); }
-  // All of it, to be let go of without the mutex; the copy is gone.
+  // Takes all contents out, so that they can be dropped without the mutex; the copy is gone then.
   Contents take();
-  // In exchange for what is there.
+  // Exchanges `contents` for what is there.
   void put(Contents& contents, const Glance& seen, const c10::VariableVersion& counter, std::uint64_t region);
 
-  // Once a region at most, as far as was seen; told when a region ends, or earlier.
+  // Whether it is used once a region at most, as far as was seen; told when a region ends, or earlier.
   bool is_used_once() const { return use_in_region_.load(std::memory_order_relaxed) == UseInRegion::kOnce; }
   void used_in_region(bool again);
 
@@ -59,14 +59,14 @@ class KeptCopy {
   bool is_untouched() const;
 
   const c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
-  const std::size_t bytes_;  // of the range, in the source's dtype
+  const std::size_t bytes_;  // bytes of the range, in the source's dtype
   Contents contents_;
   Glance seen_;
-  c10::VariableVersion counter_{c10::VariableVersion::DISABLED};  // keeps the address in `seen_` its own
+  c10::VariableVersion counter_{c10::VariableVersion::DISABLED};  // keeps other counters off the address in `seen_`
   Payoff payoff_;
   std::atomic<UseInRegion> use_in_region_{UseInRegion::kUnknown};
-  bool served_ = false;        // this copy, a second time
-  std::uint64_t used_in_ = 0;  // region
+  bool served_ = false;        // this copy was used a second time
+  std::uint64_t used_in_ = 0;  // the region of its last use
 };
 
 }  // namespace castscope::enforce

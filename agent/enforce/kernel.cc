@@ -17,7 +17,7 @@ namespace {
 using c10::IValue;
 using c10::ScalarType;
 
-// Whether the policy says of this argument that it is never cast.
+// Whether the policy says that this argument is never cast.
 bool is_kept(const c10::OperatorHandle& op, const Decision& decision, std::size_t position) {
   if (decision.never[0] == nullptr && decision.never[1] == nullptr) return false;
   const std::string& name = op.schema().arguments()[position].name();
@@ -35,7 +35,7 @@ void each_tensor(const IValue& value, Visit visit) {
   }
 }
 
-// The overload that takes one argument more, a dtype: norm.Scalar → norm.ScalarOpt_dtype.
+// The overload that takes a dtype as one more argument: norm.Scalar → norm.ScalarOpt_dtype.
 std::optional<c10::OperatorHandle> with_dtype(const c10::OperatorHandle& op) {
   const auto& arguments = op.schema().arguments();
   auto& dispatcher = c10::Dispatcher::singleton();
@@ -69,7 +69,7 @@ c10::DeviceType device_type(Device device) {
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const Decision& decision = plan_.decide(plan_.depends_on_module() ? module_rule() : -1);
-  if (decision.policy == CastPolicy::kPassthrough && !decision.ruled)  // as the fallthrough of one without a kernel
+  if (decision.policy == CastPolicy::kPassthrough && !decision.ruled)  // as for an operator without a kernel
     return op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, autocast_key(device_)),
                               stack);
   c10::impl::ExcludeDispatchKeyGuard no_autocast(autocast_key(device_));
@@ -94,7 +94,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
       break;
     case CastPolicy::kFp32AppendDtype:
       if (call_with_dtype(op, stack)) return;
-      set_dtype(op, stack);  // it may take one itself
+      set_dtype(op, stack);  // the operator may take a dtype itself
       break;
   }
   op.callBoxed(stack);
@@ -111,7 +111,7 @@ void Kernel::cast(const c10::OperatorHandle& op, Stack* stack, const Decision& d
   }
 }
 
-// For the report: the argument came in this dtype, and a cast was held off, or there was none to be made.
+// For the report: the argument came in this dtype, and a cast was held off, or none was due.
 void Kernel::tell_kept(const IValue& value, const std::string& argument, ScalarType to) const {
   each_tensor(value, [&](const at::Tensor& tensor) {
     if (!is_eligible(tensor) || observe::is_traced_wrapper(tensor.unsafeGetTensorImpl())) return;
@@ -129,7 +129,7 @@ void Kernel::cast_value(IValue& value, ScalarType to, std::size_t position) cons
     at::Tensor result = cast_argument(to, tensor, device_type(device_), site(position));
     if (!result.is_same(tensor)) value = std::move(result);
   } else if (value.isTensorList()) {
-    c10::List<at::Tensor> results;  // the caller may have the list still
+    c10::List<at::Tensor> results;  // the caller may still have the list
     for (const at::Tensor& tensor : value.toTensorVector())
       results.push_back(tensor.defined() ? cast_argument(to, tensor, device_type(device_), site(position)) : tensor);
     value = std::move(results);
@@ -148,7 +148,7 @@ bool Kernel::is_eligible(const at::Tensor& tensor) const {
   }
 }
 
-// at::autocast::prioritize, over all arguments but those that are never cast.
+// at::autocast::prioritize, over all arguments except those that are never cast.
 ScalarType Kernel::widest(const c10::OperatorHandle& op, const Stack& stack, const Decision& decision) const {
   ScalarType widest = lower_dtype(decision.dtype, device_type(device_));
   const ScalarType lower = widest;
@@ -167,7 +167,7 @@ ScalarType Kernel::widest(const c10::OperatorHandle& op, const Stack& stack, con
   return widest;
 }
 
-// Only where the caller gave none, and the first argument is of a kind that autocast may cast.
+// Sets it only where the caller gave none, and the first argument is of a kind that autocast may cast.
 void Kernel::set_dtype(const c10::OperatorHandle& op, Stack* stack) const {
   const auto& arguments = op.schema().arguments();
   const IValue& first = torch::jit::peek(*stack, 0, arguments.size());

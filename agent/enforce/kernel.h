@@ -28,7 +28,7 @@ class alignas(64) Kernel final : public c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack);
 
-  // What stands for the call site of an argument: its own address within this kernel.
+  // The number that takes the part of an argument's call site: the argument's own address within this kernel.
   static constexpr std::size_t kMostArguments = 64;
   std::uint64_t site(std::size_t position) const {
     return reinterpret_cast<std::uint64_t>(this) + (position < kMostArguments ? position : kMostArguments - 1);
@@ -49,7 +49,7 @@ class alignas(64) Kernel final : public c10::OperatorKernel {
   const std::string op_;  // "aten::sum.dim_IntList"
   const Device device_;
   mutable std::once_flag looked_;
-  mutable std::optional<c10::OperatorHandle> with_dtype_;  // the overload that takes one argument more
+  mutable std::optional<c10::OperatorHandle> with_dtype_;  // the overload that takes a dtype as one more argument
 };
 static_assert(sizeof(Kernel) >= Kernel::kMostArguments);
 

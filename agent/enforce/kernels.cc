@@ -26,20 +26,20 @@ Overloaded overloaded(const c10::OperatorName& name) {
   return {name.name, name.overload_name.empty() ? "default" : name.overload_name};
 }
 
-// Neither writes into an argument nor returns a view of one: what it wrote would be lost with the copy.
+// Whether the operator neither writes into an argument nor returns a view of one: a write would be lost with the copy.
 bool may_be_cast(const c10::FunctionSchema& schema) {
   const auto plain = [](const c10::Argument& a) { return a.alias_info() == nullptr; };
   return std::all_of(schema.arguments().begin(), schema.arguments().end(), plain) &&
          std::all_of(schema.returns().begin(), schema.returns().end(), plain);
 }
 
-// PyTorch's kernels for such share a helper, whose address names no operator.
+// PyTorch's kernels for operators that take a list share a helper, whose address names no operator.
 bool takes_list(const c10::FunctionSchema& schema) {
   return std::any_of(schema.arguments().begin(), schema.arguments().end(),
                      [](const c10::Argument& a) { return a.type()->isSubtypeOf(*c10::ListType::ofTensors()); });
 }
 
-// "vision::roi_pool input rois": what a rule of never_cast may name of it.
+// "vision::roi_pool input rois": the names that a never_cast rule may use for it.
 std::string with_tensors(const c10::FunctionSchema& schema) {
   std::string text = schema.name();
   for (const c10::Argument& a : schema.arguments())
@@ -47,8 +47,8 @@ std::string with_tensors(const c10::FunctionSchema& schema) {
   return text;
 }
 
-// Registering a second kernel makes PyTorch warn, once in a process. It was asked for here, and what a user overrides
-// later is the user's own.
+// Registering a second kernel makes PyTorch warn, once in a process. The policy asked for this kernel, so the warning
+// is silenced; later overrides by the user still warn.
 class Silence final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -68,7 +68,7 @@ class Registry {
     for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) meet(name);
   }
 
-  // Others than PyTorch's own, which are all there from the start.
+  // Operators by others than PyTorch, whose own are all there from the start.
   void meet_others() {
     std::lock_guard lock(mutex_);
     for (const auto& [op, overloads] : asked_) {
@@ -85,7 +85,7 @@ class Registry {
     std::vector<std::string> all;
     const std::vector<c10::OperatorName> there = c10::Dispatcher::singleton().getAllOpNames();
     for (const Overloaded& op : said_by_policy()) {
-      if (!op.first.starts_with("aten::")) continue;  // may come yet
+      if (!op.first.starts_with("aten::")) continue;  // it may be registered later
       const auto is_it = [&](const c10::OperatorName& name) {
         return name.name == op.first && (op.second.empty() || overloaded(name).second == op.second);
       };
@@ -188,7 +188,7 @@ class Registry {
   const PolicyTable& policy_;
   const bool all_;
   std::unordered_map<std::string, std::set<std::string>> asked_;  // operator → overloads, "" = all others
-  std::unordered_map<std::uintptr_t, std::string> functions_;     // of PyTorch's kernels → operator
+  std::unordered_map<std::uintptr_t, std::string> functions_;     // addresses of PyTorch's kernels → operator
   std::unordered_set<std::string> addressed_;                     // operators that the address of a call names
   std::mutex mutex_;
   std::map<std::string, Planned> plans_;            // by "aten::sum.dim_IntList"

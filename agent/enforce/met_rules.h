@@ -1,4 +1,4 @@
-// Which rules of the policy have come to something in this process. The report tells of those that nothing met.
+// Which rules of the policy matched something in this process. The report lists the rules that matched nothing.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,13 @@
 namespace castscope::enforce {
 
 // Kind "module": its pattern; "operator": its name without overload; "function": "module:name"; "arguments": an
-// operator's name and those of its arguments that hold tensors. Thread-safe; what was met before counts once.
+// operator's name and those of its arguments that hold tensors. Thread-safe; a rule that was met before is not counted
+// again.
 void rule_met(std::string_view kind, std::string_view rule);
-// A recording has begun: it knows of none yet.
+// A recording has begun: tells it all rules that were met so far.
 void tell_rules_met(observe::Definitions&);
 
-// Around fork(): no other thread is at it meanwhile.
+// Called around fork(): no other thread works on the rules meanwhile.
 void hold_rules_met();
 void release_rules_met();
 

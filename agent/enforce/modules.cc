@@ -13,7 +13,7 @@ namespace {
 using observe::PyObject;
 using observe::PythonStack;
 
-// "torch.nn.modules.linear.Linear" is what a class calls itself, torch.nn.Linear what everybody calls it.
+// A class calls itself "torch.nn.modules.linear.Linear"; its usual name is torch.nn.Linear.
 std::string usual_name(const std::string& module, const std::string& name) {
   constexpr std::string_view kInner = "torch.nn.modules.";
   return std::string_view(module).starts_with(kInner) ? "torch.nn." + name : "";
@@ -31,7 +31,7 @@ ModuleRules::ModuleRules(const observe::PythonApi& api, const PolicyTable& polic
   }
 }
 
-// What a thread asked last.
+// The module that a thread asked for last.
 struct ModuleRules::Row {
   PythonStack::Modules modules;
   Known known;
@@ -85,7 +85,7 @@ ModuleRules::Known ModuleRules::find(const Running& modules) {
   name_tree(object(modules.outermost), modules.outermost);
   forget_the_dead();
   if (known(modules, result)) return result;
-  name_tree(object(modules.innermost), modules.outermost);  // held some other way: its path begins with itself
+  name_tree(object(modules.innermost), modules.outermost);  // held in some other way: its path begins with itself
   known(modules, result);
   return result;
 }
@@ -101,13 +101,13 @@ ModuleRules::WeakRef ModuleRules::reference_to(const void* module) {
     try {
       std::lock_guard lock(unheld_lock_);
       unheld_.push_back(ref);
-    } catch (const std::bad_alloc&) {  // it stays
+    } catch (const std::bad_alloc&) {  // it stays in the map
     }
   };
   return WeakRef(weakref, unheld, memory::Own<PyObject*>());
 }
 
-// A job that makes modules for ever shall not make us grow for ever. GIL held.
+// A job that makes modules for ever must not make us grow for ever. GIL held.
 void ModuleRules::forget_the_dead() {
   {
     std::lock_guard lock(mutex_);
@@ -141,7 +141,7 @@ int ModuleRules::own_rule(PyObject* module, const std::string& path) {
   return last;
 }
 
-// A module without a rule has that of the one above it. GIL held.
+// A module without a rule has the rule of the module above it. GIL held.
 void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
   const WeakRef root = reference_to(outermost);
   std::unordered_map<std::string, int> by_path;
@@ -159,7 +159,7 @@ void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
   });
 }
 
-// From Module._wrapped_call_impl: until its code is known no frame is a module's.
+// Learns the code of Module._wrapped_call_impl: until it is known, no frame counts as a module's.
 void ModuleRules::meet_module_calls() {
   observe::Gil gil(api_);
   if (!gil.held()) return;

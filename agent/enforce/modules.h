@@ -1,4 +1,4 @@
-// Which of the policy's rules for modules holds for the call that a thread is in: that of the innermost module for
+// Finds the policy's rule for modules that holds for the call that a thread is in: that of the innermost module for
 // which there is one, by the tree of the outermost module of the call. The same rule as server/policy/decide.h
 // (rule_of).
 //
@@ -26,15 +26,15 @@ class ModuleRules {
  public:
   ModuleRules(const observe::PythonApi& api, const PolicyTable& policy);
 
-  // An index into PolicyTable::modules; -1: no module that has a rule, or none at all.
+  // An index into PolicyTable::modules; -1: no running module has a rule, or no module runs.
   int running(const observe::PyThread* lasting);
-  // Modules may have been moved, or given others below them.
+  // Called when modules may have been moved, or given others below them.
   void look_again();
 
  private:
   using Running = observe::PythonStack::Modules;
-  // Held by known_ and by threads' rows, which read it without a lock. One that nobody holds waits in unheld_ until the
-  // GIL is at hand.
+  // Held by known_ and by threads' rows, which read it without a lock. A reference that nothing else holds waits in
+  // unheld_ until the GIL is at hand.
   using WeakRef = std::shared_ptr<const observe::PyObject>;
   struct Known {
     WeakRef innermost, outermost;
@@ -44,7 +44,7 @@ class ModuleRules {
   struct Hash {
     std::size_t operator()(const Running&) const noexcept;
   };
-  struct Row;  // of a thread
+  struct Row;  // one per thread
   static Row& row_of(const Running& modules);
   Known find(const Running& modules);
   bool known(const Running& modules, Known& into);
@@ -55,13 +55,13 @@ class ModuleRules {
   void meet_module_calls();
 
   const observe::PythonApi& api_;
-  std::vector<Pattern> patterns_;   // of the policy's modules, in its order
+  std::vector<Pattern> patterns_;   // one for each of the policy's modules, in its order
   std::vector<std::string> texts_;  // as they are written
   std::atomic<std::uint32_t> generation_{1};
-  std::atomic<bool> met_{false};  // how modules are called is known
+  std::atomic<bool> met_{false};  // whether the way modules are called is known
   std::mutex mutex_;
   memory::OwnMap<Running, Known, Hash> known_;
-  std::size_t known_at_most_ = 1024;  // when to look for dead ones again
+  std::size_t known_at_most_ = 1024;  // size at which dead ones are looked for again
   memory::SpinLock unheld_lock_;
   memory::OwnVector<const observe::PyObject*> unheld_;
 };

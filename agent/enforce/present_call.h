@@ -1,4 +1,4 @@
-// What the policy decides depends on: the region and the module that the calling thread is in.
+// The region and the module that the calling thread is in: the policy's decision depends on them.
 #pragma once
 
 #include <c10/core/DeviceType.h>
@@ -10,7 +10,7 @@ namespace castscope::enforce {
 
 // An index into PolicyTable::modules; -1: the thread runs in no module that has a rule. May take the GIL.
 int module_rule();
-// "ambient": what the autocast region of that device says.
+// "ambient" gives the dtype of that device's autocast region.
 c10::ScalarType lower_dtype(LowerDtype dtype, c10::DeviceType device);
 
 }  // namespace castscope::enforce

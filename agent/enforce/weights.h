@@ -1,4 +1,4 @@
-// Which of the tensors that autocast casts are weights whose copies may be kept, and how.
+// Tells which of the tensors that autocast casts are weights whose copies may be kept, and how.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@ namespace castscope::enforce {
 
 enum class Kind : std::uint8_t {
   kNone,     // not a weight, or nothing that can be kept: PyTorch's own cached_cast makes the copy
-  kLeaf,     // what PyTorch's cache keeps: one copy with one place in the graph for a whole region
-  kShared,   // such a one while a mode, a tracer or a functorch level is active: PyTorch makes it
+  kLeaf,     // PyTorch's cache keeps it: one copy with one place in the graph for a whole region
+  kShared,   // like kLeaf, while a mode, a tracer or a functorch level is active: PyTorch makes the copy
   kFrozen,   // requires no gradient: a copy without history
   kDerived,  // a view of a weight, or one that was computed: its copy gets a new place in the graph at each use
 };
 
 using Source = observe::CastSource;
 
-// What the policy says; the defaults are castscope's.
+// The policy's options for keeping copies; the defaults are castscope's.
 struct Keeping {
   bool enabled = true, frozen = true, views = true, nonleaf = false;
 };

@@ -24,22 +24,22 @@ namespace {
 
 using lanes::ErrorKind;
 
-// Longer texts hold stacks of C++ or lists of candidates; what an error says stands at its begin.
+// Longer texts hold C++ stacks or lists of candidates; the error itself stands at the beginning.
 constexpr std::size_t kMostText = 500;
-// Code that raises for control flow may put ever new numbers into its text: so many different ones from one place (a
-// stack), and from one process, are told.
+// Code that raises for control flow may put a new number into each text, so at most this many different texts are told
+// from one place (a stack), and from one process.
 constexpr std::uint32_t kMostAtOnePlace = 4, kMostInProcess = 400;
 constexpr std::size_t kMostStacks = 10'000;  // remembered in one thread
 
 std::string_view cut(std::string_view text) {
   if (text.size() <= kMostText) return text;
   std::size_t end = kMostText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // do not cut within a character
   return text.substr(0, end);
 }
 
-// PyTorch runs the job's code on tensors without values, to learn what it does: an error there is raised again, or
-// avoided, when the code runs.
+// PyTorch runs the job's code on tensors without values, to learn what it does. An error there is raised again, or
+// avoided, when the code really runs.
 bool is_no_rehearsal(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
   return fact.stack != 0 &&
          !definitions.passes_through(stack, [](const Definitions::Place& at) { return runs_without_values(at.file); });
@@ -57,8 +57,8 @@ bool has_room(ThreadState& t, std::string_view text, std::uint64_t stack) {
   return true;
 }
 
-// Naming the stack may wait for the GIL. Backward nodes hold locks of their own, for which whoever has the GIL may
-// wait: there the code has to be known already, as the call of backward makes it.
+// Naming the stack may wait for the GIL. Backward nodes hold locks of their own, for which the thread that has the GIL
+// may be waiting. The code of such a node must be known already, and the call of backward makes it known.
 bool may_name_stack(ThreadState& t) {
   if (!in_backward() || g_process.python.gil_check() != 0) return true;
   RawStack raw;
@@ -66,7 +66,7 @@ bool may_name_stack(ThreadState& t) {
   return g_process.recording.load()->definitions.pinned(raw);
 }
 
-// The operator of a graph that raises has arguments that TorchScript's pass leaves as they come.
+// When an operator of a graph raises, note the arguments that TorchScript's pass leaves as they come.
 void note_left_arguments(ThreadState& t) {
   if (script::running() == nullptr) return;
   const auto node = script::present_note();
@@ -76,18 +76,18 @@ void note_left_arguments(ThreadState& t) {
 
 void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
   text = cut(text);
-  if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // nobody's line
+  if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // the error comes from nobody's line
   if (!has_room(t, text, summary_of(t).hash) || !may_name_stack(t)) return;
   const std::uint32_t use = operators::open_use(t);
   note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
   if (kind == ErrorKind::kNative) note_left_arguments(t);
 }
 
-// Errors of threads that have cast nothing are nobody's, unless they speak of autocast: a script may refuse it before
-// the first cast.
+// Errors in threads that have cast nothing are not ours to tell, unless they speak of autocast: a script may refuse
+// autocast before the first cast.
 bool is_ours(std::string_view text) { return text.find("autocast") != text.npos || text.find("Autocast") != text.npos; }
 
-// nullptr: nothing is recorded, or this thread is in a call of ours.
+// nullptr when nothing is recorded, or this thread is in a call of ours.
 ThreadState* watching_thread(std::string_view text) {
   if (asks_own_question() || !g_process.has_python) return nullptr;
   if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
@@ -103,11 +103,11 @@ void note_native(const std::string& text) {
   try {
     t->last_error = cut(text);
     note_error(*t, ErrorKind::kNative, text);
-  } catch (const std::exception&) {  // out of memory: it is not told
+  } catch (const std::exception&) {  // out of memory: the error is not told
   }
 }
 
-// c10::Error(SourceLocation, std::string): the string comes by the address of a temporary of the caller's.
+// c10::Error(SourceLocation, std::string): the string is passed as the address of the caller's temporary.
 using Construct = void (*)(void* error, c10::SourceLocation where, std::string* text);
 static_assert(sizeof(c10::SourceLocation) == 24 && std::is_trivially_copyable_v<c10::SourceLocation>);
 
@@ -124,8 +124,8 @@ void construct_base(void* error, c10::SourceLocation where, std::string* text) {
 // ---------------------------------------------------------------------------------------------------------------
 // Python
 
-// PyTypeObject::tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the
-// last (from 3.12 on) an exception is made of its arguments without the other.
+// PyTypeObject::tp_init and tp_vectorcall, at these places in every version that layout_of knows. Where tp_vectorcall
+// is set (from 3.12 on), it makes an exception from its arguments without tp_init.
 constexpr std::size_t kTypeInit = 296, kTypeVectorcall = 400;
 constexpr std::uint64_t kIsString = 1ull << 28;  // Py_TPFLAGS_UNICODE_SUBCLASS
 
@@ -148,7 +148,7 @@ PyObject* running_code(const ThreadState& t) {
   return code != nullptr && type_of(code) == api.code_type ? code : nullptr;
 }
 
-// "" when it is something else than a string.
+// "" when it is not a string.
 std::string_view text_of(PyObject* given) {
   const PythonApi& api = g_process.python;
   if (given == nullptr || (type_flags(type_of(given)) & kIsString) == 0) return {};
@@ -171,8 +171,8 @@ void note_python(PyObject* given) {
     PyObject* code = running_code(*t);
     if (code == nullptr) return;
     const std::string file = text_attribute(api, code, "co_filename");
-    // The job's own, unless it is the body of an operator.
-    // Where torch lies is known from the first stack on: in a thread's first error it may be the first of all.
+    // An error outside of torch's code is the job's own, unless that code is the body of an operator. Where torch lies
+    // is known from the first stack on, and a thread's first error may come before any stack.
     const bool pytorchs = g_process.recording.load()->definitions.is_in_torch(file) ||
                           (is_ours(text) && file.find("/torch/") != std::string::npos);
     if (!pytorchs && operators::open_use(*t) == 0) return;
@@ -180,7 +180,7 @@ void note_python(PyObject* given) {
     if (!t->last_error.empty() && text.starts_with(t->last_error)) return;
     if (text.find("decorator is not supported in script mode") != text.npos && tell_refused_decorator(text)) return;
     note_error(*t, ErrorKind::kPython, text);
-  } catch (const std::exception&) {  // out of memory: it is not told
+  } catch (const std::exception&) {  // out of memory: the error is not told
   }
 }
 

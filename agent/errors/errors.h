@@ -1,16 +1,16 @@
-// Errors where they are made: those of C++ where c10::Error is constructed (TORCH_CHECK and all its kin end there),
-// those of Python where an exception object is initialised, as far as code of PyTorch raises it. The job may catch
-// them, and then nothing else would know. They are looked at, not touched.
+// Notes errors where they are made: C++ errors where c10::Error is constructed (TORCH_CHECK and all its kin end there),
+// Python errors where code of PyTorch initialises an exception object. The job may catch an error, and then nothing
+// else would know of it. Errors are looked at, not touched.
 #pragma once
 
 #include "agent/interposed/interface.h"
 
 namespace castscope::observe {
 
-// The function to put into the slot; nullptr when it is no hook of these.
+// The function to put into the hook's slot; nullptr when the hook is not one of errors.
 void* error_hook(castscope_hook hook);
-// Of exactly RuntimeError, ValueError and TypeError: what derives from them is initialised by its own, or as it was.
-// Once, with the GIL held.
+// Watches exactly RuntimeError, ValueError and TypeError; a derived class initialises through its own function, or as
+// it did before. Call once, with the GIL held.
 void watch_python_errors();
 
 }  // namespace castscope::observe

@@ -20,10 +20,10 @@ using Error = int;  // cudaError_t
 constexpr std::uint64_t kGraphIsMadeWithinNs = 1'000'000'000;
 
 std::atomic<bool> g_captured_any{false};
-std::atomic<std::uint64_t> g_ended_ns{0};  // 0: what was captured is a graph by now
+std::atomic<std::uint64_t> g_ended_ns{0};  // 0: the last capture was made a graph by now
 std::atomic<imports::Imports*> g_taken{nullptr};
 
-// "PerThread": as those call it whose default stream is their thread's own.
+// "PerThread" variants are those that code calls whose default stream is its thread's own.
 enum Function {
   kBegin,
   kBeginPerThread,
@@ -43,18 +43,18 @@ F original(Function function) {
   return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
-// The thread may be one that was not seen before, which captures alone. A capture is no reason to begin a recording.
+// The thread may not have been seen before, if all it does is capture. A capture is no reason to begin a recording.
 void begins() noexcept try {
   if (observe::g_process.recording.load() == nullptr) return;
   if (observe::ThreadState* t = observe::thread_state()) g_features.capture_begins(*t);
-} catch (const std::exception&) {  // no memory: what is captured is not looked at
+} catch (const std::exception&) {  // no memory: the capture is not looked at
 }
 
 void ends() noexcept try { g_features.capture_ends(); } catch (const std::exception&) {
 }
 
-// Counted before it begins, so that nobody asks CUDA for anything meanwhile that a capture forbids, and after the seat
-// was taken for it.
+// A capture is counted before it begins, so that nobody meanwhile asks CUDA for anything that a capture forbids, and
+// after the seat was taken for it.
 void about_to_begin() {
   g_captured_any = true;
   begins();
@@ -63,14 +63,14 @@ void about_to_begin() {
 
 // Graphs may be captured in several threads at once, and within each other (the branches of a conditional node).
 void one_is_over() {
-  // One that began before anybody looked is not counted.
+  // A capture that began before captures were watched is not counted.
   int captures = g_captures.load();
   while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
   }
   if (captures <= 1) ends();
 }
 
-// Those that failed began nothing.
+// A begin that failed began no capture.
 Error begun(Error error) {
   if (error != 0) one_is_over();
   return error;
@@ -98,8 +98,8 @@ Error end_capture(StreamOfJob stream, Graph* graph) {
   return error;
 }
 
-// Makes of a graph what can be replayed. CUDA 11's cudaGraphInstantiate has two more arguments than those since, which
-// are passed on as they lie in their registers.
+// Makes a graph that can be replayed. CUDA 11's cudaGraphInstantiate has two more arguments than later ones, which are
+// passed on as they lie in their registers.
 template <Function kFunction>
 Error make(void* made, Graph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   using Make = Error (*)(void*, Graph, std::uintptr_t, std::uintptr_t, std::uintptr_t);

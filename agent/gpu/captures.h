@@ -1,6 +1,6 @@
-// CUDA graphs that the job captures. While it does, the seat must not be taken: that calls functions of CUDA which end
-// a capture with an error. And what is captured is looked at whatever the schedule says, since each of its replays is
-// one call, of which nothing but the capture tells what it is for.
+// CUDA graphs that the job captures. While it captures, the seat must not be taken: that calls functions of CUDA which
+// end a capture with an error. A capture is looked at whatever the schedule says: each of its replays is one call, and
+// only the capture tells what that is for.
 #pragma once
 
 #include <atomic>
@@ -9,18 +9,18 @@
 namespace castscope::gpu {
 
 extern std::atomic<int> g_captures;
-// In any thread.
+// Whether any thread is capturing.
 inline bool is_capturing() { return g_captures.load(std::memory_order_relaxed) > 0; }
-// So far, by anyone.
+// Whether any thread has captured anything so far.
 bool captured_any();
-// What was captured last is not made a graph that can be replayed yet, and its capture ended less than a second ago.
+// Whether the last capture is not made a graph that can be replayed yet, and ended less than a second ago.
 bool is_graph_awaited(std::uint64_t now_ns);
 
-// Takes the imports of the functions that begin and end a capture, and make a graph of it; once more for objects that
-// were loaded since.
+// Takes the imports of the functions that begin and end a capture, and make a graph of it; call it again for objects
+// that were loaded since.
 void watch_captures();
 
-// Around fork().
+// Call around fork().
 void hold_captures();
 void release_captures();
 

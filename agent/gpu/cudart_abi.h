@@ -31,7 +31,7 @@ struct LaunchConfig {
 
 using LaunchKernel = Error(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared_bytes,
                            Stream);
-// What CUDA 13's compiler calls for kernel<<<…>>>(…).
+// The function that CUDA 13's compiler calls for kernel<<<…>>>(…).
 using LaunchKernelByHandle = Error(Kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared_bytes, Stream);
 using LaunchKernelEx = Error(const LaunchConfig*, const void* function, void** arguments);
 

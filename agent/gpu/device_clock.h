@@ -1,8 +1,8 @@
-// From the clock of CUPTI's records to the segment's, and to ns. CUPTI's is CLOCK_REALTIME in ns, unless the job has
-// registered another one: torch.profiler registers the processor's counter, which is no ns.
+// Converts from the clock of CUPTI's records to the segment's, and to ns. CUPTI's clock is CLOCK_REALTIME in ns, unless
+// the job has registered another one: torch.profiler registers the processor's counter, which does not count ns.
 //
-// A clock is a straight line through two readings, of which the second follows the present: short as a stretch of
-// timing is, that is good to a few hundred ns.
+// A clock is a straight line through two readings, the second of which follows the present: since a stretch of timing
+// is short, that is good to a few hundred ns.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace castscope::gpu {
 
-// Both clocks, read as nearly at once as can be, and monotonic ns.
+// Both clocks and monotonic ns, read as nearly at once as can be.
 struct ClockReading {
   std::uint64_t records = 0, segment = 0, monotonic_ns = 0;
 };
@@ -25,12 +25,12 @@ class DeviceClock {
     const double since = difference(records, first_.records) * rate(first_.segment, last_.segment);
     return first_.segment + static_cast<std::int64_t>(std::llround(since));
   }
-  // Of a stretch of time, in the segment's clock.
+  // A stretch of time in the segment's clock.
   std::uint64_t ticks(std::uint64_t duration) const {
     return static_cast<std::uint64_t>(
         std::llround(static_cast<double>(duration) * rate(first_.segment, last_.segment)));
   }
-  // … in ns. Exactly what the record says, where its clock is in ns.
+  // A stretch of time in ns: exactly what the record says, where its clock counts ns.
   std::uint64_t ns(std::uint64_t duration) const {
     const double per_unit = rate(first_.monotonic_ns, last_.monotonic_ns);
     if (std::abs(per_unit - 1) < kAsNs) return duration;

@@ -36,7 +36,7 @@ void EventPairs::push(Stack& stack, std::uint32_t index) {
   } while (!stack.compare_exchange_weak(top, changed(top, index), std::memory_order_release));
 }
 
-// It is emptied at once and never popped one by one: an index is enough.
+// `told_` is emptied at once and pairs are never popped one by one: an index is enough.
 void EventPairs::tell(EventPair* pair) {
   const std::uint32_t index = index_of(pair);
   std::uint32_t top = told_.load(std::memory_order_relaxed);

@@ -1,8 +1,8 @@
-// Pairs of CUDA events, of which each times one launch: a fixed number, made at need, kept for as long as the process
+// Pairs of CUDA events, each of which times one launch: a fixed number, made at need, kept for as long as the process
 // lives and used again. Events belong to a device.
 //
-// Threads: whoever launches takes a pair, records its two events and tells that it did; one reader at a time fetches
-// what was told and gives the pairs back. No locks; nothing is allocated.
+// Threads: the thread that launches takes a pair, records its two events and says so; one reader at a time fetches the
+// recorded pairs and gives them back. No locks; nothing is allocated.
 #pragma once
 
 #include <array>
@@ -19,24 +19,24 @@ struct EventPair {
   cudart::Stream stream = nullptr;
   std::uint64_t ticket = 0;
   int device = 0;
-  // of the list that it is in: free, or told
+  // next of the list that the pair is in: free, or told
   std::atomic<std::uint32_t> next{0};
 };
 
 class EventPairs {
  public:
-  // A job that launches 4,096 casts before the device is through with the first is far ahead of it.
+  // A job that launches 4,096 casts before the device is done with the first is far ahead of the device.
   static constexpr std::uint32_t kMost = 4'096;
   static constexpr int kMostDevices = 64;
 
-  // nullptr: none is free. One without events is new: the caller makes them. Where they cannot be made, its place stays
-  // unused.
+  // nullptr: no pair is free. A pair without events is new: the caller makes them. Where they cannot be made, its place
+  // stays unused.
   EventPair* take(int device);
   void give_back(EventPair* pair) { push(free_[static_cast<std::size_t>(pair->device)], index_of(pair)); }
-  // Both events are recorded.
+  // Says that both events are recorded.
   void tell(EventPair* pair);
 
-  // f(pair) of each that was told since, the first one first.
+  // Calls f(pair) for each pair that was told since, the first one first.
   template <typename F>
   void fetch(F f) {
     std::uint32_t first = 0;
@@ -53,12 +53,12 @@ class EventPairs {
   }
 
  private:
-  // Of indices; the upper half of the word counts changes, so that none goes unseen.
+  // Stacks of indices; the upper half of the word counts changes, so that no change goes unseen.
   using Stack = std::atomic<std::uint64_t>;
   void push(Stack& stack, std::uint32_t index);
   std::uint32_t index_of(const EventPair* pair) const { return static_cast<std::uint32_t>(pair - pairs_.data()); }
 
-  std::array<EventPair, kMost + 1> pairs_;  // from 1 on
+  std::array<EventPair, kMost + 1> pairs_;  // index 0 is not used
   std::atomic<std::uint32_t> made_{0};
   std::array<Stack, kMostDevices> free_{};
   std::atomic<std::uint32_t> told_{0};

@@ -8,8 +8,9 @@ namespace castscope::gpu {
 using cudart::kNotReady;
 using cudart::kSuccess;
 
-// A call that should not fail did: events are of no use here (a context that is none of the runtime's, a device that
-// was reset), and the job is not to see our error. One that comes from its own work stays, whatever is taken away.
+// A call that should not fail did. Events are of no use here (a context that is not the runtime's, a device that was
+// reset), and the job must not see our error. An error that comes from the job's own work stays, whatever is taken
+// away.
 bool EventTiming::worked(cudart::Error result) {
   if (result == kSuccess) return true;
   cudart_.take_error();
@@ -30,7 +31,7 @@ EventPair* EventTiming::take_pair() {
   if (!worked(cudart_.get_device(&device))) return nullptr;
   EventPair* pair = pairs_.take(device);
   if (pair == nullptr || pair->end != nullptr) return pair;
-  // Another thread's capture that begins just now is not to be ended by this.
+  // This must not end a capture that another thread begins just now.
   cudart::CaptureMode mode = cudart::kRelaxed;
   if (!worked(cudart_.exchange_capture_mode(&mode))) return nullptr;
   const bool created = worked(cudart_.create(&pair->begin, cudart::kDefaultEvent)) &&
@@ -55,7 +56,7 @@ void EventTiming::after(EventPair* pair, bool launched) {
     if (launched) not_timed();
     return;
   }
-  // The error of a launch that failed is the job's: nothing is called that might put another in its place.
+  // The error of a failed launch is the job's: nothing is called that might put another one in its place.
   if (!launched) return pairs_.give_back(pair);
   if (!worked(cudart_.record(pair->end, pair->stream))) {
     not_timed();
@@ -65,8 +66,9 @@ void EventTiming::after(EventPair* pair, bool launched) {
   pairs_.tell(pair);
 }
 
-// While another thread captures a graph, ours may ask for events. The runtime opens the thread's device for that: one
-// that the job uses already, not the first one, where a context of nobody's would take half a gigabyte.
+// While another thread captures a graph, our thread may ask for events. For that the runtime opens the thread's device:
+// it must be one that the job uses already, not the first one, where a context that nobody uses would take half a
+// gigabyte.
 void EventTiming::prepare_thread(int device) {
   prepared_ = true;
   cudart::CaptureMode mode = cudart::kRelaxed;
@@ -86,7 +88,7 @@ void EventTiming::measured(EventPair* pair) {
   pairs_.give_back(pair);
 }
 
-// What follows, on its stream, one that is not complete is not asked for.
+// A pair is not asked for if it comes after an incomplete one on the same stream.
 void EventTiming::measure(bool last_chance) {
   measured_.reserve(measured_.size() + waiting_.size());  // nothing is thrown midway
   const EventPair* incomplete = nullptr;

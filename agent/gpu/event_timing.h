@@ -2,9 +2,10 @@
 // on its own stream. The time between them is at least what the kernel took, and more where the stream was idle: then
 // it begins when the first event is given to the device, before the launch is. docs/decisions/gpu.md.
 //
-// Threads: before() and after() by whoever launches, without waiting; read() by one at a time. The functions of CUDA
-// that are called here must leave nothing in the last error of a thread of the job's (cudaGetLastError), which PyTorch
-// asks for after each launch: where there is one already the launch is not timed, one that we made is taken away again.
+// Threads: before() and after() by the thread that launches, without waiting; read() by one thread at a time. The
+// functions of CUDA that are called here must leave nothing in the last error of a job's thread (cudaGetLastError),
+// which PyTorch asks for after each launch: where there is an error already the launch is not timed, and one that we
+// made is taken away again.
 #pragma once
 
 #include <atomic>
@@ -21,30 +22,31 @@ class EventTiming : public memory::InOwnMemory {
  public:
   explicit EventTiming(const Cudart& cudart) : cudart_(cudart) {}
 
-  // Whether launches are timed: of those that are on their way a few more may be.
+  // Whether launches are timed. After it is switched off, a few launches that are under way may still be timed.
   void switch_on(bool on) { on_.store(on, std::memory_order_relaxed); }
   bool on() const { return on_.load(std::memory_order_relaxed); }
 
-  // Around a launch for `ticket` (work_book.h). nullptr: it cannot be timed.
+  // Called before a launch for `ticket` (work_book.h), and after() behind it. nullptr: the launch cannot be timed.
   EventPair* before(cudart::Stream stream, std::uint64_t ticket);
   void after(EventPair* pair, bool launched);
 
   class Sink {
    public:
     enum class Placed { kCounted, kNotYet, kUnknown };
-    // kNotYet, never with `last_chance`: what it is for is not known yet, it is to be offered again. kUnknown: and will
-    // not be.
+    // kNotYet, never with `last_chance`: its purpose is not known yet, offer it again. kUnknown: its purpose will never
+    // be known.
     virtual Placed place_cast(std::uint64_t ticket, int device, std::uint64_t ns, bool last_chance) = 0;
 
    protected:
     ~Sink() = default;
   };
-  // Hands over what the device is through with. `last_chance`: in a thread of the job's, and the rest is not timed.
+  // Hands over what the device is done with. `last_chance`: it runs in a thread of the job's, and the rest is not
+  // timed.
   void read(Sink& sink, bool last_chance);
 
-  // Launches that were timed and are not handed over yet.
+  // How many launches were timed and are not handed over yet.
   std::uint64_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
-  // … that were not timed, or of which it is not known what they were for.
+  // How many launches were not timed, or have an unknown purpose.
   std::uint64_t untimed() const { return untimed_.load(std::memory_order_relaxed); }
 
  private:
@@ -66,7 +68,7 @@ class EventTiming : public memory::InOwnMemory {
   std::atomic<bool> on_{false};
   std::atomic<bool> broken_{false};
   std::atomic<std::uint64_t> in_flight_{0}, untimed_{0};
-  // the reader's
+  // used by the reader only
   bool prepared_ = false;
   memory::OwnVector<EventPair*> waiting_;
   memory::OwnVector<Measured> measured_;

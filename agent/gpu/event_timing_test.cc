@@ -21,7 +21,7 @@ constexpr Error kInvalidHandle = static_cast<Error>(400), kJobsOwn = static_cast
 
 Stream stream(std::uintptr_t number) { return reinterpret_cast<Stream>(number); }
 
-// A runtime of one thread: events complete when the test says so, errors come from the function that it names.
+// A runtime with one thread: events complete when the test says so, and the function that the test names fails.
 struct Runtime {
   int device = 0;
   std::uintptr_t made = 0;
@@ -84,7 +84,7 @@ class EventTimingTest : public testing::Test, protected EventTiming::Sink {
   EventTimingTest() { g_runtime = {}; }
   Told one(std::uint64_t ticket, std::uint64_t ns, int device = 0) { return {ticket, device, ns}; }
 
-  // A launch that the device works on for so many µs.
+  // A launch that keeps the device busy for `us`.
   void launch(std::uint64_t ticket, std::uint64_t us, Stream on = nullptr, bool succeeds = true) {
     EventPair* const pair = events_->before(on, ticket);
     g_runtime.now_us += us;
@@ -160,7 +160,7 @@ TEST_F(EventTimingTest, WithoutAFreePairALaunchIsCountedAsUntimed) {
   EXPECT_EQ(read().size(), EventPairs::kMost);
 }
 
-// Changing the mode makes a context on the thread's device, the first one unless it was set.
+// Changing the mode makes a context on the thread's device, which is the first one unless it was set.
 TEST_F(EventTimingTest, TheReadersThreadOpensNoDeviceThatTheJobDoesNotUse) {
   read();
   EXPECT_TRUE(g_runtime.calls.empty());

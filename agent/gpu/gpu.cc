@@ -21,11 +21,11 @@ bool g_any_device = false;
 
 namespace {
 
-std::atomic<bool> g_looks{false};  // it was not switched off
-bool g_events_alone = false;       // CUPTI is left alone
+std::atomic<bool> g_looks{false};  // GPU timing was not switched off
+bool g_events_alone = false;       // use events only, leave CUPTI alone
 std::atomic<imports::Imports*> g_cublas{nullptr};
 
-// Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
+// Made once, when the first tensor on a GPU is met; never deleted: CUPTI may call it at any time.
 std::atomic<Timing*> g_timing{nullptr};
 
 void meet_device() {
@@ -46,7 +46,7 @@ void meet_device() {
   if (observe::deep()) timing->stretch_begins(true);
 }
 
-// cuBLAS's functions, as far as they are loaded by now.
+// Takes the imports of cuBLAS's functions, as far as they are loaded by now.
 void want_matmuls() {
   if (!g_looks) return;
   static auto* taken = new imports::Imports(matmuls::cublas_imports());  // never given back: a call may be on its way
@@ -67,7 +67,7 @@ void device_met() {
 
 void stretch_begins(bool is_step) try {
   want_matmuls();
-  if (g_looks) {  // in what was loaded since
+  if (g_looks) {  // in objects that were loaded since
     watch_captures();
     watch_job_cupti();
   }
@@ -159,7 +159,7 @@ void child_begins() {
 
 void exits() try {
   if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->finish();
-} catch (const std::exception&) {  // no memory: what was not read is missing
+} catch (const std::exception&) {  // no memory: timings that were not read are missing
 }
 
 }  // namespace castscope::gpu

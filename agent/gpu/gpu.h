@@ -1,4 +1,4 @@
-// What other features call of this one. No torch header here.
+// The functions of this feature that other features call. No torch header here.
 #pragma once
 
 #include <atomic>
@@ -19,30 +19,30 @@ using observe::timing;
 extern std::atomic<bool> g_waits;
 extern bool g_any_device;
 
-// Nothing has met a GPU's tensor yet: whoever meets one says so, and timing begins.
+// No tensor on a GPU was met yet: the code that meets one says so, and timing begins.
 inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
 void device_met();
-// CASTSCOPE_GPU=on: any operator will do. For jobs in which not PyTorch but another library works on a GPU.
+// CASTSCOPE_GPU=on: any operator begins the timing. For jobs in which another library than PyTorch works on a GPU.
 inline bool any_device() { return g_any_device; }
 
-// A deep step begins, or goes on as another one; they are over.
+// A deep step begins, or goes on as another one; stretch_ends() when deep steps are over.
 void stretch_begins(bool is_step);
 void stretch_ends();
 
-// Around work that is launched while timing: what it is for is known when it is over.
+// Called around work that is launched while timing: the purpose of the work is known when it is over.
 using Work = TimedWork;
 Work work_begins(observe::ThreadState& t);
 void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose);
-// Of a cast, whose launches CUDA events time where CUPTI cannot.
+// The same for a cast, whose launches CUDA events time where CUPTI cannot.
 TimedCast cast_begins(observe::ThreadState& t);
 void cast_ends(observe::ThreadState& t, const TimedCast& cast, std::uint32_t site);
 
-// Whether this PyTorch has code for CUDA: its libtorch_cuda is loaded with it.
+// Whether this PyTorch has code for CUDA: libtorch_cuda is loaded with such a PyTorch.
 bool is_cuda_build();
 void start();
 void fork_begins();
 void fork_ends();
-// In a forked child: CUDA does not work there, once it did in the parent.
+// Called in a forked child: CUDA does not work there once it was used in the parent.
 void child_begins();
 void exits();
 

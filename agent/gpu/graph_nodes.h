@@ -1,9 +1,9 @@
-// For what each node of a CUDA graph was captured. A replay is one call, which launches all of the graph's kernels;
-// each tells its node. Nodes are made while PyTorch captures, by the operators that then run, and copied when the graph
-// is made ready to launch: CUPTI tells both to whoever has its seat at that time.
+// Tells for what each node of a CUDA graph was captured. A replay is one call, which launches all of the graph's
+// kernels; each kernel names its node. Nodes are made while PyTorch captures, by the operators that then run, and are
+// copied when the graph is made ready to launch: CUPTI reports both to the client that has its seat at that time.
 //
-// Threads: callbacks of CUPTI come in the thread that captures; find() in the reader's. A lock of our own that is held
-// for a look-up; nobody calls anything meanwhile.
+// Threads: callbacks of CUPTI come in the thread that captures; the reader's thread calls find(). A lock of our own is
+// held for a look-up; nothing is called meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace castscope::gpu {
 
 class GraphNodes {
  public:
-  // A process that captures for ever forgets all at so many.
+  // The table is emptied at this size, for a process that captures for ever.
   static constexpr std::size_t kMost = 500'000;
 
   explicit GraphNodes(const WorkBook& book) : book_(book) {}
@@ -25,7 +25,7 @@ class GraphNodes {
   void cloned(std::uint64_t node, std::uint64_t from);
   // False where it is not known, or its operator was never settled.
   bool find(std::uint64_t node, Purpose* purpose);
-  // Looks up what was captured since, before the book forgets it. The reader's, now and then.
+  // Looks up what was captured since, before the book forgets it. The reader calls it now and then.
   void settle();
 
  private:
@@ -36,7 +36,7 @@ class GraphNodes {
   const WorkBook& book_;
   std::mutex mutex_;
   memory::OwnMap<std::uint64_t, Node> nodes_;
-  memory::OwnMap<std::uint64_t, std::uint64_t> clones_;  // of which node
+  memory::OwnMap<std::uint64_t, std::uint64_t> clones_;  // clone → the node that it was copied from
   memory::OwnVector<std::uint64_t> unsettled_;
 };
 

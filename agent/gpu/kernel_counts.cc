@@ -5,7 +5,7 @@
 namespace castscope::gpu {
 namespace {
 
-// A job that makes new kernels for ever (a compiler at work) begins anew at so many names.
+// The tables are emptied at these sizes, for a job that makes new kernels for ever (a compiler at work).
 constexpr std::size_t kMostNames = 50'000, kMostCounts = 200'000;
 constexpr std::size_t kMostSteps = 4'096;
 
@@ -71,7 +71,7 @@ bool KernelCounts::place(const DeviceWork& work, std::uint64_t ticket, std::uint
   if (work.graph_node != 0 && graph_nodes_.find(work.graph_node, &key.purpose)) {
     key.flags |= lanes::kKernelReplayed;
   } else if (work.graph_node != 0 && ticket == 0) {
-    key.flags |= lanes::kKernelReplayed;  // captured before anybody looked
+    key.flags |= lanes::kKernelReplayed;  // captured before nodes were watched
   } else if (ticket != 0) {
     const WorkBook::Found found = book_.find(ticket, &key.purpose);
     if (found == WorkBook::Found::kOpen && !last_chance) return false;
@@ -93,7 +93,7 @@ bool KernelCounts::place(const DeviceWork& work, std::uint64_t ticket, std::uint
   return true;
 }
 
-// Counted, and no more: events do not tell when it ran.
+// Only counts the cast: events do not tell when it ran.
 KernelCounts::Placed KernelCounts::place_cast(std::uint64_t ticket, int device, std::uint64_t ns, bool last_chance) {
   Key key;
   const WorkBook::Found found = book_.find(ticket, &key.purpose);

@@ -1,5 +1,5 @@
-// From what a device did, and for whom, to the counters and events of the segment. In the thread that reads CUPTI's
-// records, and asks for CUDA's events, which has a lane of its own.
+// Turns what a device did, and for whom, into counters and events of the segment. Runs in the thread that reads CUPTI's
+// records and asks for CUDA's events, which has a lane of its own.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
 
   DeviceClock& clock() { return clock_; }
   lanes::LaneWriter& lane() { return lane_; }
-  // The lane is this thread's (a definition) from here on.
+  // The lane belongs to this thread (a definition) from here on.
   void tell_thread(std::uint32_t thread);
-  // From `at` on (CUPTI's clock) the job is in this step.
+  // The job is in this step from `at` on (CUPTI's clock).
   void step_begins(std::uint64_t at, std::uint32_t step);
 
   bool place(const DeviceWork& work, std::uint64_t ticket, std::uint64_t called, bool last_chance) override;
@@ -50,7 +50,7 @@ class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
   };
   struct Counted {
     std::uint32_t id = 0;
-    lanes::Counter* counter = nullptr;  // nullptr: there is no room for one
+    lanes::Counter* counter = nullptr;  // nullptr: there was no room for a counter
   };
   struct Begin {
     std::uint64_t at;

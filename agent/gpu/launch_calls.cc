@@ -15,7 +15,7 @@ using cudart::Error;
 using cudart::Stream;
 
 std::atomic<imports::Imports*> g_launches_taken{nullptr};
-std::atomic<EventTiming*> g_events{nullptr};  // there before a cast has a ticket
+std::atomic<EventTiming*> g_events{nullptr};  // set before a cast has a ticket
 
 enum LaunchFunction { kLaunch, kLaunchByHandle, kLaunchEx, kLaunchFunctions };
 extern std::array<imports::Import, kLaunchFunctions> g_launch_imports;
@@ -25,7 +25,7 @@ F* original_launch(LaunchFunction function) {
   return reinterpret_cast<F*>(imports::original_of(g_launch_imports[function]));
 }
 
-// While anybody captures a graph, calls that are none of the job's might end that with an error.
+// While any thread captures a graph, calls that are not the job's might end the capture with an error.
 template <typename Launch>
 [[gnu::noinline]] Error launch_timed(Stream stream, std::uint64_t ticket, Launch launch) {
   EventTiming& events = *g_events.load(std::memory_order_acquire);
@@ -66,7 +66,7 @@ std::array<imports::Import, kLaunchFunctions> g_launch_imports{{
     {"cudaLaunchKernelExC", reinterpret_cast<void*>(launch_ex)},
 }};
 
-// Of the copy of libcudart that PyTorch calls; not loaded by us.
+// Finds the functions of the libcudart that PyTorch calls; we do not load one.
 bool find_cudart(Cudart* cudart) {
   const void* launch = nullptr;
   for (const imports::Import& import : g_launch_imports)

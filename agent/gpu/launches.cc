@@ -6,7 +6,7 @@ namespace castscope::gpu {
 namespace {
 
 constexpr std::uint64_t kOpen = std::numeric_limits<std::uint64_t>::max();
-// Of past stretches so many are kept: what comes later than that is nobody's.
+// How many past stretches are kept: work of an older one belongs to nobody.
 constexpr std::size_t kMostStretches = 256;
 
 std::uint32_t product(const std::int32_t (&sizes)[3]) {
@@ -46,10 +46,10 @@ DeviceWork work_of(const Moved& r, cupti::ActivityKind kind, std::uint8_t direct
           .name = nullptr};
 }
 
-// Where CUPTI runs out of memory on the device a kernel may end before it begins
-// (https://github.com/parca-dev/parcagpu/pull/23); after the job has set CUPTI's clock again, first kernels may have
-// the times of another one (https://github.com/pytorch/pytorch/issues/192021). 10^13 is hours in any clock, and clocks
-// begin further apart.
+// Where CUPTI runs out of memory on the device, a kernel may end before it begins
+// (https://github.com/parca-dev/parcagpu/pull/23). After the job has set CUPTI's clock again, the first kernels may
+// have the times of another clock (https://github.com/pytorch/pytorch/issues/192021). 10^13 is hours in any clock, and
+// clocks begin further apart.
 bool has_times(const DeviceWork& work, std::uint64_t called) {
   constexpr std::uint64_t kClocksAgree = 1'000'000, kMost = 10'000'000'000'000;
   return work.end >= work.start && work.end - work.start < kMost && work.start + kClocksAgree >= called &&
@@ -78,7 +78,8 @@ bool Launches::is_in(const memory::OwnVector<Stretch>& stretches, std::uint64_t 
   return false;
 }
 
-// Several threads capture at once, or one within another: whichever of them ends, all together last as long.
+// Several threads may capture at once, or one within another: whichever of them ends, the captures last until all have
+// ended.
 void Launches::capture_ends(std::uint64_t at) {
   for (Stretch& capture : captures_) {
     if (capture.end != kOpen) continue;
@@ -119,7 +120,7 @@ void Launches::add(const cupti::Record& record) {
   }
 }
 
-// The runtime's functions call the driver's: both come with the id of the outer one, whose time is the earlier.
+// The runtime's functions call the driver's. Both come with the id of the outer one, whose time is the earlier.
 void Launches::add_call(const cupti::ApiRecord& record) {
   if (record.kind == cupti::kRuntime && cupti::begins_capture(record.callback_id)) {
     if (record.result == 0) begin(captures_, record.start);
@@ -130,7 +131,7 @@ void Launches::add_call(const cupti::ApiRecord& record) {
   if (record.result != 0) call.failed = true;
   if (call.called == 0 || record.start < call.called) call.called = record.start;
   call.age = 0;
-  // Of all other functions nothing is awaited.
+  // Only functions that launch work are awaited.
   const bool launches = cupti::launches_work(record.kind, record.callback_id);
   if (call.failed && call.counted) {
     call.counted = false;
@@ -143,7 +144,7 @@ void Launches::add_call(const cupti::ApiRecord& record) {
 }
 
 void Launches::add_work(const DeviceWork& work) {
-  if (work.end == 0) return;  // handed out before the device was through with it: it never comes
+  if (work.end == 0) return;  // handed out before the device was done with it: the complete record never comes
   Call& call = calls_[work.correlation];
   ++call.works;
   call.age = 0;
@@ -174,7 +175,7 @@ void Launches::settle(Sink& sink) {
 void Launches::forget_old() {
   for (auto at = calls_.begin(); at != calls_.end();) {
     Call& call = at->second;
-    if (call.counted && !is_in(stretches_, call.called)) {  // the stretch had ended, as was only said later
+    if (call.counted && !is_in(stretches_, call.called)) {  // the stretch had ended, which was only said later
       call.counted = false;
       --outstanding_;
     }
@@ -191,7 +192,8 @@ void Launches::finish(Sink& sink) {
   for (const DeviceWork& work : waiting_) {
     const auto call = calls_.find(work.correlation);
     if (call == calls_.end() || call->second.called == 0) {
-      // Else it may have been launched while the seat was left, by a function that was switched off before it returned.
+      // Otherwise the work may come from a launch after the seat was left, by a function that was switched off before
+      // it returned.
       orphans_ += is_in(stretches_, work.start);
     } else if (is_in(stretches_, call->second.called)) {
       if (has_times(work, call->second.called))

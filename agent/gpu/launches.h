@@ -2,8 +2,8 @@
 // (its record, with the time of the call), which ticket was in front of it, and what the device did for it. One call
 // may have the device do nothing (a launch into a graph that is captured), one thing, or many (a graph's replay).
 //
-// Only what was called within a stretch of timing counts: CUPTI goes on for a while after one, so that what the device
-// still has to do is told. Not thread-safe.
+// Only calls within a stretch of timing count: CUPTI goes on for a while after a stretch, to tell what the device still
+// has to do. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace castscope::gpu {
 
-// What a device did: copied out of the record, of which CUPTI takes the memory back.
+// One thing that a device did, copied out of the record, whose memory CUPTI takes back.
 struct DeviceWork {
   std::uint32_t correlation = 0;
   std::uint32_t device = 0, stream = 0;
   std::uint8_t kind = 0;       // cupti::ActivityKind
-  std::uint8_t direction = 0;  // of a copy
+  std::uint8_t direction = 0;  // for a copy only
   std::uint32_t blocks = 0, threads = 0;
   std::uint64_t start = 0, end = 0;
   std::uint64_t bytes = 0;
   std::uint64_t graph_node = 0;
-  const char* name = nullptr;  // of a kernel
+  const char* name = nullptr;  // for a kernel only
 };
 
 class Launches {
  public:
-  // Where what was put together goes. `ticket`: 0 = launched outside any operator; `called`: when, CUPTI's clock.
+  // Takes what was put together. `ticket`: 0 = launched outside any operator; `called`: when, in CUPTI's clock.
   class Sink {
    public:
-    // False: ask again later.
+    // Returns false to be asked again later.
     virtual bool place(const DeviceWork& work, std::uint64_t ticket, std::uint64_t called, bool last_chance) = 0;
 
    protected:
@@ -46,13 +46,13 @@ class Launches {
   void add(const cupti::Record& record);
   // Hands on what is complete. Call it when all records that have come were added.
   void settle(Sink& sink);
-  // Nothing more will come: hands on what can be, and forgets the rest.
+  // Nothing more will come: hands on what can be handed on, and forgets the rest.
   void finish(Sink& sink);
 
-  // Calls within stretches whose work the device has not told of yet.
+  // Calls within stretches whose work has not come from the device yet.
   std::uint64_t outstanding() const { return outstanding_; }
-  // So far: calls whose work never came, but for those into a graph that was captured meanwhile, and work that came
-  // without its times; work of which no call is known, so that nobody can say whose it is.
+  // Totals so far. never_came(): calls whose work never came, except those into a graph that was captured meanwhile,
+  // and work that came without its times. orphans(): work whose call is not known, so that nobody can say whose it is.
   std::uint64_t never_came() const { return never_came_ + without_times_; }
   std::uint64_t orphans() const { return orphans_; }
   // Whether any call came with a ticket.
@@ -62,13 +62,13 @@ class Launches {
   struct Call {
     std::uint64_t called = 0;  // 0 = its record has not come
     std::uint64_t ticket = 0;
-    std::uint32_t works = 0;  // that came
-    std::uint32_t age = 0;    // settle() calls since anything came of it
+    std::uint32_t works = 0;  // how many pieces of work came
+    std::uint32_t age = 0;    // settle() calls since anything of it came
     bool counted = false;     // in outstanding_
-    bool failed = false;      // nothing comes of it
+    bool failed = false;      // no work will come of it
   };
-  // Records of one call are at most so many rounds apart, but for its work's, before which a device may have much to
-  // do.
+  // Records of one call come at most so many rounds apart. Only its work may come later: a device may have much to do
+  // before it.
   static constexpr std::uint32_t kRoundsKept = 64, kRoundsAwaited = 300;
 
   struct Stretch {

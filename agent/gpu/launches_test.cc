@@ -84,7 +84,7 @@ TEST_F(LaunchesTest, RecordsMayComeInAnyOrderAndInDifferentRounds) {
 TEST_F(LaunchesTest, WhatWasLaunchedOutsideAnyOperatorHasNoTicket) {
   call(1);
   kernel(1);
-  ticket(2, 8, 4);  // torch.profiler's
+  ticket(2, 8, 4);  // torch.profiler's ticket
   call(2);
   kernel(2);
   settle();
@@ -97,7 +97,7 @@ TEST_F(LaunchesTest, WhatWasCalledOutsideAStretchIsLeftOut) {
   kernel(1);
   call(2, kAfter);
   kernel(2);
-  call(3);  // within, and the device did it later
+  call(3);  // within the stretch; the device did it later
   kernel(3, kAfter, kAfter + 10);
   settle();
   EXPECT_EQ(placed_, (std::vector<Placed>{{3, 0}}));
@@ -117,7 +117,7 @@ TEST_F(LaunchesTest, WorkThatEndsBeforeItBeginsHasNoTimes) {
   EXPECT_EQ(launches_.never_came(), 1u);
 }
 
-// As after the job has set CUPTI's clock again.
+// As it happens after the job has set CUPTI's clock again.
 TEST_F(LaunchesTest, TimesOfAnotherClockAreNone) {
   constexpr std::uint64_t kOther = 1'795'000'000'000'000'000;
   call(1);
@@ -131,7 +131,7 @@ TEST_F(LaunchesTest, TimesOfAnotherClockAreNone) {
 TEST_F(LaunchesTest, NothingIsAwaitedOfACallThatFailed) {
   call(1, kWithin, 211, 700);
   EXPECT_EQ(launches_.outstanding(), 0u);
-  // The driver's function within the runtime's may come first.
+  // The call of the driver within the runtime's may come first.
   add(cupti::ApiRecord{cupti::kDriver, 307, kWithin, kWithin + 5, 1, 1, 2, 0});
   EXPECT_EQ(launches_.outstanding(), 1u);
   call(2, kWithin, 211, 700);
@@ -195,7 +195,7 @@ TEST_F(LaunchesTest, WhatNeverComesIsCountedOnce) {
   call(2);
   kernel(2);
   call(3);
-  kernel(3, 0, 0);  // handed out while the device was still at it
+  kernel(3, 0, 0);  // handed out while the device was still at work on it
   launches_.finish(*this);
   EXPECT_EQ(launches_.never_came(), 2u);
   EXPECT_EQ(launches_.outstanding(), 0u);
@@ -223,8 +223,8 @@ TEST_F(LaunchesTest, LaunchesIntoAGraphAreNotMissed) {
 
 TEST_F(LaunchesTest, CapturesOfSeveralThreadsLastAsLongAsAllOfThem) {
   call(1, kWithin, 315);       // one thread's cudaStreamBeginCapture
-  call(2, kWithin + 10, 315);  // another's
-  call(3, kWithin + 20, 319);  // cudaStreamEndCapture of either
+  call(2, kWithin + 10, 315);  // another thread's
+  call(3, kWithin + 20, 319);  // cudaStreamEndCapture of either thread
   call(4, kWithin + 30);
   call(5, kWithin + 40, 319);
   call(6, kWithin + 60);

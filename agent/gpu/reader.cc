@@ -15,12 +15,12 @@
 namespace castscope::gpu {
 namespace {
 
-// While the device works on what was timed, its records are asked for this often; so many times at most.
+// While the device works on what was timed, CUPTI is asked for its records this often, and so many times at most.
 constexpr std::chrono::milliseconds kRound{50};
 constexpr std::uint32_t kMostRoundsDrained = 200;
-// While it is timed, only now and then: asking holds up whoever launches.
+// While work is being timed, CUPTI is asked only now and then: asking holds up the threads that launch.
 constexpr std::uint32_t kRoundsUnasked = 20;
-// Of so many operators one has launched something.
+// After so many operators, at least one is sure to have launched something.
 constexpr std::uint64_t kSureOfTickets = 2'000;
 
 }  // namespace
@@ -45,7 +45,7 @@ void Timing::read_for_ever() {
     }
   } catch (const std::exception&) {  // no memory
   }
-  // Nothing is timed any more: castscope has stepped aside.
+  // Timing stops: castscope has stepped aside.
   observe::ask_for(observe::kTiming, false);
   if (by_events()) events_.load()->switch_on(false);
   std::lock_guard lock(control_);
@@ -76,7 +76,7 @@ void Timing::read_once(bool last_chance) {
     counts_->tell_thread(recording_.definitions.thread(lane.id, tid, "castscope-gpu"));
   }
   read_events(last_chance);
-  // What steps without the seat launch is nothing of CUPTI's; and there may be none.
+  // The launches of steps without the seat do not concern CUPTI, and CUPTI may not be there.
   if (state_.load() == State::kIdle || library_.version == 0) return;
   // Full buffers come by themselves.
   const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
@@ -87,21 +87,21 @@ void Timing::read_once(bool last_chance) {
   apply_marks();
   counts_->clock().follow(read_clocks());
   for (Buffers::Full full = buffers_.take(); full.data != nullptr; full = buffers_.take()) parse(full);
-  apply_marks();  // of what was being parsed
+  apply_marks();  // marks that were set while records were parsed
   launches_.settle(*counts_);
   graph_nodes_.settle();
   count_lost();
 }
 
-// Once all is over CUDA may be, too.
+// After the end of everything, CUDA may have ended, too.
 bool Timing::awaits_events() const {
   if (state_.load() == State::kOver) return false;
   const EventTiming* events = events_.load(std::memory_order_acquire);
   return events != nullptr && (events->on() || events->in_flight() > 0);
 }
 
-// Not while a profiler of the job's is at work: it would tell the job of these calls. The last chance is in a thread of
-// the job's, which may be capturing.
+// Not while a profiler of the job's is at work: it would tell the job of these calls. The last chance runs in a thread
+// of the job's, which may be capturing.
 void Timing::read_events(bool last_chance) {
   EventTiming* const events = events_.load(std::memory_order_acquire);
   if (events == nullptr || (state_.load() == State::kOver && !last_chance)) return;
@@ -112,7 +112,7 @@ void Timing::read_events(bool last_chance) {
   count_untimed(last_chance);
 }
 
-// `for_good`: what is in flight will not be read any more.
+// `for_good`: launches in flight will not be read any more.
 void Timing::count_untimed(bool for_good) {
   const EventTiming* events = events_.load(std::memory_order_acquire);
   if (events == nullptr) return;
@@ -153,7 +153,8 @@ bool Timing::is_drained() {
   return launches_.outstanding() == 0 || ++rounds_drained_ >= kMostRoundsDrained;
 }
 
-// Not within a capture; nor between its end and the making of what is replayed, which tells whose its kernels are.
+// Not within a capture, nor between its end and the making of the graph that is replayed, which tells whose its kernels
+// are.
 bool Timing::may_leave() const { return !is_capturing() && !is_graph_awaited(lanes::monotonic_ns()); }
 
 void Timing::leave_when_drained() {
@@ -171,13 +172,15 @@ void Timing::leave_when_drained() {
   read_once(false);
   launches_.finish(*counts_);
   count_lost();
-  // Of a function that is on no list of ours; or this CUPTI puts no ticket in front of functions that were chosen.
+  // The work came from a function that is on no list of ours, or this CUPTI puts no ticket in front of functions that
+  // were chosen singly.
   if (launches_.orphans() != 0 || (!launches_.any_ticket() && book_.opened() >= kSureOfTickets)) all_functions_ = true;
   rounds_drained_ = 0;
   state_.compare_exchange_strong(now, State::kIdle);
 }
 
-// What CUPTI dropped is mostly what is missed, too: of a graph's replay, or where nothing of a call came, it is not.
+// Takes the larger number: what CUPTI dropped is mostly what never came, too. The exceptions are records of a graph's
+// replay, and calls of which nothing came.
 void Timing::count_lost() {
   const std::uint64_t lost = std::max<std::uint64_t>(launches_.never_came() + launches_.orphans(), dropped_);
   recording_.segment.header().gpu_lost.fetch_add(lost - lost_, std::memory_order_relaxed);
@@ -185,7 +188,7 @@ void Timing::count_lost() {
 }
 
 void Timing::finish() {
-  tell_devices();  // a job that is over before the reader began
+  tell_devices();  // for a job that is over before the reader began
   stretch_ends();
   const bool any_events = awaits_events();
   {

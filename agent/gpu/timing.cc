@@ -11,7 +11,7 @@
 namespace castscope::gpu {
 namespace {
 
-// A job that profiles itself again and again: so many spans are told.
+// The most spans that are told, for a job that profiles itself again and again.
 constexpr std::uint32_t kMostSpans = 200;
 
 Timing* g_callbacks_timing = nullptr;  // for CUPTI's callbacks, which carry no pointer of ours
@@ -45,7 +45,7 @@ bool Timing::start() {
   pthread_t thread;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's handlers are not to run in our thread
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's handlers must not run in our thread
   const bool started = pthread_create(&thread, nullptr, run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) {
@@ -64,7 +64,7 @@ void Timing::stretch_begins(bool is_step) {
     std::unique_lock lock(control_, std::try_to_lock);
     if (!lock || state_.load() != State::kIdle) return;
     const Got got = take_seat();
-    // What is captured is not launched: events could not time it.
+    // Captured work is not launched: events could not time it.
     if (got == Got::kAnothers && is_step) return begin_by_events();
     if (got != Got::kSeat) return;
     state_ = now = State::kTiming;
@@ -88,7 +88,7 @@ void Timing::begin_by_events() {
   wake();
 }
 
-// The first tensor on a GPU may be met before the first region, whose step is the same.
+// The first tensor on a GPU may be met before the first region; the step is the same.
 bool Timing::is_new_step() {
   const std::uint32_t step = recording_.steps.current();
   return last_step_.exchange(step) != step;
@@ -109,7 +109,7 @@ void Timing::mark(Mark::Kind kind) {
 }
 
 Timing::Got Timing::take_seat() {
-  // A profile of the job's own would have our calls for events in it.
+  // A profile of the job's own would contain our calls for events.
   if (is_capturing()) return Got::kNothing;
   if (job_.has_it(lanes::monotonic_ns())) {
     seat_lost(job_.name());
@@ -148,7 +148,7 @@ void Timing::job_wants_seat(const char* who) {
     observe::ask_for(observe::kTiming, false);
     events_.load()->switch_on(false);
   }
-  { const std::lock_guard asked(asking_); }  // the reader asks CUDA for events no more
+  { const std::lock_guard asked(asking_); }  // from here on the reader no longer asks CUDA for events
   if (seat_.is_ours()) {
     if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
     state_ = State::kLeaving;
@@ -167,7 +167,7 @@ void Timing::cupti_ends() {
     wake();
 }
 
-// What the device has not done by now is not told any more.
+// Work that the device has not done by now is not reported any more.
 void Timing::leave_seat() {
   seat_.leave();
   dropped_ += seat_.take_dropped();
@@ -213,7 +213,7 @@ void Timing::node_of_graph(std::uint32_t callback, const cupti::GraphData& graph
   } else if (library_.api.graph_node_id(graph.original_node, &from) == cupti::kSuccess) {
     graph_nodes_.cloned(node, from);
   }
-} catch (const std::exception&) {  // no memory: its replays are nobody's
+} catch (const std::exception&) {  // no memory: the replays of this graph belong to nobody
 }
 
 ClockReading Timing::read_clocks() const {

@@ -1,10 +1,10 @@
-// What each piece of GPU work was launched for. A launch is marked with a ticket (CUPTI's external correlation id); the
-// record of what the device did brings the ticket back, long after, in another thread. Between the two this book knows
-// whose it was: an operator's use has its number only when it is over, and a cast lies within an operator.
+// Records what each piece of GPU work was launched for. A launch is marked with a ticket (CUPTI's external correlation
+// id); the record of what the device did brings the ticket back, long after, in another thread. This book knows whose
+// the work is: an operator's use gets its number only when it is over, and a cast lies within an operator.
 //
-// Threads: anyone may open a ticket; whoever opened it settles it; anyone may ask. No locks. A book has room for a
-// fixed number of tickets, of which the oldest are overwritten: who asks for one of those is told that it is gone,
-// never another's.
+// Threads: anyone may open a ticket; the thread that opened it settles it; anyone may ask. No locks. A book has room
+// for a fixed number of tickets, and the oldest are overwritten: a thread that asks for an overwritten one is told that
+// it is gone, and never gets another's.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class WorkBook : public memory::InOwnMemory {
     const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     Entry& e = entry(ticket);
     std::uint64_t state = e.state.load(std::memory_order_relaxed);
-    // Whoever writes there has slept while all other places were taken: this ticket has none.
+    // The thread that is writing there has slept while all other places were taken: this ticket gets no place.
     if (of(state) == kWriting || !e.state.compare_exchange_strong(state, word(ticket, kWriting))) return ticket;
     std::atomic_thread_fence(std::memory_order_release);
     e.outer.store(outer, std::memory_order_relaxed);
@@ -53,12 +53,12 @@ class WorkBook : public memory::InOwnMemory {
     e.state.store(word(ticket, kSettled), std::memory_order_release);
   }
 
-  // Tickets, so far.
+  // How many tickets were opened so far.
   std::uint64_t opened() const { return next_.load(std::memory_order_relaxed) - 1; }
 
   enum class Found { kSettled, kOpen, kGone };
-  // kSettled: all is known. kOpen: it, or the operator around it, is not over yet. kGone: what is known of it is in
-  // `purpose` all the same (a cast whose operator is gone).
+  // kSettled: all is known. kOpen: the work, or the operator around it, is not over yet. kGone: the ticket was
+  // overwritten; `purpose` has what is still known of it (a cast whose operator is gone).
   Found find(std::uint64_t ticket, Purpose* purpose) const {
     *purpose = {};
     for (int depth = 0; ticket != 0 && depth < kMostDepth; ++depth) {

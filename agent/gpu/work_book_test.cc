@@ -90,7 +90,7 @@ TEST_F(WorkBookTest, ThreadsThatSettleWhileOneAsksAreNeverMixedUp) {
     writers.emplace_back([&] {
       while (!over) {
         const std::uint64_t ticket = book_->open(0);
-        const std::uint32_t value = value_of(ticket);  // all three say which ticket it is
+        const std::uint32_t value = value_of(ticket);  // all three tell which ticket it is
         book_->settle(ticket, {value, value, value});
         newest.store(ticket, std::memory_order_relaxed);
       }

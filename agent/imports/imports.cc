@@ -10,7 +10,7 @@ namespace {
 
 void* load(Address at) { return __atomic_load_n(reinterpret_cast<void**>(at), __ATOMIC_ACQUIRE); }
 
-// Ours, and the libraries themselves: cuBLAS calls cuBLASLt for what is one call of the job's.
+// Our own objects, and the libraries themselves: cuBLAS calls cuBLASLt for what is one call of the job's.
 bool is_left_alone(const LoadedObject& object) {
   static const char own_code = 0;
   const std::string_view name = object.file_name();
@@ -25,8 +25,8 @@ const LoadedObject* with_code(std::span<const LoadedObject> objects, const void*
   return nullptr;
 }
 
-// Which one the linker would bind to depends on scopes that it keeps to itself; where only one object has the function,
-// on nothing.
+// Which definition the linker would bind to depends on scopes that it keeps to itself, except where only one object has
+// the function.
 void* only_definition(std::span<const LoadedObject> objects, const char* symbol) {
   void* found = nullptr;
   for (const LoadedObject& o : objects) {
@@ -43,8 +43,8 @@ struct Imports::Look {
   Imports* self;
   LoadCounts counts;
   std::span<const LoadedObject> objects;
-  // Lives no longer than the linker's lock is held: the page that it has open may be another object's afterwards, which
-  // is just being relocated.
+  // Must not outlive the linker's lock: afterwards the page that it has open may belong to another object, which is
+  // just being relocated.
   SlotWriter* writer;
   std::size_t done = 0;
 };
@@ -94,11 +94,11 @@ Imports::Object Imports::scan(const LoadedObject& loaded) const {
   return object;
 }
 
-// What a call through the word would reach; nullptr: not known (yet).
+// The function that a call through the word would reach; nullptr: not known (yet).
 void* Imports::target(const Slot& slot, void* held, const LoadedObject& loaded, const Look& look) const {
   const char* const symbol = imports_[slot.import].symbol;
   if (held == loaded.definition(symbol)) return held;  // its own
-  // Bound at the first call: until then the word leads to code of the object itself, which asks the linker.
+  // The word is bound at the first call: until then it leads to code of the object itself, which asks the linker.
   if (loaded.has_code(reinterpret_cast<Address>(held))) return only_definition(look.objects, symbol);
   return with_code(look.objects, held) == nullptr ? nullptr : held;
 }
@@ -111,7 +111,7 @@ void Imports::settle(Object& object, const LoadedObject& loaded, Look& look) {
     if (held == import.ours) slot.state = State::kTaken;
     if (slot.state != State::kWaiting) continue;
     void* const leads_to = target(slot, held, loaded, look);
-    // The first one, or the first one of a library that was unloaded and loaded anew.
+    // The first original, or the first of a library that was unloaded and loaded anew.
     if (leads_to != nullptr && with_code(look.objects, import.original) == nullptr)
       __atomic_store_n(&import.original, leads_to, __ATOMIC_RELEASE);
     if (leads_to != nullptr && leads_to != import.original) {
@@ -127,7 +127,7 @@ void Imports::settle(Object& object, const LoadedObject& loaded, Look& look) {
       ++look.done;
     }
     if (outcome == Outcome::kFailed) slot.state = State::kFailed;
-    // The linker may be about to bind it, and store over ours: such a one is looked at once more.
+    // The linker may be about to bind this word, and store over ours: such a word is looked at once more.
     if (outcome == Outcome::kStored && leads_to == held) slot.state = State::kTaken;
     object.settled &= slot.state != State::kWaiting;
   }
@@ -139,7 +139,7 @@ void Imports::look(Look& look) {
   const bool all = look.counts.unloads != seen_.unloads;
   memory::OwnVector<Object>& objects = all ? anew : objects_;
   waiting_ = false;
-  // Of two copies of a library PyTorch's is the one that counts, whoever came first.
+  // If there are two copies of a library, PyTorch's counts, whichever was loaded first.
   for (const bool of_torch : {true, false}) {
     for (const LoadedObject& loaded : look.objects) {
       if (loaded.file_name().starts_with("libtorch") != of_torch) continue;
@@ -170,7 +170,7 @@ std::size_t Imports::take() noexcept {
         l.objects = objects;
         try {
           l.self->look(l);
-        } catch (const std::exception&) {  // out of memory: what is missing is looked at next time
+        } catch (const std::exception&) {  // out of memory: the rest is looked at next time
           l.self->waiting_ = true;
         }
       },
@@ -190,7 +190,7 @@ std::size_t Imports::give_back() noexcept {
       for (Slot& slot : o.slots) {
         const Import& import = l.self->imports_[slot.import];
         if (loaded == objects.end() || !loaded->contains(slot.at) || load(slot.at) != import.ours) continue;
-        // What an object held that was unloaded says nothing of one that came to the same place.
+        // The word of an unloaded object says nothing about an object that came to the same place.
         const bool same = counts.unloads == l.self->seen_.unloads && slot.before != nullptr;
         if (writer.store(slot.at, same ? slot.before : import.original, false) == SlotWriter::Outcome::kStored)
           ++l.done;

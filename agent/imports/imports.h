@@ -1,9 +1,9 @@
-// Puts functions of ours in the place of those that loaded objects import: into the words (the global offset table,
+// Puts functions of ours in place of functions that loaded objects import: into the words (the global offset table,
 // tables of function pointers) through which PyTorch and extension modules call cuBLAS and CUPTI, and PyTorch itself.
 // Why there: docs/decisions/gpu.md.
 //
-// Other threads may call through the words meanwhile: each is one aligned store. On any trouble an object is left as it
-// is. No lock is taken that code of the job is run under.
+// Other threads may call through the words meanwhile: each replacement is one aligned store. On any trouble an object
+// is left as it is. Takes no lock under which code of the job runs.
 #pragma once
 
 #include <cstddef>
@@ -20,44 +20,44 @@ namespace castscope::imports {
 struct Import {
   const char* symbol;
   void* ours;
-  // What PyTorch would call, or the first object that was found to import it. It is there before ours is called, and
-  // stays.
+  // The function that PyTorch would call, or that of the first object that was found to import it. It is set before
+  // ours is called, and stays.
   void* original = nullptr;
-  // The object that has the function calls it as one of another object's, and such calls are to lead to ours, too.
+  // The object that defines the function calls it like an imported one, and such calls are to lead to ours, too.
   bool own_calls = false;
 };
 
-// To be called by ours.
+// The function that ours calls.
 inline void* original_of(const Import& import) { return __atomic_load_n(&import.original, __ATOMIC_RELAXED); }
 
 struct ImportCounts {
   std::size_t taken = 0;    // words that were replaced, and not given back
-  std::size_t foreign = 0;  // that lead to another copy of the library, and are left alone
-  std::size_t waiting = 0;  // that the linker has not filled yet, or from which it is not clear where they will lead
-  std::size_t failed = 0;   // that could not be written
+  std::size_t foreign = 0;  // words that lead to another copy of the library, and are left alone
+  std::size_t waiting = 0;  // words that the linker has not filled yet, or whose target is not clear
+  std::size_t failed = 0;   // words that could not be written
 };
 
-// Thread-safe. Everything in it lies in memory of its own: give_back writes nowhere but into objects that are loaded.
+// Thread-safe. Its data lie in memory of its own: give_back writes nowhere but into objects that are loaded.
 class Imports {
  public:
-  // `imports` lives as long as ours may be called: as the process. Not more than 65,535.
+  // `imports` must live as long as ours may be called, which is as long as the process. Not more than 65,535.
   explicit Imports(std::span<Import> imports);
 
   // Looks at what was loaded since the last time. Returns how many words were replaced. Costs some 100 ns where nothing
   // was loaded and nothing waits.
   std::size_t take() noexcept;
-  // Puts back what each word held, where it still holds ours. Returns how many.
+  // Puts back what each word held, where the word still holds ours. Returns how many were put back.
   std::size_t give_back() noexcept;
   ImportCounts counts() const;
 
-  // Of what an object has: its file's name, how many of its words lead to ours.
+  // An object that has words of ours: its file's name, and how many of its words lead to ours.
   struct Taken {
     memory::OwnString object;
     std::size_t words;
   };
   memory::OwnVector<Taken> taken() const;
 
-  // Around fork(): a child finds it unlocked.
+  // Call around fork(): a child finds it unlocked.
   void hold() { mutex_.lock(); }
   void release() { mutex_.unlock(); }
 
@@ -72,7 +72,7 @@ class Imports {
   struct Object {
     Address base;
     memory::OwnVector<Slot> slots;
-    memory::OwnString name;  // of one that has slots
+    memory::OwnString name;  // set for an object that has slots
     bool settled;
   };
   struct Look;
@@ -88,7 +88,7 @@ class Imports {
   memory::OwnVector<std::uint16_t> by_name_;
   mutable std::mutex mutex_;
   LoadCounts seen_;
-  memory::OwnVector<Object> objects_;  // all that were looked at
+  memory::OwnVector<Object> objects_;  // all objects that were looked at
   bool waiting_ = true;
 };
 

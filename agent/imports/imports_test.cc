@@ -19,7 +19,7 @@ std::atomic<int> g_calls{0};
 template <std::size_t I>
 int counted(int a, int b);
 
-// As in the agent, they stay for good: a thread may still be in one of ours.
+// As in the agent, these stay for good: a thread may still be in one of our functions.
 Import g_imports[] = {{"fakeblasMultiply", reinterpret_cast<void*>(&counted<kMultiply>)},
                       {"fakeblasAdd", reinterpret_cast<void*>(&counted<kAdd>)}};
 template <std::size_t I>
@@ -57,7 +57,7 @@ class Library {
   void* handle_;
 };
 
-// Calls it, and tells whether ours was called on the way.
+// Calls the function, and tells whether ours was called on the way.
 testing::AssertionResult leads_to_ours(const Library& user, const char* name) {
   const int before = g_calls;
   const int result = user.call(name, 6, 7);
@@ -66,7 +66,7 @@ testing::AssertionResult leads_to_ours(const Library& user, const char* name) {
   return testing::AssertionSuccess() << name << " is ours";
 }
 
-// Of the words of an object: begin of the page → protection.
+// The protection of the pages that hold an object's words: begin of the page → protection.
 std::vector<std::pair<Address, int>> protections(const Library& user) {
   struct Question {
     Address base;
@@ -186,7 +186,7 @@ TEST_F(ImportsTest, AnUnboundWordWaitsWhereTwoCopiesHaveTheFunction) {
   g_imports[kAdd].original = reinterpret_cast<void*>(user.function("fakeblasAdd"));
   imports_.take();
   EXPECT_GT(imports_.counts().waiting, 0u);
-  EXPECT_FALSE(leads_to_ours(user, "call_add"));  // which binds it
+  EXPECT_FALSE(leads_to_ours(user, "call_add"));  // this call binds it
   EXPECT_GT(imports_.take(), 0u);
   EXPECT_TRUE(leads_to_ours(user, "call_add"));
 }
@@ -308,7 +308,7 @@ TEST(LoadedObjectsTest, DefinitionsAreThoseThatTheLinkerKnows) {
 }
 
 TEST(SlotWriterTest, FindsTheMappingOfEveryAddress) {
-  // Many mappings, so that lines of the file lie across what is read at once.
+  // Many mappings, so that some lines of the file lie across two reads.
   constexpr std::size_t kPages = 400, kPage = 4096;
   char* const memory = static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);

@@ -64,7 +64,7 @@ void LoadedObject::read(const Elf64_Dyn* dynamic) {
     if (dynamic->d_tag == DT_VERSYM) versions = dynamic->d_un.d_ptr;
     if (dynamic->d_tag == DT_RELACOUNT) relative = dynamic->d_un.d_val;
   }
-  // glibc has made addresses of them; the kernel's own object (vdso) cannot be written to.
+  // glibc has already made addresses of them, except in the kernel's own object (vdso), which cannot be written to.
   const auto place = [this](Address at) { return at != 0 && at < base_ ? at + base_ : at; };
   hash = place(hash);
   const Address symbols = place(values[DT_SYMTAB]), strings = place(values[DT_STRTAB]);
@@ -82,8 +82,8 @@ void LoadedObject::read(const Elf64_Dyn* dynamic) {
   undefined_ = count_undefined();
 }
 
-// Symbols that are defined stand at the end of the table, where the hash begins. Of an object that defines none the
-// hash does not tell where that is.
+// Defined symbols stand at the end of the table, where the hash begins. The hash of an object that defines none does
+// not tell where that is.
 std::uint32_t LoadedObject::count_undefined() const {
   const std::span buckets(hash_.buckets, hash_.n_buckets);
   if (!std::all_of(buckets.begin(), buckets.end(), [](std::uint32_t b) { return b == 0; })) return hash_.first;
@@ -99,7 +99,7 @@ std::span<const Elf64_Rela> LoadedObject::relocations(Address at, std::size_t by
   return {reinterpret_cast<const Elf64_Rela*>(at) + skip, n - skip};
 }
 
-// Two words for each: number of buckets, first symbol, number of bloom words, shift.
+// The words of the hash, two by two: number of buckets, first symbol, number of bloom words, shift.
 void LoadedObject::read_hash(const std::uint32_t* hash) {
   const std::size_t bytes = 16 + std::size_t{hash[2]} * sizeof(Elf64_Xword) + std::size_t{hash[0]} * 4;
   if (hash[2] == 0 || find(reinterpret_cast<Address>(hash), bytes, 0) == nullptr) return;
@@ -173,8 +173,8 @@ bool for_loaded_objects(void (*f)(void*, LoadCounts, std::span<const LoadedObjec
     }
     return w.complete ? 0 : 1;
   };
-  // The list is made, and worked with, within the first call of another walk: its lock may be taken again by its
-  // holder, and is held until that returns.
+  // The list is made, and used, within the first callback of another walk: its holder may take the lock again, and the
+  // lock is held until that callback returns.
   struct Outer {
     Walk* walk;
     int (*collect)(dl_phdr_info*, std::size_t, void*);

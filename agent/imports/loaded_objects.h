@@ -1,7 +1,7 @@
-// What the dynamic linker has loaded, read from its own tables in memory: which symbols an object imports, the slots
-// through which it reaches them, what it defines.
+// The objects that the dynamic linker has loaded, read from its own tables in memory: which symbols an object imports,
+// the slots through which it reaches them, what it defines.
 //
-// Nothing of it may be asked by dlopen, dlsym or dladdr: they wait for the lock under which another thread may run an
+// Do not ask dlopen, dlsym or dladdr for any of it: they wait for the lock under which another thread may run an
 // object's constructors, which may wait for the GIL that our thread has. dl_iterate_phdr has a lock of its own, held
 // only while lists change; what it lists stays mapped as long as it runs.
 #pragma once
@@ -32,14 +32,15 @@ class LoadedObject {
   // The linker makes this part read-only when it has relocated the object.
   bool read_only_after_relocation(Address at) const;
 
-  // f(index, name): what it imports, or refers to weakly. A program that is not position-independent may have others.
+  // Calls f(index, name) for each symbol that it imports, or refers to weakly. A program that is not
+  // position-independent may have others.
   template <typename F>
   void each_undefined(F f) const {
     for (std::uint32_t i = 1; i < undefined_; ++i)
       if (symbols_[i].st_shndx == SHN_UNDEF && symbols_[i].st_name != 0 && symbols_[i].st_name < string_bytes_)
         f(i, strings_ + symbols_[i].st_name);
   }
-  // f(address, index): each word into which the linker puts the address of an undefined symbol.
+  // Calls f(address, index) for each word into which the linker puts the address of an undefined symbol.
   template <typename F>
   void each_slot(F f) const {
     for (const auto& table : {addresses_, calls_})
@@ -47,9 +48,10 @@ class LoadedObject {
         if (ELF64_R_SYM(r.r_info) < undefined_ && is_slot(r))
           f(base_ + r.r_offset, static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info)));
   }
-  // The function that it exports under this name, in its default version; nullptr: none.
+  // The function that the object exports under this name, in its default version; nullptr: none.
   void* definition(const char* name) const;
-  // f(address): each word through which it reaches that function itself, as it would one of another object.
+  // Calls f(address) for each word through which the object reaches that function of its own, as it would one of
+  // another object.
   template <typename F>
   void each_slot_of_own(const char* name, F f) const {
     const std::uint32_t index = definition_index(name);
@@ -67,7 +69,7 @@ class LoadedObject {
   std::uint32_t count_undefined() const;
   void read_hash(const std::uint32_t* hash);
   bool is_function(std::uint32_t index, const char* name) const;
-  std::uint32_t definition_index(const char* name) const;  // of the symbol; 0: it has none
+  std::uint32_t definition_index(const char* name) const;  // index of the symbol; 0: it has none
 
   Address base_;
   const char* name_;
@@ -85,26 +87,27 @@ class LoadedObject {
   } hash_;
 };
 
-// How often an object was loaded, and unloaded, so far.
+// How many objects were loaded, and unloaded, so far.
 struct LoadCounts {
   unsigned long long loads = 0, unloads = 0;
   bool operator==(const LoadCounts&) const = default;
 };
 LoadCounts load_counts();
 
-// f runs once, with all objects, while none can be unloaded. It must not allocate from the job's heap (an allocator
-// that looks at stacks asks for the linker's lock within its own) nor throw. False: there was no memory for the list.
+// Runs f once, with all objects, while none can be unloaded. f must not allocate from the job's heap (an allocator that
+// looks at stacks asks for the linker's lock within its own) nor throw. False: there was no memory for the list.
 bool for_loaded_objects(void (*f)(void* context, LoadCounts counts, std::span<const LoadedObject> objects),
                         void* context) noexcept;
 
-// The function `name` of the object that has `function`; nullptr: it has none.
+// The function `name` of the object that `function` is in; nullptr: it has none.
 void* function_beside(const void* function, const char* name) noexcept;
 
-// Of the first object whose file's name begins with `file`, the address of each of `names`; nullptr: it has none such.
-// False: there is no such object.
+// Looks in the first object whose file name begins with `file` for the address of each of `names`; nullptr: it has none
+// such. Returns false if there is no such object.
 bool functions_of(std::string_view file, std::span<const char* const> names, std::span<void*> addresses) noexcept;
 
-// The file's name, without its folder, of the object in which `address` lies; "" of the program itself, or none.
+// The file name, without its folder, of the object in which `address` lies; "" if that is the program itself, or no
+// object.
 memory::OwnString object_of(const void* address) noexcept;
 
 }  // namespace castscope::imports

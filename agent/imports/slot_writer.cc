@@ -36,9 +36,9 @@ bool read_line(const char* line, Mapping* mapping) {
 
 bool search(int maps, std::uintptr_t address, Mapping* mapping) {
   char text[8192 + 1];
-  constexpr std::size_t kHead = 64;  // of a line: both addresses and the protection
+  constexpr std::size_t kHead = 64;  // holds the begin of a line: both addresses and the protection
   std::size_t held = 0;
-  bool in_line = false;  // what is held goes on with a line that was read
+  bool in_line = false;  // whether the data goes on with a line that was read
   for (;;) {
     const ssize_t n = read(maps, text + held, sizeof text - 1 - held);
     if (n < 0 && errno == EINTR) continue;

@@ -1,5 +1,5 @@
-/* What preload and agent share: the list of interposed functions, and the table through which the agent takes them.
- * C and C++. A change here changes CASTSCOPE_PRELOAD_ABI: both sides refuse another number. */
+/* The interface that preload and agent share: the list of interposed functions, and the table through which the agent
+ * takes them. C and C++. A change here changes CASTSCOPE_PRELOAD_ABI: both sides refuse another number. */
 #ifndef CASTSCOPE_PRELOAD_INTERFACE_H
 #define CASTSCOPE_PRELOAD_INTERFACE_H
 
@@ -73,11 +73,11 @@ struct castscope_preload {
   void (*say)(const char* sentence);
 };
 
-/* The agent's entry points, extern "C", default visibility. Called with the GIL held when Python is there.
- * start: returns 0 when it is watching; else a reason was said and nothing was hooked. */
+/* The agent's entry points, extern "C", default visibility. Called with the GIL held if Python is there. start: returns
+ * 0 when the agent is watching; otherwise it has said why not, and nothing was hooked. */
 #define CASTSCOPE_AGENT_START "castscope_agent_start"
 typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
-/* exit: called by preload before exit/_exit/_Exit run; writes the end mark. status as given to exit. */
+/* exit: called by preload before exit/_exit/_Exit run; writes the end mark. `status` is the one given to exit. */
 #define CASTSCOPE_AGENT_EXIT "castscope_agent_exit"
 typedef void (*castscope_agent_exit_fn)(int status);
 /* step: castscope.step() from Python, through preload's exported `castscope_step`. */

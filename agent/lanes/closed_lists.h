@@ -49,7 +49,7 @@ namespace castscope::lanes {
         "Python code of PyTorch's own: GradScaler, torch.testing, the check of a trace, optimizers. What it was "  \
         "told to convert (Module.half()) is user_to.")
 
-// What the cast tensor is to the operator that consumes it. docs/life-of-a-cast.md has the deciding rule.
+// The role of the cast tensor for the operator that consumes it. docs/life-of-a-cast.md has the deciding rule.
 #define CASTSCOPE_ROLES(VALUE)                                                                                   \
   VALUE(kUnknown, 0, "unknown", "It is not known.")                                                              \
   VALUE(kInput, 1, "input", "Data that came into the computation: no gradient history, not a parameter.")        \
@@ -91,8 +91,8 @@ namespace castscope::lanes {
         "Of scripted code: it is no state of a thread. TorchScript's interpreter enters it, its casts are in " \
         "the graph.")
 
-// What a fact, something seen that is no cast, says. A fact has a place, a stack, and is counted.
-//   FACT(enumerator, number, "word", what its subject is, "what it means")
+// The kinds of facts. A fact is something that was seen and is not a cast. It has a place, a stack, and is counted.
+//    FACT(enumerator, number, "word", what its subject is, "what it means")
 #define CASTSCOPE_FACT_KINDS(FACT)                                                                                 \
   FACT(kUnknown, 0, "unknown", kNothing, "It is not known.")                                                       \
   FACT(kStaleHit, 1, "stale_hit", kSite,                                                                           \
@@ -172,7 +172,7 @@ namespace castscope::lanes {
   VALUE(kUnversioned, 4, "unversioned",                                                   \
         "The values differ and no version counter says so: fused optimizers, NumPy views, writes to .data.")
 
-// What a GPU did.
+// The kinds of work that a GPU did.
 #define CASTSCOPE_GPU_WORKS(VALUE)                  \
   VALUE(kUnknown, 0, "unknown", "It is not known.") \
   VALUE(kKernel, 1, "kernel", "A kernel ran.")      \
@@ -181,7 +181,7 @@ namespace castscope::lanes {
   VALUE(kCastByEvents, 4, "cast by events",         \
         "A launch of a cast, timed by CUDA events: its time is at most that. Nothing else of its step is known.")
 
-// What a matrix product computes in, and adds up in.
+// The format that a matrix product computes in, and adds up in.
 #define CASTSCOPE_MATMUL_COMPUTES(VALUE)                                                   \
   VALUE(kUnknown, 0, "unknown", "It is not known.")                                        \
   VALUE(kFp16, 1, "fp16", "fp16, added up in fp16.")                                       \
@@ -193,7 +193,7 @@ namespace castscope::lanes {
   VALUE(kFp64, 7, "fp64", "fp64.")                                                         \
   VALUE(kInt32, 8, "int32", "int32.")
 
-// ---- What follows from them: an enumeration each, and how many values it has.
+// ---- The enumeration of each list, and the number of its values, follow from the lists.
 
 #define CASTSCOPE_ENUMERATOR(value, number, ...) value = number,
 #define CASTSCOPE_ONE(...) +1
@@ -220,13 +220,13 @@ CASTSCOPE_CLOSED_LIST(Staleness, std::uint16_t, CASTSCOPE_STALENESSES);
 CASTSCOPE_CLOSED_LIST(GpuWork, std::uint8_t, CASTSCOPE_GPU_WORKS);
 CASTSCOPE_CLOSED_LIST(MatmulCompute, std::uint8_t, CASTSCOPE_MATMUL_COMPUTES);
 
-// Of a number that came from elsewhere: does the list have it?
+// Whether the list has a number that came from elsewhere.
 template <typename List>
 constexpr bool is_listed(List value) {
   return static_cast<std::size_t>(value) < count_of(value);
 }
 
-// What the number means that a fact has as its subject.
+// The kind of thing that is the subject of a fact.
 enum class FactSubject : std::uint8_t { kNothing, kSite, kOperatorUse, kRegion };
 constexpr FactSubject subject_of(FactKind kind) {
 #define CASTSCOPE_SUBJECT(value, number, word, subject, meaning) FactSubject::subject,

@@ -1,5 +1,5 @@
-// What deep steps add to a segment: their definitions, counters, events and header words, from one end to the other,
-// and as lanes_dump prints them.
+// The records that deep steps add to a segment: their definitions, counters, events and header words, from the writer
+// to the reader, and as lanes_dump prints them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Opening a file of ours inside the job, whose descriptors are its own: it closes all of them to become a daemon, and
- * some are started without 0, 1 or 2. So: close what this returns before the job can run on, keep no number. C and C++.
- */
+/* Opens a file of ours inside the job, whose descriptors are its own: a job may close all of them to become a daemon,
+ * and some jobs are started without 0, 1 or 2. So close the returned descriptor before the job can run on, and keep no
+ * number. C and C++. */
 #ifndef CASTSCOPE_LANES_DESCRIPTOR_H
 #define CASTSCOPE_LANES_DESCRIPTOR_H
 
@@ -12,8 +12,9 @@
 #define O_PATH 010000000
 #endif
 
-/* Never 0, 1 or 2, not for a moment: what another thread prints meanwhile would stand in our file. Where one of them is
- * closed it is taken by a descriptor that nothing can be written to, as nothing could before. -1 with errno. */
+/* Never returns 0, 1 or 2, nor opens the file there for a moment: the output of another thread would end up in our
+ * file. A closed one of them is taken meanwhile by a descriptor that cannot be written to, as it could not before.
+ * Returns -1 with errno on an error. */
 static inline int castscope_open(const char* path, int flags) {
   int held[3];
   int holding = 0;
@@ -28,7 +29,7 @@ static inline int castscope_open(const char* path, int flags) {
   }
   int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   int error = errno;
-  if (fd >= 0 && fd <= 2) { /* somebody closed one just now */
+  if (fd >= 0 && fd <= 2) { /* another thread closed one just now */
     close(fd);
     fd = -1;
     error = EMFILE;

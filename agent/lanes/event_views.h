@@ -1,5 +1,5 @@
-// What an event says, by its kind. An Event has 64 bytes whatever it tells of, so some of its words mean another thing
-// in each kind (EventKind in format.h): here, and nowhere else, they are given their names.
+// Names the words of an event by its kind. Every Event has 64 bytes, so some of its words have another meaning in each
+// kind (EventKind in format.h); those meanings are named here and nowhere else.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace castscope::lanes {
 
-// The words as they lie there: for who packs events, and for the views below.
+// The words as they lie in the event, for code that packs events and for the views below.
 struct EventWords {
   static std::uint64_t& tensor(Event& e) { return e.tensor; }
   static std::uint64_t tensor(const Event& e) { return e.tensor; }
@@ -21,17 +21,17 @@ struct EventWords {
   static const std::uint32_t (&dims(const Event& e))[4] { return e.dims; }
 };
 
-// kCast, kHit, kPass. Refers to the event.
+// A view of kCast, kHit and kPass. It refers to the event.
 class CastEvent {
  public:
   explicit CastEvent(const Event& event) : event_(event) {}
-  // Of its TensorImpl, or with by_data() of what it looks at: only good for comparing.
+  // The address of the source's TensorImpl, or with by_data() of its data. Only good for comparing.
   std::uint64_t source() const { return EventWords::tensor(event_); }
-  // The source's version counter; of a weight whose copy is not kept, what some of its values are is mixed in: another
-  // number says that it is not the same weight.
+  // The source's version counter. For a weight whose copy is not kept, some of its values are mixed in: another number
+  // then means that it is not the same weight.
   std::uint32_t version() const { return EventWords::entries(event_); }
-  // Sizes of the source, outermost first, saturating. Of more than 4 the first is the product of those that have no
-  // place; ndim() tells how many there were.
+  // Sizes of the source, outermost first, saturating. With more than 4 sizes, the first is the product of those that
+  // have no place; ndim() tells how many there were.
   std::span<const std::uint32_t> shape() const {
     return std::span(EventWords::dims(event_)).first(std::min<std::size_t>(event_.ndim, 4));
   }
@@ -45,10 +45,10 @@ inline CastEvent as_cast(const Event& event) { return CastEvent(event); }
 
 // kKernel: a GPU did something.
 struct KernelEvent {
-  std::uint32_t device = 0, stream = 0, blocks = 0, threads = 0;  // of the grid, and of a block
-  std::uint64_t bytes = 0;                                        // moved
+  std::uint32_t device = 0, stream = 0, blocks = 0, threads = 0;  // blocks of the grid, threads of a block
+  std::uint64_t bytes = 0;                                        // bytes moved
   std::uint64_t correlation = 0;                                  // CUPTI's
-  std::uint32_t waited = 0;                                       // from its launch on, in the segment's clock
+  std::uint32_t waited = 0;                                       // ticks since its launch, in the segment's clock
 };
 inline KernelEvent as_kernel(const Event& event) {
   const auto& dims = EventWords::dims(event);
@@ -67,12 +67,12 @@ inline void put(Event& event, const KernelEvent& kernel) {
 // kValues: a sample of a tensor's values.
 struct ValuesEvent {
   double most = 0;             // max |x| of the finite ones
-  std::uint64_t elements = 0;  // of the tensor
+  std::uint64_t elements = 0;  // elements of the tensor
   std::uint32_t sampled = 0;
-  std::uint32_t not_finite = 0, zeros = 0;  // of those that were sampled
-  std::uint32_t integers = 0;               // … below 2^23: beyond, float32 has no others
-  std::uint32_t beyond = 0;  // finite ones beyond the largest finite number of the dtype cast to (casts only)
-  bool differ = false;       // the finite ones that are not 0 are of different size
+  std::uint32_t not_finite = 0, zeros = 0;  // among the sampled values
+  std::uint32_t integers = 0;               // … below 2^23: from there on float32 has only integers
+  std::uint32_t beyond = 0;  // finite values beyond the largest finite number of the dtype cast to (casts only)
+  bool differ = false;       // the finite nonzero values differ in size
 };
 inline ValuesEvent as_values(const Event& event) {
   const auto& dims = EventWords::dims(event);
@@ -95,7 +95,7 @@ inline void put(Event& event, const ValuesEvent& values) {
   dims[0] = values.sampled, dims[1] = values.not_finite, dims[2] = values.zeros, dims[3] = values.integers;
 }
 
-// kScaler: GradScaler's scale before and after, where it is in CPU memory; 0 = not known.
+// kScaler: GradScaler's scale before and after, if it is in CPU memory; 0 = not known.
 struct ScalerEvent {
   double before = 0, after = 0;
 };
@@ -107,7 +107,7 @@ inline void put(Event& event, const ScalerEvent& scaler) {
   event.bytes = std::bit_cast<std::uint64_t>(scaler.after);
 }
 
-// kCacheClear: what the cache held.
+// kCacheClear: the contents of the cache that was cleared.
 struct ClearEvent {
   std::uint64_t bytes = 0;
   std::uint32_t entries = 0;

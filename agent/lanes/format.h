@@ -12,8 +12,8 @@
 // Who may write what: everything is written by the traced process except Lane::tail, which only the reader writes.
 // A lane is written by the one thread that holds it; SegmentHeader and definitions under a mutex inside the process.
 // No lock is shared between processes: a killed writer can leave nothing behind that blocks a reader.
-// What is published: `head`, `n_counters`, `definitions_end`, `next` are stored with release after what they cover.
-// Numbers are little-endian; a reader refuses another magic or version rather than guess.
+// How words are published: `head`, `n_counters`, `definitions_end`, `next` are stored with release after what they
+// cover. Numbers are little-endian; a reader refuses another magic or version rather than guess.
 #pragma once
 
 #include <atomic>
@@ -30,18 +30,18 @@ inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
-// The whole segment never grows past this: with the agent's own tables it stays under 64 MB per process.
+// The segment never grows past this: with the agent's own tables it stays under 64 MB per process.
 inline constexpr std::uint64_t kMaxSegmentBytes = 48ull << 20;
 
 // 2^15 events * 64 B = 2 MB per thread: at 1 M events/s the reader may be away for 32 ms.
 inline constexpr std::uint32_t kDefaultRingEvents = 1u << 15;
 inline constexpr std::uint32_t kSmallestRingEvents = 1u << 8;
 
-// Rings get smaller as lanes are added, so that counters have room: a ring takes at most an eighth of what is left of
-// two thirds of the segment, and the smallest one beyond that. Past five sixths a lane has no ring.
+// Rings get smaller as lanes are added, so that counters have room. A ring takes at most an eighth of what is left of
+// two thirds of the segment; beyond that only the smallest ring is given. Past five sixths a lane has no ring.
 constexpr std::uint64_t ring_share(std::uint64_t segment) { return segment / 6 * 4; }
 constexpr std::uint64_t most_ring_bytes(std::uint64_t segment) { return segment / 6 * 5; }
-// Room that only lanes without a ring may take: each thread has its counts when nothing else fits any more.
+// Room that only lanes without a ring may take, so that each thread has its counts when nothing else fits any more.
 inline constexpr std::uint32_t kSpareLanes = 48;
 inline constexpr std::uint32_t kMostLanes = 1u << 15;
 
@@ -50,25 +50,25 @@ inline constexpr std::uint32_t kMostLanes = 1u << 15;
 template <typename T>
 using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 
-// Events that only serve the picture, whose counts are kept elsewhere (kOperator, kPass), are left out, and counted
-// nowhere, while the ring holds as many events as this: three eighths of it are for those that steps are made of. More
-// than the half that waits in the ring for acknowledgements (server/relay/segment_source.cc), so that a reader who
-// keeps up makes room for both.
+// Events that only serve the picture, and whose counts are kept elsewhere (kOperator, kPass), are left out, and not
+// counted as dropped, while the ring holds as many events as this: three eighths of the ring are for the events that
+// make up steps. This is more than the half that waits in the ring for acknowledgements
+// (server/relay/segment_source.cc), so that a reader who keeps up makes room for both.
 constexpr std::uint64_t most_with_picture(std::uint64_t ring_events) { return ring_events * 5 / 8; }
 
-// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact, a kernel, a matrix
-// product): all take their numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an
-// operator use also `bytes` of its results and `ticks` from begin to end, what it calls included; of a kernel `bytes`
-// that it moved and, in `hits`, its time on the device in ns. The other words are 0.
+// A counter counts a site, or something that deep steps see (an operator use, a flow, a fact, a kernel, a matrix
+// product): all take their numbers from one series. For the latter, `casts` is how often it was seen in deep steps. An
+// operator use also has the `bytes` of its results and the `ticks` from begin to end, including what it calls. A kernel
+// also has the `bytes` that it moved and, in `hits`, its time on the device in ns. The other words are 0.
 struct alignas(64) Counter {
-  Shared<std::uint32_t> site;    // definition number; 0 = calls of cached_cast whose site has no counter
-  std::uint32_t version;         // the writer's own: version counter of the source that was last kept, or served, here;
-                                 // of a site whose copies are not kept: whether what it casts may be a weight
+  Shared<std::uint32_t> site;  // definition number; 0 = calls of cached_cast whose site has no counter
+  std::uint32_t version;  // used by the writer only: version counter of the source that was last kept, or served, here;
+                          // at a site whose copies are not kept: whether the cast tensors may be weights
   Shared<std::uint64_t> casts;   // conversions made
   Shared<std::uint64_t> hits;    // served from the autocast cache
   Shared<std::uint64_t> passes;  // cached_cast returned its argument
   Shared<std::uint64_t> traced;  // cached_cast on a FakeTensor, whatever the outcome
-  Shared<std::uint64_t> bytes;   // of the copies that the casts made
+  Shared<std::uint64_t> bytes;   // bytes of the copies that the casts made
   Shared<std::uint64_t> ticks;   // CPU time of the casts, in the segment's clock
   Shared<std::uint64_t> kept;    // casts whose result went into the autocast cache
 };
@@ -86,16 +86,16 @@ enum class EventKind : std::uint8_t {
                    // known. kUpdate: ScalerEvent
   kThread = 9,     // site = thread definition: the lane belongs to this thread from here on
   kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
-  kValues = 11,    // a sample of a tensor's values, ValuesEvent: site = cast site (its source) or operator use (its
-                   // result)
+  kValues = 11,    // a tensor's sampled values, ValuesEvent: site = cast site (its source) or operator use (its result)
   kBackward = 12,  // backward was called; site = fact kBackward
-  // An operator was looked at; site = its use, which counts it too; duration, bytes of its results; flags = so many
-  // other uses were open around it in this thread. Written when it ends: `time`, its begin, lies before that of events
-  // already written (its casts, operators within).
+  // An operator was looked at; site = its use, which also counts it; duration and bytes are those of the call and its
+  // results; flags = how many other uses were open around it in this thread. Written when the operator ends: `time`,
+  // its begin, lies before that of events already written (its casts, and operators within).
   kOperator = 13,
   kPass = 14,  // cached_cast returned its argument while operators are looked at; site = pass-through site
-  // A GPU did something; site = its kernel definition, which counts it too; time, duration: on the device, brought to
-  // the segment's clock; step = that in which it was launched; KernelEvent. In its reader's lane.
+  // A GPU did something; site = its kernel definition, which also counts it; time and duration are those on the device,
+  // converted to the segment's clock; step = the step in which it was launched; KernelEvent. Written to the lane of the
+  // thread that reads GPU records.
   kKernel = 15,
 };
 inline constexpr EventKind kLastEventKind = EventKind::kKernel;
@@ -103,19 +103,20 @@ inline constexpr EventKind kLastEventKind = EventKind::kKernel;
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 
 inline constexpr std::uint8_t kFlagKept = 1;  // kCast: the copy went into the cache
-// kCast: the source is known by the address of its data. So it is for views, and for tensors that require no grad: they
-// are often made anew for each use (w.t(), w.data), and what stays is what they look at.
+// kCast: the source is identified by the address of its data. This holds for views, and for tensors that require no
+// grad: they are often made anew for each use (w.t(), w.data), while their data stay.
 inline constexpr std::uint8_t kFlagData = 2;
 // kRegionEnter, kRegionExit: the region was open when this process was forked. Its parent entered it, and leaves it
 // too.
 inline constexpr std::uint8_t kFlagInherited = 4;
 
-// kValues: the finite ones that are not 0 are of different size.
+// kValues: the finite nonzero values differ in size.
 inline constexpr std::uint8_t kFlagDiffer = 8;
-// kCast: the first that this thread's counter of the site counts. It may pay for page faults and the start of threads.
+// kCast: the first cast that this thread's counter of the site counts. It may pay for page faults and the start of
+// threads.
 inline constexpr std::uint8_t kFlagFirst = 16;
 
-// What the words mean that are private here depends on the kind: event_views.h.
+// The meaning of the private words depends on the kind: event_views.h.
 struct alignas(64) Event {
   std::uint64_t time;  // segment clock at the begin of the call; kPass: at its end
  private:
@@ -123,7 +124,7 @@ struct alignas(64) Event {
   std::uint64_t tensor;
 
  public:
-  std::uint64_t bytes;     // kCast: of the copy; kOperator: of its results; kKernel: moved; else: event_views.h
+  std::uint64_t bytes;     // kCast: of the copy; kOperator: of its results; kKernel: bytes moved; else: event_views.h
   std::uint32_t duration;  // kCast, kOperator, kKernel: segment clock, saturating
   std::uint32_t site;
   std::uint32_t step;
@@ -148,14 +149,14 @@ struct alignas(64) Lane {
   std::uint64_t ring;                    // offset of Event[ring_capacity]; 0 = no ring
   Shared<std::uint64_t> first_counters;  // offset of the first CounterBlock; 0 = none yet
   std::uint64_t reserved[3];
-  // the writer's line
+  // written by the writer only
   alignas(64) Shared<std::uint64_t> head;  // events ever published; event i is at ring[i % capacity]
   Shared<std::uint64_t> dropped;           // events not written because the ring was full
   Shared<std::uint64_t> n_counters;        // counters ever begun
-  // calls whose site could not be given a counter: exact all the same
-  Counter overflow;  // of cached_cast
-  Counter other;     // of other causes; its site is a definition that says no more than that
-  // the reader's line: the only words that the reader writes
+  // calls whose site could not be given a counter: these two stay exact
+  Counter overflow;  // calls of cached_cast
+  Counter other;     // other causes; its site is a definition that only says so
+  // written by the reader only: its only word
   alignas(64) Shared<std::uint64_t> tail;  // events taken
 };
 
@@ -170,7 +171,7 @@ inline constexpr std::uint64_t kDefinitionBlockBytes = 64 << 10;
 struct alignas(64) DefinitionBlock {
   Shared<std::uint64_t> next;  // offset; 0 = last
   std::uint64_t size;          // bytes of this block, header included
-  Shared<std::uint64_t> end;   // bytes used, header included; what lies before it never changes
+  Shared<std::uint64_t> end;   // bytes used, header included; the bytes before it never change
   std::uint64_t reserved[5];
 };
 
@@ -203,7 +204,7 @@ struct SegmentHeader {
   Shared<std::uint64_t> exit_status;  // with kExited: status given to exit(), + 1; 0 = not known
   CASTSCOPE_LATER_GAUGES(CASTSCOPE_WORD_OF_GAUGE)
 #undef CASTSCOPE_WORD_OF_GAUGE
-  // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
+  // counts of threads that could get no lane: as Lane::overflow and Lane::other, added to atomically
   Counter lost, lost_other;
 };
 

@@ -1,6 +1,7 @@
-// What a process counts beside its casts, each once: a word of the segment's header, and from it the relay's snapshot,
-// the wire (each needs a field of that name in proto/castscope/v1/castscope.proto), the run file's columns and
-// store::Gauges. All are absolute and begin at 0; written by any thread with atomic adds, off the hot path.
+// The gauges: what a process counts beside its casts. Each is listed once, here. From the list follow the words of the
+// segment's header, the relay's snapshot, the wire (each gauge needs a field of its name in
+// proto/castscope/v1/castscope.proto), the run file's columns and store::Gauges. All are absolute and begin at 0;
+// written by any thread with atomic adds, off the hot path.
 //
 //   GAUGE(name, word of the segment, unit, "meaning")
 //

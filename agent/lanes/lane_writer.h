@@ -1,5 +1,5 @@
-// The hot half of a lane: publishing one event, adding to one counter. Inline, no calls, no branches but the one for
-// a full ring. Only the thread that holds the lane may use it.
+// The hot half of a lane: publishing one event, adding to one counter. Inline, no calls, only the branch for a full
+// ring. Only the thread that holds the lane may use it.
 #pragma once
 
 #include <x86intrin.h>
@@ -19,7 +19,7 @@ class LaneWriter {
   LaneWriter(SegmentWriter& segment, Lane& lane)
       : lane_(&lane),
         ring_(segment.at<Event>(lane.ring)),
-        // A lane without a ring is one of a single place that is taken for good.
+        // A lane without a ring acts as a ring of a single place that is always taken.
         mask_(lane.ring_capacity == 0 ? 0 : lane.ring_capacity - 1),
         head_(lane.ring_capacity == 0 ? 1 : lane.head.load(std::memory_order_relaxed)),
         tail_(lane.tail.load(std::memory_order_acquire)),
@@ -39,8 +39,8 @@ class LaneWriter {
     }
     return &ring_[head_ & mask_];
   }
-  // The same for an event that only serves the picture: nullptr, and nothing is counted, where those that steps are
-  // made of may soon need the room (most_with_picture).
+  // The same for an event that only serves the picture: returns nullptr, and counts nothing, where the events that make
+  // up steps may soon need the room (most_with_picture).
   Event* begin_picture_event() {
     const std::uint64_t most = most_with_picture(mask_ + 1);
     if (head_ - tail_ >= most) [[unlikely]] {
@@ -51,7 +51,7 @@ class LaneWriter {
   }
   void publish() { lane_->head.store(++head_, std::memory_order_release); }
 
-  // One writer: a plain add, no lock prefix; the reader sees each word whole.
+  // There is one writer: a plain add, no lock prefix; the reader sees each word whole.
   static void add(Shared<std::uint64_t>& word, std::uint64_t n) {
     word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
@@ -64,7 +64,7 @@ class LaneWriter {
   Event* ring_ = nullptr;
   std::uint64_t mask_ = 0;
   std::uint64_t head_ = 0;
-  std::uint64_t tail_ = 0;  // as last read: the reader only ever moves it on
+  std::uint64_t tail_ = 0;  // as last read: the reader only ever increases it
   bool tsc_ = true;
 };
 

@@ -1,5 +1,5 @@
-// What only serves the picture leaves room for what steps are made of, and is missed by nobody. (All else that a lane's
-// writer does is in lanes_test.cc, together with the reader.)
+// Events that only serve the picture leave room for those that make up steps, and are not counted as dropped.
+// (lanes_test.cc tests everything else about a lane's writer, together with the reader.)
 #include "agent/lanes/lane_writer.h"
 
 #include <gtest/gtest.h>

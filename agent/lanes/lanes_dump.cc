@@ -1,4 +1,5 @@
-// lanes_dump FILE…: a segment as text, one line a record. For tests, and for looking at what a crashed process left.
+// lanes_dump FILE…: prints a segment as text, one line a record. For tests, and for looking at what a crashed process
+// left.
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -27,7 +28,7 @@ T read(const char* payload) {
   return value;
 }
 
-// What deep steps define.
+// Prints what deep steps define.
 void print_deep_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
   if (h.kind == DefinitionKind::kOperatorUse) {
     const auto d = read<OperatorUseDefinition>(p);
@@ -48,7 +49,7 @@ void print_deep_definition(Texts& texts, const DefinitionHeader& h, const char* 
   }
 }
 
-// What GPUs did in them.
+// Prints the definitions of GPU work and matrix products in deep steps.
 void print_gpu_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
   if (h.kind == DefinitionKind::kKernel) {
     const auto d = read<KernelDefinition>(p);

@@ -1,4 +1,4 @@
-// Both ends of a segment together: what the writer publishes is what the reader takes, to the last event.
+// Both ends of a segment together: the reader takes everything that the writer publishes, to the last event.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -185,7 +185,7 @@ TEST_F(LanesTest, AFullSegmentRefusesAndCounts) {
   EXPECT_TRUE(r->refresh()) << r->error();
 }
 
-// What the reader finds of all lanes and of the threads that got none.
+// Sums of what the reader finds in all lanes and for the threads that got none.
 struct Sum {
   std::uint64_t casts = 0, others = 0, bytes = 0, kept = 0, written = 0, dropped = 0;
 };
@@ -209,7 +209,7 @@ Sum sum_of(SegmentReader& r, std::uint32_t other_site) {
   return sum;
 }
 
-// As an agent counts: a site that has no counter goes to the lane's overflow.
+// Counts as an agent does: a site that has no counter goes to the lane's overflow.
 void count(SegmentWriter& w, Lane& lane, std::uint32_t site) {
   LaneWriter out(w, lane);
   Counter* counter = w.new_counter(&lane, site);
@@ -238,7 +238,7 @@ TEST_F(LanesTest, TheFirstLanesHaveFullRingsAndLaterOnesSmaller) {
   EXPECT_EQ(rings.back(), 0u);
 }
 
-// Each has a lane of its own and counters in it, and there is room left for definitions.
+// Each thread has a lane of its own and counters in it, and there is room left for definitions.
 TEST_F(LanesTest, FourHundredThreadsAtOnceAreCountedSiteBySite) {
   auto w = writer(kDefaultRingEvents);
   w->set_other_site(kOtherSite);
@@ -291,7 +291,7 @@ TEST_F(LanesTest, WithoutAnyRoomCountsAreExact) {
   EXPECT_EQ(sum.written + sum.dropped, 20'000u);
 }
 
-// What is not followed by an event (pass-throughs) is told when its thread ends, or when the process does.
+// Counts that no event follows (pass-throughs) are told when their thread ends, or when the process does.
 TEST_F(LanesTest, APrivateLaneIsToldAtTheEnd) {
   auto w = writer(256, 64 << 10);
   Lane* lane = nullptr;
@@ -329,7 +329,7 @@ TEST_F(LanesTest, ThreadsThatComeAndGoShareOneLane) {
   EXPECT_EQ(sum.written + sum.dropped, 100'000u);
 }
 
-// What a full /dev/shm is like: the file cannot grow. A sentence, no signal, nothing left behind.
+// A full /dev/shm, where the file cannot grow, gives a sentence: no signal, and nothing is left behind.
 TEST_F(LanesTest, NoRoomIsASentence) {
   const pid_t child = fork();
   if (child == 0) {
@@ -357,7 +357,7 @@ TEST_F(LanesTest, TheEndIsMarkedAndReadableAfterwards) {
   EXPECT_EQ(r->exit_status(), 3);
 }
 
-// The writer is killed at a random moment: all that it had published is there, and the counters stand where they were.
+// The writer is killed at a random moment: all that it had published is there, and the counters keep their values.
 TEST_F(LanesTest, AKilledWriterLeavesWhatItPublished) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
@@ -386,7 +386,7 @@ TEST_F(LanesTest, AKilledWriterLeavesWhatItPublished) {
   const LaneState state = r->lane_state(0);
   std::uint64_t casts = 0;
   for (const CounterValues& c : r->counters(0)) casts += c.casts;
-  // The counter is added to before the event: at most one call apart.
+  // The counter is added to before the event is written: they differ by at most one call.
   EXPECT_LE(casts - (state.written + state.dropped), 1u);
 }
 

@@ -18,7 +18,7 @@
 namespace castscope::lanes {
 namespace {
 
-constexpr std::uint64_t kReserveStep = 256 << 10;  // so much is reserved at a time
+constexpr std::uint64_t kReserveStep = 256 << 10;  // reserve this much at a time
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -26,17 +26,17 @@ std::string sentence(const std::string& what, const std::string& path, int error
   return what + " " + path + ": " + std::strerror(error);
 }
 
-// Beyond the limit on file sizes (ulimit -f) the kernel would not only refuse, but kill the job by SIGXFSZ.
+// Beyond the limit on file sizes (ulimit -f) the kernel would not only refuse, but also kill the job by SIGXFSZ.
 std::uint64_t largest_file() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? ~std::uint64_t{0} : limit.rlim_cur;
 }
 
-// The kernel takes the page for itself, to answer a question of no interest: where that would be a SIGBUS for us, it
-// gets EFAULT. No descriptor is needed, and nothing that a sandbox or an old kernel lacks (MADV_POPULATE_WRITE is of
-// Linux 5.14).
+// The kernel touches the page for us, to answer a question whose answer we do not need: where we would get a SIGBUS, it
+// gets EFAULT. This needs no descriptor, and nothing that a sandbox or an old kernel lacks (MADV_POPULATE_WRITE came
+// with Linux 5.14).
 bool back(char* page) {
-  constexpr std::size_t kSignalSetBytes = 8;  // the kernel's
+  constexpr std::size_t kSignalSetBytes = 8;  // size of the kernel's signal set
   if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, page, kSignalSetBytes) != 0) return false;
   std::memset(page, 0, kSignalSetBytes);
   return true;
@@ -111,7 +111,7 @@ bool SegmentFile::reserve(std::uint64_t end) {
   while (have < wanted && back(base_ + have)) have += kPage;
   const bool enough = have >= needed;
   const std::uint64_t kept = have == wanted ? wanted : enough ? needed : reserved_;
-  // The last of the room is not ours: the job's DataLoader lives of it.
+  // Does not keep the last of the room: the job's DataLoader needs it.
   if (have > kept) madvise(base_ + kept, have - kept, MADV_REMOVE);
   reserved_ = kept;
   if (!enough) errno = ENOSPC;

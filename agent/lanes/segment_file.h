@@ -16,8 +16,8 @@ namespace castscope::lanes {
 
 class SegmentFile {
  public:
-  // <directory>/<pid>-<n>.lanes, with the first free n. nullptr with a sentence in `error`; nothing is left behind
-  // then.
+  // Creates <directory>/<pid>-<n>.lanes, with the first free n. Returns nullptr with a sentence in `error`; nothing is
+  // left behind then.
   static std::unique_ptr<SegmentFile> create(const std::string& directory, std::uint64_t max_bytes, std::string* error);
   ~SegmentFile();  // the file stays
   SegmentFile(const SegmentFile&) = delete;
@@ -26,14 +26,15 @@ class SegmentFile {
   char* base() const { return base_; }
   const std::string& path() const { return path_; }
   const std::string& directory() const { return directory_; }
-  std::uint64_t max_bytes() const { return max_bytes_; }  // less than asked for where `ulimit -f` says so
+  std::uint64_t max_bytes() const { return max_bytes_; }  // less than asked for if `ulimit -f` is lower
   std::uint64_t start_ticks() const { return start_ticks_; }
   void remove() const;
 
-  // Makes [0, end) backed by memory, zeroed. False, with errno, when there is no room for it; then nothing is taken.
+  // Makes [0, end) backed by memory, zeroed. Returns false, with errno, when there is no room for it; then nothing is
+  // taken.
   bool reserve(std::uint64_t end);
   std::uint64_t reserved() const { return reserved_; }
-  // What its file system has left, as far as it can be told.
+  // The bytes that its file system has left, as far as it can be told.
   std::uint64_t free_bytes();
 
  private:

@@ -1,4 +1,4 @@
-// The memory of a segment, in a process that does what it likes with its descriptors, rights and limits.
+// The memory of a segment, in a process that changes its descriptors, rights and limits at will.
 #include "agent/lanes/segment_file.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class SegmentFileTest : public testing::Test {
     EXPECT_NE(made, nullptr) << error;
     return made;
   }
-  // In a process of its own; its exit status.
+  // Runs `holds` in a process of its own and returns its exit status.
   static int in_child(const std::function<bool()>& holds) {
     const pid_t child = fork();
     if (child == 0) _exit(holds() ? 0 : 1);
@@ -46,7 +46,7 @@ class SegmentFileTest : public testing::Test {
     EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
     return WEXITSTATUS(status);
   }
-  // Every page of it: what is not reserved is a SIGBUS where there is no room.
+  // Writes to every page of it: a page that is not reserved is a SIGBUS where there is no room.
   static bool can_be_written(SegmentFile& file, std::uint64_t end) {
     for (std::uint64_t at = 0; at < end; at += kPage) {
       if (file.base()[at] != 0) return false;
@@ -82,7 +82,7 @@ TEST_F(SegmentFileTest, KeepsNoDescriptor) {
   close(next);
 }
 
-// os.closerange(3, …) of a daemon, whose own files then have the numbers that were ours.
+// A daemon calls os.closerange(3, …), and its own files then get the numbers that were ours.
 TEST_F(SegmentFileTest, GrowsWhenTheJobHasClosedEverything) {
   const std::string path = folder_ + "/log";
   std::uint64_t counted = 0;
@@ -134,7 +134,7 @@ TEST_F(SegmentFileTest, TheLimitOnFileSizesIsItsOwn) {
             0);
 }
 
-// A small /dev/shm: what cannot be had as a whole is not taken in part.
+// A small /dev/shm: memory that cannot be had as a whole is not taken in part.
 TEST_F(SegmentFileTest, NoRoomIsAnErrorAndGivesBackWhatItTook) {
   const int status = in_child([&] {
     if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||

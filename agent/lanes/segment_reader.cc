@@ -16,7 +16,7 @@
 namespace castscope::lanes {
 namespace {
 
-// A larger segment is none of ours, whatever its header says: what bounds the address space a foreign file can take.
+// A larger segment is not ours, whatever its header says. This bounds the address space that a foreign file can take.
 constexpr std::uint64_t kLargestBelievedSegment = 1ull << 30;
 
 void add(CounterValues& to, const Counter& from) {
@@ -76,7 +76,7 @@ SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_
   std::uint64_t begun = 0;
   if (pread(self->fd_, &begun, sizeof begun, 0) != sizeof begun || begun == 0) return Outcome::kNotReady;
 
-  // The header page first: how much to map stands in it.
+  // The header page is mapped first: it says how much to map.
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
   if (page == MAP_FAILED) return refuse(std::strerror(errno));
   self->base_ = static_cast<char*>(page);
@@ -102,8 +102,8 @@ SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_
   self->realtime0_ns_ = header.realtime0_ns;
   self->clock_kind_ = header.clock;
   self->conversion_ = ClockConversion(header.clock, header.clock0, header.monotonic0_ns);
-  // All of it at once, also where the file has no bytes yet: those pages come with the file's growth, and limit_
-  // keeps us away from them until then.
+  // Maps all of it at once, even where the file has no bytes yet: those pages come as the file grows, and limit_ keeps
+  // us away from them until then.
   void* whole = mmap(nullptr, max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
   if (whole == MAP_FAILED) return refuse(std::strerror(errno));
   munmap(page, kPage);
@@ -122,7 +122,7 @@ SegmentReader::~SegmentReader() {
   if (fd_ >= 0) close(fd_);
 }
 
-// What was read last is all there is of a damaged segment: its pages may be gone.
+// For a damaged segment, only what was read last is used: its pages may be gone.
 EndMark SegmentReader::end_mark() const {
   if (!error_.empty()) return EndMark::kRunning;
   const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
@@ -167,7 +167,7 @@ bool SegmentReader::update_limit() {
   const std::uint64_t allocated = header.allocated.load(std::memory_order_acquire);
   // A file that shrank would be a SIGBUS at the next look.
   if (size < limit_ || size < kPage) return fail("the file has been cut short");
-  limit_ = std::max(limit_, std::min({size, allocated, mapped_}));  // what was good stays good: lanes point into it
+  limit_ = std::max(limit_, std::min({size, allocated, mapped_}));  // never shrinks: lanes point into it
   if (limit_ < kPage) return fail("its header claims less than a page");
   return true;
 }
@@ -198,9 +198,9 @@ bool SegmentReader::find_lanes() {
     const std::uint64_t next = last_lane_ == 0 ? header.first_lane.load(std::memory_order_acquire)
                                                : at<Lane>(last_lane_)->next.load(std::memory_order_acquire);
     if (next == 0) return true;
-    // Lanes are appended and blocks come from a bump allocator: a chain that does not go up is a loop.
+    // Lanes are appended and blocks come from a bump allocator: a chain whose offsets do not rise is a loop.
     if (next <= last_lane_) return fail("its lanes form a loop");
-    // Linked after our last look at what is reserved: what the link covers is reserved by now.
+    // This lane was linked after our last look at what is reserved: what the link covers is reserved by now.
     if (!update_limit()) return false;
     const Lane* lane = at<Lane>(next);
     if (lane == nullptr) return fail("a lane lies outside the file");
@@ -220,7 +220,7 @@ bool SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
   const std::uint64_t head = lane.head.load(std::memory_order_acquire);
   if (tail > head || head - tail > view.capacity) return fail("a ring holds more events than it has room for");
   view.taken = view.released = tail;
-  view.values.emplace_back();  // the overflow counter
+  view.values.emplace_back();  // row of the overflow counter
   if (const std::uint32_t other = lane.other.site.load(std::memory_order_relaxed); other != 0) {
     view.row_of_site[other] = view.other = static_cast<std::uint32_t>(view.values.size());
     view.values.emplace_back().site = other;
@@ -265,7 +265,8 @@ void SegmentReader::release(std::size_t index, std::uint64_t end) {
   LaneView& view = lanes_[index];
   if (!error_.empty() || end <= view.released || end > view.taken) return;
   view.released = end;
-  // The one word that a reader writes. Release: what was copied out has been copied before the writer may reuse it.
+  // The one word that a reader writes. Release order: what was copied out has been copied before the writer may reuse
+  // it.
   auto* lane = const_cast<Lane*>(at<Lane>(view.offset));
   lane->tail.store(end, std::memory_order_release);
 }
@@ -284,7 +285,7 @@ bool SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
     const std::size_t i = view.rows.size();
     const auto& counter = at<CounterBlock>(view.blocks[i / kCountersPerBlock])->counters[i % kCountersPerBlock];
     const std::uint32_t site = counter.site.load(std::memory_order_relaxed);
-    // A lane that went from one thread to another may count one site twice; the two belong together.
+    // A lane that passed from one thread to another may count one site twice; the two counters belong together.
     std::uint32_t row = 0;
     if (site != 0) {
       const auto [it, fresh] = view.row_of_site.try_emplace(site, static_cast<std::uint32_t>(view.values.size()));

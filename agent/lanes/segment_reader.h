@@ -1,8 +1,8 @@
-// The reading end of a segment: maps a file that another process writes, or has left behind, and believes nothing in
-// it: every offset and length is held against the size of the file before it is followed. Its sibling is
+// The reading end of a segment: maps a file that another process writes, or has left behind, and trusts nothing in it.
+// Every offset and length is checked against the size of the file before it is followed. Its sibling is
 // segment_writer.h.
 //
-// An instance belongs to one thread. Nothing throws; what is wrong with a segment is a sentence in error().
+// An instance belongs to one thread. Nothing throws; error() says in a sentence what is wrong with a segment.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class ClockConversion {
   ClockConversion() = default;
   ClockConversion(Clock clock, std::uint64_t clock0, std::uint64_t monotonic0_ns)
       : clock_(clock), clock0_(clock0), monotonic0_(monotonic0_ns) {}
-  // A later reading of both clocks; one that goes backwards is not believed.
+  // Takes a later reading of both clocks; one that goes backwards is ignored.
   void learn(std::uint64_t clock, std::uint64_t monotonic_ns);
   bool settled() const { return clock_ == Clock::kMonotonicNs || baseline_ns_ >= kSettledNs; }
   std::uint64_t duration_ns(std::uint64_t ticks) const;
@@ -55,7 +55,7 @@ struct ProcessState {
 #define CASTSCOPE_WORD_OF_GAUGE(name, word, ...) std::uint64_t word = 0;
   CASTSCOPE_GAUGES(CASTSCOPE_WORD_OF_GAUGE)
 #undef CASTSCOPE_WORD_OF_GAUGE
-  // by threads that could get no lane
+  // counts of threads that could get no lane
   std::uint64_t lost_events = 0;
   CounterValues lost, lost_other;
   bool operator==(const ProcessState&) const = default;
@@ -80,14 +80,15 @@ class SegmentReader {
   std::uint64_t begin_realtime_ns() const { return realtime0_ns_; }
   const std::string& path() const { return path_; }
 
-  // "" while the segment makes sense. Afterwards nothing more can be read from it.
+  // "" while the segment makes sense. Once it is set, nothing more can be read from the segment.
   const std::string& error() const { return error_; }
 
   EndMark end_mark() const;
-  int exit_status() const;  // as given to exit(), -1 when not known
+  int exit_status() const;  // status given to exit(), -1 when not known
   ProcessState process_state();
 
-  // Takes up what was added since (file growth, new lanes, a better clock rate). False: see error().
+  // Takes up what was added since (file growth, new lanes, a better clock rate). Returns false on an error: see
+  // error().
   bool refresh();
 
   std::size_t lane_count() const { return lanes_.size(); }
@@ -95,12 +96,12 @@ class SegmentReader {
   // Appends up to `at_most` events of the lane to `events` and returns how many; `first` is the number of the first.
   // They stay in the ring (the writer may not overwrite them) until release().
   std::size_t take(std::size_t lane, std::size_t at_most, std::vector<Event>* events, std::uint64_t* first);
-  // Gives the writer back the room of all events before number `end`, which must have been taken.
+  // Gives the writer back the room of all events before number `end`; these must have been taken.
   void release(std::size_t lane, std::uint64_t end);
   std::uint64_t taken(std::size_t lane) const { return lanes_[lane].taken; }
   std::uint64_t released(std::size_t lane) const { return lanes_[lane].released; }
   std::uint32_t ring_capacity(std::size_t lane) const { return lanes_[lane].capacity; }
-  // All counters of the lane, one row per site, overflow first, in an order that only ever grows at its end.
+  // All counters of the lane, one row per site, overflow first. New rows are only ever added at the end.
   const std::vector<CounterValues>& counters(std::size_t lane);
 
   // Appends whole definition records, about `at_most` bytes (a single larger record is given whole), from where the
@@ -111,7 +112,7 @@ class SegmentReader {
     std::uint64_t block = 0, at = 0;  // offset of the block, offset in it; 0, 0 = the beginning
   };
   DefinitionPosition definition_position() const { return definition_; }
-  void seek_definitions(DefinitionPosition position) { definition_ = position; }  // one that it was at before
+  void seek_definitions(DefinitionPosition position) { definition_ = position; }  // a position that it was at before
 
   const ClockConversion& clock() const { return conversion_; }
 
@@ -124,7 +125,7 @@ class SegmentReader {
     LaneState state;                    // as last read
     std::vector<std::uint64_t> blocks;  // offsets of the counter blocks
     std::vector<std::uint32_t> rows;    // counter i belongs to values[rows[i]]
-    std::uint32_t other = 0;            // Lane::other to values[other]
+    std::uint32_t other = 0;            // Lane::other belongs to values[other]
     std::unordered_map<std::uint32_t, std::uint32_t> row_of_site;
     std::vector<CounterValues> values;
   };
@@ -149,7 +150,7 @@ class SegmentReader {
   ClockConversion conversion_;
   ProcessState state_;  // as last read
   std::vector<LaneView> lanes_;
-  std::uint64_t last_lane_ = 0;  // offset
+  std::uint64_t last_lane_ = 0;  // its offset
   DefinitionPosition definition_;
 };
 

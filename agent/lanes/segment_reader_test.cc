@@ -116,7 +116,7 @@ TEST_F(SegmentReaderTest, WhatIsTakenButNotReleasedStaysInTheRing) {
   EXPECT_EQ(take_all().size(), 256u);
   emit(to, 2, 10);
   EXPECT_EQ(reader_->lane_state(0).dropped, 10u);
-  read();  // as after the death of the first reader
+  read();  // as it is after the death of the first reader
   EXPECT_EQ(take_all().size(), 256u);
   reader_->release(0, 256);
   emit(to, 3, 1);
@@ -294,7 +294,7 @@ TEST_F(SegmentReaderTest, AnImpossibleDefinitionIsAnError) {
   EXPECT_NE(reader_->error().find("impossible length"), std::string::npos);
 }
 
-// Whatever single word of a real segment is overwritten: no crash, no endless loop, and memory within reason.
+// Whichever single word of a real segment is overwritten: no crash, no endless loop, and memory within reason.
 TEST_F(SegmentReaderTest, SurvivesRandomDamage) {
   write();
   Lane& mine = lane();
@@ -303,7 +303,7 @@ TEST_F(SegmentReaderTest, SurvivesRandomDamage) {
   for (std::uint32_t site = 1; site <= 300; ++site) writer_->new_counter(&mine, site);
   for (std::uint32_t id = 1; id <= 100; ++id) writer_->define(DefinitionKind::kString, id, "text", 4);
   std::ifstream in(writer_->path(), std::ios::binary);
-  std::string good(writer_->header().allocated.load(), '\0');  // beyond it there is nothing
+  std::string good(writer_->header().allocated.load(), '\0');  // the bytes beyond are not in use
   in.read(good.data(), static_cast<std::streamsize>(good.size()));
 
   std::mt19937_64 random(20261121);

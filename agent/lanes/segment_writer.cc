@@ -29,8 +29,8 @@ constexpr Shared<std::uint64_t> Counter::*kCounts[] = {&Counter::casts,  &Counte
                                                        &Counter::traced, &Counter::bytes, &Counter::ticks,
                                                        &Counter::kept};
 
-// A handler of signals may end the process, and have interrupted whoever holds the lock: nobody gives it back then.
-// Anybody else does so in far less time.
+// A signal handler may end the process after it interrupted the thread that holds the lock: nobody gives the lock back
+// then. Any other holder gives it back in far less time.
 std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
   constexpr std::uint64_t kPatienceNs = 10'000'000;
   std::unique_lock lock(mutex, std::try_to_lock);
@@ -43,7 +43,7 @@ std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
 
 }  // namespace
 
-// A lane that the relay does not see. `told` is what of it is in the header already; under `publishing`.
+// A lane that the relay does not see. `told` is the part of its counts that the header has already; under `publishing`.
 struct SegmentWriter::PrivateLane : Lane {
   explicit PrivateLane(SegmentWriter& owner) : Lane(), segment(owner) {}
   SegmentWriter& segment;
@@ -121,8 +121,8 @@ bool SegmentWriter::reserve_first(std::uint32_t ring_events, std::uint64_t defin
                  ring_events * sizeof(Event));
 }
 
-// Room for one lane with its ring, a counter block and definitions; where that is too much for what the lanes need
-// to count by outcome alone.
+// Reserves room for one lane with its ring, a counter block and definitions; where that is too much, for what the lanes
+// need to count by outcome alone.
 bool SegmentWriter::reserve_at_all(std::uint32_t ring_events) {
   while (ring_events > kSmallestRingEvents && ring_events * sizeof(Event) > file_->free_bytes() / 4) ring_events /= 2;
   while (!reserve_first(ring_events, kDefinitionBlockBytes) && ring_events > 0)
@@ -164,11 +164,11 @@ Lane* SegmentWriter::acquire_lane(std::uint32_t tid) {
 }
 
 std::uint32_t SegmentWriter::next_ring() const {
-  if (lanes_made_ == 0) return ring_events_;  // create() has seen to its room
+  if (lanes_made_ == 0) return ring_events_;  // create() has reserved its room
   const std::uint64_t reserved = header_->allocated.load(std::memory_order_relaxed) - used_;
   const std::uint64_t max_bytes = file_->max_bytes(), free = file_->free_bytes();
   const std::uint64_t here = free > max_bytes ? max_bytes : free + reserved;
-  // Where there is little, rings take half of it.
+  // Where there is little room, rings take half of it.
   const std::uint64_t half = (here + ring_bytes_) / 2;
   const std::uint64_t share = std::min(ring_share(max_bytes), half);
   const std::uint64_t left = share - std::min(share, ring_bytes_);

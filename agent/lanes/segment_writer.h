@@ -26,9 +26,9 @@ class SegmentWriter {
     Clock clock = Clock::kTsc;
   };
 
-  // nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. Where there is
-  // little room the ring is smaller than asked for (a quarter of what is free at most), and at last there is none.
-  // `file`, when it was made before: the directory and the size in `options` are its own then.
+  // Returns nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. Where
+  // there is little room the ring is smaller than asked for (a quarter of what is free at most), and in the end there
+  // is none. If `file` was made before, its directory and size replace those in `options`.
   static SegmentWriter* create(const Options& options, std::string* error, std::unique_ptr<SegmentFile> file = nullptr);
   ~SegmentWriter();
   SegmentWriter(const SegmentWriter&) = delete;
@@ -42,12 +42,12 @@ class SegmentWriter {
     return reinterpret_cast<T*>(base_ + offset);
   }
 
-  // A lane for the calling thread: one that an ended thread gave back, else a new one; with a ring as large as there
-  // is room for, or with none. When not even that fits, a private one: in the process's own memory, number 0, and what
-  // it counts is added to the header's `lost` with each event dropped, when its thread ends, and when the process does.
+  // A lane for the calling thread: one that an ended thread gave back, else a new one, with a ring as large as there is
+  // room for, or with none. When not even that fits, a private one: in the process's own memory, with number 0; its
+  // counts are added to the header's `lost` with each event dropped, when its thread ends, and when the process does.
   Lane* acquire_lane(std::uint32_t tid);
   void release_lane(Lane* lane);
-  // The site of Lane::other from here on; set before the first lane is acquired.
+  // Sets the site of Lane::other from here on. Call it before the first lane is acquired.
   void set_other_site(std::uint32_t site) { header_->lost_other.site.store(site, std::memory_order_relaxed); }
   // A fresh counter in the caller's lane, or nullptr when the segment is full (use lane->overflow or other then).
   Counter* new_counter(Lane* lane, std::uint32_t site);
@@ -61,17 +61,17 @@ class SegmentWriter {
   std::uint64_t now() const;
   void update_clock_pair();
 
-  // May be called in a signal handler, whatever it interrupted. What private lanes counted since they last told is lost
-  // where that was their telling.
+  // May be called in a signal handler, whatever it interrupted. If it interrupted a private lane that was telling its
+  // counts, the counts since it last told are lost.
   void mark_end(EndMark mark, std::uint64_t exit_status_plus_1);
 
-  // The cold half of LaneWriter: an event of the caller's lane that its ring has no room for.
+  // The cold half of LaneWriter: drops an event of the caller's lane that its ring has no room for.
   [[gnu::cold, gnu::noinline]] static void drop_event(Lane& lane);
 
  private:
   struct PrivateLane;
   explicit SegmentWriter(std::unique_ptr<SegmentFile> file);
-  // Offset, 64-byte aligned, zeroed; 0 when full. Only what is asked for as `spare` may take the last of it.
+  // Returns an offset, 64-byte aligned, zeroed; 0 when full. Only a request with `spare` may take the last of the room.
   std::uint64_t allocate(std::uint64_t bytes, bool spare = false);
   bool reserve(std::uint64_t end);
   bool reserve_at_all(std::uint32_t ring_events);
@@ -88,7 +88,7 @@ class SegmentWriter {
   char* base_;
   SegmentHeader* header_ = nullptr;
   std::uint64_t used_ = 0;
-  std::uint64_t ring_bytes_ = 0;  // of all rings
+  std::uint64_t ring_bytes_ = 0;  // bytes of all rings
   std::uint32_t ring_events_ = 0;
   std::uint32_t lanes_made_ = 0;
   Lane* last_lane_ = nullptr;

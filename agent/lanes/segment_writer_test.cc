@@ -1,4 +1,4 @@
-// The end of a segment, written by a signal handler. lanes_test.cc has the rest of the writer, with the reader.
+// A signal handler marks the end of a segment. lanes_test.cc has the rest of the writer, with the reader.
 #include "agent/lanes/segment_writer.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ void end_here(int) {
   _exit(0);
 }
 
-// A process that does nothing but `work`, until a handler ends it after a millisecond; by SIGALRM when it hangs.
+// Runs a process that does nothing but `work`, until a handler ends it after a millisecond; SIGALRM ends it if it
+// hangs.
 template <typename Work>
 int status_of_interrupted(Work work) {
   const pid_t child = fork();

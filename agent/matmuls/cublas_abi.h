@@ -2,7 +2,7 @@
 // compiled on machines that may have no headers of CUDA. It is stable since CUDA 11. tests/gpu/check_cublas_abi.cc
 // holds it against the headers (scripts/check-gpu-abi).
 //
-// Enums are those of C, as wide as int; every pointer to numbers is one to void.
+// Enums are those of C, as wide as int; every pointer to numbers is declared as a pointer to void.
 #pragma once
 
 #include <cstddef>
@@ -93,7 +93,7 @@ template <typename Int>
 using GemmBatched = Status(Handle, Operation, Operation, Int m, Int n, Int k, const void* alpha, const void* const a[],
                            Int lda, const void* const b[], Int ldb, const void* beta, void* const c[], Int ldc,
                            Int batch);
-// cublasSgemmEx, cublasCgemmEx: in fp32, of any inputs
+// cublasSgemmEx, cublasCgemmEx: they compute in fp32, whatever the inputs
 template <typename Int>
 using TypedGemmEx = Status(Handle, Operation, Operation, Int m, Int n, Int k, const void* alpha, const void* a,
                            DataType, Int lda, const void* b, DataType, Int ldb, const void* beta, void* c, DataType,
@@ -142,9 +142,8 @@ using LtAlgoGetAttribute = Status(const LtAlgoStruct*, LtAlgoAttribute, void* va
 }  // namespace castscope::matmuls::cublas
 
 // All functions that are replaced: X(name, signature, dtype of the matrices where no argument tells it).
-// cublas{S,D,C,Z}gemv are products too (n = 1), though none that Tensor Cores compute.
-// Not in the list: the *3m forms, cublas{S,D}gemmGroupedBatched and cublasGemvBatched…, which nothing of PyTorch's, nor
-// what comes with it, calls.
+// cublas{S,D,C,Z}gemv are products too (n = 1), though Tensor Cores never compute them. Not in the list: the *3m forms,
+// cublas{S,D}gemmGroupedBatched and cublasGemvBatched…, which neither PyTorch nor the libraries that come with it call.
 #define CASTSCOPE_CUBLAS_BY_TYPE(X, letter, type)                                  \
   X(cublas##letter##gemmStridedBatched, GemmStridedBatched<int>, type)             \
   X(cublas##letter##gemmStridedBatched_64, GemmStridedBatched<std::int64_t>, type) \

@@ -29,7 +29,7 @@ struct Getters {
 
 struct Known {
   const char* name;
-  DataType type;  // of what has it in its name
+  DataType type;  // dtype of the matrices, if the name tells it
 };
 
 template <std::integral Int>
@@ -40,7 +40,7 @@ std::uint32_t size(Int value) {
 }
 template <std::integral Int>
 std::uint64_t elements(Int value) {
-  return static_cast<std::uint64_t>(value);  // a negative one is a multiple of what it would be without its sign
+  return static_cast<std::uint64_t>(value);  // as unsigned, a negative number keeps its alignment
 }
 
 unsigned mode_of(Handle handle) {
@@ -51,7 +51,7 @@ unsigned mode_of(Handle handle) {
 
 bool is_small(DataType type) { return type == kR16F || type == kR16BF || type == kC16F || type == kC16BF; }
 
-// A matrix as a call names it.
+// A matrix as the arguments of a call describe it.
 struct Matrix {
   const void* address;  // nullptr: not known, it stands in the device's memory
   DataType type;
@@ -178,7 +178,7 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
   matmul_called(sized(call, m, n, k, Int{1}));
 }
 
-// Gemv: the vectors are matrices of one column. Its inner loop is no matrix product: no Tensor Cores, so no TF32.
+// Gemv: the vectors are matrices of one column. Its inner loop is not a matrix product: no Tensor Cores, so no TF32.
 template <typename Int>
 void tell(const Known& f, Handle handle, Operation ta, Int m, Int n, const void*, const void* a, Int lda, const void* x,
           Int, const void*, void* y, Int) {
@@ -218,8 +218,8 @@ Layout layout_of(const void* address, LtLayout layout) {
   return l;
 }
 
-// cuBLASLt has no math mode: the compute type says it. How partial sums are added up is part of the algorithm, which
-// the caller has chosen, or cuBLASLt does.
+// cuBLASLt has no math mode: the compute type stands for it. How partial sums are added up is part of the algorithm,
+// which the caller or cuBLASLt has chosen.
 unsigned reduction_of(const LtAlgoStruct* algo) {
   constexpr std::uint32_t kAny = kLtReductionInPlace | kLtReductionInOutputType;
   const std::uint32_t scheme =
@@ -256,8 +256,7 @@ auto original() {
   return reinterpret_cast<Status (*)(Args...)>(imports::original_of(g_imports[static_cast<std::size_t>(F)]));
 }
 
-// What was computed is read afterwards, and where the call succeeded: until it returns, its arguments are in nobody
-// else's hands.
+// The arguments are read after the call, if it succeeded: until it returns, nothing else may touch them.
 template <Function F, typename... Args>
 [[gnu::noinline]] Status call_and_tell(Args... args) {
   const Status status = original<F, Args...>()(args...);
@@ -265,7 +264,7 @@ template <Function F, typename... Args>
   return status;
 }
 
-// Ends in a jump.
+// Compiles to a jump at its end.
 template <Function F, typename... Args>
 Status called(Args... args) {
   if (g_matmuls_wanted.load(std::memory_order_relaxed)) [[unlikely]]
@@ -297,7 +296,7 @@ void find(std::atomic<Get*>& getter, Function beside, const char* name) {
 std::span<imports::Import> cublas_imports() { return g_imports; }
 
 void find_cublas_getters() noexcept {
-  // A program may call some of these only; all are of one library.
+  // A program may call only some of these; all are in one library.
   for (const Function f : {Function::cublasGemmEx, Function::cublasSgemm_v2, Function::cublasDgemm_v2})
     find(g_getters.math_mode, f, "cublasGetMathMode");
   find(g_getters.desc, Function::cublasLtMatmul, "cublasLtMatmulDescGetAttribute");

@@ -1,5 +1,5 @@
-// Functions that stand before cuBLAS's: each calls the original with its arguments as they are and gives back what that
-// returns. While matmuls are wanted it also tells what was computed (matmul_call.h).
+// Functions that stand before cuBLAS's. Each calls the original with its arguments as they are and returns its result.
+// While matmuls are wanted it also tells what was computed (matmul_call.h).
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@ namespace castscope::matmuls {
 
 inline std::atomic<bool> g_matmuls_wanted{false};
 
-// For imports::Imports; with others or alone.
+// For imports::Imports, together with others or alone.
 std::span<imports::Import> cublas_imports();
-// To be called when some of the imports were taken: finds, in the libraries that have the originals, the functions by
-// which math modes and descriptors are read. Until then, and where there are none, what they would tell is unknown.
+// Call it when some of the imports were taken: finds, in the libraries that have the originals, the functions that read
+// math modes and descriptors. Until then, and where there are no such functions, those facts are unknown.
 void find_cublas_getters() noexcept;
 
 }  // namespace castscope::matmuls

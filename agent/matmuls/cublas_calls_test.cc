@@ -30,7 +30,7 @@ imports::Import& import_of(std::string_view name) {
   return cublas_imports()[0];
 }
 
-// Stands for any function: keeps the bits of its arguments.
+// Stands for any function, and keeps the bits of its arguments.
 std::vector<std::uint64_t> g_arguments;
 template <typename T>
 std::uint64_t bits(T value) {

@@ -9,7 +9,7 @@ namespace castscope::matmuls {
 
 inline constexpr std::uint8_t kNotInTorch = 0xff;
 
-// As lanes::MatmulDefinition, which says what each means.
+// The fields are those of lanes::MatmulDefinition, which explains them.
 struct MatmulCall {
   const char* function = "";  // its name, which stays
   std::uint32_t m = 0, n = 0, k = 0, batch = 0;
@@ -21,7 +21,7 @@ struct MatmulCall {
   bool operator==(const MatmulCall&) const = default;
 };
 
-// Told of every call that succeeds while matmuls are wanted, by the thread that makes it.
+// Called for every call that succeeds while matmuls are wanted, by the thread that makes it.
 void matmul_called(const MatmulCall& call) noexcept;
 
 }  // namespace castscope::matmuls

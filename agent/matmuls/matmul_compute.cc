@@ -72,7 +72,7 @@ Tf32Override tf32_override() {
 
 namespace {
 
-// Compute types that start from fp32 and may round it; inputs that are smaller are left as they are.
+// Compute types that start from fp32 and may round it; smaller inputs are left as they are.
 MatmulCompute of_fp32(cublas::ComputeType type, unsigned mode, Tf32Override tf32) {
   const auto rounded = [&] {
     switch (type) {

@@ -1,4 +1,4 @@
-// What cuBLAS's types and modes mean for the precision of a product.
+// The meaning of cuBLAS's types and modes for the precision of a product.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace castscope::matmuls {
 std::uint8_t scalar_type(cublas::DataType type);
 unsigned bits_of(cublas::DataType type);
 
-// NVIDIA_TF32_OVERRIDE, which cuBLAS obeys before anything that the program says.
+// NVIDIA_TF32_OVERRIDE: cuBLAS obeys it before anything that the program says.
 enum class Tf32Override : std::uint8_t { kNone, kOff, kOn };
 Tf32Override tf32_override();
 
@@ -21,10 +21,10 @@ struct Compute {
   std::uint8_t flags = 0;  // lanes::kMatmulPedantic
   bool operator==(const Compute&) const = default;
 };
-// `mode`: of the handle; kDefaultMath where there is none, as in cuBLASLt. That a GPU has no TF32 (before compute
-// capability 8.0) it does not know: there TF32 is fp32.
+// `mode` is the handle's; kDefaultMath where there is none, as in cuBLASLt. The function does not know whether a GPU
+// has TF32: before compute capability 8.0 there is none, and TF32 means fp32.
 Compute compute_of(cublas::ComputeType type, cublas::DataType inputs, unsigned mode, Tf32Override tf32);
-// Of the functions that have their type in the name.
+// The compute type of a function that has its type in its name.
 cublas::ComputeType compute_type_of(cublas::DataType type);
 
 // log2 of the bytes that all of these are multiples of, at most 8: an address, a leading dimension and a stride in

@@ -7,7 +7,7 @@ namespace castscope::matmuls {
 
 void ThreadMatmuls::add(const MatmulCall& call) {
   const auto begin = pending_.begin() + static_cast<std::ptrdiff_t>(border_);
-  // A loop of an operator (over time, over a batch) calls for the same again.
+  // An operator that loops (over time, over a batch) makes the same call again.
   if (pending_.end() != begin && pending_.back().call == call) {
     ++pending_.back().times;
     return;
@@ -21,7 +21,7 @@ void ThreadMatmuls::add(const MatmulCall& call) {
   if (same != pending_.end())
     ++same->times;
   else
-    pending_.push_back({less, 1});  // few: dtypes, flags and alignments are all that differ
+    pending_.push_back({less, 1});  // these are few: only dtypes, flags and alignments differ
 }
 
 ThreadMatmuls::Placeds& ThreadMatmuls::family_of(const MatmulCall& call, std::uint32_t use, std::uint32_t op) {
@@ -42,8 +42,8 @@ bool ThreadMatmuls::has_room(const Placeds& placed) {
   return static_cast<std::size_t>(sized) < kMostShapes;
 }
 
-// How well its matrices are aligned still tells whether they suit Tensor Cores: that of the worst is kept, for all, so
-// that there are few.
+// The alignment of its matrices still tells whether they suit Tensor Cores. Only the worst one is kept, for all
+// matrices, so that there are few different calls.
 MatmulCall ThreadMatmuls::without_sizes(MatmulCall call) {
   call.m = call.n = call.k = call.batch = call.lda = call.ldb = call.ldc = 0;
   call.align_a = call.align_b = call.align_c = std::min({call.align_a, call.align_b, call.align_c});
@@ -74,7 +74,7 @@ lanes::MatmulDefinition ThreadMatmuls::definition_of(const MatmulCall& call, std
 
 void matmul_called(const MatmulCall& call) noexcept try {
   if (ThreadMatmuls* const matmuls = current_matmuls()) matmuls->add(call);
-} catch (const std::exception&) {  // out of memory: it is not told
+} catch (const std::exception&) {  // out of memory: the call is not told
 }
 
 }  // namespace castscope::matmuls

@@ -1,5 +1,5 @@
-// The matrix products of a thread: kept from the call until the operator that made it ends, when its use is known, and
-// then counted by use and by what was computed.
+// The matrix products of a thread. They are kept from the call until the operator that made it ends, when its use is
+// known, and then counted by use and by what was computed.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace castscope::matmuls {
 
-// An operator whose sizes vary (sequences of all lengths) has so many products told apart by their sizes.
+// The most products of an operator that are told apart by their sizes, when those vary (sequences of all lengths).
 inline constexpr std::size_t kMostShapes = 16;
 
-// Of one thread, and only for it.
+// Belongs to one thread, and only that thread may use it.
 class ThreadMatmuls : public memory::InOwnMemory {
  public:
-  // Of all operators that are open. What is beyond loses its sizes, never its count.
+  // The most products of all open operators together. Further products lose their sizes, but are still counted.
   static constexpr std::size_t kMostPending = 1024;
-  // A thread that calls ever new operators begins anew at so many. Everything would be found again.
+  // The table is emptied at this size, for a thread that calls ever new operators. Everything would be found again.
   static constexpr std::size_t kMostFamilies = 20'000;
 
   void add(const MatmulCall& call);
 
   std::size_t pending() const { return pending_.size(); }
-  // An operator begins now: where its products begin.
+  // An operator begins now: returns where its products begin.
   std::size_t begin() { return border_ = pending_.size(); }
 
-  // The operator ends: its products, those since `from`, are its use's. `define(definition, function)` gives the
-  // counter of a definition, whose `function` it fills in; nullptr: there is no room, and it is not asked again. May
-  // throw std::bad_alloc, or what `define` throws; the products are gone then.
+  // The operator ends: its products, those since `from`, belong to its use. `define(definition, function)` gives the
+  // counter of a definition, whose `function` it fills in; if it returns nullptr there is no room, and it is not asked
+  // again. May throw std::bad_alloc, or what `define` throws; the products are gone then.
   template <typename Define>
   void place(std::size_t from, std::uint32_t use, std::uint32_t op, Define&& define) {
     const Cut cut{*this, from};
@@ -41,7 +41,7 @@ class ThreadMatmuls : public memory::InOwnMemory {
     }
   }
 
-  // The operator ends, and nobody asks.
+  // The operator ends, and its products are not counted.
   void drop(std::size_t from) { const Cut cut{*this, from}; }
 
  private:
@@ -49,7 +49,7 @@ class ThreadMatmuls : public memory::InOwnMemory {
     MatmulCall call;
     std::uint64_t times;
   };
-  // What is the same of products that are told apart by sizes.
+  // The properties that products have in common which differ in sizes only.
   struct Family {
     std::uint32_t use, op;
     const char* function;
@@ -68,7 +68,7 @@ class ThreadMatmuls : public memory::InOwnMemory {
     lanes::Counter* counter;
   };
   using Placeds = memory::OwnVector<Placed>;
-  struct Cut {  // however it ends
+  struct Cut {  // cuts them off however the function ends
     ThreadMatmuls& self;
     std::size_t from;
     ~Cut() {
@@ -97,12 +97,12 @@ class ThreadMatmuls : public memory::InOwnMemory {
   static lanes::MatmulDefinition definition_of(const MatmulCall& call, std::uint32_t use, std::uint32_t op);
 
   memory::OwnVector<Pending> pending_;
-  std::size_t border_ = 0;  // what is before belongs to operators around the one that is open
+  std::size_t border_ = 0;  // products before it belong to operators around the open one
   memory::OwnMap<Family, Placeds, FamilyHash> families_;
 };
 
-// Of the calling thread, whose operators are looked at; nullptr: they are not, or it is in a call of ours. Is part of
-// agent/operators, which knows threads.
+// The products of the calling thread, if its operators are looked at; nullptr: they are not, or the thread is in a call
+// of ours. Defined in agent/operators, which knows threads.
 ThreadMatmuls* current_matmuls() noexcept;
 
 }  // namespace castscope::matmuls

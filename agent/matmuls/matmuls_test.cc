@@ -16,7 +16,7 @@ namespace {
 
 using lanes::MatmulCompute;
 
-// What a segment would hold.
+// The records that a segment would hold of the products.
 struct Counted {
   lanes::MatmulDefinition definition;
   std::string function;
@@ -93,7 +93,7 @@ TEST_F(MatmulsTest, AnOperatorWithinAnotherHasItsOwn) {
   const std::size_t outer = thread_.begin();
   matmul_called(gemm(1, 1, 1));
   const std::size_t inner = thread_.begin();
-  matmul_called(gemm(1, 1, 1));  // the same as the outer one's
+  matmul_called(gemm(1, 1, 1));  // the same as the outer operator's
   place(inner, 20);
   matmul_called(gemm(1, 1, 1));
   place(outer, 10);

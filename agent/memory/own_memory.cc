@@ -38,7 +38,7 @@ char* map(std::size_t bytes) {
 struct Free {
   Free* next;
 };
-// No constructors: it is there before, and after, all that has one.
+// It has no constructor, so it exists before, and after, everything that has one.
 constinit SpinLock g_lock;
 constinit Free* g_free[kBins] = {};
 constinit char* g_slab = nullptr;

@@ -1,11 +1,11 @@
-// Memory of the agent's own, in pages beside the job's heap, for what it keeps.
+// Memory of the agent's own, in pages beside the job's heap, for the data that it keeps.
 //
-// Small blocks that outlive a step, laid between the job's large ones, part the free space of glibc's heap: memory that
-// was taken and given back at every step within the heap is then taken from the kernel and given back to it at every
-// step. Measured: 2,000 page faults a step where there were none, and a step of 6.5 ms that took 12 (adapters on six
-// layers of 1024², batch 8). The library's pools (std::pmr) ask for a newer libstdc++ than PyTorch does.
+// Small blocks that outlive a step, laid between the job's large ones, split the free space of glibc's heap: memory
+// that was taken and given back at every step within the heap is then taken from the kernel and given back to it at
+// every step. Measured: 2,000 page faults a step where there were none, and a step of 6.5 ms that took 12 (adapters on
+// six layers of 1024², batch 8). The library's pools (std::pmr) need a newer libstdc++ than PyTorch does.
 //
-// Thread-safe. What is given back is used again, never returned to the kernel but for large blocks. A forked child has
+// Thread-safe. Memory that is given back is used again, but only large blocks return to the kernel. A forked child has
 // its copy of all of it.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace castscope::memory {
 void* own_memory(std::size_t bytes, std::size_t alignment = 16);
 void give_back(void* block, std::size_t bytes, std::size_t alignment = 16) noexcept;
 
-// Around fork(): no other thread is at work in it meanwhile.
+// Call around fork(): no other thread is at work in the memory meanwhile.
 void hold_own_memory();
 void release_own_memory();
 
@@ -38,7 +38,7 @@ struct Own {
   bool operator==(const Own&) const { return true; }
 };
 
-// Of a class: made by `new` in memory of our own. For final classes.
+// Base of a class whose `new` takes memory of our own. For final classes.
 struct InOwnMemory {
   static void* operator new(std::size_t bytes) { return own_memory(bytes); }
   static void operator delete(void* block, std::size_t bytes) { give_back(block, bytes); }
@@ -61,7 +61,7 @@ template <typename Key, typename Value, typename Hash = std::hash<Key>>
 using OwnMap = std::unordered_map<Key, Value, Hash, std::equal_to<Key>, Own<std::pair<const Key, Value>>>;
 template <typename Key>
 using OwnSet = std::unordered_set<Key, std::hash<Key>, std::equal_to<Key>, Own<Key>>;
-// Looked up by any text.
+// A map that can be looked up by any kind of text.
 template <typename Value>
 using OwnTextMap = std::unordered_map<OwnString, Value, TextHash, TextEqual, Own<std::pair<const OwnString, Value>>>;
 

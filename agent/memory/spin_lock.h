@@ -12,7 +12,7 @@ class SpinLock {
   void lock() {
     for (int turns = 0; taken_.exchange(true, std::memory_order_acquire);)
       while (taken_.load(std::memory_order_relaxed))
-        if (++turns > 64) sched_yield();  // its holder may wait for this core
+        if (++turns > 64) sched_yield();  // its holder may be waiting for this core
   }
   void unlock() { taken_.store(false, std::memory_order_release); }
 

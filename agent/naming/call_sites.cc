@@ -75,7 +75,7 @@ ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) try {
   if (found == addresses_.end()) {
     Address a;
     a.op = operator_on_stack(address, cfa, a.outer_offset);
-    if (a.op.empty()) {  // perhaps registered since: look again, once per address
+    if (a.op.empty()) {  // the operator may have been registered since: look again, once per address
       read_dispatcher_locked();
       a.op = operator_on_stack(address, cfa, a.outer_offset);
     }
@@ -83,11 +83,11 @@ ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) try {
   }
   const auto* plan = g_features.plan_of_call(reinterpret_cast<const void*>(address));
   return {address, found->second.outer_offset, plan};
-} catch (const std::exception&) {  // out of memory: the operator is not known, the call is counted
+} catch (const std::exception&) {  // out of memory: the operator is not known, but the call is counted
   return {address, 0, nullptr};
 }
 
-// A kernel of castscope's knows what it casts.
+// A kernel of castscope's knows which argument it casts.
 std::optional<CallSite> CallSites::find_argument_of_ours(std::uint64_t key) {
   const std::optional<KernelArgument> known = g_features.kernel_argument(key);
   if (!known) return std::nullopt;
@@ -148,11 +148,11 @@ void CallSites::learn(std::uint64_t key, const void* tensor) {
 bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   const EnclosingOperator enclosing = enclosing_operator(tensor);
   if (enclosing.op.empty()) return false;
-  if (site.op.empty()) site.op = enclosing.op;  // outside the dispatcher's tables: the event names it
+  if (site.op.empty()) site.op = enclosing.op;  // outside the dispatcher's tables: the event names the operator
   if (enclosing.op != site.op) return false;
   auto [names, fresh] = arguments_.try_emplace(memory::OwnString(site.op));
   if (fresh) names->second = argument_names(site.op);
-  // The same tensor may stand in several places (mm(x, x)): those that other call sites already have are out.
+  // The same tensor may stand in several places (mm(x, x)): places that other call sites already have are ruled out.
   std::vector<std::uint32_t> open = enclosing.positions;
   if (open.size() > 1)
     for (const auto& [key, other] : sites_)
@@ -162,7 +162,7 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   if (open.empty() || open.back() >= names->second.size()) return false;
   site.learned = open.size() == 1;
   // Until a call tells them apart: compilers pass arguments right to left, so the first call site to come gets the last
-  // place that no other has.
+  // free place.
   std::sort(open.begin(), open.end());
   if (!site.learned) {
     if (!site.argument.empty()) return false;

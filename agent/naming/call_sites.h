@@ -1,9 +1,9 @@
-// From the return address of a cached_cast call to the operator and the argument that it serves.
+// Leads from the return address of a cached_cast call to the operator and the argument that the call serves.
 //
-// All calls sit in functions that belong to one operator, except a few helpers shared by several (lists of tensors);
-// which function an address lies in comes from its unwind entry, which operator a function serves from the
-// dispatcher's tables. For a shared helper the caller's address names the operator: where it stands on the stack is
-// learned once by unwinding. One call site feeds one argument; which one is learned from the tensors seen.
+// All calls sit in functions that belong to one operator, except a few helpers shared by several (lists of tensors).
+// The unwind entry of an address tells which function it lies in, and the dispatcher's tables tell which operator that
+// function serves. For a shared helper the caller's address names the operator: its place on the stack is learned once
+// by unwinding. One call site feeds one argument; the tensors seen there teach which one.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct CallSite {
   std::uint32_t id = 0;  // definition
   std::string op;        // "" = not known
   std::string argument;
-  std::uint32_t position = lanes::kUnknownArgument;  // of it, in the schema
+  std::uint32_t position = lanes::kUnknownArgument;  // place of the argument in the schema
   bool learned = false;                              // the argument is known
   std::uint32_t code_address = 0;                    // string definition
 };
@@ -32,7 +32,7 @@ class CallSites {
  public:
   explicit CallSites(Definitions& definitions) : definitions_(definitions) {}
 
-  // The key of the present call. `known`: the calling thread's. `cfa` is the hook's canonical frame address
+  // The key of the present call. `known` belongs to the calling thread. `cfa` is the hook's canonical frame address
   // (__builtin_dwarf_cfa): the return address lies just below it.
   std::uint64_t key(ReturnAddresses& known, const void* return_address, const void* cfa) {
     const auto address = reinterpret_cast<std::uint64_t>(return_address);
@@ -46,16 +46,16 @@ class CallSites {
     return address ^ (outer * 0x9e3779b97f4a7c15u);
   }
 
-  // Where a policy that is enforced wants other casts than PyTorch; once the key was asked for.
+  // Set where an enforced policy wants other casts than PyTorch's; valid once the key was asked for.
   static const enforce::OperatorPlan* plan(ReturnAddresses& known, const void* return_address) {
     return entry_of(known, reinterpret_cast<std::uint64_t>(return_address)).plan;
   }
 
-  // What is known of a key, made at first sight; `tensor` is the TensorImpl of the argument. A copy.
+  // The facts known of a key, made at first sight; `tensor` is the TensorImpl of the argument. Returns a copy.
   CallSite find(std::uint64_t key, const void* return_address, const void* tensor);
-  // While operators are being recorded: learn the argument of a call site that is not known yet.
+  // Called while operators are recorded: learns the argument of a call site that is not known yet.
   void learn(std::uint64_t key, const void* tensor);
-  // Autocast is switched on: what is called now should find operators recorded, however many came by before.
+  // Autocast is switched on: calls that follow should find operators recorded, however many passed before.
   void expect_calls();
 
  private:
@@ -71,14 +71,14 @@ class CallSites {
   memory::OwnMap<std::uintptr_t, memory::OwnString> kernels_;  // function start → operator
   struct Address {
     std::int64_t outer_offset = 0;
-    std::string op;  // when the address alone names it
+    std::string op;  // set when the address alone names the operator
   };
   memory::OwnMap<std::uint64_t, Address> addresses_;
   memory::OwnMap<std::uint64_t, CallSite> sites_;
   memory::OwnTextMap<std::vector<std::string>> arguments_;
 };
 
-// "libtorch_cpu.so+0x12ab" of an address in the process.
+// "libtorch_cpu.so+0x12ab" for an address in the process.
 std::string address_text(const void* address);
 
 }  // namespace castscope::observe

@@ -29,8 +29,8 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// Where the package torch lies, as the file names of its code begin: behind a link that is another path than that of
-// its libraries. GIL held.
+// The folder of the package torch, as it begins the file names of torch's code: behind a link this is another path than
+// that of its libraries. GIL held.
 std::string torch_folder(const PythonApi& api) {
   PyObject* torch = api.dict_item(api.import_modules(), "torch");
   const std::string file = torch == nullptr ? "" : text_attribute(api, torch, "__file__");
@@ -77,7 +77,7 @@ std::uint32_t Definitions::intern(memory::OwnTextMap<std::uint32_t>& map, Defini
   return id;
 }
 
-// Gives every code object of the stack that is new a reference of ours and a definition.
+// Takes a reference to every code object of the stack that is new, and defines it.
 void Definitions::pin(const RawStack& raw) {
   memory::OwnVector<const void*> unknown;
   {
@@ -107,7 +107,7 @@ void Definitions::pin(const RawStack& raw) {
           {code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
     }
   }
-  // The store judges stacks by it: it must stand before the first.
+  // The store judges stacks by this folder, so it must be written before the first stack.
   const bool tell = !folder.empty() && !torch_folder_told_.exchange(true);
   if (tell) attribute("torch_folder", folder);
   std::lock_guard lock(mutex_);
@@ -160,7 +160,7 @@ bool Definitions::pinned(const RawStack& raw) {
   return true;
 }
 
-// Code that is no Python object: 0 where there is too much.
+// The definition of code that is not a Python object; 0 where there is too much code.
 std::uint32_t Definitions::script_code_locked(const CodeLine& frame) {
   const std::uint32_t file = string_locked(script::file_of(frame)), function = string_locked(frame.function);
   const auto key = std::uint64_t{file} << 32 | function;
@@ -194,7 +194,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
   std::lock_guard lock(mutex_);
   const auto keep = [&](const RawFrame& raw_frame, bool of_torch) {
     auto found = codes_.find(raw_frame.code);
-    if (found == codes_.end()) return;  // it could not be pinned: left out rather than named wrongly
+    if (found == codes_.end()) return;  // it could not be pinned: leave it out rather than name it wrongly
     if (!of_torch && !torch_folder_.empty() && found->second.place.file.starts_with(torch_folder_)) return;
     frames.push_back({found->second.id, line_of(raw_frame)});
   };
@@ -202,7 +202,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     for (const CodeLine& frame : lines)
       if (const std::uint32_t code = script_code_locked(frame)) frames.push_back({code, frame.line});
   };
-  // Lines of a graph within a graph reach out to those of the outermost.
+  // Lines of a graph within a graph reach outwards to those of the outermost graph.
   bool lines_told = false;
   const auto keep_generated = [&](const GeneratedLine& line) {
     if (!std::exchange(lines_told, lines_told || !line.lines.empty())) keep_lines(line.lines);
@@ -264,7 +264,7 @@ CodeLine Definitions::user_line(const RawFrame* frames, std::size_t n) {
     if (found == codes_.end()) continue;
     const Place& place = found->second.place;
     if (!torch_folder_.empty() && place.file.starts_with(torch_folder_)) continue;
-    if (ends_with(place.file, "/contextlib.py")) continue;  // an ExitStack entered it
+    if (ends_with(place.file, "/contextlib.py")) continue;  // an ExitStack entered the region
     return {place.file, place.function, line_of(*frame)};
   }
   return {};
@@ -361,7 +361,7 @@ std::size_t Definitions::places() {
   return sites_.size() + regions_.size();
 }
 
-// The series that counters speak in.
+// The series of numbers that counters use.
 std::uint32_t Definitions::counted(memory::OwnTextMap<std::uint32_t>& map, DefinitionKind kind, std::string_view head,
                                    std::string_view more, std::uint32_t limit) {
   memory::OwnString key(head);

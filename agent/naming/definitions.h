@@ -1,5 +1,5 @@
-// Numbers for what is said again and again: strings, code objects, stacks, modules, operators, call sites, regions,
-// sites. Each is written into the segment once, before its number is used.
+// Numbers for what is named again and again: strings, code objects, stacks, modules, operators, call sites, regions,
+// sites. Each definition is written into the segment once, before its number is used.
 //
 // Thread-safety: all functions may be called by any thread. The mutex is never held while the GIL is waited for; the
 // GIL may be held when the mutex is taken.
@@ -21,15 +21,16 @@
 
 namespace castscope::observe {
 
-// Ids of a process never run out before its memory does; these bound what a job that makes new code for ever can cost.
+// A process never runs out of ids before it runs out of memory; these bound the cost of a job that makes new code for
+// ever.
 inline constexpr std::uint32_t kMaxCodes = 200'000;
 inline constexpr std::uint32_t kMaxStacks = 200'000;
 inline constexpr std::uint32_t kMaxSites = 500'000;
-// Of what is cut off a stack (RawStack::beyond).
+// The most frames that are kept from the cut-off part of a stack (RawStack::beyond).
 inline constexpr std::size_t kMostUserFramesBeyond = 64;
 inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows, facts, …: with their counters 14 MB of the segment
 
-// Of a code object: "" when it has none, or is no string. GIL held.
+// An attribute of a code object: "" when there is none, or it is not a string. GIL held.
 std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
 
 class Definitions {
@@ -40,7 +41,7 @@ class Definitions {
   // The number of this stack. Code objects met for the first time are pinned, which takes the GIL: call it before
   // anything that holds a lock of PyTorch. 0 when there are no frames or too many stacks.
   std::uint32_t stack(const RawStack& raw);
-  // Of lines that no interpreter of Python runs at the moment; innermost first.
+  // The number of a stack of lines that no Python interpreter runs at the moment; innermost first.
   std::uint32_t stack(const std::vector<CodeLine>& lines);
   // Pins the code objects of the stack, as stack() does.
   void pin(const RawStack& raw);
@@ -48,15 +49,15 @@ class Definitions {
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
                        std::uint32_t root_number);
-  // … of a module of TorchScript at this path below one that has a number.
+  // The number of a module of TorchScript at this path below a module that has a number.
   std::uint32_t module_below(std::uint32_t outer, std::string_view path, std::string_view type);
   std::uint32_t op(std::string_view name);
   std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
   void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
-  // Of a cast in a graph, which no call from native code stands for: the same number for the same argument.
+  // The call site of a cast in a graph, which has no call in native code: the same number for the same argument.
   std::uint32_t planned_call_site(std::string_view op, std::uint32_t argument, std::string_view argument_name);
   std::uint32_t region(const lanes::RegionDefinition& definition);
-  // What counters count has one series of numbers. 0 when there are too many.
+  // Everything that counters count has one series of numbers. 0 when there are too many.
   std::uint32_t site(const lanes::SiteDefinition& definition);
   std::uint32_t operator_use(const lanes::OperatorUseDefinition& definition, const lanes::Operand* operands);
   std::uint32_t flow(const lanes::FlowDefinition& definition);
@@ -68,20 +69,20 @@ class Definitions {
   std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);
   void attribute(std::string_view key, std::string_view value);
 
-  // File, function of the innermost frame of a stack, for causes that depend on it. Empty when not known.
+  // File and function of the innermost frame of a stack, for causes that depend on it. Empty when not known.
   struct Place {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
-  // The same of the innermost frame that does more than to pass calls on.
+  // The same for the innermost frame that does more than pass calls on.
   Place asker(const RawStack& raw);
-  // The innermost line that is neither PyTorch's nor contextlib's; no file where there is none. Of frames whose code is
-  // pinned.
+  // The innermost line that is neither PyTorch's nor contextlib's; without a file where there is none. The code of the
+  // frames must be pinned.
   CodeLine user_line(const RawFrame* frames, std::size_t n);
-  Place place(const void* code);  // empty when it is not pinned
-  // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
+  Place place(const void* code);  // empty when the code is not pinned
+  // Whether `is` holds for a frame of the stack, as far as its code is pinned.
   bool passes_through(const RawStack& raw, bool (*is)(const Place&));
-  // Whether this file is in the package torch; false while it is not known where that lies.
+  // Whether this file is in the package torch; false while torch's folder is not known.
   bool is_in_torch(std::string_view file);
 
  private:
@@ -91,10 +92,10 @@ class Definitions {
     bool generated = false;  // is_generated_code
   };
   std::uint32_t string_locked(std::string_view text);
-  // The frames that run generated code, by their place in the stack: what they stand for.
+  // The frames that run generated code, by their place in the stack, with the lines that they stand for.
   using Generated = std::map<std::uint32_t, GeneratedLine>;
   Generated generated(const RawStack& raw);
-  std::uint32_t line_of(const RawFrame& frame) const;  // of pinned code
+  std::uint32_t line_of(const RawFrame& frame) const;  // the code must be pinned
   std::uint32_t script_code_locked(const CodeLine& frame);
   template <typename Definition>
   std::uint32_t intern(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, const Definition& definition,

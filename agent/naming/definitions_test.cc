@@ -1,4 +1,4 @@
-// What is written is numbered once, and stands before its number is used.
+// Each definition is numbered once, and is written before its number is used.
 #include "agent/naming/definitions.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class DefinitionsTest : public testing::Test {
   }
   ~DefinitionsTest() override { std::filesystem::remove_all(folder_); }
 
-  // Kind and number of every record, in order.
+  // Kind and number of every record, in the order written.
   std::vector<std::pair<lanes::DefinitionKind, std::uint32_t>> written() {
     std::unique_ptr<lanes::SegmentReader> reader;
     std::string error, records;

@@ -17,8 +17,8 @@ namespace castscope::observe {
 bool is_generated_code(std::string_view file);  // "<eval_with_key>.9"
 
 struct GeneratedLine {
-  // lanes::kExportedProgram and its like: PyTorch numbers what it generates, so that the same graph has another name in
-  // another run. Empty: it is no code of a graph.
+  // lanes::kExportedProgram and its like: PyTorch numbers the code that it generates, so that the same graph has
+  // another name in another run. Empty: it is not the code of a graph.
   std::string_view graph;
   std::vector<CodeLine> lines;  // from the innermost out; empty where the graph does not remember them
 };

@@ -36,14 +36,15 @@ const ModuleNames::Known* ModuleNames::alive_locked(const void* module) const {
   return found == known_.end() || !same(found->second.weakref, module) ? nullptr : &found->second;
 }
 
-// Whether `module` is still the outermost one that had this serial number.
+// Whether `module` is still the outermost module that had this serial number.
 bool ModuleNames::is_root_locked(const void* module, std::uint32_t serial) const {
   const Known* known = alive_locked(module);
   return known != nullptr && known->root == module && known->root_serial == serial;
 }
 
-// Nothing when it has no name, or none that can be right: it has another class by now, or is called within a module
-// that was never seen. (`self` and `root` are alive in the caller's frames: their class may be read.)
+// Returns nothing when the module has no name, or one that cannot be right: it has another class by now, or is called
+// within a module that was never seen. (`self` and `root` are alive in the caller's frames, so their class may be
+// read.)
 ModuleNames::Module ModuleNames::look(const void* self, const void* root) {
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(self);
@@ -54,7 +55,7 @@ ModuleNames::Module ModuleNames::look(const void* self, const void* root) {
   return *known;
 }
 
-// The outermost module in whose tree `root` is known, else itself. A new reference. GIL held.
+// The outermost module in whose tree `root` is known, else `root` itself. A new reference. GIL held.
 PyObject* ModuleNames::named_under(const void* root) {
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(root);
@@ -84,7 +85,8 @@ ModuleNames::Module ModuleNames::find(const RawStack& raw) {
   };
   if (!was_root && unknown()) name_tree(object_at(root));  // it left that tree
   if (const Module known = look(self, root); known.id != 0) return known;
-  // Not in the tree of the outermost module: held some other way (a plain list, a closure). It is its own root.
+  // It is not in the tree of the outermost module, but held in some other way (a plain list, a closure). It is its own
+  // root.
   name_tree(object_at(self));
   return look(self, root);
 }
@@ -102,7 +104,7 @@ void ModuleNames::drop_locked(const PyObject* weakref) {
   unheld_.push_back(const_cast<PyObject*>(weakref));
 }
 
-// What a loop over new modules leaves behind. GIL held.
+// Drops what a loop over new modules leaves behind. GIL held.
 void ModuleNames::forget_the_dead() {
   memory::OwnVector<PyObject*> unheld;
   {
@@ -132,7 +134,7 @@ ModuleNames::Root ModuleNames::root_of(PyObject* module) {
   return root;
 }
 
-// The number that it has as an outermost one, or the lowest that no living one of its class has.
+// The number that the module already has as an outermost one, or the lowest that no living one of its class has.
 std::uint32_t ModuleNames::number_of(PyObject* module, const std::string& type) {
   PyObject* weakref = api_.new_weakref(module, nullptr);
   if (weakref == nullptr) {
@@ -171,7 +173,7 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
     std::lock_guard lock(mutex_);
     const Known* known = alive_locked(module);
     if (known != nullptr && renamed_.size() >= kMostRenames) return;
-    // In the tree of another one, too: a shared module keeps its first name.
+    // The module is in the tree of another outermost one, too: a shared module keeps its first name.
     if (known != nullptr && known->root != root.module && known->root != module &&
         is_root_locked(known->root, known->root_serial))
       return;
@@ -186,7 +188,7 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
   if (module == root.module && known.root != module) tops_.push_back(module);
   const bool same_root = known.root_serial == root.serial;
   known = {{id, weakref}, type_of(module), root.module, root.serial, same_root ? known.shape : 0};
-  // Python gives out one weak reference for a module: what another thread has just made of it is this one.
+  // Python gives out one weak reference for a module: another thread may just have made this one.
   if (weakref != nullptr && ++holders_[weakref] > 1) unheld_.push_back(weakref);
 }
 
@@ -198,7 +200,7 @@ void ModuleNames::name_tree(PyObject* module) {
            }));
 }
 
-// What was in the tree and is no more has no name until it is called again.
+// A module that was in the tree and is no longer has no name until it is called again.
 void ModuleNames::end_tree(const Root& root, const ModuleTree& tree) {
   std::lock_guard lock(mutex_);
   const auto known = known_.find(root.module);
@@ -224,7 +226,7 @@ std::vector<std::pair<PyObject*, std::uint64_t>> ModuleNames::living_roots() {
   std::erase_if(tops_, [&](const void* module) {
     const Known* known = alive_locked(module);
     if (known == nullptr || known->root != module) return true;
-    if (known->weakref == nullptr) return false;  // whether it lives is not known
+    if (known->weakref == nullptr) return false;  // it cannot be told whether it lives
     api_.inc_ref(object_at(module));
     living.emplace_back(object_at(module), known->shape);
     return false;

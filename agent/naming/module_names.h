@@ -1,12 +1,12 @@
-// Which nn.Module a call belongs to: "encoder.layers.0.linear1" under the outermost module of the call, which is known
-// by its class and a number: two networks of one class (generator and discriminator, teacher and student) are Net and
-// Net#2, in the order of their first use. Numbers of modules that are gone are given again.
+// Tells which nn.Module a call belongs to: "encoder.layers.0.linear1" under the outermost module of the call, which is
+// known by its class and a number: two networks of one class (generator and discriminator, teacher and student) are Net
+// and Net#2, in the order of their first use. Numbers of modules that are gone are given again.
 //
-// A module has one name at a time. What was first used by itself is named anew once it is met in the tree of another
-// outermost module; what has a name in the tree of a living one keeps it, however it is called (recomputed in
-// backward). Trees are looked at again as an outermost region is entered, so seldom that it costs nothing (look_again):
-// modules that were moved, replaced or given another class get new names, and the rows of threads' tables that have the
-// old ones are dropped by their threads (renamed_since).
+// A module has one name at a time. A module that was first used by itself is named anew once it is met in the tree of
+// another outermost module. A module that has a name in the tree of a living one keeps it, however it is called
+// (recomputed in backward). Trees are looked at again as an outermost region is entered, so seldom that it costs
+// nothing (look_again): modules that were moved, replaced or given another class get new names, and threads drop the
+// rows of their tables that have the old ones (renamed_since).
 //
 // A module is known by its address only as long as a weak reference to it still points there: a freed module's address
 // is used again. Thread-safe; the GIL is taken for what is new, never under the mutex.
@@ -25,12 +25,12 @@
 
 namespace castscope::observe {
 
-// A job that makes modules for ever makes no more names than this for a class: the last one stands for all others.
+// A class gets no more names than this, for a job that makes modules for ever: the last name stands for all others.
 inline constexpr std::uint32_t kMostRootNumbers = 256;
-// Modules that got another name. Beyond it names stay as they are: who changes modules all the time shall not pay.
+// The most renames. Beyond it names stay as they are: a job that changes modules all the time must not pay for it.
 inline constexpr std::uint32_t kMostRenames = 1u << 16;
 
-// A class of modules that TorchScript runs: torch.jit.script and trace make them.
+// Whether TorchScript runs modules of this class: torch.jit.script and trace make them.
 bool is_script_module(const PyObject* type);
 
 class ModuleNames {
@@ -42,14 +42,15 @@ class ModuleNames {
 
   ModuleNames(const PythonApi& api, Definitions& definitions) : api_(api), definitions_(definitions) {}
 
-  // The module of raw.module_frame; {0, nullptr} when there is none. Whoever keeps the weak reference gives it back.
+  // The module of raw.module_frame; {0, nullptr} when there is none. The caller that keeps the weak reference gives it
+  // back.
   Module find(const RawStack& raw);
   void give_back(const PyObject* weakref);
 
-  // As an outermost region is entered. Names what has changed in the trees of outermost modules, if the GIL is held and
-  // the time has come: it takes a thousandth of the time, apart from the first looks.
+  // Called as an outermost region is entered. Names what has changed in the trees of outermost modules, if the GIL is
+  // held and the time has come: it takes a thousandth of the time, apart from the first looks.
   void look_again();
-  // Modules that have been given another name so far, and which these were after the first `since`.
+  // The number of modules that were renamed so far, and the modules that were renamed after the first `since`.
   std::uint32_t renames() const { return renames_.load(std::memory_order_acquire); }
   memory::OwnSet<const void*> renamed_since(std::uint32_t since);
 
@@ -66,13 +67,13 @@ class ModuleNames {
     PyObject* module;
     std::string type;
     std::uint32_t number;
-    std::uint32_t serial;  // of this outermost module, whatever its address is used for later
+    std::uint32_t serial;  // this outermost module's, whatever its address is used for later
   };
   struct Known : Module {
-    const PyObject* type = nullptr;  // class, as it was named
-    const void* root = nullptr;      // outermost module, itself maybe
+    const PyObject* type = nullptr;  // its class when it was named
+    const void* root = nullptr;      // outermost module, maybe the module itself
     std::uint32_t root_serial = 0;
-    std::uint64_t shape = 0;  // of an outermost module: its tree, as it was named; 0 = not yet
+    std::uint64_t shape = 0;  // for an outermost module: its tree when it was named; 0 = not named yet
   };
   const Known* alive_locked(const void* module) const;
   bool is_root_locked(const void* module, std::uint32_t serial) const;
@@ -92,14 +93,14 @@ class ModuleNames {
   Definitions& definitions_;
   std::mutex mutex_;
   memory::OwnMap<const void*, Known> known_;
-  memory::OwnVector<const void*> tops_;  // outermost modules in known_; dead ones are taken out when they are met
+  memory::OwnVector<const void*> tops_;  // outermost modules in known_; dead ones are removed when they are met
   std::uint32_t root_serials_ = 0;
   memory::OwnVector<const void*> renamed_;
   std::atomic<std::uint32_t> renames_{0};  // renamed_.size()
   std::atomic<std::int64_t> looked_ns_{0}, next_look_ns_{0};
-  std::size_t known_at_most_ = 1024;  // when to look for dead ones again
-  // Weak references by how many hold them: known_ and the rows of threads' tables, which read them without a lock. One
-  // that nobody holds waits in unheld_ until the GIL is at hand.
+  std::size_t known_at_most_ = 1024;  // size at which dead ones are looked for again
+  // How many hold each weak reference: known_ and the rows of threads' tables, which read them without a lock. A
+  // reference that nobody holds waits in unheld_ until the GIL is at hand.
   memory::OwnMap<const PyObject*, std::uint32_t> holders_;
   memory::OwnVector<PyObject*> unheld_;
   memory::OwnTextMap<memory::OwnVector<PyObject*>> roots_;  // by class: weak references, index = number - 1

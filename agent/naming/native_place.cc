@@ -15,7 +15,7 @@ namespace {
 
 struct Symbol {
   std::string_view library;  // file name
-  std::string_view name;     // mangled; "" when no exported symbol starts this function
+  std::string_view name;     // mangled; "" when the function is not exported
 };
 
 Symbol symbol_of(const void* return_address) {
@@ -23,7 +23,7 @@ Symbol symbol_of(const void* return_address) {
   Dl_info info{};
   if (dladdr(start != nullptr ? start : return_address, &info) == 0 || info.dli_fname == nullptr) return {};
   const char* slash = std::strrchr(info.dli_fname, '/');
-  // dladdr names the nearest symbol below: right only when it stands at the function's first byte.
+  // dladdr names the nearest symbol below: that is right only if the symbol is at the function's first byte.
   const bool exact = start != nullptr && info.dli_saddr == start && info.dli_sname != nullptr;
   return {slash == nullptr ? info.dli_fname : slash + 1, exact ? info.dli_sname : ""};
 }
@@ -51,12 +51,12 @@ struct Search {
   std::string op = {};
   int levels = 0;
   int most_levels = 48;
-  bool past_python = false;  // the operator asked for is one whose implementation is in Python
-  bool converting = false;   // the implementation of `to` or `type_as` was passed
+  bool past_python = false;  // the operator that is looked for has its implementation in Python
+  bool converting = false;   // the implementation of `to` or `type_as` was passed on the way
   bool from_python = false;  // … and then Python, with no other operator in between
 };
 
-// The implementations of `to` and `type_as`, which call _to_copy.
+// Whether the function is the implementation of `to` or `type_as`, which call _to_copy.
 bool is_conversion_itself(const Symbol& s) {
   return s.name.starts_with("_ZN2at6native2toE") || s.name.starts_with("_ZN2at6native7type_asE");
 }
@@ -69,7 +69,7 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
     s.op = operator_of_symbol(op);
     return _URC_END_OF_STACK;
   }
-  // Through the binding of the operator, or, boxed, through torch.ops.
+  // The call came through the operator's binding, or, boxed, through torch.ops.
   if (!s.past_python && s.converting && symbol.library.starts_with("libtorch_python")) {
     s.from_python = true;
     return _URC_END_OF_STACK;
@@ -95,7 +95,7 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
     return {lanes::Cause::kScript, symbol.name.find("full_precision") != std::string_view::npos
                                        ? "aten::_autocast_to_full_precision"
                                        : "aten::_autocast_to_reduced_precision"};
-  // Below an operator in Python lie the interpreter's own frames.
+  // The interpreter's own frames lie below an operator in Python.
   Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
   _Unwind_Backtrace(look_for_operator, &search);
   // TorchScript's interpreter may run in a thread of its own, and C++ needs no Python.

@@ -1,5 +1,5 @@
-// Why a conversion outside cached_cast happened, and which operator made it, from the native call stack. Only at the
-// first sight of a site: it unwinds.
+// Finds from the native call stack why a conversion outside cached_cast happened, and which operator made it. Call it
+// only at the first sight of a site: it unwinds.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct NativePlace {
   std::string op;  // "aten::add.Tensor"; "" = not known
 };
 
-// `caller`: return address of the outermost at::_ops::to_*::call, or of _to_copy::call where there was none.
-// `innermost`: the innermost Python frame. `below_autocast`: autocast is on in this thread, but its key is excluded:
-// the call comes from inside an autocast kernel. `boxed`: the dispatcher called the kernel of _to_copy.
+// `caller`: return address of the outermost at::_ops::to_*::call, or of _to_copy::call if there was none. `innermost`:
+// the innermost Python frame. `below_autocast`: autocast is on in this thread, but its key is excluded: the call comes
+// from inside an autocast kernel. `boxed`: the dispatcher called the kernel of _to_copy.
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
                          bool below_autocast, bool boxed);
 

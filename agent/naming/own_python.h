@@ -1,4 +1,4 @@
-// What the agent knows of the package castscope (agent/python), by the files that its code lies in.
+// Recognizes the package castscope (agent/python) by the files that its code lies in.
 #pragma once
 
 #include <string_view>

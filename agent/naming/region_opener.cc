@@ -6,7 +6,7 @@
 namespace castscope::observe {
 namespace {
 
-// Of code.h and object.h.
+// Constants of code.h and object.h.
 constexpr int kGenerator = 0x20, kCoroutine = 0x80, kAsyncGenerator = 0x200;
 constexpr unsigned long kTypeSubclass = 1ul << 31;  // Py_TPFLAGS_TYPE_SUBCLASS
 constexpr std::size_t kCellContents = 16;           // PyCellObject::ob_ref
@@ -15,12 +15,12 @@ bool is_autocasts(const Definitions::Place& place) { return place.file.ends_with
 bool is_contextlibs(const Definitions::Place& place) {
   return place.file.ends_with("/contextlib.py") && place.file.find("-packages/") == std::string::npos;
 }
-// next(), or its like, of a function decorated with contextmanager.
+// Whether this is next(), or its like, on a function decorated with contextmanager.
 bool drives_generator(const Definitions::Place& place) {
   return is_contextlibs(place) && (place.function.starts_with("_GeneratorContextManager.") ||
                                    place.function.starts_with("_AsyncGeneratorContextManager."));
 }
-// Those of test frameworks and the like lend what they open to whoever asked for it.
+// Context managers of test frameworks and the like lend the region that they open to the code that asked for it.
 bool is_librarys(const Definitions::Place& place) {
   return place.file.find("-packages/") != std::string::npos && place.file.find("-packages/torch/") == std::string::npos;
 }
@@ -35,7 +35,7 @@ bool has_flag(const PythonApi& api, PyObject* code, int flags) {
   return has;
 }
 
-// A class, or a function that makes a generator or a coroutine: calling it runs nothing of what it is for.
+// Whether it is a class, or a function that makes a generator or a coroutine: calling it runs nothing of its purpose.
 bool runs_later(const PythonApi& api, PyObject* callable) {
   const PyObject* type = type_of(callable);
   if ((type_flags(type) & kTypeSubclass) != 0) return true;
@@ -50,8 +50,8 @@ bool runs_later(const PythonApi& api, PyObject* callable) {
   return later;
 }
 
-// Where decorate_autocast(*args, **kwargs) keeps the variable `func` of the function around it: arguments stand first,
-// then free variables, each in a cell. -1 when it has none.
+// The position at which decorate_autocast(*args, **kwargs) keeps the variable `func` of the function around it:
+// arguments stand first, then free variables, each in a cell. -1 when it has none.
 int position_of_func(const PythonApi& api, PyObject* code) {
   PyObject* free = api.get_attribute(code, "co_freevars");
   PyObject* own = api.get_attribute(code, "co_varnames");

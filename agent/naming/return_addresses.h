@@ -10,15 +10,14 @@ class OperatorPlan;
 
 namespace castscope::observe {
 
-// Where the caller's own return address stands, for helpers that several
-// operators share.
+// Tells where the caller's own return address stands, for helpers that several operators share.
 struct ReturnAddressEntry {
   std::uint64_t address = 0;
   std::int64_t outer_offset = 0;                // from the hook's CFA; 0 = the address alone names the call site
-  const enforce::OperatorPlan* plan = nullptr;  // where a policy that is enforced wants other casts from here
+  const enforce::OperatorPlan* plan = nullptr;  // set where an enforced policy wants other casts from here
 };
 
-// The rows of one thread: an address has one place.
+// The rows of one thread: each address has one possible row.
 using ReturnAddresses = std::array<ReturnAddressEntry, 256>;
 inline ReturnAddressEntry& entry_of(ReturnAddresses& addresses, std::uint64_t address) {
   return addresses[(address * 0x9e3779b97f4a7c15u) >> 56];

@@ -18,7 +18,7 @@ namespace {
 
 using observe::ThreadState;
 
-// Private: the public way copies the whole schema. (As in agent/torch/torch_seam.cc.)
+// A private member: the public way copies the whole schema. (As in agent/torch/torch_seam.cc.)
 template <typename Tag, auto Member>
 struct Expose {
   friend constexpr auto member(Tag) { return Member; }
@@ -28,7 +28,7 @@ struct FunctionOf {
 };
 template struct Expose<FunctionOf, &at::RecordFunction::fn_>;
 
-// nullptr for a range that is no operator.
+// nullptr for a range that is not an operator's.
 const c10::FunctionSchema* schema_of(const at::RecordFunction& fn) {
   const auto* schema = std::get_if<at::RecordFunction::schema_ref_t>(&(fn.*member(FunctionOf{})));
   return schema == nullptr ? nullptr : &schema->get();
@@ -38,8 +38,8 @@ at::CallbackHandle g_operators = 0, g_nodes = 0;
 Watcher g_watcher{};
 std::atomic<bool> g_waits{false};
 
-// The calling thread, when it is looked at: never the first thing that a process does, unless that was asked for (a
-// DataLoader's worker has no recording of its own for having operators).
+// The calling thread, when it is looked at. Looking is never the first thing that a process does, unless that was asked
+// for (a DataLoader's worker does not get a recording of its own for running operators).
 ThreadState* looked_at_thread() {
   if (waits_for_operator()) [[unlikely]]
     g_watcher.operator_met();
@@ -68,8 +68,8 @@ const OperatorInfo& info_of(ThreadOperators& o, const c10::FunctionSchema& schem
   return *info;
 }
 
-// Whether this thread's operators are its own calls. One that was inside an operator when the looking began is asked
-// again at each, until it is out.
+// Whether it is known that the thread itself calls its operators. A thread that was inside an operator when the looking
+// began is checked again at each operator, until it is out.
 bool is_sure(ThreadOperators& o) {
   const Stretch now = g_watcher.present_stretch();
   if (o.stretch == now.number) return true;
@@ -78,19 +78,19 @@ bool is_sure(ThreadOperators& o) {
   return true;
 }
 
-// An operator with a body in Python: what Python calls in there is called by a line of code.
+// Whether the operator around has a body in Python: a line of code calls what Python calls in there.
 bool is_called_by_a_body(const ThreadState& t, const OpenUse& outer) {
   return !outer.info->own && observe::g_process.has_python &&
          observe::PythonStack::top(observe::g_process.python, t.python_thread) != outer.python_frame;
 }
 
-// A use that is counted knows; the names of all operators are behind a lock.
+// A counted use knows its operator; the names of all operators are behind a lock.
 std::uint32_t op_of(const OpenUse& use) {
   if (use.place != nullptr && use.place->use.op != 0) return use.place->use.op;
   return observe::g_process.recording.load()->definitions.op(use.info->name);
 }
 
-// The matrix products since `from` were made for this use.
+// Gives the matrix products since `from` to this use.
 void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::uint32_t use, std::uint32_t op) {
   observe::Recording& r = *observe::g_process.recording.load();
   o.matmuls.place(from, use, op, [&](lanes::MatmulDefinition& d, const char* function) -> lanes::Counter* {
@@ -100,7 +100,7 @@ void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::ui
   });
 }
 
-// Those that no operator made come first.
+// Products that no operator made come first.
 std::size_t begin_matmuls(ThreadState& t, ThreadOperators& o) {
   const std::size_t pending = o.matmuls.begin();
   if (pending == 0 || o.used > 1) return pending;
@@ -132,12 +132,12 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
     use.work = gpu::work_begins(t);
 }
 
-// What it launched is known to be its.
+// Notes the operator that launched the work.
 void settle_work(ThreadState& t, const OpenUse& use, std::uint32_t id) {
   std::uint32_t op = 0;
   try {
     op = op_of(use);
-  } catch (const std::exception&) {  // out of memory: it has no name
+  } catch (const std::exception&) {  // out of memory: the operator has no name
   }
   gpu::work_ends(t, use.work, {.use = id, .op = op});
 }
@@ -149,7 +149,7 @@ void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
   o.enclosing = ThreadOperators::kOutside;
   if (o.stretch != g_watcher.present_stretch().number) begin_stretch(o);
   o.node = observe::g_process.recording.load()->definitions.string(observe::short_node_name(text));
-  // Most nodes hold a lock of their own while their operators run: code is pinned, with the GIL, before.
+  // Most nodes hold a lock of their own while their operators run, so code is pinned, with the GIL, before.
   o.places.know_stack(t, summary_of(t).hash);
 }
 
@@ -169,7 +169,7 @@ std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
     } else if (const c10::FunctionSchema* schema = schema_of(fn)) {
       operator_begins(*t, o, fn, *schema);
     }
-  } catch (const std::exception&) {  // out of memory: it is not looked at
+  } catch (const std::exception&) {  // out of memory: this operator is not looked at
     if (ThreadOperators* known = t == nullptr ? nullptr : known_operators(*t))
       known->enclosing = ThreadOperators::kUnknown;
   }
@@ -195,7 +195,7 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
         tell_math_settings(*observe::g_process.recording.load());
         place_matmuls(*t, o, use.matmuls, id, op_of(use));
       }
-    } catch (const std::exception&) {  // out of memory: it is not counted
+    } catch (const std::exception&) {  // out of memory: this operator is not counted
     }
     if (use.work) [[unlikely]]
       settle_work(*t, use, id);

@@ -20,14 +20,14 @@ namespace castscope::operators {
 
 namespace {
 
-// When to look. Made anew in a forked child, whose steps are its own.
+// Decides when to look. Made anew in a forked child, whose steps are its own.
 struct Watch {
   explicit Watch(Mode mode) : schedule(mode) {}
   std::mutex mutex;
   Schedule schedule;
   bool begun = false;
-  bool in_tail = false;                            // what is looked at follows an optimizer's step, and is no deep step
-  std::uint64_t in_tails = 0;                      // operators looked at so, in those before
+  bool in_tail = false;                            // looking at what follows an optimizer's step, in no deep step
+  std::uint64_t in_tails = 0;                      // operators looked at in earlier tails
   bool in_capture = false;                         // a CUDA graph is being captured
   std::uint32_t next = 0;                          // the step that step_is_next has looked at
   std::size_t places = 0;                          // sites and regions known when the step before began
@@ -40,7 +40,8 @@ std::atomic<bool> g_enabled{false};
 
 observe::Recording* recording() { return observe::g_process.recording.load(std::memory_order_acquire); }
 
-// Takes a lock of PyTorch's and lays its list out anew, in this thread and then in each: part of what looking costs.
+// Takes a lock of PyTorch's and lays its list of callbacks out anew, in this thread and then in each: part of what
+// looking costs.
 void switch_callbacks(bool on) {
   if (g_enabled.exchange(on) == on) return;
   lanes::SegmentWriter& segment = recording()->segment;
@@ -63,7 +64,7 @@ void look(observe::ThreadState& t, Watch& watch, Looking what) {
   switch_callbacks(true);
 }
 
-// Whether it was one.
+// Returns whether there was a tail.
 bool leave_tail(Watch& watch) {
   if (!std::exchange(watch.in_tail, false)) return false;
   watch.in_tails += recording()->segment.header().deep_operators.load() - watch.operators_before;
@@ -198,7 +199,7 @@ void capture_begins(observe::ThreadState& t) {
   std::lock_guard lock(g_watch->mutex);
   if (g_watch->in_capture) return;
   g_watch->in_capture = true;
-  if (deep()) return gpu::stretch_begins(false);  // what follows an optimizer's step is not timed by itself
+  if (deep()) return gpu::stretch_begins(false);  // a tail is not timed by itself
   g_watch->in_tail = true;
   look(t, *g_watch, Looking::kCapture);
 }

@@ -16,7 +16,7 @@ constexpr int kMostLevels = 256;
 
 enum class Function : std::uint8_t { kOther, kOperator, kPython };
 
-// dladdr reads all symbols of a library, which takes libtorch a millisecond: each function is asked for once.
+// dladdr reads all symbols of a library, which takes libtorch a millisecond, so each function is asked for once.
 struct Functions {
   std::mutex mutex;
   memory::OwnMap<const void*, Function> known;
@@ -49,7 +49,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   auto& walk = *static_cast<Walk*>(data);
   const Function function = function_at(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
   walk.operators += function == Function::kOperator;
-  // What Python calls is called by a line of code.
+  // A line of code calls what Python calls.
   const bool enough = function == Function::kPython || walk.operators > 1 || ++walk.levels > kMostLevels;
   return enough ? _URC_END_OF_STACK : _URC_NO_REASON;
 }

@@ -8,7 +8,7 @@
 namespace castscope::operators {
 
 void tell_math_settings(observe::Recording& recording) {
-  // A forked child has no use of CUDA when its parent had.
+  // A forked child cannot use CUDA if its parent did.
   static std::atomic<int> told{-1};
   const int allowed = observe::tf32_is_allowed() ? 1 : 0;
   if (told.exchange(allowed, std::memory_order_relaxed) != allowed)

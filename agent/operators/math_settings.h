@@ -1,4 +1,4 @@
-// PyTorch's settings that decide what matrix products compute in, told when they are other than before.
+// PyTorch's settings that decide what matrix products compute in. They are told when they have changed.
 #pragma once
 
 namespace castscope::observe {
@@ -7,7 +7,7 @@ struct Recording;
 
 namespace castscope::operators {
 
-// To be called when cuBLAS was asked for something: then the settings count.
+// Call it when cuBLAS was asked for something: the settings matter then.
 void tell_math_settings(observe::Recording& recording);
 
 }  // namespace castscope::operators

@@ -17,7 +17,7 @@ using Keys = memory::OwnTextMap<c10::DispatchKeySet>;
 struct Known {
   std::mutex mutex;
   memory::OwnMap<const c10::FunctionSchema*, std::unique_ptr<OperatorInfo>> infos;
-  Keys autocast_by_base;  // all overloads together; filled once: operators of PyTorch's own do not come later
+  Keys autocast_by_base;  // all overloads together; filled once: PyTorch registers no operators of its own later
 };
 Known* g_known = new Known;
 
@@ -58,7 +58,7 @@ constexpr std::string_view kConversions[] = {"aten::to",
                                              "aten::_autocast_to_reduced_precision",
                                              "aten::_autocast_to_full_precision",
                                              "prims::convert_element_type"};
-// They copy without an alias in their schema. (pin_memory, cpu, …: to another place, the same values.)
+// These copy without an alias in their schema. (pin_memory, cpu, …: to another place, the same values.)
 constexpr std::string_view kCopies[] = {"aten::clone",        "aten::lift",           "aten::lift_fresh",
                                         "aten::_unsafe_view", "aten::_reshape_alias", "aten::pin_memory",
                                         "aten::alias_copy",   "aten::_reshape_copy",  "aten::detach_copy"};
@@ -68,7 +68,7 @@ constexpr std::string_view kBookkeeping[] = {"aten::empty",          "aten::empt
                                              "aten::set_data",       "aten::detach_",      "aten::requires_grad_",
                                              "aten::retain_grad",    "aten::record_stream"};
 
-// What detection calls places in an image, in pixels: worth nothing when they are rounded.
+// Names that detection code uses for places in an image, in pixels: they are worth nothing when rounded.
 constexpr std::string_view kBoxes[] = {"boxes", "bboxes", "rois", "proposals", "dets", "anchors"};
 
 OperatorInfo::Kind kind_of(const std::string& base, bool view, bool writes, bool tensors_back) {

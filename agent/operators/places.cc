@@ -24,8 +24,8 @@ lanes::Counter* counter_of(ThreadState& t, std::uint32_t id) {
   return at->second;
 }
 
-// As role.h, and then by what made it, which deep steps know: what an operator gave back is no input, and in backward
-// what forward made is no gradient.
+// The rule of role.h, and then the origin of the tensor, which deep steps know: the result of an operator is not an
+// input, and in backward a tensor that forward made is not a gradient.
 Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
   if (g.producer.before.role != Role::kUnknown) return g.producer.before.role;
   const More more = More::of(key.more);
@@ -90,12 +90,12 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   return p;
 }
 
-// Its module is still that of the key: another may have got its address.
+// Whether its module is still that of the key: another module may have got the address.
 bool is_of(const Place& place, const PlaceKey& key) {
   return key.module == nullptr || place.module == nullptr || place.module->is(key.module);
 }
 
-// Of all threads: the GIL is waited for once for each place, however many threads come by it.
+// Shared by all threads: each place waits for the GIL once, however many threads pass it.
 struct Named {
   std::mutex mutex;
   memory::OwnMap<PlaceKey, Place, PlaceHash> places;

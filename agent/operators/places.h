@@ -1,4 +1,4 @@
-// From what the use of an operator looks like to its definition and its counter.
+// Leads from the facts of an operator's use to its definition and its counter.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@
 
 namespace castscope::operators {
 
-// An argument that is a tensor, as it was when the operator was called. The tensor is only good for comparing: an
-// operator that is called boxed may let go of its arguments before it returns.
+// A tensor argument as it was when the operator was called. The tensor is only good for comparing: an operator that is
+// called boxed may let go of its arguments before it returns.
 struct GivenTensor {
   Identity identity{};
   Producer producer;
   std::uint8_t argument = 0, dtype = 0;
   std::uint8_t flags = 0;  // lanes::kOperand…
   bool leaf = true, view = false, parameter = false;
-  bool elsewhere = false;          // on another kind of device than the first
-  std::uint8_t inside = kNoDtype;  // dtype that it has in the operator's second call, from its autocast kernel
-  // Where a script's graph cast it for this operator: its dtype now; `dtype` and the rest tell what it was before.
+  bool elsewhere = false;          // on another kind of device than the first tensor
+  std::uint8_t inside = kNoDtype;  // its dtype in the operator's second call, by its autocast kernel
+  // Set where a script's graph cast the tensor for this operator: its dtype now; `dtype` and the rest tell what it was
+  // before.
   std::uint8_t cast_by_script = kNoDtype;
 
-  // In which dtype the operator is called.
+  // The dtype in which the operator gets it.
   std::uint8_t arrives() const { return cast_by_script == kNoDtype ? dtype : cast_by_script; }
-  // The dtype to which autocast brought it, whichever did; kNoDtype: none was at work.
+  // The dtype to which autocast cast it, whichever autocast that was; kNoDtype: no autocast was at work.
   std::uint8_t entered(bool second_call) const { return second_call && inside != kNoDtype ? inside : cast_by_script; }
 
   std::uint64_t pack() const {
@@ -53,7 +54,7 @@ struct PlaceHash {
   std::size_t operator()(const PlaceKey& k) const;
 };
 
-// How it went, as its end tells.
+// The outcome of a call, known when it ends.
 struct Outcome {
   std::uint8_t computed = kNoDtype, result = kNoDtype, device = 0;
   std::uint16_t flags = 0;
@@ -75,33 +76,33 @@ class ModuleReference {
 };
 
 struct Place {
-  lanes::OperatorUseDefinition use{};  // all but the outcome
+  lanes::OperatorUseDefinition use{};  // everything except the outcome
   std::array<lanes::Operand, lanes::kMostOperands> operands{};
   std::shared_ptr<const ModuleReference> module;
-  lanes::FactKind scaling{};  // what is told of each call: regions/scaling.h
+  lanes::FactKind scaling{};  // the fact that is told of each call: regions/scaling.h
   struct Use {
     Outcome outcome;
     std::uint32_t id;
-    lanes::Counter* counter;  // nullptr: there is no room for one
+    lanes::Counter* counter;  // nullptr: there was no room for one
   };
-  memory::OwnVector<Use> uses;  // one, as a rule
+  memory::OwnVector<Use> uses;  // as a rule only one
 };
 
-// Of one thread. All of it may throw std::bad_alloc.
+// The places that one thread has met. Every function may throw std::bad_alloc.
 class Places {
  public:
-  // A thread that calls the same lines with ever new modules begins anew at so many.
+  // The table is emptied at this size, for a thread that calls the same lines with ever new modules.
   static constexpr std::size_t kMost = 100'000;
 
-  // Forgets, where much is known: while no operator is open. All of it would be found again.
+  // Empties the table when it is large; call it while no operator is open. All of it would be found again.
   void make_room();
   // Takes the GIL for what is new: call it when the operator begins, before PyTorch holds a lock for it. The place
-  // stays until there is to be room.
+  // stays until make_room().
   Place& find(observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n);
   Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
-  // `from` gave argument `to_argument` of `to`; counted.
+  // Counts that `from` gave argument `to_argument` of `to`.
   void flow(observe::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
-  // Gives the code of this stack its lines, with the GIL, where that was not done yet.
+  // Names the lines of this stack's code, with the GIL, unless they were named before.
   void know_stack(observe::ThreadState& t, std::uint64_t hash);
 
  private:
@@ -118,10 +119,10 @@ class Places {
   memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;
 };
 
-// In a forked child, whose numbers are its own.
+// Called in a forked child, whose numbers are its own.
 void places_after_fork();
 
-// Fields of PlaceKey::more.
+// The fields of PlaceKey::more.
 struct More {
   lanes::Phase phase{};
   std::uint8_t device = 0;

@@ -1,4 +1,4 @@
-// Which operator use made a tensor: within one deep step, in one thread.
+// Tells which operator use made a tensor, within one deep step, in one thread.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@ namespace castscope::operators {
 
 inline constexpr std::uint8_t kNoDtype = 0xff;
 
-// Its TensorImpl together with where its data begins. Either alone is used again by another tensor; both together only
-// by one that looks at the same memory.
+// A tensor's TensorImpl together with where its data begins. Either alone may be reused by another tensor; both
+// together only by one that has the same memory.
 struct Identity {
   const void* tensor;
   std::uint64_t data;
   bool operator==(const Identity&) const = default;
 };
 
-// A script's graph casts a tensor before the operator that takes the copy (script_casts.h). This is kept with the copy
-// and tells what the tensor was before.
+// A script's graph casts a tensor before the operator that takes the copy (script_casts.h). This record is kept with
+// the copy and tells what the tensor was before.
 struct BeforeCast {
-  std::uint8_t dtype = kNoDtype;  // kNoDtype: it was not cast so
-  lanes::Role role{};             // as the graph tells; kUnknown: what follows tells
+  std::uint8_t dtype = kNoDtype;  // kNoDtype: a script did not cast it
+  lanes::Role role{};             // as the graph tells; kUnknown: the fields below tell
   bool leaf = true, view = false, parameter = false, requires_grad = false;
 };
 
@@ -37,14 +37,14 @@ struct Producer {
 
 class Producers {
  public:
-  static constexpr std::size_t kMost = 200'000;  // some 14 MB; what comes later has no producer
+  static constexpr std::size_t kMost = 200'000;  // some 14 MB; later tensors have no producer
 
   Producer find(const Identity& tensor, std::uint8_t dtype) const {
     const auto found = made_.find(tensor);
-    // Another dtype: another tensor, at its address.
+    // A different dtype means that another tensor has its address.
     return found == made_.end() || found->second.dtype != dtype ? Producer{} : found->second;
   }
-  // One of which nothing is known forgets what was known of a tensor that had this address.
+  // A producer without facts erases those of an earlier tensor at this address.
   void set(const Identity& tensor, const Producer& producer) {
     if (!producer.is_known())
       made_.erase(tensor);

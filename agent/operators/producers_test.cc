@@ -27,7 +27,7 @@ TEST(Producers, WhatWritesMakes) {
   EXPECT_EQ(made.size(), 0u);
 }
 
-// The model's input has no producer, and a script's graph casts it before its first operator.
+// The model's input has no producer, and a script's graph casts it before the input's first operator.
 TEST(Producers, ACopyThatAScriptMadeIsKnownWithoutOne) {
   Producers made;
   made.set({&tensors[0], 64}, {.dtype = kHalf, .before = {.dtype = kFloat, .role = lanes::Role::kWeight}});

@@ -29,7 +29,7 @@ bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t opera
       break;
   }
   if (step < kFirstSteps) return deep_ = true;
-  if (changed && !deep_) due_ = changed_ = true;  // what a deep step met for the first time has been looked at
+  if (changed && !deep_) due_ = changed_ = true;  // a deep step has looked at its own new things
   if (step >= distance_) {
     due_ = true;
     while (distance_ <= step) distance_ *= 10;

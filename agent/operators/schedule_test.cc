@@ -31,7 +31,7 @@ TEST(Schedule, TheStepAfterAChange) {
 }
 
 TEST(Schedule, BeyondTheFirstOnlyWithinTheBudget) {
-  // 3 * 40 looked, and 1000 run per step: 0.2 % at step 60.
+  // 3 * 40 for looking and 1000 for running, per step: looking is 0.2 % at step 60.
   EXPECT_THAT(deep_steps(Schedule({}), 80, {}, 40), ElementsAre(0, 1, 2, 60)) << "it is made up for later, once";
   EXPECT_THAT(deep_steps(Schedule({}), 30, {}, 1'000'000), ElementsAre(0, 1, 2));
 }

@@ -25,10 +25,10 @@ using Values = c10::ArrayRef<const c10::IValue>;
 
 constexpr auto kCuda = static_cast<std::uint8_t>(c10::DeviceType::CUDA);
 
-// Boxed calls hand over the whole stack of an interpreter: the operator's own are the last.
+// Boxed calls hand over an interpreter's whole stack: the operator's own values are the last.
 Values last(Values values, std::size_t n) { return values.size() > n ? values.slice(values.size() - n) : values; }
 
-// Each defined tensor, in lists too, with the position of its argument, until `see` says false.
+// Calls `see` for each defined tensor, in lists too, with the position of its argument, until `see` returns false.
 template <typename See>
 void each_tensor(Values values, See see) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -75,7 +75,7 @@ GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uin
   return g;
 }
 
-// The engine converts and sums up gradients of a node outside that node's own range.
+// The engine converts and sums up a node's gradients outside that node's own range.
 std::uint32_t node_of(ThreadOperators& o) {
   if (o.node != 0 || !observe::in_backward()) return o.node;
   const std::size_t kind = observe::backward_node_kind();
@@ -84,8 +84,8 @@ std::uint32_t node_of(ThreadOperators& o) {
   return at->second;
 }
 
-// The innermost region around it: a script's own, or eager code's. Eager autocast, where it is on, casts in a script's
-// region with autocast off.
+// The innermost region around the use: a script's own, or eager code's. Where eager autocast is on, it also casts in a
+// script's region that has autocast off.
 std::uint32_t region_of(ThreadState& t, const OpenUse& use, bool autocast) {
   const auto place = observe::script_place(t);
   if (place != nullptr && place->region != nullptr && (place->region->enabled || !autocast)) [[unlikely]]
@@ -117,7 +117,8 @@ std::optional<ScalarType> dtype_argument(const OperatorInfo& info, Values inputs
   return value.isInt() ? std::optional(static_cast<ScalarType>(value.toInt())) : std::nullopt;
 }
 
-// What autocast made of the arguments; without autocast what they were promoted to, which a floating result shows.
+// The dtype that autocast gave the arguments. Without autocast, the one that they were promoted to, which a floating
+// result shows.
 std::uint8_t computed_in(const OpenUse& use, std::uint8_t result) {
   if (use.second_call) {
     if (is_floating(use.dtype_inside)) return use.dtype_inside;
@@ -157,7 +158,7 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
   return flags;
 }
 
-// In which dtypes autocast handed on what was given.
+// The dtypes in which autocast passed on the arguments.
 std::uint64_t entered_by(const OpenUse& use) {
   std::uint64_t entered = ~std::uint64_t{0};
   for (std::size_t i = 0; i < use.n; ++i)
@@ -189,7 +190,7 @@ void made_by(ThreadOperators& o, Values outputs, std::uint32_t use, lanes::Phase
   });
 }
 
-// What gives back its first argument's values was made by what made that.
+// An operator that gives back its first argument's values passes on that argument's producer.
 void hand_on(ThreadOperators& o, const OpenUse& use, Values outputs) {
   const Producer from = use.n == 0 ? Producer{} : use.given[0].producer;
   each_tensor(outputs, [&](const TensorImpl* tensor, std::uint8_t) {
@@ -198,7 +199,7 @@ void hand_on(ThreadOperators& o, const OpenUse& use, Values outputs) {
   });
 }
 
-// The copy is what the tensor was for the operator that takes it.
+// To the operator that takes it, the copy counts as the tensor that was cast.
 void hand_on_cast(ThreadOperators& o, const GivenTensor& from, lanes::Role role, Values outputs) {
   each_tensor(outputs, [&](const TensorImpl* tensor, std::uint8_t) {
     o.producers.set(identity_of(tensor), cast_copy(from, role, dtype_of(tensor)));
@@ -225,7 +226,7 @@ bool was_cast_down(const OpenUse& use) {
   return false;
 }
 
-// The region that cast its arguments is a coroutine's or a generator's that waits meanwhile.
+// The region that cast its arguments belongs to a coroutine or a generator that waits meanwhile.
 void note_foreign_region(ThreadState& t, const OpenUse& use) {
   if (t.open.empty()) return;
   observe::OpenRegion& region = t.open.back();
@@ -237,7 +238,7 @@ void note_foreign_region(ThreadState& t, const OpenUse& use) {
   }
 }
 
-// A region of a script casts in the graph: Python code that is called in it runs as if it were not there.
+// A script's region casts in the graph: Python code that is called in it runs as if the region were not there.
 void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
   if (!use.script || !use.keys.has_any(use.info->autocast) || observe::autocast_enabled(use.device)) return;
   const auto region = observe::region_left_by_python(t);
@@ -247,9 +248,9 @@ void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
                          .stack = observe::g_process.recording.load()->definitions.stack(region->place)});
 }
 
-// clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With a bound of infinity, as people
-// measure the norm, they stay as they are. The bound is a number, which is in plain memory whatever device the norm is
-// on: the last one that was beside a tensor (max_norm * norm.reciprocal()).
+// clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With an infinite bound, which people
+// use to measure the norm, the gradients stay as they are. The bound is a number, which is in plain memory whatever
+// device the norm is on: the last number that was beside a tensor (max_norm * norm.reciprocal()).
 void note_number(ThreadOperators& o, const OpenUse& use, Values inputs) {
   if (use.n != 2 || (use.given[1].flags & lanes::kOperandNumber) == 0) return;
   each_tensor(inputs, [&](const TensorImpl* tensor, std::uint8_t position) {
@@ -317,7 +318,7 @@ bool note_second_call(OpenUse& outer, const OperatorInfo& info, Values inputs) {
   if (info.base != outer.info->base) return false;
   if (observe::autocast_enabled(outer.device)) return false;  // an autocast kernel excludes its own key
   outer.second_call = true;
-  outer.may_be_cast = false;  // but once
+  outer.may_be_cast = false;  // only once
   inputs = last(inputs, info.arguments.size());
   if (const auto dtype = dtype_argument(info, inputs)) outer.dtype_inside = static_cast<std::uint8_t>(*dtype);
   std::size_t i = 0;
@@ -347,8 +348,8 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   const Place::Use& counted =
       o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys), entered_by(use)});
   if (counted.counter == nullptr) return made_by(o, results, 0, {}), 0;
-  // The first call sets things up (kernels, threads, fresh memory), which would outweigh the few others that deep steps
-  // see: it counts as long as the second.
+  // The first call sets things up (kernels, threads, fresh memory), which would outweigh the few other calls that deep
+  // steps see. It is counted with the duration of the second.
   const std::uint64_t before = counted.counter->casts.load(std::memory_order_relaxed);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, r.bytes);
@@ -367,7 +368,7 @@ void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<
   if (o.producers.size() == 0 || outer.n == lanes::kMostOperands) return;  // there may be more than are known
   each_tensor(last(Values(outputs.data(), outputs.size()), returns), [&](const TensorImpl* tensor, std::uint8_t) {
     const Identity made = identity_of(tensor);
-    // What had nothing to do gives back what it was given.
+    // An operator that had nothing to do gives back its argument.
     for (std::size_t i = 0; i < outer.n; ++i)
       if (outer.given[i].identity == made) return true;
     o.producers.set(made, {});

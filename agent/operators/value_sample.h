@@ -1,4 +1,4 @@
-// A sample of a tensor's values, read where they lie: nothing is copied, no operator is called.
+// A sample of a tensor's values, read where they lie: nothing is copied, and no operator is called.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@ namespace castscope::operators {
 inline constexpr std::uint64_t kMostSampled = 256;
 
 struct ValueSample {
-  std::uint64_t elements = 0;  // of the tensor
+  std::uint64_t elements = 0;  // elements of the tensor
   std::uint32_t sampled = 0, not_finite = 0, zeros = 0, integers = 0;
-  std::uint32_t beyond = 0;  // finite, and larger than the largest finite number of the dtype cast to
+  std::uint32_t beyond = 0;  // finite values larger than the largest finite number of the dtype cast to
   double most = 0;           // largest finite |x|
-  double least = 0;          // smallest that is not 0; 0 = none
+  double least = 0;          // smallest |x| that is not 0; 0 = none
 };
 
-// From here on a float32 number is whole whether anyone counts or not (24 significant bits).
+// From here on every float32 number is an integer, whether it counts something or not (24 significant bits).
 inline constexpr double kNoFractions = 1 << 23;
 
-// `value_at(offset)` gives an element as a double. All elements where there are few, else evenly spread ones, the first
-// and the last among them: the largest of what counts upwards is its last.
+// `value_at(offset)` gives an element as a double. Takes all elements where there are few, else evenly spread ones,
+// with the first and the last among them: values that count upwards have their largest at the end.
 template <typename ValueAt>
 ValueSample sample_values(ValueAt value_at, const std::int64_t* sizes, const std::int64_t* strides, std::size_t dims,
                           double limit) {

@@ -42,7 +42,7 @@ TEST(ValueSample, OfManyTheFirstAndTheLastAreSeen) {
 }
 
 TEST(ValueSample, FollowsStrides) {
-  // The transpose of a 2 x 3 matrix, and one row expanded: what lies between is not theirs.
+  // The transpose of a 2 x 3 matrix, and one row expanded: the elements between belong to neither.
   const std::vector<double> memory = {1, 2, 3, 40, 50, 60};
   EXPECT_EQ(sample(memory, {3, 2}, {1, 3}).most, 60);
   EXPECT_EQ(sample(memory, {3}, {1}).most, 3);

@@ -8,12 +8,13 @@
 
 namespace castscope::operators {
 
-// Of dense memory on the CPU only: reading any other would cost, or run code. `number`: the cast site or the operator
-// use; `to`: what it is cast to, std::nullopt where it is not.
+// Looks at dense memory on the CPU only: reading any other would cost, or run code. `number`: the cast site or the
+// operator use; `to`: the dtype that it is cast to, std::nullopt if it is not cast.
 void note_values(observe::ThreadState& t, const c10::TensorImpl* tensor, std::uint32_t number,
                  std::optional<c10::ScalarType> to);
 
-// To fewer bits, or to as many that are parted otherwise (float16, bfloat16).
+// Whether the cast is to fewer bits, or to as many bits with another split between exponent and mantissa (float16,
+// bfloat16).
 bool is_down_cast(c10::ScalarType from, c10::ScalarType to);
 
 }  // namespace castscope::operators

@@ -12,8 +12,8 @@
 CASTSCOPE_API __thread void* castscope_thread __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-static bool tried;       /* set when loading is over, whatever came of it */
-static pthread_t loader; /* whoever is at it: the agent itself may come by here meanwhile */
+static bool tried;       /* set when loading is over, with or without success */
+static pthread_t loader; /* the thread that loads it: the agent itself may get here meanwhile */
 static bool loader_at_work;
 static pid_t owner; /* a vfork child shares our memory, but not this number */
 static bool forked;
@@ -27,7 +27,7 @@ static castscope_agent_arrived_fn on_arrived_function;
 static struct rule {
   struct rule* next;
   char text[];
-} * rules_met; /* before the agent was there */
+} * rules_met; /* rules that were met before the agent was loaded */
 static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static char torch_path[PATH_MAX];
@@ -38,7 +38,7 @@ void preload_folder(char folder[PATH_MAX]) {
   folder[0] = '\0';
   if (dladdr((void*)preload_folder, &own) == 0 || own.dli_fname == NULL) return;
   char resolved[PATH_MAX];
-  /* Through a link (a path with a colon or a blank cannot stand in LD_PRELOAD) to the folder it is really in. */
+  /* Follow the link (a path with a colon or a blank cannot stand in LD_PRELOAD) to the library's real folder. */
   if (realpath(own.dli_fname, resolved) == NULL) return;
   char* slash = strrchr(resolved, '/');
   if (slash == NULL) return;
@@ -65,7 +65,7 @@ static bool agent_find(char path[PATH_MAX], const char* key) {
 
 void agent_exit(int status) {
   if (on_exit_function == NULL || owner != getpid()) return;
-  on_exit_function(status & 0xff); /* exit() takes any number, a parent sees the last byte */
+  on_exit_function(status & 0xff); /* exit() takes any number, but a parent sees only the last byte */
   if (forked) run_forget_process();
 }
 
@@ -184,7 +184,7 @@ static bool start(const char* agent_path) {
                                      .run_directory = run_directory(),
                                      .torch_library = torch_path,
                                      .say = say};
-  if (start_function(&table) != 0) return false; /* it has said why */
+  if (start_function(&table) != 0) return false; /* the agent has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
   on_annotated_end_function = (castscope_agent_annotated_end_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED_END);

@@ -1,9 +1,10 @@
 /* The exported entry points. Each is one indirect tail jump, so that the callee sees the caller's return address,
- * stack and registers as if nobody stood between. A slot leads, in this order of time: to its stub, to PyTorch's own
- * function, to the agent's.
+ * stack and registers as if nothing stood between. Over time, a slot leads first to its stub, then to PyTorch's own
+ * function, then to the agent's.
  *
  * A stub does not know its function's signature: it keeps every register that can carry an argument (rdi … r9, rax for
- * the count of vector registers, r10 for the static chain, xmm0–7), asks castscope_resolve where to go, and goes. */
+ * the count of vector registers, r10 for the static chain, xmm0–7), asks castscope_resolve where to go, and jumps
+ * there. */
 #include "agent/preload/preload.h"
 
 #ifndef __x86_64__
@@ -45,8 +46,8 @@ __asm__(
     CASTSCOPE_HOOKS(STUB_ADDRESS)
     ".text\n"
 
-    /* initModule: what torch._C calls when it is imported. Never cached, since the name is a common one and another
-     * library may have its own: the target depends on who calls. r11 = 0 tells it apart. */
+    /* initModule: torch._C calls it when it is imported. The target is never cached, since the name is a common one
+     * and another library may have its own: it depends on the caller. r11 = 0 tells this stub apart. */
     ".p2align 4\n"
     ".globl initModule\n"
     ".type initModule, @function\n"
@@ -112,13 +113,13 @@ __asm__(
 static const bool loads_agent[CASTSCOPE_HOOK_COUNT] = {CASTSCOPE_HOOKS(LOADS)};
 
 static void no_original(const char* symbol) {
-  /* Somebody calls a function that no loaded library has: without castscope it would not have linked. */
+  /* The caller calls a function that no loaded library has: without castscope it would not have linked. */
   say("a library calls a PyTorch function that cannot be found; please report this, and run without castscope");
   say(symbol);
   __builtin_trap();
 }
 
-/* Called by the stubs. Where does this call go? */
+/* Called by the stubs. Returns the address that this call goes to. */
 __attribute__((used)) const void* castscope_resolve(void* volatile* slot, const void* return_address) {
   if (slot == NULL) {
     char path[PATH_MAX], key[80];
@@ -137,7 +138,7 @@ __attribute__((used)) const void* castscope_resolve(void* volatile* slot, const 
   void* original = castscope_originals[hook];
   if (original == NULL) original = original_find_anywhere(hook_symbol(hook));
   if (original == NULL) no_original(hook_symbol(hook));
-  /* Only over the stub: the agent may have taken the slot meanwhile. */
+  /* Replaces only the stub: the agent may have taken the slot meanwhile. */
   void* expected = (void*)castscope_stubs[hook];
   __atomic_compare_exchange_n(slot, &expected, original, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   return *slot;

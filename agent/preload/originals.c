@@ -1,5 +1,5 @@
 /* PyTorch's own functions. RTLD_NEXT does not find them: Python loads libtorch with RTLD_LOCAL, outside the global
- * scope. So: which file is it, open that again without loading it, ask there. */
+ * scope. So find out which file it is, open that again without loading it, and ask there. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>

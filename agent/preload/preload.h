@@ -21,22 +21,22 @@ bool environment_add(const char* assignment);
 bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run directory */
 const char* run_directory(void);  /* "" before run_begin() */
 void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
-bool run_is_bare(void);           /* made up here: nobody waits for the job, a relay has to be started */
+bool run_is_bare(void);           /* made up here: no one waits for the job, so a relay has to be started */
 bool run_may_be_over(void);       /* the folder is gone, as after the end of a `castscope run`: nobody reads it */
 bool run_make_directory(void);    /* false: there is none and none can be made */
-bool run_has_directory(void);     /* makes none */
+bool run_has_directory(void);     /* does not make one */
 void run_note_process(void);      /* <pid>.attached, for the relay to know whom to wait for */
 void run_forget_process(void);    /* the end of a forked child: a job may have very many of them */
 void run_note_replacement(void);  /* <pid>.replaced, by the image that follows an attached one through exec */
 bool run_claim(const char* name); /* creates <run directory>/<name>; false when it was there */
 
 /* say.c */
-void say_prepare(void); /* while there is the right to the run directory */
+void say_prepare(void); /* call it while the process may still write to the run directory */
 void say(const char* sentence);
 
 /* originals.c */
 extern void* castscope_originals[CASTSCOPE_HOOK_COUNT];
-bool torch_find(char path[PATH_MAX], char key[80]); /* libtorch_cpu as loaded here, and which agent fits it */
+bool torch_find(char path[PATH_MAX], char key[80]); /* the loaded libtorch_cpu, and the agent that fits it */
 void originals_find(const char* torch_path);        /* fills castscope_originals */
 void* original_find_anywhere(const char* symbol);   /* in any loaded object but this one */
 void* original_for_caller(const char* symbol, const void* return_address);

@@ -60,7 +60,8 @@ void run_begin(void) {
   if (!off) strcpy(directory, value);
 }
 
-/* Ours, a real folder, and closed to others: the run directory holds the job's command line and file names. */
+/* Whether the folder is ours, real, and closed to others: the run directory holds the job's command line and file
+ * names. */
 static bool is_private_folder(const char* path) {
   struct stat info;
   return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
@@ -71,7 +72,7 @@ bool run_has_directory(void) { return !off && directory[0] != '\0' && is_private
 bool run_make_directory(void) {
   if (off || directory[0] == '\0') return false;
   if (is_private_folder(directory)) return true;
-  /* Of a `castscope run` that is over: nobody would read what is written. */
+  /* It belongs to a `castscope run` that is over: nobody would read what is written. */
   if (!run_is_bare()) return false;
   char parent[PATH_MAX];
   strcpy(parent, directory);
@@ -95,7 +96,7 @@ void run_note_replacement(void) {
   if (off) return;
   snprintf(path, sizeof(path), "%s/%d.attached", directory, (int)getpid());
   bool before = access(path, F_OK) == 0;
-  if (!before) { /* a forked child attaches nothing of its own */
+  if (!before) { /* a forked child has no file of that name */
     snprintf(path, sizeof(path), "%s/%d-0.lanes", directory, (int)getpid());
     before = access(path, F_OK) == 0;
   }
@@ -106,8 +107,8 @@ void run_note_replacement(void) {
   if (fd >= 0) close(fd);
 }
 
-/* A forked child comes by here too, before it may have cast, and with the locks of threads that are not there: nothing
- * but system calls. The file of an earlier process of this pid is replaced, since its time is what counts. */
+/* A forked child runs this too, maybe before it has cast, and with locks held by threads that it does not have, so it
+ * makes only system calls. The file of an earlier process of this pid is replaced, since its time is what counts. */
 void run_note_process(void) {
   int error = errno;
   char name[64];

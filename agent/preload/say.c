@@ -32,7 +32,7 @@ void say_prepare(void) {
   if (page != MAP_FAILED) unfiled = page;
 }
 
-/* False when it stands there already, or there is no room for more. */
+/* Returns false when the sentence is there already, or there is no room for more. */
 static bool note_unfiled(const char* sentence) {
   for (int i = 0; i < CASTSCOPE_UNFILED_SLOTS; i++) {
     char* slot = unfiled[i];
@@ -46,8 +46,8 @@ static bool note_unfiled(const char* sentence) {
   return false;
 }
 
-/* One file per text in the run directory: the first process to create it speaks. The text stands in it, for the
- * report. */
+/* One file per text in the run directory: the process that creates it says the sentence. The file has the text, for
+ * the report. */
 static bool is_first_to_say(const char* sentence) {
   if (unfiled != NULL ? run_has_directory() : run_make_directory()) {
     uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, sentence, strlen(sentence));
@@ -63,8 +63,8 @@ static bool is_first_to_say(const char* sentence) {
     }
   }
   if (unfiled == NULL) return true;
-  /* No such folder: the run is over and nobody listens any more; or this process has another root, and the report will
-   * tell. */
+  /* There is no such folder: the run is over and nobody reads any more; or this process has another root, and the
+   * report will say the sentence. */
   bool gone = access(run_directory(), F_OK) != 0 && errno == ENOENT;
   return note_unfiled(sentence) && !gone;
 }
@@ -75,8 +75,8 @@ void say(const char* sentence) {
   int n = snprintf(line, sizeof(line), "castscope: %s\n", sentence);
   if (n < 0) return;
   size_t length = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
-  /* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: hold the signals of writing
-   * back, and take them if they were ours. */
+  /* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: block the signals that
+   * writing may raise, and take them off if our write raised them. */
   sigset_t of_writing, before, pending;
   sigemptyset(&of_writing);
   sigaddset(&of_writing, SIGPIPE);

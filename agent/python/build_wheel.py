@@ -1,6 +1,6 @@
 """Makes the castscope wheel (PEP 517): the Python package, and the program, built by CMake unless it is there.
 
-A backend of our own, since all it does is to put a dozen files into a zip: `pip install .` then needs nothing from a
+The backend is our own, since it only has to put a dozen files into a zip: `pip install .` then needs nothing from a
 package index. The program is fully static, hence the plain linux tag and no Python version in the name.
 """
 
@@ -44,7 +44,7 @@ class _Wheel:
         self.record = []
 
     def add(self, name, content, mode=0o644):
-        entry = zipfile.ZipInfo(name)  # the time of the epoch of zip: the same content gives the same wheel
+        entry = zipfile.ZipInfo(name)  # the zip epoch's time: the same content gives the same wheel
         entry.compress_type = zipfile.ZIP_DEFLATED
         entry.external_attr = (0o100000 | mode) << 16
         self.zip.writestr(entry, content)

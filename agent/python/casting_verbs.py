@@ -1,4 +1,4 @@
-"""What the tests of annotations and of castscope.amp say."""
+"""Verbs for the tests of annotations and of castscope.amp."""
 
 import torch
 from castscope import amp, casting
@@ -23,7 +23,7 @@ def of(*dtypes):
 
 
 def amp_started():
-    """For a fixture: amp.init(), of which nothing is left after the test."""
+    """For a fixture: amp.init(), which leaves nothing behind after the test."""
     yield amp.init
     amp.init(enabled=False)
     assert not autocast_on() and casting.thread.weights is None and casting.thread.report is None

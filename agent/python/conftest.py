@@ -1,4 +1,4 @@
-"""The tests of this folder import the package that stands beside them."""
+"""The tests in this folder import the package beside them."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""castscope.amp: what apex-amp.md promises of the old handle, held on the CPU. Its casts are in test_amp_casts.py."""
+"""castscope.amp keeps what apex-amp.md promises of the old handle, on the CPU. Its casts are in test_amp_casts.py."""
 
 import subprocess
 import sys
@@ -138,7 +138,7 @@ def plain(dtype):
 
 
 def begin_at(handle, scale):
-    """As after a while of training, when the scale has come down to where gradients fit into float16."""
+    """The state after a while of training, when the scale has come down to where gradients fit into float16."""
     state = handle.state_dict()
     for one in [state["default"], *(scales for wrapped in state["wrapped"] for scales in wrapped)]:
         if one:
@@ -321,7 +321,7 @@ def test_an_optimizer_without_hooks(start):
 
 
 def test_float16_gradients_that_overflow_are_found(start):
-    """What the scale is for: the loss fits, its gradient times the scale does not."""
+    """The purpose of the scale: the loss fits into float16, its gradient times the scale does not."""
     handle = start(dtype=HALF)
     w = nn.Parameter(torch.ones(2, 2))
     optimizer = sgd(w, lr=1e-4)
@@ -337,7 +337,7 @@ def test_float16_gradients_that_overflow_are_found(start):
 
 
 def test_gradients_may_be_views_of_what_a_backward_pass_writes(start):
-    """As the buckets of DistributedDataParallel are."""
+    """Like the buckets of DistributedDataParallel."""
     handle = start(dtype=HALF)
     w, bucket = weight(1), torch.zeros(3)
     optimizer = sgd(w)

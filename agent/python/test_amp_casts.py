@@ -1,4 +1,4 @@
-"""castscope.amp: casts. The cache, RNN cells and layers, verbose, and what the thread and the process see of it."""
+"""castscope.amp: casts. The cache, RNN cells and layers, verbose, and how thread and process are affected."""
 
 import gc
 import re
@@ -16,7 +16,7 @@ start = pytest.fixture(amp_started)
 
 
 class Casts(TorchDispatchMode):
-    """Counts conversions by the shape of what is converted."""
+    """Counts conversions by the shape of the converted tensor."""
 
     def __init__(self):
         super().__init__()

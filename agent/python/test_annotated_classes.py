@@ -46,7 +46,7 @@ def test_a_class_of_modules_is_annotated_in_place():
 
 
 def test_forced_fp32_wrapper_of_an_external_module_class():
-    """The forum's question: a class that cannot be edited, derived from to be float32 whatever comes."""
+    """The forum's question: a subclass, of a class that cannot be edited, that works in float32 whatever comes."""
     @force_fp32
     class Mine(Net):
         pass
@@ -156,7 +156,7 @@ def test_one_object_is_annotated_and_still_of_its_class():
 
 
 def test_the_models_repr_shows_what_is_annotated():
-    """The forum's wish: to see it when one inspects the model in a debugger."""
+    """The forum's wish: to see the annotation when one inspects the model in a debugger."""
     model = nn.Sequential(Net(), force_fp32(Net()), half_function(nn.Linear(2, 2)))
     assert repr(model).splitlines() == [
         "Sequential(",
@@ -211,7 +211,7 @@ def test_an_annotated_module_inside_a_forced_one_decides_for_itself():
 def test_copies_and_pickles_are_annotated_and_independent(copied):
     model = half_function(force_fp32(Net()))
     other = copied(force_fp32(model))
-    other._modules = {"linear": nn.Linear(2, 3)}  # anew: copy.copy shares what is in it
+    other._modules = {"linear": nn.Linear(2, 3)}  # a new dict: copy.copy shares its contents
     with region():
         assert other(ones(LOW)).dtype is FLOAT and other(ones()).shape == (2, 3) and model(ones()).shape == (2, 2)
     assert type(other) is type(model)

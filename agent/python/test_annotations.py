@@ -23,7 +23,7 @@ def widest(*args):
     return [arg.dtype for arg in args]
 
 
-# ---- what apex-amp.md says of annotations
+# ---- the statements of apex-amp.md about annotations
 
 def test_half_function_casts_all_arguments():
     with region():
@@ -116,7 +116,7 @@ def test_in_a_float_function_nothing_is_cast_down():
 
 @pytest.mark.parametrize("annotation", [half_function, promote_function])
 def test_in_a_half_or_promote_function_autocast_goes_on(annotation):
-    """As in apex: what the body holds itself, a module's weights, is cast where an operator needs it."""
+    """As in apex: tensors that the body itself holds, a module's weights, are cast where an operator needs it."""
     weight = torch.ones(2, 2)
 
     @annotation

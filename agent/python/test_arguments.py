@@ -1,4 +1,4 @@
-"""Arguments in containers: what is cast in them, and what stays the very object."""
+"""Arguments in containers: the tensors in them that are cast, and the objects that stay the very same."""
 
 import collections
 import dataclasses

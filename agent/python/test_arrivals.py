@@ -1,4 +1,4 @@
-"""What castscope is told of arguments that annotations protect."""
+"""The notices that castscope gets of arguments that annotations protect."""
 
 import castscope
 import pytest
@@ -11,7 +11,7 @@ NAMES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16", 63: None}
 
 @pytest.fixture
 def told(monkeypatch):
-    """(function, argument, annotation), dtype, kept, held off, cast to: of each that was told, in turn."""
+    """(function, argument, annotation), dtype, kept, held off, cast to: for each notice, in turn."""
     seen = []
 
     def arrived(text, detail):
@@ -50,7 +50,7 @@ def test_another_annotation_would_cast_it(told):
 
     with region():
         pool(torch.ones(2), torch.ones(2))
-        pool(torch.ones(2), torch.ones(2, dtype=LOW))  # nothing to hold off: it is what the others become
+        pool(torch.ones(2), torch.ones(2, dtype=LOW))  # nothing to hold off: the others become this dtype
     assert [one[1:] for one in told if one[0][1] == "rois"] == [
         ("float32", True, True, None), ("bfloat16", True, False, None)]
     assert [one[1:] for one in told if one[0][1] == "x"] == [("float32", False, False, "bfloat16")] * 2

@@ -1,4 +1,4 @@
-"""Alignment of two sequences of operators: truth is written by hand, or made with the sequences."""
+"""Alignment of two sequences of operators: the truth is written by hand, or made with the sequences."""
 
 import random
 import time
@@ -38,7 +38,7 @@ def test_operators_must_match():
 
 
 def test_a_merged_operator_pairs_by_its_line():
-    """As TorchScript merges common expressions: of two relu, the one of line 6 is left."""
+    """As TorchScript merges common expressions: of two relu, only the one at line 6 is left."""
     assert pairs("relu@5 relu@6 mm@7", "relu@6 mm@7") == [(1, 0), (2, 1)]
 
 
@@ -70,7 +70,7 @@ def test_a_mode_without_modules_still_aligns():
 
 
 def dropped(units, share, seed=0):
-    """Units of which some were left out, and the pairs that are left."""
+    """Units from which some were left out, and the pairs that remain."""
     choose = random.Random(seed)
     kept = [at for at in range(len(units)) if choose.random() >= share]
     return [units[at] for at in kept], [(at, number) for number, at in enumerate(kept)]
@@ -83,7 +83,7 @@ def test_finds_what_was_dropped_when_each_call_has_its_line():
 
 
 def test_five_thousand_units_take_seconds():
-    """A long loop over the same lines: nothing occurs once."""
+    """A long loop over the same lines: no operator occurs just once."""
     choose = random.Random(3)
     units = [unit(choose.choice("mm add relu exp".split()), choose.randrange(40), 7) for _ in range(5000)]
     fewer, _ = dropped(units, 0.1)

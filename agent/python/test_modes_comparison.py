@@ -1,4 +1,4 @@
-"""Comparison: causes, followers and reasons on programs whose truth is known, and what is made of the result.
+"""Comparison: causes, followers and reasons on programs whose truth is known, and the forms of the result.
 
 The truths are PyTorch's documented and measured limits of autocast in each mode (PyTorch 2.13).
 """

@@ -1,4 +1,4 @@
-"""torch.compile: what its graphs compute, what runs between them, and whose compiled code is left alone.
+"""torch.compile: what its graphs compute, what runs between them, and that the user's compiled code is left alone.
 
 Most use backend "eager", with which dynamo captures the same graphs and nothing is compiled.
 """
@@ -118,7 +118,7 @@ def test_inference_mode_in_a_graph():
 
 
 def test_inductor():
-    """It draws random numbers of its own, and keeps what eager rounds between mm and gelu."""
+    """Inductor draws random numbers of its own, and keeps unrounded what eager rounds between mm and gelu."""
     def function(x):
         return F.gelu(x @ x) + 1, F.dropout(x, 0.5)
     with bf16():
@@ -148,11 +148,11 @@ def test_what_the_user_has_compiled_stays_compiled():
     users = torch.compile(function, backend=backend)
     users(X)
     before = len(graphs)
-    for _ in range(12):  # more often than dynamo compiles one function (recompile_limit, 8)
+    for _ in range(12):  # more times than dynamo compiles one function (recompile_limit, 8)
         assert computed(compiled(function, X)) == ["mul float32"]
     users(X)
     assert len(graphs) == before
-    users(X.to(torch.bfloat16))  # and it can still be compiled for more
+    users(X.to(torch.bfloat16))  # and it can still be compiled for more dtypes
     assert len(graphs) > before
 
 

@@ -1,4 +1,4 @@
-"""A mode that refuses a function: why, in its own words, and at which line."""
+"""A mode that refuses a function: the reason in the mode's own words, and the line."""
 
 import inspect
 import pathlib

@@ -1,4 +1,4 @@
-"""A comparison as a page, and as the table that a run's report has of it."""
+"""A comparison as a page, and as the table in a run's report."""
 
 import html.parser
 import json
@@ -14,7 +14,7 @@ X = torch.ones(4, 4)
 
 
 class Tables(html.parser.HTMLParser):
-    """Rows of each table; every element that is opened is closed, in order."""
+    """Rows of each table; checks that every element that is opened is closed, in order."""
 
     EMPTY = frozenset(("meta", "input", "br"))
 

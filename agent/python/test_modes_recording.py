@@ -39,7 +39,7 @@ BLOCK = inspect.getsourcelines(Block.forward)[1]
 NET = inspect.getsourcelines(Net.forward)[1]
 LINEAR, NORM, FIRST, SECOND = BLOCK + 1, BLOCK + 2, NET + 1, NET + 2
 
-# The policy of each: linear bf16; relu and mul as it comes; layer_norm and softmax of autocast on the CPU as it comes.
+# Dtypes by policy: linear bf16; relu and mul as it comes; layer_norm and softmax on the CPU as it comes.
 IN_REGION = ["addmm bfloat16", "relu bfloat16", "mul bfloat16", "layer_norm bfloat16,float32→bfloat16",
              "addmm bfloat16", "relu bfloat16", "mul bfloat16", "layer_norm bfloat16,float32→bfloat16",
              "softmax bfloat16"]

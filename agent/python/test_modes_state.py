@@ -1,4 +1,4 @@
-"""What compare() leaves behind: nothing. What a function changes or draws is said."""
+"""compare() leaves nothing behind. It says what a function changes or draws."""
 
 import copy
 import random

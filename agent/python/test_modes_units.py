@@ -1,4 +1,4 @@
-"""What counts as an operator, by which name, and when two computed in the same precision."""
+"""The operators that count, their names, and when two of them computed in the same precision."""
 
 import pytest
 from castscope.modes.units import Line, Unit, computes, operator_name

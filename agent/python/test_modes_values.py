@@ -1,4 +1,4 @@
-"""How far outputs are apart: by hand."""
+"""How far outputs are apart, compared with values worked out by hand."""
 
 import math
 

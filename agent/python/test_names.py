@@ -1,4 +1,4 @@
-"""What a report calls that which is annotated, and its arguments: castscope is told so at each cast."""
+"""The names that a report gives to annotated things and their arguments: castscope is told at each cast."""
 
 import types
 
@@ -20,7 +20,7 @@ def told(monkeypatch):
 
 
 def plain_wrapper(function):
-    """A decorator that forgets what it decorates."""
+    """A decorator that forgets the function that it decorates."""
     def wrapper(self, x):
         return function(self, x)
 

@@ -9,14 +9,14 @@ from torch import nn
 
 
 class RoIPool(nn.Module):
-    """As torchvision's: a class that one imports and cannot edit."""
+    """Like torchvision's: a class that one imports and cannot edit."""
 
     def forward(self, x, rois):
         return x.dtype, rois.dtype, torch.mm(rois, rois).dtype
 
 
 def test_roipool_rois_never_cast():
-    """The wrapping class asked for: features in float32, rois as they come, and nothing in it casts them."""
+    """The wrapping class that was asked for: features in float32, rois as they come, and nothing in it casts them."""
     @never_cast("rois")
     class Mine(RoIPool):
         pass

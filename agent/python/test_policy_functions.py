@@ -198,7 +198,7 @@ def test_the_formats_are_those_of_the_agent():
 
 
 def in_job(tmp_path, code, compiled):
-    """Runs code in a Python to which the package is lent as `castscope run` lends it."""
+    """Runs code in a Python that gets the package in the way that `castscope run` lends it."""
     if compiled is not None:
         (tmp_path / "policy").write_text(compiled)
     (tmp_path / "job.py").write_text(code)
@@ -291,7 +291,7 @@ def test_a_file_that_is_no_text_does_not_break_the_job(tmp_path):
 
 
 def test_the_lent_file_is_parsed_by_python_2():
-    """No Python 2 is at hand: none of what it cannot parse may stand there."""
+    """No Python 2 is at hand: the file must hold nothing that Python 2 cannot parse."""
     import ast
 
     source = (HERE / "lending" / "sitecustomize.py").read_text()

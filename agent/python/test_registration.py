@@ -1,4 +1,4 @@
-"""Functions that are registered where they stand, in code that one cannot edit."""
+"""Functions that are registered in place, in code that one cannot edit."""
 
 import copy
 import types

@@ -1,4 +1,4 @@
-"""What an annotated function still is: its looks, methods, bodies that run later, compilers, the package."""
+"""An annotated function keeps its looks and methods, and works with bodies that run later, compilers, the package."""
 
 import asyncio
 import functools
@@ -18,7 +18,7 @@ def half(*args):
     return [arg.dtype for arg in args]
 
 
-# ---- what looks like the function that it was
+# ---- the function still looks as it did
 
 def test_a_wrapper_looks_like_its_function():
     def attend(query: torch.Tensor, *, scale: float = 1.0) -> torch.Tensor:

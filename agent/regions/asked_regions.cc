@@ -13,13 +13,14 @@ namespace castscope::observe {
 namespace {
 
 struct Made {
-  PyObject* weakref = nullptr;  // to the object: another may get its address
+  PyObject* weakref = nullptr;  // to the object: another object may get its address
   Asked asked;
 };
-// All under the GIL. Objects are as short-lived as a `with`, or belong to a decorator: few live at a time.
+// All of it is used under the GIL. Objects are as short-lived as a `with`, or belong to a decorator: few live at a
+// time.
 constexpr std::size_t kMostMade = 4096;
 memory::OwnMap<const void*, Made>* g_made = new memory::OwnMap<const void*, Made>;
-// Code of autocast.__init__, once it was met; pinned.
+// The code object of autocast.__init__, once it was met; pinned.
 std::atomic<const void*> g_init_code{nullptr};
 
 // Positions of the arguments: (self, device_type, dtype, enabled, cache_enabled).
@@ -53,7 +54,8 @@ bool is_init_code(const PythonApi& api, const void* code) {
   return true;
 }
 
-// As `if enabled:` would take it; what is no bool or int may run Python code to answer, and is left alone.
+// True if `if enabled:` would be taken. A value that is neither a bool nor an int may run Python code to answer, and is
+// left alone.
 bool is_true(const PythonApi& api, const void* value) {
   if (value == nullptr) return false;
   auto* object = static_cast<PyObject*>(const_cast<void*>(value));
@@ -99,7 +101,7 @@ void autocast_made() noexcept try {
   const bool enabled = is_true(api, PythonStack::self_of(api, frame, kEnabled));
   const bool default_dtype = PythonStack::self_of(api, frame, kDtype) == api.none;
   keep(api, self, {.known = true, .enabled = enabled, .default_dtype = default_dtype});
-} catch (const std::exception&) {  // out of memory: nothing is known of it
+} catch (const std::exception&) {  // out of memory: nothing is known of this object
 }
 
 std::string privateuse1_backend(bool lower) {

@@ -1,7 +1,7 @@
-// What the code asked for when it made an autocast object. autocast.__init__ (torch/amp/autocast_mode.py) turns a
-// region that cannot be into a disabled one, and gives one without a dtype the default; its __enter__ no longer knows.
-// So
-// __init__ is looked at, from within: it asks for the name of the private backend, which is a call into libc10.
+// The arguments with which code made an autocast object. autocast.__init__ (torch/amp/autocast_mode.py) turns a region
+// that is not possible into a disabled one, and gives a region without a dtype the default; its __enter__ no longer
+// knows. So __init__ is looked at from within: it asks for the name of the private backend, which is a call into
+// libc10.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace castscope::observe {
 
 struct Asked {
-  bool known = false;  // the object was seen to be made
+  bool known = false;  // the making of the object was seen
   bool enabled = false;
   bool default_dtype = false;  // no dtype was given
 };
-// Of the object that a frame of autocast.__enter__ enters. GIL held.
+// The arguments of the object that a frame of autocast.__enter__ enters. GIL held.
 Asked asked_of(const void* enter_frame);
 
 }  // namespace castscope::observe

@@ -1,5 +1,5 @@
-// Where backward is called: Tensor.backward, autograd.backward and autograd.grad all end in Engine::execute
-// (torch/csrc/autograd/engine.cpp), which the engine of Python calls through the PLT, with the GIL released.
+// The calls of backward. Tensor.backward, autograd.backward and autograd.grad all end in Engine::execute
+// (torch/csrc/autograd/engine.cpp), which Python's engine calls through the PLT, with the GIL released.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -18,7 +18,7 @@
 namespace castscope::observe {
 namespace {
 
-// A member function that returns a vector, called as what it is to the machine: result, this, the rest.
+// A member function that returns a vector, with the arguments that the machine sees: result, this, the rest.
 using Tensors = std::vector<at::Tensor>;
 using Execute = Tensors (*)(void* engine, const void* roots, const Tensors& gradients, bool keep_graph,
                             bool create_graph, bool accumulate, const void* outputs);
@@ -36,14 +36,14 @@ bool is_tracing(const Tensors& gradients) {
   return false;
 }
 
-// The texts of the fact, where there is one of these signs.
+// The texts of the fact, if one of these signs was found.
 constexpr std::string_view kLossIsProduct = "the loss is a product",
                            kGradientsGiven = "gradients of the loss are given";
 
 using Roots = torch::autograd::edge_list;
-thread_local const Roots* t_roots = nullptr;  // of the call that is being noted
+thread_local const Roots* t_roots = nullptr;  // roots of the call that is being noted
 
-// What leaves the loss the product that it is: an average over the steps of an accumulation, a sign, a copy.
+// Nodes through which the loss stays a product: an average over the steps of an accumulation, a sign, a copy.
 bool hands_on(std::string_view node) {
   return node.starts_with("DivBackward") || node.starts_with("NegBackward") || node.starts_with("ToCopyBackward") ||
          node.starts_with("CloneBackward") || node.starts_with("ViewBackward");
@@ -60,8 +60,8 @@ bool is_product(const torch::autograd::Node* node) {
   return false;
 }
 
-// autograd.backward(tensors, grad_tensors): what the gradients of the tensors are is None, or was given. (As a cell the
-// local would be unknown.)
+// autograd.backward(tensors, grad_tensors): whether gradients of the tensors were given, not None. (A local that is a
+// cell would not be known.)
 bool gives_gradients(Definitions& definitions, const RawStack& stack) {
   const PythonApi& api = g_process.python;
   for (std::uint32_t i = 0; i < stack.depth; ++i) {
@@ -74,7 +74,7 @@ bool gives_gradients(Definitions& definitions, const RawStack& stack) {
   return false;
 }
 
-// Signs that the loss is scaled by hand.
+// Looks for signs that the job scales the loss by hand.
 bool look_for_scaling(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
   for (const torch::autograd::Edge& root : *t_roots)
     if (is_product(root.function.get())) fact.text = definitions.string(kLossIsProduct);
@@ -82,7 +82,7 @@ bool look_for_scaling(Definitions& definitions, const RawStack& stack, lanes::Fa
   return true;
 }
 
-// A thread that cast nothing and entered nothing has no recording for having a backward pass.
+// A thread that cast nothing and entered nothing does not get a recording only because it calls backward.
 void note_backward(const Roots& roots, const Tensors& gradients, bool accumulate) {
   ThreadState* t = thread_slot();
   if (t == nullptr || t->ignoring || in_backward() || is_tracing(gradients)) return;

@@ -1,4 +1,4 @@
-// The functions that stand in the place of PyTorch's where regions and steps begin and end.
+// The functions that stand in place of PyTorch's where regions and steps begin and end.
 #pragma once
 
 #include "agent/interposed/interface.h"

@@ -11,7 +11,7 @@
 namespace castscope::observe {
 namespace {
 
-// Takes off what the tracer runs, and the tracer.
+// Removes the frames that the tracer runs, and the tracer's own.
 void cut_to_tracer(Definitions& definitions, RawStack& raw) {
   std::uint32_t first = raw.depth;
   for (std::uint32_t i = 0; i < raw.depth; ++i)

@@ -6,7 +6,7 @@
 
 namespace castscope::observe {
 
-// Code in this region is being traced, and called scripted code: told at the call that traces.
+// The code in this region is being traced, and called scripted code: tells so at the call that traces.
 void tell_lost_region(ThreadState& t, const script::Region& region);
 
 }  // namespace castscope::observe

@@ -5,7 +5,7 @@
 namespace castscope::observe {
 namespace {
 
-thread_local std::uint32_t t_steps = 0;  // in each other
+thread_local std::uint32_t t_steps = 0;  // optimizer steps within each other
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 
 namespace castscope::observe {
 
-// In an optimizer's step: in its closure, where regions are entered.
+// Whether the thread is in an optimizer's step: a closure may enter regions there.
 bool in_optimizer_step();
-// One may call another's: the outermost counts.
+// One optimizer may call another's step: the outermost counts.
 void optimizer_step_begins();
 void optimizer_step_ended();
 

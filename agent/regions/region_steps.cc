@@ -32,7 +32,7 @@ void outermost_entered(ThreadState& t, bool stands) {
   g_features.outermost_region_began(t, entered.step_begins);
 }
 
-// What an optimizer computes with is no sign that the next step has begun.
+// Casts within an optimizer's step do not mean that the next step has begun.
 void asked_in_standing_region(ThreadState& t) {
   if (in_optimizer_step()) return;
   const Steps::Entered entered = g_process.recording.load()->steps.asked_in_standing_region(t.entered_in);

@@ -1,4 +1,4 @@
-// Which steps begin and end as regions are entered and used: steps.h has the rule.
+// Begins and ends steps as regions are entered and used: steps.h has the rule.
 #pragma once
 
 #include "agent/session/process.h"
@@ -7,10 +7,10 @@ namespace castscope::observe {
 
 // The thread enters its outermost region. `stands`: castscope.amp keeps it open over steps.
 void outermost_entered(ThreadState& t, bool stands);
-// Autocast is asked for something, for the first time since it was entered or an optimizer stepped, and the outermost
-// region is one that stands.
+// Autocast is asked for something, for the first time since the region was entered or an optimizer stepped, and the
+// outermost region stands open over steps.
 void asked_in_standing_region(ThreadState& t);
-// An optimizer stepped in this thread, or its step was left out.
+// An optimizer stepped in this thread, or its step was skipped.
 void step_ended(ThreadState& t);
 
 }  // namespace castscope::observe

@@ -20,7 +20,7 @@
 namespace castscope::observe {
 namespace {
 
-// Code objects of autocast.__enter__ and __exit__: known from their first use on. Set under the GIL, and pinned.
+// Code objects of autocast.__enter__ and __exit__, known from their first use on. Set under the GIL, and pinned.
 std::atomic<const void*> g_enter_code{nullptr};
 std::atomic<const void*> g_exit_code{nullptr};
 
@@ -33,7 +33,7 @@ const void* running_code() {
   return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
 }
 
-// The setter is called by autocast's own __enter__ or __exit__, not by someone who does what they do.
+// Whether autocast's own __enter__ or __exit__ calls the setter, not some other code that does the same.
 bool in_autocast_code() {
   const void* code = running_code();
   if (code == nullptr) return false;
@@ -54,7 +54,7 @@ bool in_autocast_code() {
   return true;
 }
 
-// Code that could not be pinned has no name: then nobody is known to own the region.
+// Code that could not be pinned has no name: then the owner of the region is not known.
 RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   const PythonApi& api = g_process.python;
   if (api.gil_check() == 0) return {};
@@ -62,7 +62,7 @@ RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   return opener_of(api, definitions, raw);
 }
 
-// The reference holds until the next one is asked for. `raw` is the stack that runs, unless its opener is known.
+// The reference holds until the next call. `raw` is the stack that runs, unless its opener is known.
 const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionOpener* opener = nullptr) {
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
@@ -86,7 +86,7 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionO
 }
 
 const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
-  static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
+  static const RegionStack* const kNone = new RegionStack;  // never deleted, like everything else here
   if (!g_process.has_python) return *kNone;
   RawStack raw;
   capture_stack(t, raw);
@@ -94,7 +94,7 @@ const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
   return name_stack(t, raw);
 }
 
-// A place that `parent` knew, in the thread that forked. 0 when its frames were not kept.
+// The number of a place that `parent`, the thread that forked, knew. 0 when its frames were not kept.
 std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::uint64_t hash) {
   const auto known = parent.region_stacks.find(hash);
   if (known == parent.region_stacks.end() || known->second.frames.empty()) return 0;
@@ -160,13 +160,14 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device, bool autocast_ask
     announce(t, t.open[i]);
     return t.region = t.open[i].definition;
   }
-  // A thread that found autocast on and did nothing to it got it from elsewhere: TorchScript's forks do.
+  // If a thread finds autocast on and did not switch it, the setting came from elsewhere: TorchScript's forks do that.
   const bool raw = t.enabled_by_raw[device % 32] == 1 && (t.switched >> device % 32 & 1) != 0;
   return t.region = define(describe(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
                                     raw ? t.raw_stack : 0, 0, 0));
 }
 
-// Where it is entered, whose it is and what was asked for, told by the frame of autocast.__enter__ and those around it.
+// Where the region is entered, whose it is and what was asked for: the frame of autocast.__enter__ and those around it
+// tell.
 void look_at_entry(ThreadState& t, OpenRegion& region) {
   const RegionStack& place = present_stack(t, region.stack_hash);
   region.stack = place.definition;
@@ -188,13 +189,14 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
   const Asked asked = asked_of(enter);
   if (asked.default_dtype) region.asked |= lanes::kRegionDefaultDtype;
   if (!asked.enabled || t.enabled_by_raw[t.entering_device % 32] == 1) return;
-  // CUDA is asked whether it is there, any other device which dtypes it knows (torch/amp/autocast_mode.py).
+  // autocast.__init__ asks CUDA whether it is there, and any other device which dtypes it knows
+  // (torch/amp/autocast_mode.py).
   constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
   const bool cuda = t.entering_device == kCuda;
   region.asked |= lanes::kRegionAskedEnabled | (cuda ? lanes::kRegionNoDevice : lanes::kRegionBadDtype);
 }
 
-// An autocast object remembers one setting to go back to, that of the last time it was entered.
+// An autocast object remembers only one setting to restore: that from the last time it was entered.
 void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
   const OpenRegion left = std::exchange(t.restoring, OpenRegion{});
   if (!left.entered_again || left.device != device || left.enabled != enabled || left.was_on == enabled) return;
@@ -208,7 +210,7 @@ void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
 std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_asks) {
   try {
     return name_region(t, device, autocast_asks);
-  } catch (const std::exception&) {  // out of memory: the call is counted, its region is not known
+  } catch (const std::exception&) {  // out of memory: the call is counted without its region
     return 0;
   }
 }
@@ -258,20 +260,20 @@ void region_entered(ThreadState& t) {
 void regions_inherited(ThreadState& t, const ThreadState& parent) {
   Recording& r = *g_process.recording.load();
   t.switched = parent.switched;
-  t.enabled_by_raw = parent.enabled_by_raw;  // to ask PyTorch gives no answer inside an operator's kernel
+  t.enabled_by_raw = parent.enabled_by_raw;  // asking PyTorch gives no answer inside an operator's kernel
   t.raw_stack = inherited_stack(t, parent, parent.raw_stack_hash);
   t.raw_stack_hash = parent.raw_stack_hash;
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
     region.flags = lanes::kFlagInherited;
     if (region.cache_off) r.cache_off_regions.fetch_add(1, std::memory_order_relaxed);
-    region.object = region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
+    region.object = region.opener = region.owner = nullptr;  // whatever becomes of it, the parent tells
     region.entered_again = false;
     region.others = {};
     if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
     region.stack = inherited_stack(t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (!known.announced) continue;  // it will be
+    if (!known.announced) continue;  // it will be announced
     region.as_told.stack = region.stack;
     region.as_told.parent = t.open.size() < 2 ? 0 : t.open[t.open.size() - 2].definition;
     region.definition = define(region.as_told);
@@ -284,8 +286,8 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
 
 namespace {
 
-// The region that ends. Coroutines may leave theirs in another order than they entered them; a region that nobody is
-// found to own ends as a `with` does, the last one first.
+// Finds the region that ends. Coroutines may leave regions in another order than they entered them; a region without a
+// known owner ends as a `with` does, the last one first.
 struct Leaving {
   std::size_t index;
   bool by_owner;
@@ -303,7 +305,7 @@ Leaving leaving(ThreadState& t) {
   return last;
 }
 
-// The region was open until its owner left it: all that others did meanwhile, they did in it.
+// The region was open until its owner left it: everything that other code did meanwhile ran in it.
 void tell_leak(ThreadState& t, const OpenRegion& region) {
   if (region.others.times == 0) return;
   note_fact(t, {.kind = lanes::FactKind::kRegionLeaked,
@@ -313,7 +315,7 @@ void tell_leak(ThreadState& t, const OpenRegion& region) {
                 .times = region.others.times});
 }
 
-// While torch.jit.trace records, which forgets regions.
+// Called while torch.jit.trace records, which forgets regions.
 void left_in_trace(ThreadState& t, const OpenRegion& open) {
   script::Region region{.device = open.device, .dtype = autocast_dtype(open.device), .enabled = open.enabled};
   const auto known = t.region_stacks.find(open.stack_hash);
@@ -344,14 +346,14 @@ void region_left(ThreadState& t) {
   if (t.open.empty() && t.script_open.empty()) r.steps.outermost_exit(t.entered_in);
 }
 
-// Its frames are gone while the region is open, or would be: a `with` is left before its function is.
+// Tells regions whose frames are gone while they are open, or will be: a `with` is left before its function is.
 void regions_abandoned(ThreadState& t, bool thread_ends) {
   if (thread_ends)
     for (OpenRegion& region : t.open) forget_cache_setting(region);
   const PythonApi& api = g_process.python;
   if (!g_process.has_python) return;
   const bool python_ended = api.is_initialized() == 0;
-  // A daemon's thread ends wherever it is when Python does.
+  // A daemon's thread ends wherever it happens to be when Python ends.
   if (thread_ends && (python_ended || (api.is_finalizing != nullptr && api.is_finalizing() != 0))) return;
   if (!thread_ends && !python_ended && api.gil_check() == 0) return;
   for (const OpenRegion& region : t.open) {

@@ -30,12 +30,12 @@ inline std::uint32_t region_of_conversion(ThreadState& t, std::uint8_t device) {
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled);
 void region_cache_switched(ThreadState& t, bool enabled);
 void region_entered(ThreadState& t);
-// Of the innermost open region that its events may name: eager code's or a script's; 0 = none.
+// The serial number of the innermost open region that may be named by events: eager code's or a script's; 0 = none.
 std::uint32_t innermost_serial(const ThreadState& t);
 void region_left(ThreadState& t);
-// `t` goes on, in a forked child, where `parent` was: in the regions that were open around the fork.
+// In a forked child, `t` goes on where `parent` was: in the regions that were open around the fork.
 void regions_inherited(ThreadState& t, const ThreadState& parent);
-// The thread ends, or its process does: regions that nobody will leave any more are told.
+// The thread ends, or its process does: tells the regions that nobody will leave any more.
 void regions_abandoned(ThreadState& t, bool thread_ends);
 
 }  // namespace castscope::observe

@@ -21,7 +21,7 @@ namespace {
 
 using lanes::FactKind;
 
-// Of a tensor of one float32 in plain memory of this process; on any other device reading would wait for it.
+// Reads a tensor of one float32 in plain memory of this process; on any other device reading would wait for it.
 std::optional<double> number_in(const at::Tensor& tensor) {
   if (!tensor.defined()) return std::nullopt;
   const TensorImpl* t = tensor.unsafeGetTensorImpl();
@@ -33,7 +33,7 @@ std::optional<double> number_in(const at::Tensor& tensor) {
   return static_cast<const float*>(data)[t->storage_offset()];
 }
 
-// Tells of it with the scale before and after, 0 = not known.
+// Writes an event with the scale before and after, 0 = not known.
 void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double before = 0, double after = 0) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
@@ -47,16 +47,16 @@ void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double befo
   t.lane.publish();
 }
 
-// kUnscale's detail. Whether gradients on a GPU are finite is asked by the job alone, in GradScaler.step, which takes
-// no step if they are not: kNotStepped is told when the scale is updated, and no optimizer stepped since they were
-// unscaled.
+// The detail of kUnscale. Only the job finds out whether gradients on a GPU are finite: GradScaler.step asks, and takes
+// no step if they are not. kNotStepped is told when the scale is updated, and no optimizer has stepped since the
+// gradients were unscaled.
 enum Unscaled : std::uint16_t { kFinite = 0, kNotFinite = 1, kNotRead = 2, kNotStepped = 3 };
 thread_local bool t_waits_for_step = false;
 
 void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double after = 0) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
-  // A step that is left out shows by these two alone. castscope.amp unscales after each backward pass.
+  // Only these two show a step that is skipped. castscope.amp unscales after each backward pass.
   const bool steps = kind == FactKind::kUpdate || !r->steps.any_standing();
   if (steps) r->steps.optimizer_stepped();
   ThreadState* t = thread_slot();
@@ -68,7 +68,7 @@ void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double
 at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at::Tensor& found_inf, double growth,
                              double backoff, std::int64_t interval) {
   using F = at::Tensor& (*)(at::Tensor&, at::Tensor&, const at::Tensor&, double, double, std::int64_t);
-  // An update within a step is of a scaler that was asked before (castscope.amp).
+  // An update within a step belongs to a scaler that was asked before (castscope.amp).
   if (std::exchange(t_waits_for_step, false) && !in_optimizer_step()) scaler_acted(FactKind::kUnscale, kNotStepped);
   const double before = number_in(scale).value_or(0);
   at::Tensor& result =
@@ -91,7 +91,7 @@ bool is_optimizer_step(const char* name) {
   return name != nullptr && std::strncmp(name, kOptimizerStep.data(), kOptimizerStep.size()) == 0;
 }
 
-// castscope.amp's handle has unscaled the gradients before: each optimizer that steps is one of its scaler's.
+// castscope.amp's handle has unscaled the gradients before: each optimizer that steps then belongs to its scaler.
 bool look_for_scaler(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
   const bool within =
       definitions.passes_through(stack, [](const Definitions::Place& at) { return is_grad_scaler(at.file); });

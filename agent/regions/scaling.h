@@ -1,5 +1,5 @@
-// Gradient scaling and optimizer steps, as events with a place. GradScaler is Python: its operators are hooked, what
-// has none of its own is told by the code that runs (deep steps only).
+// Gradient scaling and optimizer steps, as events with a place. GradScaler is Python: its operators are hooked; actions
+// without an operator of their own are told by the code that runs (deep steps only).
 #pragma once
 
 #include "agent/interposed/interface.h"
@@ -14,19 +14,19 @@ namespace castscope::observe {
 
 struct ThreadState;
 
-// The function to put into the slot; nullptr when it is no hook of these.
+// The function to put into the hook's slot; nullptr when the hook is not one of these.
 void* scaling_hook(castscope_hook hook);
 
-// An optimizer step (RecordFunction user scope "Optimizer.step#…") begins, and ended.
+// An optimizer step (RecordFunction user scope "Optimizer.step#…") begins; it has ended.
 void user_scope_begins(const char* name);
 void user_scope_ended(const char* name);
 
-// What an operator called at this place does to the scale or to gradients: kScale, kUpdate, kClip, or kUnknown.
-// `op`: "aten::mul".
+// The effect that an operator called at this place has on the scale or on gradients: kScale, kUpdate, kClip, or
+// kUnknown. `op`: "aten::mul".
 lanes::FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes);
-// A Python number, as a tensor that operators are given, that is infinite.
+// Whether the tensor is an infinite Python number, in the form in which operators get numbers.
 bool is_infinite_number(const c10::TensorImpl*);
-// That it does so now.
+// Notes that an operator has this effect now.
 void note_scaling(ThreadState& t, lanes::FactKind kind);
 
 }  // namespace castscope::observe

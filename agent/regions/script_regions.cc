@@ -15,7 +15,7 @@ namespace {
 
 Recording& recording() { return *g_process.recording.load(); }
 
-// What eager code has around the script, as it is for a conversion on this device.
+// The region of eager code around the script, as it holds for a conversion on this device.
 std::uint32_t region_around(ThreadState& t, std::uint8_t device) {
   return t.open.empty() && t.enabled_by_raw[device % 32] != 1 ? 0 : region_of_conversion(t, device);
 }
@@ -39,8 +39,9 @@ lanes::RegionDefinition describe(const script::Region& region, std::uint32_t par
   return d;
 }
 
-// Its place in the code is not known: told at the call. A graph whose regions have none was never looked at by the pass
-// (torch.jit.optimized_execution(False)), and casts nothing; an exception may come from where nothing is known.
+// Defines a region whose place in the code is not known by the place of the call. A graph whose regions have no place
+// was never looked at by the pass (torch.jit.optimized_execution(False)), and casts nothing; an exception may come from
+// a place where nothing is known.
 std::uint32_t define_at_call(ThreadState& t, const ScriptRegion& seen, bool raised) {
   script::Region region;
   region.device = seen.device;
@@ -54,8 +55,8 @@ std::uint32_t define_at_call(ThreadState& t, const ScriptRegion& seen, bool rais
   return recording().definitions.region(d);
 }
 
-// Steps ask whether there is an optimizer, which Python knows. The interpreter runs without the GIL; a thread that did
-// not come from Python stays without it.
+// Deciding about steps needs to know whether there is an optimizer, which Python tells. The interpreter runs without
+// the GIL; a thread that did not come from Python stays without it.
 class GilForSteps {
  public:
   explicit GilForSteps(const ThreadState& t) {
@@ -84,20 +85,20 @@ OpenScriptRegion& enter(ThreadState& t, const ScriptRegion& region) {
   open.object = region.object;
   open.serial = recording().region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   t.script_open.push_back(open);
-  // With a region of eager code around it, its own number means nothing before that is told.
+  // With a region of eager code around it, its own number means nothing until it is told.
   if (t.open.empty()) t.region_serial = open.serial;
   if (outermost) t.script_stay = open.serial;
   return t.script_open.back();
 }
 
-// Those within it were left elsewhere.
+// The regions within it were left elsewhere.
 OpenScriptRegion& find(ThreadState& t, const ScriptRegion& region) {
   for (std::size_t i = t.script_open.size(); i-- > 0;) {
     if (t.script_open[i].object != region.object) continue;
     t.script_open.resize(i + 1);
     return t.script_open.back();
   }
-  return enter(t, region);  // … by another thread, and goes on in this one
+  return enter(t, region);  // it was entered in another thread, and goes on in this one
 }
 
 void pop(ThreadState& t) {
@@ -126,7 +127,7 @@ void script_ended(ThreadState& t) {
   t.script_stay = 0;
 }
 
-// Those around it in the same graph are told with it.
+// The regions around it in the same graph are told with it.
 void script_casts(ThreadState& t, std::uint32_t site) {
   if (t.script_open.empty() || t.script_open.back().definition != 0) return;
   const auto known = t.script_sites.find(site);
@@ -156,7 +157,7 @@ std::uint32_t script_region(ThreadState& t, const script::Region& region) {
 
 namespace {
 
-// A task of torch.jit.fork has no frames of Python around it.
+// A task of torch.jit.fork has no Python frames around it.
 bool runs_python(const ThreadState& t) {
   const void* caller = t.script == nullptr ? nullptr : t.script->python_frame;
   return g_process.has_python && PythonStack::top(g_process.python, t.python_thread) != caller;

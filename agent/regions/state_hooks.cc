@@ -1,4 +1,4 @@
-// Autocast's state functions: each runs PyTorch's own and then notes what it meant.
+// Autocast's state functions: each runs PyTorch's own and then notes what was set.
 #include <c10/core/DeviceType.h>
 
 #include <exception>
@@ -12,7 +12,7 @@
 namespace castscope::observe {
 namespace {
 
-// What is noted may need memory; without it castscope steps aside, and the job never hears of it.
+// Noting may need memory; without it castscope steps aside, and the job never hears of it.
 template <typename Note>
 void note(Note what) {
   try {
@@ -23,7 +23,7 @@ void note(Note what) {
 }
 
 void set_autocast_enabled(c10::DeviceType device, bool enabled) {
-  ThreadState* t = thread_state();  // made before the call: it begins with what is on and off now
+  ThreadState* t = thread_state();  // made before the call: it begins with the present settings
   original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
   if (t != nullptr) note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
 }

@@ -1,6 +1,6 @@
-// TorchScript casts by a pass over a graph, before its first run. What the pass adds is compared with what was there;
-// each new cast gets the source range of the operator that it serves, since the pass gives it none. That is data for
-// debugging only: nothing is compiled or run another way.
+// TorchScript casts by a pass over a graph, before its first run. The graph after the pass is compared with the graph
+// before; each new cast gets the source range of the operator that it serves, since the pass gives it none. Source
+// ranges are for debugging only: nothing is compiled or run in another way.
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -36,7 +36,7 @@ bool is_cast(const Node& node) {
   return node.kind() == kReduced || node.kind() == kFull;
 }
 
-// What gives back its first argument, looked at in another way.
+// Whether the node gives back its first argument in another view.
 bool is_view(const Node& node) {
   static const std::unordered_set<c10::Symbol> kViews = [] {
     std::unordered_set<c10::Symbol> kinds;
@@ -48,8 +48,8 @@ bool is_view(const Node& node) {
   return kViews.contains(node.kind());
 }
 
-// What the graph says of a value: an attribute of a module, a constant of a frozen one, a result of an operator. What
-// was given to the graph is for the tensor to tell.
+// The role that the graph gives a value: an attribute of a module, a constant of a frozen one, a result of an operator.
+// For a value that was given to the graph, the tensor has to tell.
 lanes::Role role_in_graph(const Value* value) {
   const Node* from = value->node();
   while (is_view(*from) && !from->inputs().empty()) {
@@ -88,7 +88,7 @@ void give_note(Node& cast, const RegionPointer& region) {
   if (const auto chain = consumer.callstack()) cast.setCallStack(*chain);
 }
 
-// Planned in the graph of a function that was inlined since: what its argument is, the caller knows.
+// The cast was planned in the graph of a function that was inlined since: its caller knows what the argument is.
 void refine_role(Node& cast) {
   const auto known = note_of(cast.sourceRange());
   if (known == nullptr || known->role != lanes::Role::kUnknown) return;
@@ -97,7 +97,7 @@ void refine_role(Node& cast) {
   if (what.role != lanes::Role::kUnknown) cast.setSourceRange(own_range(cast.sourceRange(), std::move(what)));
 }
 
-// Eager autocast knows nothing of the region: it casts what runs in it, if it is on around the call.
+// Eager autocast does not know the region: it casts operators in it, if it is on around the call.
 void note_disabled(Node& node, const RegionPointer& region) {
   const auto known = note_of(node.sourceRange());
   if (!node.kind().is_aten() || (known != nullptr && known->left.empty()) || (known != nullptr && known->disabled))
@@ -139,7 +139,7 @@ void note_left_arguments(Node& node) {
   node.setSourceRange(own_range(original_range(node.sourceRange()), std::move(what)));
 }
 
-// The dtype that a cast was made for; none of one to float32.
+// The dtype that a cast was made for; nothing for a cast to float32.
 std::optional<std::uint8_t> dtype_of(const Node& cast, std::uint8_t device) {
   if (cast.inputs().size() < 5) return std::nullopt;
   const auto dtype = torch::jit::toIValue(cast.input(static_cast<c10::DeviceType>(device) == c10::kCUDA ? 3 : 4));
@@ -147,7 +147,8 @@ std::optional<std::uint8_t> dtype_of(const Node& cast, std::uint8_t device) {
   return static_cast<std::uint8_t>(dtype->toInt());
 }
 
-// Planned for a function that was inlined since, without its caller's regions: for what was around the script's call.
+// The cast was planned for a function that was inlined since, without its caller's regions: for the regions around the
+// script's call.
 void note_callers_region(Node& cast, const NodeNote& known, const RegionPointer& region) {
   if (region == nullptr || known.region != nullptr || known.disabled != nullptr) return;
   if (!region->enabled) {
@@ -160,8 +161,7 @@ void note_callers_region(Node& cast, const NodeNote& known, const RegionPointer&
   }
 }
 
-// It was there before this pass. A frozen program that was saved and loaded has its casts, and nothing is known of
-// them.
+// The cast was there before this pass. A frozen program that was saved and loaded has casts of which nothing is known.
 void look_at_known_cast(Node& cast, const RegionPointer& region) {
   if (note_of(cast.sourceRange()) == nullptr) give_note(cast, region);
   refine_role(cast);
@@ -188,7 +188,7 @@ void refused(Graph& graph, const char* text) {
   try {
     const std::vector<CodeLine> place = refused_place(*graph.block());
     if (!place.empty()) observe::note_script_fact({.kind = lanes::FactKind::kScriptRefused, .text = text}, place);
-  } catch (const std::exception&) {  // out of memory: the error itself is told
+  } catch (const std::exception&) {  // out of memory: the error is told without it
   }
 }
 
@@ -212,7 +212,7 @@ void autocast(const std::shared_ptr<Graph>& graph) {
       for (const torch::jit::StackEntry& entry : chain_of(node))
         if (sources.insert(entry.range.source().get()).second) look_at_file(entry.range);
     });
-  } catch (const std::exception&) {  // out of memory: its casts have no line
+  } catch (const std::exception&) {  // out of memory: the graph's casts have no line
     return pass(graph);
   }
   run_pass(pass, graph);

@@ -1,7 +1,7 @@
-// Where a graph is to be differentiated, PyTorch puts a body that it wrote in TorchScript in the place of many an
-// operator, the casts of the autocast pass among them (torch/csrc/jit/runtime/symbolic_script.cpp). Its nodes say a
-// line of that text; from here on they say the line of the operator that they stand for, or whose gradient they work
-// out. That is data for debugging only.
+// Where a graph is to be differentiated, PyTorch replaces many operators, among them the casts of the autocast pass,
+// with a body that it wrote in TorchScript (torch/csrc/jit/runtime/symbolic_script.cpp). The nodes of that body name a
+// line of its text. From here on they name the line of the operator that they stand for, or whose gradient they
+// compute. Lines are for debugging only.
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/ir/scope.h>
 
@@ -25,7 +25,7 @@ using torch::jit::Value;
 using Values = c10::ArrayRef<Value*>;
 using InsertGraph = std::vector<Value*> (*)(Graph&, Graph&, Values);
 
-// The operator whose inputs the body is given; it stands before the place where the body goes.
+// The operator that has the body's inputs; it stands before the place where the body goes.
 Node* replaced(Graph& graph, Values inputs) {
   Node* before = graph.insertPoint()->prev();
   if (before->kind() == c10::prim::Param || before->kind() == c10::prim::Return) return nullptr;
@@ -33,7 +33,7 @@ Node* replaced(Graph& graph, Values inputs) {
   return std::equal(given.begin(), given.end(), inputs.begin(), inputs.end()) ? before : nullptr;
 }
 
-// The operator that was replaced last in this thread: its gradient comes next.
+// The operator that was replaced last in this thread: the body of its gradient comes next.
 struct Replaced {
   const Graph* graph = nullptr;
   torch::jit::SourceRange range;
@@ -49,7 +49,7 @@ void give_places(Node* first, const Node* end, const Replaced& place) {
   }
 }
 
-// Its inputs are the gradients, and before them what the operator's body has kept for it.
+// Whether the inputs are the gradients, preceded by what the operator's body has kept for them.
 bool is_gradient_of(const Replaced& replaced, const Graph& graph, Values inputs) {
   if (replaced.graph != &graph || inputs.empty()) return false;
   const Node& kept = *inputs.front()->node();
@@ -75,7 +75,7 @@ std::vector<Value*> insert_graph(Graph& graph, Graph& body, Values inputs) {
   std::vector<Value*> outputs = insert(graph, body, inputs);
   try {
     look_at_inserted(op, before, end, graph, inputs);
-  } catch (const std::exception&) {  // out of memory: its nodes keep the lines that they have
+  } catch (const std::exception&) {  // out of memory: the nodes keep their lines
   }
   return outputs;
 }

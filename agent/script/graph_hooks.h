@@ -1,4 +1,4 @@
-// What stands in the place of the passes over graphs.
+// The functions that stand in place of the passes over graphs.
 #pragma once
 
 namespace castscope::script {

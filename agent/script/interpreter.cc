@@ -1,4 +1,4 @@
-// TorchScript's interpreter begins and ends in a thread.
+// Notes when TorchScript's interpreter begins and ends in a thread.
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -61,7 +61,7 @@ void run(void* interpreter, void* stack) {
   observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
 }
 
-// A node whose inputs are all constants is run while its graph is optimized: a cast of a frozen model's weight.
+// A node whose inputs are all constants runs while its graph is optimized: a cast of a frozen model's weight.
 using Folded = std::optional<std::vector<c10::IValue>>;
 using FoldConstant = Folded (*)(const torch::jit::Node* node, bool ignore_custom_classes, void* aliases);
 

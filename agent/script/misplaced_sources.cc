@@ -16,11 +16,11 @@ namespace {
 using script::ToldSource;
 using Told = std::vector<std::pair<std::uint32_t, ToldSource>>;
 
-// Of each source in turn: its file, "" where it is not known; the number of the line of its autocast decorator, ""
-// where it has none; that decorator.
+// Returns for each source in turn: its file, "" where it is not known; the number of the line of its autocast
+// decorator, "" where it has none; that decorator.
 //
-// A function's wrapper has it as __wrapped__. One that opens a region names autocast in its code; PyTorch's own says
-// that it cannot be scripted, which torch.jit.script looks at for functions only.
+// A function's wrapper has it as __wrapped__. A wrapper that opens a region names autocast in its code. PyTorch's own
+// says that it cannot be scripted, which torch.jit.script looks at for functions only.
 constexpr const char* kDecorators = R"py(
 import ast, gc, inspect, sys, textwrap, types
 
@@ -105,7 +105,7 @@ struct Answer {
 };
 
 std::vector<Answer> ask(const Told& told) {
-  std::vector<Answer> answers(told.size());  // no file: the one that PyTorch names
+  std::vector<Answer> answers(told.size());  // without a file: the one that PyTorch names
   std::string questions;
   for (const auto& [number, source] : told)
     questions +=
@@ -155,7 +155,7 @@ void find_misplaced_sources() noexcept try {
     const auto line = static_cast<std::uint32_t>(std::stoul(answers[i].line));
     tell_dropped_decorator(answers[i].decorator, {answers[i].file, "", line});
   }
-} catch (const std::exception&) {  // out of memory: they keep the file that PyTorch names
+} catch (const std::exception&) {  // out of memory: the sources keep the file that PyTorch names
 }
 
 bool tell_refused_decorator(std::string_view error) {

@@ -1,16 +1,17 @@
-// Where sources really are that PyTorch names a wrong file for (agent/torchscript/misplaced.h), and which of them are
-// methods that were decorated with autocast: torch.jit.script compiles them without it.
+// Finds the true place of sources for which PyTorch names a wrong file (agent/torchscript/misplaced.h), and which of
+// them are methods that were decorated with autocast: torch.jit.script compiles them without it.
 #pragma once
 
 #include <string_view>
 
 namespace castscope::observe {
 
-// Asks Python about those that it has not been asked about. Takes the GIL: under no lock of PyTorch.
+// Asks Python about the sources that it has not been asked about. Takes the GIL: do not call it under a lock of
+// PyTorch.
 void find_misplaced_sources() noexcept;
 
-// torch.jit.script is about to raise this about a decorated function: told where that stands. False where it is not
-// known. With the GIL.
+// torch.jit.script is about to raise this about a decorated function: tells where that stands. Returns false where it
+// is not known. GIL held.
 bool tell_refused_decorator(std::string_view error);
 
 }  // namespace castscope::observe

@@ -1,6 +1,6 @@
-// When the interpreter enters and leaves a region of a script: it calls the methods __enter__ and __exit__ of the
-// region's object, and asks for the plan of each function that it calls. Where an exception ends the region, it has the
-// method run by an interpreter of its own.
+// Notes when the interpreter enters and leaves a region of a script. The interpreter calls the methods __enter__ and
+// __exit__ of the region's object, and asks for the plan of each function that it calls. Where an exception ends the
+// region, it has an interpreter of its own run the method.
 //
 // Source: insertEnterMethodCalls, EXIT and runGraphFunction of torch/csrc/jit/runtime/interpreter.cpp.
 #include <ATen/core/class_type.h>
@@ -27,19 +27,19 @@ using c10::IValue;
 using Stack = std::vector<IValue>;
 using Object = c10::ivalue::Object;
 
-// The classes of regions that were met last: asked at each call of a scripted function.
+// Remembers the class of regions that was met last: this is asked at each call of a scripted function.
 bool is_region_object(const IValue& value) {
   static std::atomic<const c10::ClassType*> known{nullptr};
   if (!value.isObject()) return false;
   const auto type = value.toObjectRef().type();
   if (type.get() == known.load(std::memory_order_relaxed)) return true;
   if (!is_autocast_class(*type)) return false;
-  static const auto* const kept = new std::shared_ptr<c10::ClassType>(type);  // no other gets its address
+  static const auto* const kept = new std::shared_ptr<c10::ClassType>(type);  // so that no other class gets its address
   known.store(kept->get(), std::memory_order_relaxed);
   return true;
 }
 
-// What __exit__ is given besides the object.
+// __exit__ gets the object and so many arguments besides.
 constexpr std::size_t kNones = 3;
 bool is_call_of_exit(const Stack& stack) {
   if (stack.size() <= kNones) return false;

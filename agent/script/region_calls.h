@@ -1,9 +1,9 @@
-// Of what the interpreter is asked to run: a region's end, where an exception brings it.
+// Looks at what the interpreter is asked to run for the end of a region that an exception ends.
 #pragma once
 
 namespace castscope::script {
 
-// `stack`: of values, as InterpreterState::run is given it.
+// `stack` holds values, as InterpreterState::run gets it.
 void region_ends_by_exception(const void* stack);
 
 }  // namespace castscope::script

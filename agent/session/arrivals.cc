@@ -11,7 +11,7 @@ void argument_arrived(std::string_view text, std::uint16_t detail) noexcept try 
   ThreadState* t = thread_state();
   if (t == nullptr || t->ignoring) return;
   note_fact(*t, {.kind = lanes::FactKind::kArgumentArrived, .detail = detail, .text = text});
-} catch (const std::exception&) {  // no memory: the report has one less
+} catch (const std::exception&) {  // no memory: the report lacks this one
 }
 
 }  // namespace castscope::observe

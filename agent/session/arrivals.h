@@ -1,5 +1,5 @@
 // Arguments that arrive where something keeps them from being cast, or casts them to float32: annotations of the
-// package castscope, a policy's never_cast. Counted as facts (lanes::FactKind::kArgumentArrived).
+// package castscope, a policy's never_cast. They are counted as facts (lanes::FactKind::kArgumentArrived).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace castscope::observe {
 
-// `text`: function, argument and annotation, parted by tabs; `detail` as the kind says. In the thread that calls.
+// `text`: function, argument and annotation, separated by tabs; `detail` is what the kind says. Called in the thread
+// that makes the call.
 void argument_arrived(std::string_view text, std::uint16_t detail) noexcept;
 
 }  // namespace castscope::observe

@@ -4,7 +4,7 @@
 
 namespace castscope::observe {
 
-// Out of memory: the line of TorchScript is not known, its callers are.
+// When out of memory, TorchScript's line is not known, but its callers are.
 std::uint64_t with_script(std::uint64_t hash) try {
   return mix(hash, script::call_chain_hash(), 1);
 } catch (const std::exception&) {

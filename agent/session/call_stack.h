@@ -1,4 +1,4 @@
-// The stack of the present call: Python's, with what TorchScript's interpreter runs where it stands.
+// The stack of the present call: Python's frames, and where TorchScript's interpreter runs, its lines.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace castscope::observe {
 
-// Whether TorchScript's interpreter runs in this thread, above these frames of Python: where there are none, it may run
-// without our having seen it begin (torch.jit.fork).
+// Whether TorchScript's interpreter runs in this thread, above these frames of Python. Where there are no frames, it
+// may run although we did not see it begin (torch.jit.fork).
 inline bool runs_script(const ThreadState& t, std::uint64_t python_hash) {
   return t.script != nullptr || (python_hash == PythonStack::kNoFrames && script::in_use());
 }
 
-// The hash of Python's frames, made one of TorchScript's lines too.
+// Adds TorchScript's lines to the hash of Python's frames.
 std::uint64_t with_script(std::uint64_t hash);
 
-// What is running in this thread: Python, and TorchScript where that runs.
+// The code that runs in this thread: Python, and TorchScript where that runs.
 template <int PythonMinor>
 PythonStack::Summary stack_summary(const ThreadState& t) {
   PythonStack::Summary summary;
@@ -45,13 +45,13 @@ auto for_python(int minor, Make make) {
   }
 }
 
-// What is running in this thread, where the version of Python is not known at compile time.
+// The code that runs in this thread, where the version of Python is not known at compile time.
 inline PythonStack::Summary summary_of(const ThreadState& t) {
   return for_python(g_process.has_python ? g_process.python.minor : 0,
                     [&]<int Minor>() { return stack_summary<Minor>(t); });
 }
 
-// All frames; the hash is that of the summary.
+// Captures all frames; the hash is that of the summary.
 void capture_stack(const ThreadState& t, RawStack& out);
 
 }  // namespace castscope::observe

@@ -1,4 +1,4 @@
-// A thread's tables from what a call looks like to the counter it goes to.
+// A thread's tables that lead from the facts of a call to the counter that counts it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CallKey {
   }
 };
 
-// One row of the table from what a call looks like to the counter it goes to. All fields before `counter` are the key,
+// One row of the table that leads from the facts of a call to its counter. All fields before `counter` are the key,
 // compared in full.
 struct alignas(64) SiteEntry {
   std::uint64_t stack;             // hash of the Python stack
@@ -46,9 +46,9 @@ inline std::uint64_t hash_of_site(const SiteEntry& e) {
 inline std::uint64_t pass_hash(std::uint64_t call_site, std::uint32_t region, std::uint32_t traced) {
   return (call_site ^ (std::uint64_t{region} << 1 | traced) * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 20;
 }
-// Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that
-// casts little costs the job little, and a lookup seldom reads a second row. Large ones are grown at 5/8 full. Rows are
-// only removed when it is laid out anew.
+// Open addressing, power of two. A small table is laid out anew, four times as large, when a quarter full: a thread
+// that casts little costs the job little, and a lookup seldom reads a second row. A large table is grown at 5/8 full.
+// Rows are only removed when the table is laid out anew.
 template <typename Row>
 class CallTable {
  public:
@@ -64,7 +64,7 @@ class CallTable {
     for (const Row& row : rows_)
       if (row.counter != nullptr) visit(row);
   }
-  // Takes out the rows that are `gone`, and makes room where that did not.
+  // Removes the rows that are `gone`, and grows the table where that made no room.
   template <typename HashOf, typename Gone>
   void grow(HashOf hash_of, Gone gone) {
     for (Row& row : rows_) {
@@ -92,7 +92,7 @@ class CallTable {
   std::uint32_t used_ = 0;
 };
 
-// Beyond this many rows in one thread the overflow counter takes what is new.
+// Beyond this many rows in one thread, the overflow counter counts new sites.
 inline constexpr std::uint32_t kMaxRows = 500'000;
 
 }  // namespace castscope::observe

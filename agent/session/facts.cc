@@ -9,7 +9,7 @@
 namespace castscope::observe {
 namespace {
 
-// A thread that meets ever new facts begins anew at so many.
+// The table of a thread that keeps meeting new facts is emptied at this size.
 constexpr std::size_t kMostInThread = 20'000;
 
 std::uint64_t key_of(const FactSeen& seen, std::uint64_t stack) {
@@ -48,7 +48,7 @@ std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look) 
   }
   if (found->second.counter != nullptr) lanes::LaneWriter::add(found->second.counter->casts, seen.times);
   return found->second.id;
-} catch (const std::exception&) {  // out of memory: it is not told
+} catch (const std::exception&) {  // out of memory: the fact is not told
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// What is worth a sentence with a place (lanes::FactKind): defined once, counted as sites are.
+// Facts (lanes::FactKind): things worth a sentence with a place. They are defined once, and counted as sites are.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,12 @@ struct FactSeen {
   std::uint64_t times = 1;
 };
 
-// Asked at a thread's first sight of a fact: may read more from the stack, whose code is known by then, and put it into
-// `detail`. False leaves the fact out.
+// Called at a thread's first sight of a fact. It may read more from the stack, whose code is known by then, and put it
+// into `detail`. Returning false leaves the fact out.
 using LookAtStack = bool (*)(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact);
 
-// Counts the fact. Its number, for an event that tells of it; 0 when it is left out, or there
-// is no room, or no memory, for one more. Takes the GIL where code is new to castscope: not to be called under a lock
-// of PyTorch.
+// Counts the fact. Returns its number, for an event that tells of it; 0 when it is left out, or there is no room, or no
+// memory, for one more. Takes the GIL where code is new to castscope: do not call it under a lock of PyTorch.
 std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
 
 }  // namespace castscope::observe

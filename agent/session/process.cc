@@ -15,12 +15,12 @@ Process g_process;
 
 namespace {
 
-// False when it was done before.
+// Returns false when this was done before.
 bool let_go() {
   if (g_process.stopped.exchange(true)) return false;
   stop_watching_operators();
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
-    // Whatever becomes of the record: half a job under another policy would be worse than either.
+    // These hooks stay, whatever becomes of the record: half a job under another policy would be worse than either.
     if (g_process.keeps_casting && (i == CASTSCOPE_HOOK_CACHED_CAST || i == CASTSCOPE_HOOK_CLEAR_CACHE)) continue;
     if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
   }
@@ -37,7 +37,7 @@ void step_aside(const char* sentence) noexcept {
   try {  // the report must not speak of exact counts
     r->definitions.attribute("notice", "process " + std::to_string(getpid()) + ": " + sentence);
     r->definitions.attribute("stopped", "1");
-  } catch (const std::exception&) {  // then standard error alone has it
+  } catch (const std::exception&) {  // then only standard error says so
   }
 }
 
@@ -55,7 +55,7 @@ void prove_python() {
   if (g_process.has_python) {
     g_features.python_is_known();
   } else if (Recording* r = g_process.recording.load()) {
-    g_features.python_is_strange(r->definitions);  // else it will be
+    g_features.python_is_strange(r->definitions);  // otherwise it is told later
   }
 }
 

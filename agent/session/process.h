@@ -1,5 +1,6 @@
-// What the traced process has once: the seams, the definitions, the segment. Made when the agent starts, filled at the
-// first event, remade in a forked child. Leaked on purpose: threads may still be in a hook while the process exits.
+// The data that the traced process has once: the seams, the definitions, the segment. Made when the agent starts,
+// filled at the first event, remade in a forked child. Leaked on purpose: threads may still be in a hook while the
+// process exits.
 #pragma once
 
 #include <atomic>
@@ -33,17 +34,17 @@ struct Recording {
   KeptSources kept_sources;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};
-  std::atomic<std::int32_t> enabled_regions{0};    // open ones that have autocast on, of all threads
-  std::atomic<std::uint32_t> errors{0};            // different ones that were told
-  std::atomic<std::int32_t> cache_off_regions{0};  // open, enabled and with the cache off, in all threads
+  std::atomic<std::int32_t> enabled_regions{0};    // open regions that have autocast on, in all threads
+  std::atomic<std::uint32_t> errors{0};            // different errors that were told
+  std::atomic<std::int32_t> cache_off_regions{0};  // open regions with autocast on and the cache off, in all threads
 };
 
 struct Process {
   const castscope_preload* preload = nullptr;
   PythonApi python{};
-  std::atomic<bool> has_python{false};       // its stack is read
-  std::atomic<bool> python_unproved{false};  // it is there, but no call has come yet that could prove how to read it
-  std::ptrdiff_t thread_slot = 0;            // of the preload's thread-local word, from the thread pointer
+  std::atomic<bool> has_python{false};       // there is one, and its stack can be read
+  std::atomic<bool> python_unproved{false};  // there is one, but no call has come yet that could prove how to read it
+  std::ptrdiff_t thread_slot = 0;            // offset of the preload's thread-local word from the thread pointer
   std::atomic<Recording*> recording{nullptr};
   std::atomic<bool> stopped{false};  // trouble was said; hooks only forward
   bool forked = false;               // this is a forked child: it gets a small ring
@@ -56,7 +57,7 @@ inline ThreadState*& thread_slot() {
   return *reinterpret_cast<ThreadState**>(static_cast<char*>(__builtin_thread_pointer()) + g_process.thread_slot);
 }
 
-// The calling thread's state, made at first need together with the process's segment. nullptr when castscope has
+// The calling thread's state. It is made at first need, together with the process's segment. nullptr when castscope has
 // stepped aside.
 ThreadState* make_thread_state();
 inline ThreadState* thread_state() {
@@ -64,7 +65,7 @@ inline ThreadState* thread_state() {
   return t != nullptr ? t : make_thread_state();
 }
 
-// Python's stack is read from the first call on that comes from Python code. That is not always the first call of all:
+// Begins to read Python's stack at the first call that comes from Python code. That need not be the first call of all:
 // a program in C++ may bring a Python that it initializes late or never, and a library may call from a thread of its
 // own.
 void prove_python();
@@ -73,7 +74,7 @@ inline void meet_python() {
     prove_python();
 }
 
-// Says one sentence and lets go of every hook. The job runs on. Needs no memory: there may be none.
+// Says one sentence and lets go of every hook. The job runs on. This needs no memory: there may be none.
 void step_aside(const char* sentence) noexcept;
 void step_aside_without_memory(const std::exception& e) noexcept;
 

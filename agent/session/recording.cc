@@ -17,14 +17,14 @@
 namespace castscope::observe {
 namespace {
 
-std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child: its holder may not exist there
+std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child, where its holder may not exist
 
-// Made when the agent starts, with the rights and the descriptors that there are then; takes no memory until the first
-// event. The process it belongs to takes it out.
+// Made when the agent starts, with the rights and descriptors of that moment; it takes no memory until the first event.
+// The process that it belongs to takes it out.
 std::atomic<lanes::SegmentFile*> g_prepared_file{nullptr};
-struct stat g_root;  // of the file system, then
+struct stat g_root;  // root of the file system at that moment
 
-// PyTorch's cache is the child's as it stood when it was forked. The parent's goes on: read before.
+// The child has PyTorch's cache as it was at the fork. The parent's goes on changing, so its counts are read before.
 std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
 
 void inherit_cache(lanes::SegmentHeader& h) {
@@ -32,7 +32,8 @@ void inherit_cache(lanes::SegmentHeader& h) {
   h.cache_bytes = h.cache_peak_bytes = g_cache_bytes.load();
 }
 
-// Where calls of other causes than autocast go that have no counter of their own: nothing is known of them but that.
+// The site of conversions with other causes than autocast that have no counter of their own: nothing else is known of
+// them.
 std::uint32_t define_other_site(Definitions& d) {
   lanes::SiteDefinition site{};
   site.why = lanes::WhyNotCached::kNotAutocast;
@@ -40,8 +41,8 @@ std::uint32_t define_other_site(Definitions& d) {
   return d.site(site);
 }
 
-// The job's first process has ended and its report is written: nobody listens any more. In a process that has changed
-// its root it would look the same.
+// The job's first process has ended and its report is written: nobody reads what comes now. It looks the same in a
+// process that has changed its root.
 bool run_is_over() {
   struct stat root {};
   if (access(g_process.preload->run_directory, F_OK) == 0 || errno != ENOENT || stat("/", &root) != 0) return false;
@@ -69,7 +70,7 @@ lanes::SegmentWriter* make_segment(std::string* error) {
 }  // namespace
 
 void prepare_recording() {
-  std::string unused;  // tried again, and said, at the first event
+  std::string unused;  // it is tried again at the first event, and said then
   stat("/", &g_root);
   g_prepared_file =
       lanes::SegmentFile::create(g_process.preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
@@ -88,7 +89,7 @@ void recording_fork_begins() {
 
 void recording_child_begins() {
   g_process.recording.store(nullptr);
-  g_prepared_file = nullptr;  // the parent's
+  g_prepared_file = nullptr;  // it is the parent's
   g_process.forked = true;
   g_make_recording = new std::mutex;
 }

@@ -1,11 +1,11 @@
-// A thread's rows of sites in modules that have another name by now.
+// A thread's rows of sites in modules that have been renamed.
 #pragma once
 
 #include "agent/session/thread_state.h"
 
 namespace castscope::observe {
 
-// Forgets the rows of modules that were given another name since this was last asked: their next call is named anew.
+// Forgets the rows of modules that were renamed since the last call: their next call is named anew.
 void drop_renamed_modules(ThreadState& t);
 
 }  // namespace castscope::observe

@@ -24,7 +24,7 @@ void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcep
   if (t == nullptr) return;
   seen.stack = script_stack(*t, place, false);
   if (seen.stack != 0) note_fact(*t, seen);
-} catch (const std::exception&) {  // out of memory: it is not told
+} catch (const std::exception&) {  // out of memory: the fact is not told
 }
 
 }  // namespace castscope::observe

@@ -21,7 +21,8 @@ const c10::StorageImpl* storage_of(const void* tensor) {
 }  // namespace
 
 // Read without a lock, at each cast that TorchScript makes: rows are filled once, and a table that is too small is
-// followed by a larger one. Those before it are kept, for who still reads there; all of them are no more than the last.
+// followed by a larger one. The tables before it are kept for threads that still read them; all of them together are no
+// larger than the last.
 struct ScriptWeights::Table {
   explicit Table(std::size_t capacity) : rows(capacity) {}
   std::atomic<const void*>& row_of(const void* storage) {
@@ -53,7 +54,7 @@ bool ScriptWeights::holds(const void* tensor) const {
   return storage != nullptr && knows(storage);
 }
 
-// The table is full: makes room when half of its storages are gone. A reader may miss one that stays meanwhile.
+// The table is full: makes room when half of its storages are gone. A reader may meanwhile miss a storage that stays.
 bool ScriptWeights::drop_expired() {
   if (refused_++ % (kMostStorages / 16) != 0) return false;
   auto& held = storages_->held;

@@ -1,11 +1,11 @@
 // The weights of scripted modules. TorchScript's first runs of a function cast the parameters themselves, leaves that
-// require grad; its optimized graph casts detached copies of them, which look like any input. What they share is the
-// storage: it is remembered from the first runs on. So are the constants of a graph (a frozen model's weights) from the
-// moment in which TorchScript folds their conversion; where it folds nothing (torch._C._jit_set_profiling_mode(False))
-// they look like any input.
+// require grad; its optimized graph casts detached copies of them, which look like any input. Parameter and copy share
+// the storage, which is remembered from the first runs on. The constants of a graph (a frozen model's weights) are
+// remembered from the moment in which TorchScript folds their conversion; where it folds nothing
+// (torch._C._jit_set_profiling_mode(False)) they look like any input.
 //
-// Storages are kept as weak references: that of a weight that is gone is no other's. Thread-safe, and read without a
-// lock. No torch header here.
+// Storages are kept as weak references, so that no other storage gets the address of a weight that is gone.
+// Thread-safe, and read without a lock. No torch header here.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ class ScriptWeights {
  public:
   ScriptWeights();
   ~ScriptWeights();
-  // Where TorchScript's casts come from, in native code: two places, and nothing before the first is met.
+  // Remembers a place in native code from which TorchScript casts: there are two, and none is known before the first is
+  // met.
   void called_from(const void* caller) {
     for (std::atomic<const void*>& known : callers_) {
       const void* none = nullptr;
@@ -42,7 +43,7 @@ class ScriptWeights {
   bool knows(const void* storage) const;
   bool drop_expired();
   std::atomic<Table*> table_{nullptr};
-  std::mutex mutex_;  // of who remembers; nobody else waits
+  std::mutex mutex_;  // taken by threads that remember a storage; no other thread waits
   std::size_t refused_ = 0;
   std::unique_ptr<Storages> storages_;
 };

@@ -38,7 +38,8 @@ bool Steps::still_unused() const {
 
 bool Steps::optimizer_exists(const PythonApi& api) {
   if (has_optimizer_.load(std::memory_order_relaxed)) return true;
-  // A loop without an optimizer asks at every region: one made after many of them must be seen at the next.
+  // A loop without an optimizer asks at every region: an optimizer that is made after many regions must be seen at the
+  // next one.
   if (api.gil_check == nullptr || api.gil_check() == 0 || still_unused()) return false;
   KeepError keep(api);
   for (const OptimizerClass& known : unused_) api.dec_ref(known.type);
@@ -51,7 +52,7 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   return found;
 }
 
-// Whether weights were written to by a compiled optimizer, as far as that can be told.
+// Whether a compiled optimizer wrote to weights, as far as that can be told.
 bool Steps::stepped_unseen(const PythonApi& api, bool written) {
   if (!written) return false;
   if (ranges_seen_.load(std::memory_order_relaxed))
@@ -112,7 +113,7 @@ bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::
   bool stepped = stepped_.exchange(false, std::memory_order_relaxed);
   if (!first && !stepped && entry.in_optimizer) return false;
   if (!stepped && pending) stepped = stepped_unseen(api, written);
-  // Asked at each: a region that was entered before there was an optimizer is a step of its own.
+  // Checked at each region: a region that was entered before there was an optimizer is a step of its own.
   const bool makes_graph = entry.grad_mode && optimizer_exists(api);
   if (!first && !stepped) {
     const bool teacher = entry.grad_mode && lone_pass_.load(std::memory_order_relaxed);

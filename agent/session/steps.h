@@ -1,23 +1,25 @@
-// Where a training step ends: with the last optimizer step (taken or skipped) before the next outermost region. Where
-// there is no optimizer, with the region itself: in a process that has none when the region is entered, and for a
+// Decides where a training step ends: with the last optimizer step (taken or skipped) before the next outermost region.
+// Where there is no optimizer, with the region itself: in a process that has none when the region is entered, and for a
 // region entered with grad mode off (evaluation). castscope.step() overrides all of that from its first call on.
 //
-// An optimizer step is seen by the record_function range that torch.optim puts around it, or by GradScaler's operators;
-// it counts when the range ends: regions within it (a closure's) end nothing by themselves. One that torch.compile
-// compiled has no range: it is told by weights that were written to (weight_versions.h), in a process in which Dynamo
-// compiled something and no range was seen, or none for long though weights are written to all the time.
+// An optimizer step is seen by the record_function range that torch.optim puts around it, or by GradScaler's operators.
+// It counts when the range ends: regions within it (a closure's) end nothing by themselves. An optimizer that
+// torch.compile compiled has no range: its steps are told by weights that were written to (weight_versions.h), in a
+// process in which Dynamo compiled something and no range was seen, or none for long though weights are written to all
+// the time.
 //
 // So regions entered with grad mode on belong together until an optimizer steps: gradient accumulation, a loss in a
 // region of its own. A single region without grad mode that follows an optimizer step, or is the first one of a process
 // that has an optimizer (a teacher's pass), belongs to the training region after it. Regions that are entered while
 // backward runs (reentrant checkpointing) end nothing.
 //
-// The region that castscope.amp's handle keeps open is left for each backward pass alone, which may come several times
-// before the optimizers step, and in between. So to enter it ends no step. One begins in it where autocast is first
+// The region that castscope.amp's handle keeps open is only left for each backward pass, which may come several times
+// before the optimizers step, and in between. So entering it ends no step. A step begins in it where autocast is first
 // asked for something after an optimizer stepped.
 //
-// Nor do regions that a thread enters while another is in one (the replicas of a model). One that was entered before
-// the last optimizer step is not in the way: a thread may evaluate in one and the same region for ever.
+// Regions that a thread enters while another thread is in one (the replicas of a model) end no step either. A region
+// that was entered before the last optimizer step does not prevent one: a thread may evaluate in one and the same
+// region for ever.
 #pragma once
 
 #include <atomic>
@@ -36,42 +38,43 @@ class Steps {
   struct Entry {
     bool grad_mode, in_backward;
     bool in_optimizer;     // within the range of an optimizer step of this thread
-    bool weights_changed;  // since the last entry of all threads
+    bool weights_changed;  // by any thread, since its last entry
     bool stands = false;   // castscope.amp keeps the region open over steps
   };
-  // How many optimizer steps there had been when the outermost region was entered.
+  // The number of optimizer steps before the outermost region was entered.
   using Era = std::uint32_t;
   struct Entered {
-    Era era;  // for outermost_exit
+    Era era;  // to be given to outermost_exit
     bool step_begins;
-    lanes::StepReason reason;  // if so
+    lanes::StepReason reason;  // if a step begins
   };
-  // A thread enters its outermost region.
+  // Called when a thread enters its outermost region.
   Entered outermost_enter(const PythonApi& api, const Entry& entry);
-  void outermost_exit(Era era);  // … leaves it, or ends within
-  // Autocast is asked for something in a standing region that was entered in `era`: as if it were entered now.
+  void outermost_exit(Era era);  // … and when it leaves that region, or ends within it
+  // Autocast is asked for something in a standing region that was entered in `era`: the region counts as entered now.
   Entered asked_in_standing_region(Era era);
-  // A standing region was entered in this process. GradScaler unscales at the end of each backward pass there, and not
-  // in an optimizer's step.
+  // Whether a standing region was entered in this process. There GradScaler unscales at the end of each backward pass,
+  // and not in an optimizer's step.
   bool any_standing() const { return standing_.load(std::memory_order_relaxed); }
-  // castscope.step() was called: nothing else begins a step any more.
+  // Whether castscope.step() was called: nothing else begins a step then.
   bool are_explicit() const { return explicit_.load(std::memory_order_relaxed); }
-  // A thread is in a region that it entered since the last optimizer step.
+  // Whether some thread is in a region that it entered since the last optimizer step.
   bool any_open() const { return static_cast<std::uint32_t>(open_.load(std::memory_order_relaxed)) > 0; }
   void optimizer_stepped();
-  // … and it had its range.
+  // Called when an optimizer ran within its range.
   void optimizer_ran() {
     silent_.store(0, std::memory_order_relaxed);
     ranges_seen_.store(true, std::memory_order_relaxed);
     optimizer_stepped();
   }
   void explicit_step();
-  // That there is an optimizer needs not to be asked any more.
+  // Whether it is known that there is an optimizer, so that nobody needs to ask any more.
   bool knows_optimizer() const { return has_optimizer_.load(std::memory_order_relaxed); }
 
  private:
-  // So many regions that weights were written before, without a range: whatever steps has none any more. Eager code
-  // that writes weights by itself does it a few times a step (sharpness-aware minimization: twice).
+  // After so many regions before which weights were written to without a range, the optimizer is taken to have no range
+  // any more. Eager code that writes weights by itself does it a few times a step (sharpness-aware minimization:
+  // twice).
   static constexpr std::uint32_t kSilent = 16;
 
   struct OptimizerClass {
@@ -90,14 +93,14 @@ class Steps {
   std::atomic<bool> region_seen_{false};
   std::atomic<bool> stepped_{false};
   std::atomic<bool> graph_pending_{false};    // a region since the step began may have made a graph for an optimizer
-  std::atomic<bool> weights_changed_{false};  // written to, as a region showed that ends no step by itself
+  std::atomic<bool> weights_changed_{false};  // written to, as seen at a region that ends no step by itself
   std::atomic<bool> lone_pass_{false};        // the step so far is one region without grad mode, maybe a teacher's
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> ranges_seen_{false};
   std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
   std::atomic<bool> standing_{false};
-  std::vector<OptimizerClass> unused_;  // as they were when they had no instance yet; under the GIL
+  std::vector<OptimizerClass> unused_;  // classes that had no instance yet when last asked; under the GIL
 };
 
 }  // namespace castscope::observe

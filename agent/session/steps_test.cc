@@ -1,4 +1,4 @@
-// Where a step ends, told as loops. A process without Python: whether an optimizer exists is known once one stepped.
+// Tests where a step ends, written as training loops. The process has no Python: an optimizer is known once it stepped.
 #include "agent/session/steps.h"
 
 #include <gtest/gtest.h>
@@ -12,18 +12,18 @@ class Loop {
   std::uint32_t region(bool grad_mode, bool in_backward = false) {
     return enter({grad_mode, in_backward, false, written_});
   }
-  // One that a closure enters, called by the optimizer's step.
+  // A region that a closure enters, called by the optimizer's step.
   std::uint32_t closure_region() { return enter({true, false, true, written_}); }
   std::uint32_t train_region() { return region(true); }
   std::uint32_t no_grad_region() { return region(false); }
   void optimizer() { steps_.optimizer_stepped(); }
-  // One that steps in the eager way, and writes the weights.
+  // An optimizer that steps in the eager way, and writes the weights.
   void eager_optimizer() {
     write();
     steps_.optimizer_ran();
   }
   void write() { written_ = true; }
-  // One that has no range of its own: all there is of it are weights of other versions.
+  // An optimizer without a range of its own: only the versions of the weights tell of it.
   void compiled_optimizer() { write(); }
   Steps::Era other_thread_enters(bool grad_mode) {
     return steps_.outermost_enter(api_, {grad_mode, false, false, false}).era;
@@ -46,11 +46,11 @@ class Loop {
   bool written_ = false;
 };
 
-// The loop of castscope.amp: its region is left for each backward pass alone, and entered anew.
+// The loop of castscope.amp: its region is only left for each backward pass, and entered anew.
 class StandingLoop {
  public:
   StandingLoop() { enter(); }
-  // A forward pass: autocast is asked for something. The step that it belongs to.
+  // A forward pass: autocast is asked for something. Returns the step that it belongs to.
   std::uint32_t forward() {
     const Steps::Entered asked = steps_.asked_in_standing_region(era_);
     era_ = asked.era;
@@ -86,7 +86,7 @@ TEST(StepsTest, AStepBeginsInAStandingRegionWhenAutocastIsAskedAfterAnOptimizerS
     loop.optimizer();
   }
   EXPECT_EQ(loop.began(), 3);
-  EXPECT_EQ(loop.steps().current(), 3u);  // and none after the last
+  EXPECT_EQ(loop.steps().current(), 3u);  // and no step begins after the last one
 }
 
 TEST(StepsTest, SeveralLossesAndOptimizersInAStandingRegionAreOneStep) {
@@ -200,7 +200,7 @@ TEST(StepsTest, ALossInARegionOfItsOwnBelongsToTheStep) {
 
 TEST(StepsTest, ATeachersPassBelongsToTheStep) {
   Loop loop;
-  loop.optimizer();  // only so does a process without Python know that there is one
+  loop.optimizer();  // a process without Python knows only from this that there is one
   for (std::uint32_t step = 0; step < 4; ++step) {
     EXPECT_EQ(loop.no_grad_region(), step);
     EXPECT_EQ(loop.train_region(), step);
@@ -308,7 +308,7 @@ TEST(StepsTest, ALateExitIsOfNobodyElsesRegion) {
   loop.optimizer();
   const Steps::Era main = loop.other_thread_enters(true);
   loop.steps().outermost_exit(early);
-  EXPECT_EQ(loop.no_grad_region(), 1u);  // within the main thread's
+  EXPECT_EQ(loop.no_grad_region(), 1u);  // within the main thread's region
   loop.steps().outermost_exit(main);
   loop.optimizer();
   EXPECT_EQ(loop.train_region(), 2u);

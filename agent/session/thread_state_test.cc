@@ -19,7 +19,7 @@ class Table {
     *at = row;
     table.count_row();
   }
-  // How many rows a lookup reads; 0 when the key is not there.
+  // The number of rows that a lookup reads; 0 when the key is not there.
   int reads(std::uint64_t key) {
     int n = 1;
     for (PassEntry* at = table.begin(hash_of({key, 0, 0, nullptr})); at->counter != nullptr; at = table.next(at), ++n)

@@ -20,11 +20,12 @@ namespace castscope::observe {
 namespace {
 
 constexpr std::uint32_t kMostNamedThreads = 1u << 14;
-std::atomic<std::uint32_t> g_named_threads{0};  // of this recording
+std::atomic<std::uint32_t> g_named_threads{0};  // in this recording
 
 pthread_key_t g_thread_key;
 
-// In a forked child, its first thread: what it was in the parent. Leaked, its lane lies in the parent's segment.
+// In the first thread of a forked child: the thread's state in the parent. Leaked, since its lane lies in the parent's
+// segment.
 thread_local const ThreadState* t_before_fork = nullptr;
 
 void give_up_thread(void* state) {
@@ -36,7 +37,7 @@ void give_up_thread(void* state) {
       for (const OpenRegion& region : t->open)
         if (region.enabled) r->enabled_regions.fetch_sub(1, std::memory_order_relaxed);
       t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
-    } catch (const std::exception&) {  // no memory to note them in: they stay
+    } catch (const std::exception&) {  // no memory to note them in: they stay in use
     }
     if (!t->open.empty()) r->steps.outermost_exit(t->entered_in);
     r->segment.release_lane(&t->lane.lane());
@@ -57,7 +58,7 @@ ThreadState* try_make_thread_state() {
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   lanes::Lane* lane = r->segment.acquire_lane(tid);
   auto* t = new ThreadState(r->segment, *lane);
-  // A lane taken over from an ended thread has counters already: go on with them.
+  // A lane taken over from an ended thread already has counters: this thread goes on with them.
   std::uint64_t left = lane->n_counters.load(std::memory_order_relaxed);
   for (std::uint64_t o = lane->first_counters.load(std::memory_order_relaxed); o != 0 && left > 0;) {
     auto* block = r->segment.at<lanes::CounterBlock>(o);
@@ -72,7 +73,7 @@ ThreadState* try_make_thread_state() {
   for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;
   thread_slot() = t;
   pthread_setspecific(g_thread_key, t);
-  // A job may start threads for ever: from some number on they have no names of their own.
+  // A job may start threads for ever: beyond some number they get no names of their own.
   const bool has_name = lane->id != 0 && g_named_threads.fetch_add(1, std::memory_order_relaxed) < kMostNamedThreads;
   mark(*t, lanes::EventKind::kThread, has_name ? r->definitions.thread(lane->id, tid, thread_name()) : 0);
   if (const ThreadState* before = std::exchange(t_before_fork, nullptr)) g_features.thread_goes_on(*t, *before);
@@ -91,7 +92,7 @@ ThreadState* make_thread_state() {
   }
 }
 
-// Key 0 is somebody else's where there is none left for us.
+// If no key is left for us, key 0 belongs to somebody else.
 bool watch_thread_ends() { return pthread_key_create(&g_thread_key, give_up_thread) == 0; }
 
 void threads_child_begins() {

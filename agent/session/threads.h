@@ -3,9 +3,9 @@
 
 namespace castscope::observe {
 
-// Once, when the agent starts. False: no thread-specific key is left.
+// Call once, when the agent starts. Returns false when no thread-specific key is left.
 bool watch_thread_ends();
-// In a forked child: the thread that forked goes on in it.
+// Called in a forked child: the thread that forked goes on in it.
 void threads_child_begins();
 
 }  // namespace castscope::observe

@@ -10,7 +10,7 @@
 namespace castscope::observe {
 namespace {
 
-// Which counter it is. Unlike a tensor's, its address is nobody else's while it is watched.
+// The address that identifies the counter. Unlike a tensor's, no other counter can get it while this one is watched.
 const void* identity(const c10::VariableVersion& counter) {
   static_assert(sizeof(c10::VariableVersion) == sizeof(void*));  // one intrusive_ptr
   const void* object;
@@ -39,7 +39,7 @@ void WeightVersions::watch(const void* tensor) {
   memory::OwnVector<Watched>& watched = list_->watched;
   for (const Watched& known : watched)
     if (identity(known.counter) == identity(counter)) return;
-  if (watched.size() >= kMostWatched)  // weights of models that are gone: nobody else has their counters
+  if (watched.size() >= kMostWatched)  // weights of models that are gone: nobody else holds their counters
     std::erase_if(watched, [](const Watched& known) { return known.counter.unique(); });
   if (watched.size() < kMostWatched) watched.push_back({counter, counter.current_version()});
 }

@@ -1,5 +1,6 @@
-// The agent's life: started by preload in the moment in which libtorch is loaded, a segment at the first event, a
-// fresh start in a forked child, an end mark at exit. Nothing is torn down: threads may still be inside a hook.
+// The agent's life: preload starts it in the moment in which libtorch is loaded; a segment is made at the first event;
+// a forked child starts afresh; an end mark is written at exit. Nothing is torn down: threads may still be inside a
+// hook.
 #include <pthread.h>
 
 #include <cstdio>
@@ -49,7 +50,7 @@ void fork_ends() {
   enforce::fork_ends();
 }
 
-// The thread that forked goes on in the child, where the parent's segment is none of its business.
+// The thread that forked goes on in the child, which must not touch the parent's segment.
 void child_begins() {
   memory::release_own_memory();
   gpu::fork_ends();
@@ -150,7 +151,7 @@ extern "C" {
 
 [[gnu::visibility("default")]] void castscope_agent_rule_met(const char* rule) try {
   castscope::enforce::rule_met_in_python(rule);
-} catch (const std::exception&) {  // no memory: the report calls it unmet
+} catch (const std::exception&) {  // no memory: the report calls the rule unmet
 }
 
 [[gnu::visibility("default")]] void castscope_agent_compared(const char* comparison) try {
@@ -165,7 +166,7 @@ extern "C" {
   castscope::observe::annotated_cast_begins({function, argument, position, tensor, static_cast<std::uint8_t>(to),
                                              (flags & CASTSCOPE_ANNOTATED_SERVED) != 0,
                                              (flags & CASTSCOPE_ANNOTATED_KEEPS) != 0});
-} catch (const std::exception&) {  // no memory: it is counted as a `.to()`
+} catch (const std::exception&) {  // no memory: the cast is counted as a `.to()`
 }
 
 [[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }

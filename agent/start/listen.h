@@ -1,9 +1,9 @@
-// What the features hear of.
+// Connects the features to the events that they hear of.
 #pragma once
 
 namespace castscope::observe {
 
-// Fills wiring/features.h's table: once, before the first hook is live.
+// Fills wiring/features.h's table. Call it once, before the first hook is live.
 void listen(bool enforced);
 
 }  // namespace castscope::observe

@@ -1,4 +1,4 @@
-// What the report says of a process: its attributes (AttributeDefinition).
+// The attributes of a process (AttributeDefinition), which the report shows.
 #pragma once
 
 #include "agent/session/process.h"
@@ -6,7 +6,7 @@
 namespace castscope::observe {
 
 void describe_process(Recording& r);
-// … whose Python is of a version that is not known.
+// Notes that the version of Python is not known.
 void notice_strange_python(Definitions& d);
 
 }  // namespace castscope::observe

@@ -6,7 +6,7 @@
 
 namespace castscope::observe {
 
-// A node as people know it: TorchScript's has its namespace in its name.
+// A node's name as people know it: TorchScript's nodes have their namespace in the name.
 inline std::string_view short_node_name(std::string_view name) {
   constexpr std::string_view kScript = "torch::jit::(anonymous namespace)::";
   return name.starts_with(kScript) ? name.substr(kScript.size()) : name;

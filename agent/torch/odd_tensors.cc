@@ -17,8 +17,8 @@
 namespace castscope::observe {
 namespace {
 
-// What a wrapper of PyTorch's own holds; nullptr when the tensor is none. By dynamic_cast: a Python subclass may carry
-// the same keys.
+// The tensor in one of PyTorch's own wrappers; nullptr when the tensor is not such a wrapper. Decided by dynamic_cast:
+// a Python subclass may carry the same keys.
 const TensorImpl* inside_of(const TensorImpl* t) {
   const at::Tensor* value = nullptr;
   if (const auto* grad = dynamic_cast<const at::functorch::TensorWrapper*>(t))
@@ -30,7 +30,8 @@ const TensorImpl* inside_of(const TensorImpl* t) {
   return value == nullptr ? nullptr : value->unsafeGetTensorImpl();
 }
 
-// Not for ordinary modes, under which tensors are real; nor for ProxyTorchDispatchMode, which traces real ones too.
+// False for ordinary modes, under which tensors are real, and for ProxyTorchDispatchMode, which traces real tensors
+// too.
 bool is_tracing() {
   using c10::impl::TorchDispatchModeKey;
   using c10::impl::TorchDispatchModeTLS;
@@ -75,7 +76,7 @@ std::uint64_t bytes_of_odd(const TensorImpl* t) noexcept {
     return plain_bytes(coo->values().unsafeGetTensorImpl());
   if (const auto* compressed = dynamic_cast<const at::SparseCsrTensorImpl*>(t))
     return plain_bytes(compressed->values().unsafeGetTensorImpl());
-  // A jagged one is a Python subclass, whose storage has no memory but the size of that of its values.
+  // A jagged tensor is a Python subclass. Its storage has no memory, but has the size of its values' storage.
   if (t->key_set().has(c10::DispatchKey::NestedTensor))
     return t->has_storage() ? t->unsafe_storage().sym_nbytes().maybe_as_int().value_or(0) : 0;
   return plain_bytes(t);

@@ -1,4 +1,4 @@
-// PyTorch's own functions, for those that stand in their place.
+// PyTorch's own functions, for the functions that stand in their place.
 #pragma once
 
 #include "agent/interposed/interface.h"

@@ -1,9 +1,9 @@
-// Questions of the agent's own to PyTorch, whose errors are none of the job's.
+// Marks questions that the agent itself asks PyTorch. Their errors are not the job's.
 #pragma once
 
 namespace castscope::observe {
 
-// While one lives, errors that this thread makes are those of our own questions.
+// While an object of this class lives, errors that this thread makes come from our own questions.
 class OwnQuestion {
  public:
   OwnQuestion();

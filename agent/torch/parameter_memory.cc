@@ -13,16 +13,16 @@
 namespace castscope::observe {
 namespace {
 
-// Calls into large trees are not made by one native operator.
+// One native operator does not do the work of a larger tree of modules than this.
 constexpr std::size_t kMostModules = 64;
 
 const c10::StorageImpl* storage_of(const TensorImpl* impl) {
   return impl->has_storage() ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr;
 }
 
-// Where in a torch.Tensor object its TensorImpl is (torch/csrc/autograd/python_variable.h, THPVariable: after
-// PyObject_HEAD; until 2.9 a flag came first). Found by the way back: the TensorImpl knows its object. What a word
-// points to is read by a call that fails where an access would end the process.
+// The offset of the TensorImpl in a torch.Tensor object (torch/csrc/autograd/python_variable.h, THPVariable: after
+// PyObject_HEAD; until 2.9 a flag came first). It is found by the way back: the TensorImpl knows its object. The word's
+// target is read by a call that fails where a direct access would end the process.
 std::size_t find_offset(const PyObject* tensor) {
   for (std::size_t offset = 16; offset <= 32; offset += sizeof(void*)) {
     void* const word = read_at<void*>(tensor, offset);
@@ -34,7 +34,7 @@ std::size_t find_offset(const PyObject* tensor) {
   return 0;
 }
 
-// nullptr unless `object` is a torch.nn.Parameter and of no other class.
+// nullptr unless `object` is exactly of the class torch.nn.Parameter.
 const TensorImpl* impl_of(const PyObject* object) {
   static std::atomic<std::size_t> offset_known{0};
   if (object == nullptr || std::strcmp(type_name(type_of(object)), "Parameter") != 0) return nullptr;

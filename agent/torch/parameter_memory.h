@@ -1,8 +1,8 @@
-// Whose memory a tensor has that Python never had. A native operator may make `w.t()` of a module's parameter below
-// autograd (nn.TransformerEncoderLayer's fast path does): no Parameter, no view, no history; what is left of the
-// parameter is the storage.
+// Finds whose memory a tensor has that Python never had. A native operator may make `w.t()` of a module's parameter
+// below autograd (nn.TransformerEncoderLayer's fast path does): the result is not a Parameter or a view, and has no
+// history; only the storage still shows the parameter.
 //
-// Asked at the first sight of a site alone. GIL held. No torch header here.
+// Call it only at the first sight of a site. GIL held. No torch header here.
 #pragma once
 
 #include "agent/cpython/python_api.h"
@@ -10,7 +10,7 @@
 namespace castscope::observe {
 
 // True if a parameter of `module` (a torch.nn.Module), or of one of the modules below it, has the storage of `tensor`
-// (a TensorImpl*). False where Python's tensors are laid out in a way that is not understood.
+// (a TensorImpl*). False where the layout of Python's tensors is not understood.
 bool is_memory_of_parameter(const PythonApi& api, PyObject* module, const void* tensor);
 
 }  // namespace castscope::observe

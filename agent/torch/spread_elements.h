@@ -1,4 +1,4 @@
-// Which elements of a tensor are looked at where not all can be, and where they lie. No torch header here.
+// Chooses the elements of a tensor to look at where not all can be, and tells where they lie. No torch header here.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace castscope::observe {
 
-// Where the element with this number (in the order of the dimensions) lies, in elements from the first.
+// The offset of the element with this number (in the order of the dimensions), in elements from the first.
 inline std::int64_t offset_of(std::uint64_t number, const std::int64_t* sizes, const std::int64_t* strides,
                               std::size_t dims) {
   std::int64_t offset = 0;
@@ -19,8 +19,8 @@ inline std::int64_t offset_of(std::uint64_t number, const std::int64_t* sizes, c
   return offset;
 }
 
-// `see(number)` of every element where there are at most `most`, else of so many evenly spread ones, the first and the
-// last among them. `most` > 1.
+// Calls `see(number)` for every element where there are at most `most`, else for so many evenly spread ones, with the
+// first and the last among them. `most` > 1.
 template <typename See>
 void each_spread(std::uint64_t elements, std::uint64_t most, See see) {
   const std::uint64_t n = std::min(elements, most);

@@ -16,8 +16,8 @@
 #include "agent/torch/odd_tensors.h"
 #include "agent/torch/tensor_layout.h"
 
-// Declared in ATen/autocast_mode.h and ATen/CachedTensorUtils.h, which bring in every operator; these are all that is
-// needed of them.
+// Declared in ATen/autocast_mode.h and ATen/CachedTensorUtils.h, which bring in every operator; only these declarations
+// are needed of them.
 namespace at::autocast {
 TORCH_API at::ScalarType get_autocast_dtype(at::DeviceType device_type);
 TORCH_API bool is_autocast_cache_enabled();
@@ -35,7 +35,7 @@ namespace castscope::observe {
 using CachedCast = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType);  // at::autocast::cached_cast
 
 inline bool is_floating(ScalarType t) { return c10::isFloatingType(t); }
-// What cached_cast may convert: floating point, not float64 (is_eligible in autocast_mode.cpp).
+// Whether cached_cast may convert this dtype: floating point, not float64 (is_eligible in autocast_mode.cpp).
 inline bool may_autocast(ScalarType t) { return is_floating(t) && t != ScalarType::Double; }
 
 inline ScalarType dtype_of(const TensorImpl* t) { return c10::typeMetaToScalarType(t->dtype()); }
@@ -44,7 +44,7 @@ inline const torch::autograd::AutogradMeta* autograd_meta(const TensorImpl* t) {
   return static_cast<const torch::autograd::AutogradMeta*>(t->autograd_meta());
 }
 
-// How the tensor stands to autograd, in one byte: goes into the key of a site, and the role is decided from it.
+// The tensor's relation to autograd, in one byte. It goes into the key of a site, and the role is decided from it.
 struct Standing {
   bool requires_grad = false, leaf = true, view = false;
 };
@@ -74,17 +74,17 @@ inline lanes::WhyNotCached why_not_cached(ScalarType to, ScalarType from, Scalar
   if (!s.requires_grad) return WhyNotCached::kNoRequiresGrad;
   if (!s.leaf) return WhyNotCached::kNotLeaf;
   if (s.view) return WhyNotCached::kView;
-  // Outputs that CUDA graph trees keep: only there does the call pay.
+  // Outputs that CUDA graph trees keep exist only on CUDA: only there is the call worth its cost.
   if (device == c10::DeviceType::CUDA && at::caching::is_cached_tensor(tensor)) return WhyNotCached::kCudaGraph;
   return WhyNotCached::kNone;
 }
 
-// The call belongs to tracing.
+// Whether the call belongs to tracing.
 inline bool is_traced(const TensorImpl* t) {
   return t->key_set().has_any(kWrapperKeys) && [t] [[gnu::cold, gnu::noinline]] { return is_traced_wrapper(t); }();
 }
 
-// A torch.nn.Parameter by the class of its Python object, or a view whose base is one.
+// Whether the tensor is a torch.nn.Parameter by the class of its Python object, or a view whose base is one.
 inline bool is_parameter_object(const TensorImpl* t) {
   const PyObject* object = python_object(t);
   if (object == nullptr) return false;
@@ -101,7 +101,7 @@ inline bool is_parameter_object(const TensorImpl* t) {
   }
   return false;
 }
-// Only of one whose Standing says view.
+// Call it only for a tensor whose Standing says view.
 inline const TensorImpl* base_of_view(const TensorImpl* t) {
   const auto* meta = static_cast<const torch::autograd::DifferentiableViewMeta*>(autograd_meta(t));
   return meta->get_backward_view().base_.unsafeGetTensorImpl();

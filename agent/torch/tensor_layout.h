@@ -1,4 +1,4 @@
-// Whether a tensor is plain memory with sizes of its own, and the Python object that it has.
+// Tells whether a tensor is plain memory with sizes of its own, and which Python object it has.
 //
 // Source: c10/core/TensorImpl.h of the PyTorch that the agent is built against.
 #pragma once
@@ -34,14 +34,14 @@ inline constexpr c10::DispatchKeySet kOddKeys =
     kWrapperKeys |
     c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsr, c10::DispatchKey::NestedTensor});
 
-// Sizes that are numbers and lie in the tensor itself. Any other may run Python to answer, or throw (a nested tensor).
+// Whether the sizes are numbers in the tensor itself. Other sizes may run Python to answer, or throw (a nested tensor).
 inline bool has_plain_sizes(const TensorImpl* t) {
-  struct Policy : TensorImpl {  // it is protected
+  struct Policy : TensorImpl {  // the policy is protected
     static bool custom(const TensorImpl* t) {
       return (t->*&Policy::matches_policy)(TensorImpl::SizesStridesPolicy::CustomSizes);
     }
   };
-  return !Policy::custom(t);  // so are symbols
+  return !Policy::custom(t);  // so are sizes that are symbols
 }
 
 }  // namespace castscope::observe

@@ -17,7 +17,7 @@ const void* memory_of(const TensorImpl* t) noexcept {
   const c10::StorageImpl* storage = t->unsafe_storage().unsafeGetStorageImpl();
   const auto bytes = static_cast<std::uint64_t>(storage->sym_nbytes().maybe_as_int().value_or(0));
   if ((last + 1) * t->itemsize() > bytes) return nullptr;
-  // Without asking for a copy of what is shared until it is written to.
+  // Reads it without asking for a copy of memory that is shared until it is written to.
   const auto* data =
       static_cast<const char*>(const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get());
   return data == nullptr ? nullptr : data + static_cast<std::uint64_t>(t->storage_offset()) * t->itemsize();

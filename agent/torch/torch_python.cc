@@ -21,7 +21,7 @@ constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_pri
 constexpr std::string_view kPassOn[] = {"/torch/_ops.py",           "/torch/overrides.py",
                                         "/torch/_tensor.py",        "/torch/utils/_device.py",
                                         "/torch/fx/interpreter.py", "/torch/nn/parameter.py"};
-// Tensors of PyTorch's own that are made of others, and do with them what they are asked for.
+// PyTorch's own tensors that are made of other tensors, and do with those what they are asked to do.
 constexpr std::string_view kMadeOfOthers[] = {"/torch/nested/_internal/", "/torch/distributed/tensor/",
                                               "/torch/masked/", "/torch/sparse/"};
 constexpr std::string_view kAsTold[] = {"/torch/nn/modules/module.py", "/torch/nn/utils/rnn.py"};
@@ -79,7 +79,7 @@ bool is_torch_imported(const PythonApi& api) {
   PyObject* torch = api.dict_item(api.import_modules(), "torch");
   PyObject* spec = torch == nullptr ? nullptr : api.get_attribute(torch, "__spec__");
   if (spec == nullptr) return false;
-  // importlib's own mark, which `import` itself goes by (Python/import.c, import_ensure_initialized).
+  // importlib's own mark, which `import` itself relies on (Python/import.c, import_ensure_initialized).
   PyObject* initializing = api.get_attribute(spec, "_initializing");
   const bool done = initializing == nullptr || api.is_true(initializing) == 0;
   if (initializing != nullptr) api.dec_ref(initializing);

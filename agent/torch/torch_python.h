@@ -1,4 +1,4 @@
-// What castscope knows of PyTorch's own Python code: where it casts and which of its globals tell what it did. All of
+// castscope's knowledge of PyTorch's own Python code: where it casts and which of its globals tell what it did. All of
 // it depends on the PyTorch version; what a version does not have is simply not met.
 #pragma once
 
@@ -26,7 +26,7 @@ bool has_operators(std::string_view file);
 bool is_grad_scaler(std::string_view file);
 // A function that changes gradients to bound their norm or their values.
 bool clips_gradients(std::string_view file, std::string_view function);
-// A file of FSDP, which casts by its own policy; and one of those from which it may call for it.
+// A file of FSDP, which casts by its own policy; and a file from which FSDP's casts may be called.
 bool is_fsdp(std::string_view file);
 bool may_cast_for_fsdp(std::string_view file);
 

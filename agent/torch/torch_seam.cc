@@ -21,7 +21,7 @@ namespace castscope::observe {
 namespace {
 
 // Private members that the dispatcher's public interface does not lead to. An explicit instantiation may name them
-// (access is not checked there), and fails to compile where a version calls them otherwise.
+// (access is not checked there), and fails to compile where a version names them otherwise.
 template <typename Tag, auto Member>
 struct Expose {
   friend constexpr auto member(Tag) { return Member; }
@@ -48,7 +48,7 @@ template struct Expose<FunctorOf, &c10::BoxedKernel::functor_>;
 template struct Expose<BoxedFunctionOf, &c10::BoxedKernel::boxed_kernel_func_>;
 
 // WrapFunctionIntoRuntimeFunctor_ holds the kernel's address behind the vtable and the two counts of
-// intrusive_ptr_target. Other functors have something else there: it is taken only if a function starts at it.
+// intrusive_ptr_target. Other functors have something else there, so the word is used only if a function starts at it.
 constexpr std::size_t kRuntimeFunctorFunction = sizeof(void*) + sizeof(std::uint64_t);
 
 bool is_function_start(std::uintptr_t address) {
@@ -176,8 +176,8 @@ struct OpenOperators {
   std::size_t depth;
   std::array<OpenOperator, kMaxOpen> open;
 };
-// Allocated at a thread's first recorded operator, freed with the thread. A plain pointer, which may be asked for to
-// the thread's very end, and a key that frees it. Not filled: what is not used takes no memory.
+// Allocated at a thread's first recorded operator, freed with the thread. It is a plain pointer, which may be read to
+// the thread's very end, and a key that frees it. It is not filled, so that unused parts take no memory.
 thread_local OpenOperators* t_operators = nullptr;
 pthread_key_t g_operators_key;
 
@@ -196,7 +196,7 @@ OpenOperators* make_operators() {
 
 std::atomic<std::uint64_t> g_recorded{0}, g_record_until{kIdleOperators};
 at::CallbackHandle g_operator_callback = 0;
-// Holds flag and callback together. Replaced in a forked child: its holder may not exist there.
+// Keeps flag and callback in step. Replaced in a forked child: the thread that held it may not exist there.
 std::mutex* g_switch = new std::mutex;
 bool g_stopped = false;
 
@@ -234,7 +234,7 @@ void note_argument(OpenOperator& o, const c10::IValue& value, std::uint32_t posi
   }
 }
 
-// Before 2.7 (overload_name) by way of copies of its parts.
+// Before 2.7 (overload_name) the name takes copies of its parts.
 template <typename Call>
 memory::OwnString name_of_call(const Call& fn) {
   if constexpr (requires { fn.overload_name(); }) {
@@ -322,7 +322,7 @@ void watch_operators_in_child() { g_switch = new std::mutex; }
 
 const char* compiled_torch_version() { return TORCH_VERSION; }
 
-// What getCurrentCUDABlasHandle asks (ATen/cuda/CublasHandlePool.cpp).
+// The setting that getCurrentCUDABlasHandle asks for (ATen/cuda/CublasHandlePool.cpp).
 bool tf32_is_allowed() {
   const at::Context& context = at::globalContext();
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10

@@ -36,7 +36,8 @@ std::uint64_t hash_of(const std::vector<InlinedCallStackEntry>& calls, std::size
   return hash;
 }
 
-// Paths to an attribute of this name and type in the containers below a module, which are not called themselves.
+// Finds the paths to an attribute of this name and type in the containers below a module, which are not called
+// themselves.
 void find_paths(const c10::ClassType& in, const std::string& name, const ClassTypePtr& type, const std::string& path,
                 int depth, std::vector<std::string>& found) {
   for (std::size_t i = 0; i < in.numAttributes() && found.size() < 2; ++i) {
@@ -48,7 +49,7 @@ void find_paths(const c10::ClassType& in, const std::string& name, const ClassTy
   }
 }
 
-// Where only one fits; else its last name.
+// The path, if only one fits; else the last name alone.
 std::string path_below(const ClassTypePtr& in, const std::string& name, const ClassTypePtr& type) {
   constexpr int kContainers = 2;
   for (int depth = 0; in != nullptr && depth <= kContainers; ++depth) {
@@ -88,7 +89,8 @@ void GraphModules::learn(torch::jit::Block& block) {
   }
 }
 
-// A method reads an attribute of its own module, or of one below it: the first kind tells whose method it is.
+// A method reads an attribute of its own module, or of one below it: the own module's attributes tell whose method it
+// is.
 void GraphModules::learn(Node& node) {
   if (node.kind() != c10::prim::GetAttr || !node.callstack().has_value()) return;
   const Calls calls = (*node.callstack())->vec();

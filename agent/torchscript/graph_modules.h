@@ -1,7 +1,8 @@
-// Which module each node of a graph belongs to. A graph is one function with all that it calls put in its place; what
-// is left of the modules are the attributes that are read of them, and the names by which methods were called.
+// Finds the module that each node of a graph belongs to. A graph is one function with all that it calls put in its
+// place; what is left of the modules are the attributes that are read of them, and the names by which methods were
+// called.
 //
-// Source: inlineCallTo of torch/csrc/jit/ir/ir.cpp, which notes of each call the last attribute that led to the module
+// Source: inlineCallTo of torch/csrc/jit/ir/ir.cpp, which notes for each call the last attribute that led to the module
 // ("0" for blocks.0): where the module's own attributes are read, the whole path is known.
 #pragma once
 
@@ -24,7 +25,7 @@ namespace castscope::script {
 class GraphModules {
  public:
   explicit GraphModules(torch::jit::Graph&);
-  // nullptr: of none, as in a function.
+  // nullptr: the node belongs to no module, as in a function.
   std::shared_ptr<const Module> of(const torch::jit::Node&) const;
 
  private:
@@ -41,7 +42,7 @@ class GraphModules {
   const torch::jit::Graph& graph_;
   std::optional<Instance> root_;
   std::unordered_map<const torch::jit::InlinedCallStack*, Instance> by_call_;
-  std::map<std::uint64_t, std::optional<Instance>> by_calls_;  // by a hash of the chain; empty where it is ambiguous
+  std::map<std::uint64_t, std::optional<Instance>> by_calls_;  // by a hash of the chain; empty where ambiguous
 };
 
 }  // namespace castscope::script

@@ -28,7 +28,8 @@ bool is_module(const std::shared_ptr<const Module>& a, const std::shared_ptr<con
   return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
 
-// A graph that was cut out of another, or a function that is not told its module, knows less than that.
+// A graph that was cut out of another, or a function that is not told its module, knows less than what was known
+// before.
 NodePlace completed(NodePlace here, const NodePlace& known) {
   if (here.region == nullptr) here.region = known.region;
   if (here.module == nullptr) here.module = known.module;

@@ -1,4 +1,4 @@
-// Gives the nodes of a graph, which is about to be run, what is known of their places: region and module.
+// Gives the nodes of a graph, which is about to be run, their places as far as known: region and module.
 #pragma once
 
 namespace torch::jit {
@@ -7,8 +7,8 @@ struct Graph;
 
 namespace castscope::script {
 
-// Each operator that is in a region or of a module gets a source range of its own, by which it is known when it runs;
-// and the end of each region, which has none.
+// Gives each operator that is in a region or belongs to a module a source range of its own, by which it is recognized
+// when it runs. The end of each region, which has no range, gets one, too.
 void place_nodes(torch::jit::Graph&);
 
 }  // namespace castscope::script

@@ -35,7 +35,7 @@ bool is_autocast(const Value* value) {
   return type != nullptr && is_autocast_class(*type);
 }
 
-// What an attribute of the object is set to; nullptr when it is not set here.
+// The value that an attribute of the object is set to; nullptr when it is not set here.
 const Value* set_to(const Value* object, const char* name) {
   for (const torch::jit::Use& use : object->uses())
     if (use.user->kind() == prim::SetAttr && use.user->s(attr::name) == name) return use.user->input(1);
@@ -88,7 +88,7 @@ void walk(Block& block, const RegionPointer& around, std::map<const Value*, Regi
   }
 }
 
-// What the pass says of an object that it does not take.
+// Whether the pass refuses this object.
 bool is_refused(const Node& enter) {
   const Value* object = enter.input();
   if (object->node()->kind() != prim::CreateObject || enter.hasUses()) return true;
@@ -96,7 +96,7 @@ bool is_refused(const Node& enter) {
   return !has_constant(set_to(object, "_enabled")) || (device != "cuda" && device != "cpu");
 }
 
-// The default that the constructor reads where no dtype is given, not the user's.
+// Whether the value is the default that the constructor reads where no dtype is given, not one of the user's.
 bool is_default_dtype(const Value* value) {
   return value->node()->kind() == c10::Symbol::fromQualString("aten::get_autocast_dtype");
 }
@@ -115,7 +115,7 @@ std::vector<CodeLine> refused_place(Block& graph) {
   each_node(graph, [&](Node& node, const RegionPointer&) {
     if (!place.empty()) return;
     const bool enters = node.kind() == prim::Enter && is_autocast(node.input()) && is_refused(node);
-    // A region that is handed in was made nowhere in the graph: it is told at what it is entered for.
+    // A region that is handed in was not made anywhere in the graph: its place is that of the code it is entered for.
     if (refused || node.kind() == kBanned) place = frames_of(chain_of(node));
     if (enters && !refused) place = frames_of(chain_of(*node.input()->node()));
     refused |= enters;

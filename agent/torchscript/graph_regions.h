@@ -27,8 +27,8 @@ void each_node(torch::jit::Block&, const std::function<void(torch::jit::Node&, c
 // Where the pass refuses the graph, whose exception names no place; empty when that is not known.
 std::vector<CodeLine> refused_place(torch::jit::Block&);
 
-// A region whose dtype the pass does not know, at run time only or not yet: it takes the device's default for it, and
-// says nothing.
+// A region whose dtype the pass does not know, because it is known at run time only, or not known yet: the pass
+// silently takes the device's default for it.
 struct IgnoredDtype {
   std::vector<CodeLine> place;
   std::uint8_t taken = 0;  // c10::ScalarType

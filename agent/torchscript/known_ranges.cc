@@ -22,7 +22,7 @@ struct Known {
   std::shared_ptr<const NodePlace> place;
   bool pytorchs = false;
   bool owns_text = false;
-  bool loaded = false;  // of a program that was saved, whose lines it does not have
+  bool loaded = false;  // its program was saved and does not contain its lines
 };
 
 std::mutex g_mutex;
@@ -61,7 +61,7 @@ bool is_pytorchs(const SourceRange& range) {
 
 namespace {
 
-// Copies of a source that owns its text share that.
+// A copy of the range's source. Copies of a source that owns its text share the text.
 std::shared_ptr<Source> copy_of(const SourceRange& range) {
   if (range.source() == nullptr) return std::make_shared<Source>(std::string());
   {
@@ -72,7 +72,7 @@ std::shared_ptr<Source> copy_of(const SourceRange& range) {
   return torch::jit::OwnedSourceRange(range).source();
 }
 
-// A range that reads as `lines`, with what is known of `of`; nothing where too many are known.
+// A range that reads as `lines`, with what is known of `of`; does nothing where too many ranges are known.
 struct Own {
   SourceRange range;
   Known* known = nullptr;

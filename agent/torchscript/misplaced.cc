@@ -18,7 +18,7 @@ constexpr std::size_t kMostMisplaced = 10'000;
 
 struct Table {
   std::mutex mutex;
-  memory::OwnMap<std::size_t, std::uint32_t> numbers;  // by source; 0: it is where it is said to be
+  memory::OwnMap<std::size_t, std::uint32_t> numbers;  // by source; 0: it is in the file that PyTorch names
   std::vector<std::string> files;                      // by number - 1; empty: not known
   std::vector<std::pair<std::uint32_t, ToldSource>> unasked;
 };
@@ -33,7 +33,7 @@ std::size_t key_of(const ToldSource& told) {
   return text ^ (file * 31 + told.line) * 0x9e3779b97f4a7c15;
 }
 
-// Without the space around it.
+// The line without the space around it.
 std::string_view stripped(std::string_view line) {
   const auto first = line.find_first_not_of(kSpace);
   return first == line.npos ? std::string_view() : line.substr(first, line.find_last_not_of(kSpace) + 1 - first);

@@ -1,4 +1,4 @@
-// From nodes and ranges of TorchScript source to lines of code.
+// Leads from nodes and ranges of TorchScript source to lines of code.
 #pragma once
 
 #include <string_view>
@@ -14,20 +14,21 @@ struct StackEntry;
 
 namespace castscope::script {
 
-// What was compiled from Python, for a range of a saved program; else the range itself.
+// The range in Python from which a range of a saved program was compiled; for other ranges the range itself.
 torch::jit::SourceRange original_range(const torch::jit::SourceRange&);
 
 // Looks whether the source is in the file that PyTorch names for it (misplaced.h).
 void look_at_file(const torch::jit::SourceRange&);
-// It is of a program that was saved.
+// Whether the range belongs to a program that was saved.
 bool is_loaded(const torch::jit::SourceRange&);
-// Its source is the Python stack that a tracer wrote down.
+// Whether its source is the Python stack that a tracer wrote down.
 bool is_traced(const torch::jit::SourceRange&);
-// The lines that a range in `function` is, innermost first: one, or the stack that a traced node remembers.
+// Appends the lines that a range in `function` stands for, innermost first: one, or the stack that a traced node
+// remembers.
 void append_frames(const torch::jit::SourceRange&, std::string_view function, std::vector<CodeLine>&);
 
-// Where a node stands: its own range, then those of the calls that were inlined around it, as the interpreter would
-// tell them.
+// The place of a node: its own range, then those of the calls that were inlined around it, in the order in which the
+// interpreter would tell them.
 std::vector<torch::jit::StackEntry> chain_of(const torch::jit::Node&);
 std::vector<CodeLine> frames_of(const std::vector<torch::jit::StackEntry>&);
 

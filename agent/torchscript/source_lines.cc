@@ -5,7 +5,7 @@
 namespace castscope::script {
 namespace {
 
-// torch.jit.trace and what is below it in the stack: the run-time callers are told instead.
+// The frames of torch.jit.trace and those below it are left out: the run-time callers are told instead.
 bool is_tracer(std::string_view file) { return file.ends_with("/torch/jit/_trace.py"); }
 
 std::optional<CodeLine> row(std::string_view text) {

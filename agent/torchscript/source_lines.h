@@ -1,4 +1,4 @@
-// From a range of TorchScript source to lines of code.
+// Leads from a range of TorchScript source to lines of code.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace castscope::script {
 
 // The text of a traced node's range is the Python stack at trace time: rows "file(line): function", innermost first.
-// What called the tracer is left out. Empty when the text is something else: source code.
+// The callers of the tracer are left out. Empty when the text is something else: source code.
 std::vector<CodeLine> rows_of_trace(std::string_view text);
 
 }  // namespace castscope::script

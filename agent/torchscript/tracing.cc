@@ -9,8 +9,8 @@
 
 #include "agent/torchscript/known_ranges.h"
 
-// Each node that torch.jit.trace records has a source range of its own, by which the node is known in every graph that
-// it is copied into.
+// Each node that torch.jit.trace records has a source range of its own, by which the node is recognized in every graph
+// that it is copied into.
 namespace castscope::script {
 namespace {
 
@@ -19,7 +19,7 @@ using torch::jit::Node;
 struct EnteredRegion {
   std::uint32_t serial = 0;
   const void* trace = nullptr;  // TracingState
-  Node* last = nullptr;         // before it was entered
+  Node* last = nullptr;         // last node before the region was entered
 };
 thread_local std::vector<EnteredRegion> t_entered;
 
@@ -68,7 +68,7 @@ bool region_left_in_trace(std::uint32_t serial, const Region& region) {
   if (state == nullptr || state.get() != entered.trace) return false;
   bool calls = false;
   const auto place = region.enabled ? nullptr : std::make_shared<const Region>(region);
-  // What is in an enabled region is marked for the region around it, which may be disabled: the innermost one counts.
+  // Nodes in an enabled region are marked for the region around it, which may be disabled: the innermost region counts.
   const bool marks = place != nullptr || !t_entered.empty();
   const auto look_at = [&](const Node& node) {
     calls |= is_call(node);

@@ -1,9 +1,9 @@
-// What the features above – operators, compile, enforce, gpu – are told of by the rooms below, and asked by them. One
-// table, which start/features.cc fills once, before the first hook is live. As long as it is not filled nobody
-// listens: each entry does nothing, and answers that there is nothing.
+// The calls by which the rooms below tell, and ask, the features above: operators, compile, enforce, gpu. It is one
+// table, which start/features.cc fills once, before the first hook is live. Until it is filled nobody listens: each
+// entry does nothing, and answers that there is nothing.
 //
-// No call on a cache hit or a pass-through goes through here: those are told by a flag (torch/attention.h) that
-// somebody wants to hear of them, or by a template parameter (casts/cached_cast.h).
+// No call on a cache hit or a pass-through goes through here. For those, a flag (torch/attention.h) tells that some
+// feature wants to hear of them, or a template parameter (casts/cached_cast.h).
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct ThreadState;
 
 namespace castscope {
 
-// What a cache of castscope's holds.
+// The contents of a cache of castscope's.
 struct Held {
   std::uint64_t entries = 0, bytes = 0;
 };
 
-// Work that is launched on a GPU while it is timed; `ticket` 0: it is not.
+// Work that is launched on a GPU while it is timed; with `ticket` 0 it is not timed.
 struct TimedWork {
   std::uint64_t ticket = 0, outer = 0;
   bool told_cupti = false;
@@ -49,13 +49,13 @@ struct Features {
   using ThreadState = observe::ThreadState;
 
   // --- the process and its threads
-  // Its stack can be read from here on; it is of a version that is not known.
+  // Python's stack can be read from here on; Python's version is not known.
   void (*python_is_known)() = [] {};
   void (*python_is_strange)(observe::Definitions& d) = [](observe::Definitions&) {};
-  // A recording is being made: what the report says of the process is asked for; it has begun.
+  // A recording is being made, and asks for the attributes of the process; then, the recording has begun.
   void (*process_is_described)(observe::Recording& r) = [](observe::Recording&) {};
   void (*recording_begins)(observe::Definitions& d) = [](observe::Definitions&) {};
-  // In a forked child, the thread that forked: where `before` was.
+  // Called in a forked child, in the thread that forked: it goes on where `before` was.
   void (*thread_goes_on)(ThreadState& t, const ThreadState& before) = [](ThreadState&, const ThreadState&) {};
   void (*thread_ends)(ThreadState& t) = [](ThreadState&) {};
 
@@ -65,10 +65,10 @@ struct Features {
   void (*step_begins)() = [] {};
   // The thread is in its outermost region now, or castscope.step() was called.
   void (*outermost_region_began)(ThreadState& t, bool new_step) = [](ThreadState&, bool) {};
-  // In a region that stays open over steps: a step has begun; one that is yet to come begins with what runs from here.
+  // For a region that stays open over steps: a step has begun; and: the next step begins with what runs from here on.
   void (*step_has_begun)() = [] {};
   void (*step_is_next)(ThreadState& t) = [](ThreadState&) {};
-  // An optimizer made its step: in any thread; where that is recorded; and outside of all regions.
+  // An optimizer made its step: called in any thread; in a thread that is recorded; and outside of all regions.
   void (*optimizer_stepped)() = [] {};
   void (*recorded_optimizer_stepped)(observe::Recording& r) = [](observe::Recording&) {};
   void (*optimizer_stepped_outside)(ThreadState& t) = [](ThreadState&) {};
@@ -80,14 +80,14 @@ struct Features {
                         std::uint32_t site) = [](ThreadState&, const void*, std::uint8_t, std::uint32_t) {};
   void (*pass_was_made)(ThreadState& t, const void* source, std::uint32_t site) = [](ThreadState&, const void*,
                                                                                      std::uint32_t) {};
-  // The first sight of a site whose values alone say what is wrong with it, whatever is looked at.
+  // The first sight of a site whose values alone show what is wrong with it, whether or not operators are looked at.
   void (*first_cast_was_made)(ThreadState& t, const void* source, std::uint8_t to,
                               std::uint32_t site) = [](ThreadState&, const void*, std::uint8_t, std::uint32_t) {};
-  // Around a cast while work on a GPU is timed.
+  // Called around a cast while work on a GPU is timed.
   TimedCast (*timed_cast_begins)(ThreadState& t) = [](ThreadState&) { return TimedCast{}; };
   void (*timed_cast_ends)(ThreadState& t, const TimedCast& cast,
                           std::uint32_t site) = [](ThreadState&, const TimedCast&, std::uint32_t) {};
-  // PyTorch's cache was cleared: what castscope's own holds still.
+  // PyTorch's cache was cleared: returns what castscope's own cache still holds.
   Held (*cache_was_cleared)() = [] { return Held{}; };
 
   // --- code that is traced or compiled
@@ -95,17 +95,17 @@ struct Features {
                                                                                  const observe::SeenInTrace&) {};
   // While Dynamo follows code: the definition of the stack there, 0 where it is not known. Takes the GIL.
   std::uint32_t (*followed_stack)() = [] { return std::uint32_t{0}; };
-  // Whether the thread runs a graph of which is known what it casts. May take the GIL.
+  // Whether the thread runs a graph whose casts are known. May take the GIL.
   bool (*runs_known_graph)(const ThreadState& t) = [](const ThreadState&) { return false; };
-  // The job begins to capture a CUDA graph in this thread, and ends it.
+  // The job begins to capture a CUDA graph in this thread; it ends the capture.
   void (*capture_begins)(ThreadState& t) = [](ThreadState&) {};
   void (*capture_ends)() = [] {};
 
   // --- a policy that is enforced
-  // What it wants of the operator whose PyTorch kernel called cached_cast from here; nullptr: what PyTorch asks for.
+  // The policy's plan for the operator whose PyTorch kernel called cached_cast from here; nullptr: as PyTorch asks.
   const enforce::OperatorPlan* (*plan_of_call)(const void* return_address) =
       [](const void*) -> const enforce::OperatorPlan* { return nullptr; };
-  // Of a kernel of castscope's for which this stands as the call site.
+  // The argument of a kernel of castscope's whose call site this number is.
   std::optional<KernelArgument> (*kernel_argument)(std::uint64_t call_site) =
       [](std::uint64_t) -> std::optional<KernelArgument> { return std::nullopt; };
 };

@@ -10,7 +10,7 @@
 namespace castscope::config {
 namespace {
 
-// The number in front; `rest` is what follows it, without blanks.
+// Reads the number at the beginning; `rest` is the text after it, without blanks.
 std::optional<double> leading_number(std::string_view text, std::string_view& rest) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
@@ -27,7 +27,7 @@ std::optional<double> parse_share(std::string_view text) {
   const std::optional<double> value = leading_number(text, unit);
   if (!value) return std::nullopt;
   if (unit == "%") return *value <= 100 ? std::optional(*value / 100) : std::nullopt;
-  // "1" may be meant as one percent, or as all of it.
+  // "1" may mean one percent, or all of it.
   return unit.empty() && *value < 1 ? value : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Amounts as people write them.
+// Reads amounts in the forms in which people write them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace castscope::config {
 
-// "5%", "0.05" → 0.05; nothing when it is no share from 0 to 1, or may be two: what is 1 or more needs its %.
+// "5%", "0.05" → 0.05. Returns nothing when the text is not a share from 0 to 1, or when it is ambiguous: a number of 1
+// or more needs its %.
 std::optional<double> parse_share(std::string_view);
-// "2GiB", "500 MB", "4096" → bytes; nothing when it is none.
+// "2GiB", "500 MB", "4096" → bytes; nothing when the text is not an amount of bytes.
 std::optional<std::uint64_t> parse_bytes(std::string_view);
 
 }  // namespace castscope::config

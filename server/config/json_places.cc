@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Reads the text and tells how far the parser has come: it looks ahead by no character behind a string, by one behind a
-// number or word.
+// Reads the text and counts how far the parser has come. Behind a string the parser has looked ahead by no character,
+// behind a number or word by one.
 class Reader {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -42,7 +42,7 @@ class Reader {
   const char** reached_;
 };
 
-// On from `at` to `offset`.
+// Counts lines and columns on from `at` to `offset`.
 TextPlace place_behind(std::string_view text, TextPlace at, std::size_t offset) {
   for (; at.offset < offset; ++at.offset) {
     const char c = text[at.offset];
@@ -55,7 +55,7 @@ TextPlace place_behind(std::string_view text, TextPlace at, std::size_t offset) 
   return at;
 }
 
-// So that a place in a long text is found without reading all before it.
+// With marks at this distance, a place in a long text is found without reading everything before it.
 constexpr std::size_t kBetweenMarks = 1024;
 
 std::vector<TextPlace> marks_in(std::string_view text) {
@@ -65,7 +65,7 @@ std::vector<TextPlace> marks_in(std::string_view text) {
   return marks;
 }
 
-// Where the string, number or word begins that ends before `end`.
+// Finds the begin of the string, number or word that ends before `end`.
 std::size_t begin_of(std::string_view text, std::size_t end) {
   if (end == 0) return 0;
   std::size_t at = end - 1;
@@ -81,18 +81,18 @@ std::size_t begin_of(std::string_view text, std::size_t end) {
   const auto is_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '+';
   };
-  if (!is_word(text[at]) && at > 0 && is_word(text[at - 1])) --at;  // the one looked ahead by
+  if (!is_word(text[at]) && at > 0 && is_word(text[at - 1])) --at;  // the character that the parser looked ahead by
   while (at > 0 && is_word(text[at]) && is_word(text[at - 1])) --at;
   return at;
 }
 
-// Keeps the way to what is being parsed.
+// Keeps the path to the value that is being parsed.
 class Way {
  public:
   void begin(bool is_array) { levels_.push_back({"", 0, is_array}); }
   void end() { levels_.pop_back(); }
   void key(const std::string& key) { levels_.back().key = key; }
-  // To the entry of the innermost object or list that comes now.
+  // Returns the pointer of the next entry in the innermost object or list.
   std::string pointer() const {
     Json::json_pointer pointer;
     for (const Level& level : levels_)
@@ -116,20 +116,20 @@ class Way {
 
 constexpr std::size_t kDeepest = 32;  // settings need three
 
-// A closing bracket behind a comma: "[1, 2,]".
+// Whether a closing bracket follows a comma: "[1, 2,]".
 bool is_behind_comma(std::string_view text, std::size_t offset) {
   if (offset >= text.size() || (text[offset] != ']' && text[offset] != '}')) return false;
   const std::size_t before = offset == 0 ? text.npos : text.find_last_not_of(" \t\r\n", offset - 1);
   return before != text.npos && text[before] == ',';
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …" → what comes last.
+// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …" → the last part.
 std::string without_preamble(const std::string& what) {
   const std::size_t colon = what.find(": ");
   return colon == std::string::npos ? what : what.substr(colon + 2);
 }
 
-// As JSON writes them: a zero byte would end the sentence for many who print it.
+// Writes control characters as JSON does: a zero byte would end the sentence in many programs that print it.
 std::string without_controls(std::string_view sentence) {
   std::string text;
   for (const char c : sentence) {
@@ -147,7 +147,7 @@ std::string without_controls(std::string_view sentence) {
 absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std::string& file) {
   PlacedJson placed;
   placed.file_ = file;
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which editors do not show, nor count
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors neither show nor count it
   placed.text_ = text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
   placed.marks_ = marks_in(placed.text_);
   const char* const begin = placed.text_.data();

@@ -1,4 +1,4 @@
-// JSON whose parts know where in the text they stand, for complaints that people can follow.
+// JSON whose values know their place in the text, so that complaints name it.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,18 @@ struct TextPlace {
 
 class PlacedJson {
  public:
-  // Comments are passed over. A text that is no JSON, or that gives a key twice in an object, is an error with its
+  // Comments are skipped. A text that is not JSON, or that has the same key twice in an object, is an error with its
   // place.
   static absl::StatusOr<PlacedJson> parse(const std::string& text, const std::string& file);
 
   const nlohmann::json& root() const { return root_; }
-  // "FILE:LINE:COLUMN: sentence", of the key or list entry at this JSON pointer ("/severity/cache-grows", "/select/0").
+  // Returns an error "FILE:LINE:COLUMN: sentence" about the key or list entry at this JSON pointer
+  // ("/severity/cache-grows", "/select/0").
   absl::Status complaint(const std::string& pointer, const std::string& sentence) const;
   // "FILE:LINE:COLUMN"
   std::string place(const std::string& pointer) const;
-  // Of keys of one object: those that stand first in the file are less. (The object itself is sorted by key.)
+  // Orders the keys of one object: a key that comes earlier in the file has a smaller number. (The object itself is
+  // sorted by key.)
   std::size_t order(const std::string& pointer) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace castscope::config {
 namespace {
 
-// Letters to put in, take out or change.
+// The number of letters to insert, remove or change.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,4 +1,4 @@
-// What somebody may have meant who misspelt a name.
+// Guesses the name that a misspelt one was meant to be.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace castscope::config {
 
-// The nearest of these names: one that contains what was written, or is a few letters away. Nothing when none is near.
+// Returns the nearest of these names: one that contains the written text, or is a few letters away. Returns nothing
+// when none is near.
 std::optional<std::string> nearest(std::string_view written, std::span<const std::string_view> names);
 
 // "; did you mean \"linear\"?", or nothing.

@@ -39,8 +39,8 @@ std::string_view code_of(std::string_view line) {
   return stripped(line);
 }
 
-// The line as it is on the disk, if it is the one that was exported.
-void refresh(store::SourceFile& file, std::int64_t number) {
+// Takes the line as it is on the disk, if it is still the line that was exported.
+void refresh_line(store::SourceFile& file, std::int64_t number) {
   store::RunData any_time;
   any_time.start.start_ns = std::numeric_limits<std::int64_t>::max();
   const store::SourceFile on_disk = judging::read_whole(any_time, file.file);
@@ -56,15 +56,15 @@ store::SourceLines source_of(const Package& package, const std::vector<store::Fi
   for (const store::Finding& finding : findings) {
     if (!finding.location) continue;
     const auto file = files.find(finding.location->file);
-    if (file != files.end()) refresh(file->second, finding.location->line);
+    if (file != files.end()) refresh_line(file->second, finding.location->line);
   }
   store::SourceLines source;
   for (auto& [name, file] : files) source.add(std::move(file));
   return source;
 }
 
-void judge(const Package& package, std::vector<store::Finding> all, const rules::Settings& settings,
-           report::Account& account) {
+void judge_findings(const Package& package, std::vector<store::Finding> all, const rules::Settings& settings,
+                    report::Account& account) {
   std::vector<store::Finding> selected;
   for (store::Finding& finding : all) {
     if (!settings.selects(finding.rule)) continue;
@@ -102,7 +102,7 @@ Checked check(const Package& package, const rules::Settings& settings, const std
     programs.push_back(summary_json(summary, project));
     if (summary.decomposed && account.notices.empty()) account.notices.emplace_back(kDecomposed);
   }
-  judge(package, std::move(findings), settings, account);
+  judge_findings(package, std::move(findings), settings, account);
   checked.verdict = report::examine(account, gate);
   for (const std::string& sentence : package.not_seen) checked.verdict.incomplete.push_back(sentence);
   if (!package.not_seen.empty() && !gate.allow_incomplete && checked.verdict.outcome == report::Outcome::kClean)

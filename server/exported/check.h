@@ -1,4 +1,4 @@
-// `castscope check model.pt2`: a program of torch.export before the gate, without Python and without PyTorch.
+// `castscope check model.pt2`: holds a program of torch.export against a gate, without Python and without PyTorch.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,14 +11,14 @@
 namespace castscope::exported {
 
 struct Checked {
-  report::Account account;  // its findings, as of a run
+  report::Account account;  // its findings, counted as those of a run are
   report::Verdict verdict;
   std::string text;
   nlohmann::ordered_json json;
 };
 
-// `project`: the folder that files are named from. Lines of source come with the program; where a file is on this
-// machine, and says the same but for a comment, that one counts.
+// `project` is the folder that file names are relative to. The program brings the lines of its source; where this
+// machine has the same file and its line differs only in a comment, the line of this machine is used.
 Checked check(const Package&, const rules::Settings&, const std::string& project, const report::Gate&, int width);
 
 }  // namespace castscope::exported

@@ -24,7 +24,8 @@ std::string short_place(const SourcePlace& place) {
   return absl::StrCat(place.at.file.substr(place.at.file.rfind('/') + 1), ":", place.at.line);
 }
 
-// "float32" and "bfloat16" where there is one of each; nothing where there are several.
+// Returns a sentence with both dtypes ("recorded in bfloat16 runs in float32") where all steps change alike; "" where
+// they change in several ways.
 std::string one_change(const std::vector<const Step*>& steps) {
   std::set<std::pair<Dtype, Dtype>> changes;
   for (const Step* step : steps) changes.emplace(step->recorded, step->runs.dtype);
@@ -50,11 +51,12 @@ const Stop* first_stop(const Walk& walk, Is is) {
 }
 
 bool is_of_the_loss(const Stop& stop) { return stop.why == Why::kRegionLost; }
-// Of the program as it is: a region that gives what was not recorded, or an operator that gets two dtypes, whatever led
-// to that (a region that was dropped before the program was taken apart leaves no other trace).
+// Returns whether the program as it stands stops here: a region gives a dtype that was not recorded, or an operator
+// gets two dtypes, whatever led to that. (A region that was dropped before the program was decomposed leaves no other
+// trace.)
 bool is_its_own(const Stop& stop) { return stop.why == Why::kRegionKept || (stop.why == Why::kNone && !stop.is_check); }
 
-// The first line of each further function.
+// Returns the first line of each function but the one that holds `but`.
 std::vector<store::CodeLocation> first_lines(const std::vector<const Node*>& nodes, const store::CodeLocation* but) {
   std::set<std::pair<std::string, std::string>> seen;
   std::vector<store::CodeLocation> lines;
@@ -156,12 +158,12 @@ std::vector<store::Finding> findings_of(const Program& program, const Walk& walk
   for (const Step& step : walk.steps) {
     if (step.lost) lost.push_back(&step);
   }
-  // Operators that only keep float32, where nothing else changes, harm nobody.
+  // Operators that merely keep float32 do no harm where nothing else changes.
   const bool harms =
       first_stop(walk, is_of_the_loss) != nullptr ||
       std::any_of(lost.begin(), lost.end(), [](const Step* step) { return step->runs.dtype != step->recorded; });
   if (harms) findings.push_back(lost_region(program, walk, lost));
-  // What stops first is all that is ever seen.
+  // The program stops at the first of these, so that nobody ever sees the others.
   if (const Stop* const stop = first_stop(walk, is_its_own)) findings.push_back(failing_check(program, *stop));
   return findings;
 }

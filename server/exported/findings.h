@@ -1,4 +1,4 @@
-// What is wrong with a program, told from its file alone.
+// Finds what is wrong with a program from its file alone.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace castscope::exported {
 
-// "linear ×2, matmul", in the order in which they come first; the rest is counted beyond the tenth.
+// Returns "linear ×2, matmul", in the order in which the operators first appear; beyond the tenth it only counts them.
 std::string names_and_counts(const std::vector<const Node*>&);
 
-// One for each cause: what follows from it is counted in it. All of the rules' own severity.
+// Returns one finding for each cause, which counts the consequences in its evidence. Each has its rule's own severity.
 std::vector<store::Finding> findings_of(const Program&, const Walk&);
 
 }  // namespace castscope::exported

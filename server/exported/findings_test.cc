@@ -76,7 +76,7 @@ TEST(FindingsTest, ACheckThatARegionFails) {
             "region makes it bfloat16");
 }
 
-// Exported in a region and taken apart by run_decompositions: nothing else tells of the region.
+// The program was exported in a region and decomposed by run_decompositions: nothing else shows the region.
 TEST(FindingsTest, AProductOfTwoDtypesIsAFindingWhateverLedToIt) {
   const auto found = findings(TestGraph()
                                   .input("x", kF32)

@@ -12,7 +12,7 @@
 namespace castscope::exported {
 namespace {
 
-// Names without "aten::".
+// These names leave out "aten::".
 constexpr std::array<std::string_view, 7> kCasts = {"_to_copy", "to", "type_as", "bfloat16", "half", "float", "double"};
 constexpr std::array<std::string_view, 66> kMoves = {"_reshape_alias",
                                                      "_unsafe_view",
@@ -110,7 +110,7 @@ bool holds(const std::array<std::string_view, N>& names, std::string_view name) 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// null = PyTorch ships no list for such a device.
+// Returns null where PyTorch ships no list for the device.
 const policy::Policy* list_of(const std::string& device) {
   static auto* const lists = new std::map<std::string, std::optional<policy::Policy>>();
   const auto [at, is_new] = lists->try_emplace(device);

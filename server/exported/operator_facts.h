@@ -1,4 +1,4 @@
-// What is known of operators by their names: which compute, which cast, and what autocast makes of them.
+// Knows operators by their names: which of them compute, which cast, and how autocast treats them.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,26 @@ enum class OperatorKind : std::uint8_t {
 };
 OperatorKind kind_of(const Node&);
 
-// It raises when its floating-point tensors are not of one dtype: matrix products and convolutions.
+// The operator raises when its floating-point tensors are not of one dtype: matrix products and convolutions.
 bool wants_one_dtype(const Node&);
-// It gives the dtype of its first tensor, whatever that of its weights: normalisations.
+// The operator gives the dtype of its first tensor, whatever the dtype of its weights: normalisations.
 bool follows_first(const Node&);
-// It is made of others, which autocast casts though it does not know this one.
+// The operator is made of other operators, which autocast casts though it does not know this one.
 bool holds_others(const Node&);
-// Of its first argument, which it writes into and gives back.
+// The operator writes into its first argument and gives it back.
 bool is_in_place(const Node&);
-// PyTorch's own, whose dtypes follow PyTorch's rules.
+// The operator is PyTorch's own, so that its dtypes follow PyTorch's rules.
 bool is_pytorchs(const Node&);
 
-// By autocast's list of this device; passthrough for what is not on it, and on devices that are not known.
+// Looks the operator up in autocast's list for this device; passthrough for operators that are not on it, and on
+// unknown devices.
 policy::CastPolicy autocast_policy(const Node&, const std::string& device);
-// What a region of this device casts to when it is given no dtype.
+// Returns the dtype that a region of this device casts to when it is given none.
 std::optional<Dtype> default_dtype(const std::string& device);
 
-// The dtype that it was told to give; nothing = it is told none.
+// Returns the dtype that the call asks for; nothing when it asks for none.
 std::optional<Dtype> dtype_argument(const Node&);
-// "linear" for aten::linear.
+// Returns "linear" for aten::linear.
 std::string short_name(const Node&);
 
 }  // namespace castscope::exported

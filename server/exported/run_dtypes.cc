@@ -23,7 +23,7 @@ struct Environment {  // of one graph
   std::map<std::string, Origin> origins;
 };
 
-using OpenRegions = std::map<std::string, std::size_t>;  // device → innermost
+using OpenRegions = std::map<std::string, std::size_t>;  // device → index of its innermost region
 
 template <typename Member>
 bool all_are(const std::vector<Tensor>& tensors, Member member, Dtype dtype) {
@@ -33,7 +33,7 @@ bool all_are(const std::vector<Tensor>& tensors, Member member, Dtype dtype) {
 Dtype recorded_of(const Tensor& tensor) { return tensor.recorded; }
 Dtype run_of(const Tensor& tensor) { return tensor.runs.dtype; }
 
-// Tensors without dimensions count only among themselves.
+// Tensors without dimensions count only where there are no others.
 template <typename Member>
 Dtype promotion(const std::vector<Tensor>& tensors, Member member) {
   const bool scalars_alone =
@@ -55,7 +55,7 @@ bool all_certain(const std::vector<Tensor>& tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.runs.certain; });
 }
 
-// Outside of a region, where its arguments are not all of the recorded dtypes.
+// Finds the dtype of an operator outside of a region whose arguments do not all have the recorded dtypes.
 RunDtype follows(const Node& node, Dtype recorded, const std::vector<Tensor>& inputs) {
   const auto sure = [&](Dtype dtype) {
     return RunDtype{dtype, is_pytorchs(node) && all_certain(inputs), dtype == recorded ? Why::kNone : why_of(inputs)};
@@ -76,7 +76,7 @@ RunDtype follows(const Node& node, Dtype recorded, const std::vector<Tensor>& in
   return {recorded, false, Why::kNone};
 }
 
-// What autocast makes of it; nothing where it leaves it alone.
+// Returns the dtype that autocast has the operator compute in; nothing where autocast leaves it alone.
 std::optional<Dtype> under_autocast(CastPolicy policy, const Node& node, Dtype lower,
                                     const std::vector<Tensor>& inputs) {
   const bool has_eligible =
@@ -98,7 +98,7 @@ std::optional<Dtype> under_autocast(CastPolicy policy, const Node& node, Dtype l
   }
 }
 
-// Was this recorded under autocast? What it was given and what it gave fit together in no other way.
+// Returns whether this was recorded under autocast: the dtypes that went in and came out fit together in no other way.
 bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const std::vector<Tensor>& inputs) {
   if (inputs.empty() || dtype_argument(node) || kind_of(node) != OperatorKind::kComputes) return false;
   const auto none_is = [&](Dtype dtype) {
@@ -107,7 +107,7 @@ bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const s
   const bool all_eligible =
       std::all_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return is_eligible(input.recorded); });
   if (is_half(recorded) && all_eligible && node.op.starts_with("aten::") && !is_in_place(node)) {
-    // No operator of PyTorch's own gives a half that it did not get without being told to.
+    // PyTorch's own operators give a half that none of their inputs had only when they are asked for it.
     if (none_is(recorded)) return true;
     if (wants_one_dtype(node)) return !all_are(inputs, recorded_of, recorded);
   }
@@ -119,14 +119,14 @@ bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const s
 
 class Walker {
  public:
-  void graph(const Graph& graph, Environment& environment, const OpenRegions& open) {
+  void walk_graph(const Graph& graph, Environment& environment, const OpenRegions& open) {
     for (const Node& node : graph.nodes) {
       const bool has_graph = std::any_of(node.arguments.begin(), node.arguments.end(),
                                          [](const Argument& argument) { return argument.graph != nullptr; });
       if (has_graph)
-        higher_order(graph, node, environment, open);
+        walk_inner_graph(graph, node, environment, open);
       else
-        step(graph, node, environment, open);
+        walk_node(graph, node, environment, open);
     }
   }
 
@@ -164,16 +164,17 @@ class Walker {
     return "";
   }
 
-  // The region that decides over this device's operators; none where the program has none, or has autocast off.
+  // Returns the region that decides over operators on this device; null where the program has none, or has autocast
+  // off.
   const Region* casting(const OpenRegions& open, const std::string& device) const {
     const auto at = open.find(device);
     return at == open.end() || !walk.regions[at->second].enabled ? nullptr : &walk.regions[at->second];
   }
 
-  void step(const Graph& graph, const Node& node, Environment& environment, const OpenRegions& open) {
+  void walk_node(const Graph& graph, const Node& node, Environment& environment, const OpenRegions& open) {
     const OperatorKind kind = kind_of(node);
     const std::vector<Tensor> inputs = floating_inputs(graph, environment, node);
-    if (kind == OperatorKind::kChecks) return check(node, inputs);
+    if (kind == OperatorKind::kChecks) return check_dtype(node, inputs);
     const Value* const first = node.outputs.empty() ? nullptr : graph.value(node.outputs.front());
     if (first == nullptr || kind == OperatorKind::kOther) return;
     const std::string device = device_of(graph, node);
@@ -185,9 +186,9 @@ class Walker {
     if (const auto at = open.find(device); at != open.end()) step.region = at->second;
     step.lost = region == nullptr && shows_autocast(policy, node, first->dtype, inputs);
     step.runs = given(node, *first, inputs, region, policy, step);
-    keep(graph, node, step, inputs, environment);
-    if (region == nullptr) raises(node, inputs, step.lost);
-    tell(kind, inputs, std::move(step));
+    keep_outputs(graph, node, step, inputs, environment);
+    if (region == nullptr) record_mixed_dtypes(node, inputs, step.lost);
+    record_step(kind, inputs, std::move(step));
   }
 
   static RunDtype given(const Node& node, const Value& first, const std::vector<Tensor>& inputs, const Region* region,
@@ -216,9 +217,9 @@ class Walker {
     return follows(node, first.dtype, inputs);
   }
 
-  // Further outputs of the first one's dtype go with it.
-  static void keep(const Graph& graph, const Node& node, const Step& step, const std::vector<Tensor>& inputs,
-                   Environment& environment) {
+  // Further outputs whose recorded dtype is that of the first output change with it.
+  static void keep_outputs(const Graph& graph, const Node& node, const Step& step, const std::vector<Tensor>& inputs,
+                           Environment& environment) {
     const Origin origin =
         kind_of(node) == OperatorKind::kMoves && inputs.size() == 1 ? inputs.front().origin : Origin::kComputed;
     for (const std::string& name : node.outputs) {
@@ -230,7 +231,7 @@ class Walker {
     }
   }
 
-  void check(const Node& node, const std::vector<Tensor>& inputs) {
+  void check_dtype(const Node& node, const std::vector<Tensor>& inputs) {
     const std::optional<Dtype> wanted = dtype_argument(node);
     if (!wanted || inputs.size() != 1) return;
     const RunDtype& given = inputs.front().runs;
@@ -239,7 +240,7 @@ class Walker {
           {.node = &node, .is_check = true, .wanted = *wanted, .given = given.dtype, .why = given.why});
   }
 
-  void raises(const Node& node, const std::vector<Tensor>& inputs, bool lost) {
+  void record_mixed_dtypes(const Node& node, const std::vector<Tensor>& inputs, bool lost) {
     if (!wants_one_dtype(node) || inputs.size() < 2 || !all_certain(inputs)) return;
     const Dtype one = inputs.front().runs.dtype;
     for (const Tensor& input : inputs) {
@@ -250,7 +251,7 @@ class Walker {
     }
   }
 
-  void tell(OperatorKind kind, const std::vector<Tensor>& inputs, Step step) {
+  void record_step(OperatorKind kind, const std::vector<Tensor>& inputs, Step step) {
     if (kind == OperatorKind::kMoves) return;
     step.casts = kind == OperatorKind::kCasts;
     if (step.casts) {
@@ -261,21 +262,21 @@ class Walker {
       step.computed = is_floating(step.runs.dtype) ? step.runs.dtype : promotion(inputs, run_of);
     }
     if (!step.casts && !is_floating(step.computed)) return;
-    if (step.region && !step.casts) count(walk.regions[*step.region], *step.node);
+    if (step.region && !step.casts) count_operator(walk.regions[*step.region], *step.node);
     walk.steps.push_back(std::move(step));
   }
 
-  static void count(Region& region, const Node& node) {
+  static void count_operator(Region& region, const Node& node) {
     region.operators++;
     if (!node.place) return;
     if (!region.first) region.first = node.place;
     region.last = node.place;
   }
 
-  // wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, tensors…), wrap_with_set_grad_enabled, cond, map,
-  // …
-  void higher_order(const Graph& graph, const Node& node, Environment& environment, OpenRegions open) {
-    if (node.op == "wrap_with_autocast") enter(node, open);
+  // Handles wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, tensors…), wrap_with_set_grad_enabled,
+  // cond, map and others.
+  void walk_inner_graph(const Graph& graph, const Node& node, Environment& environment, OpenRegions open) {
+    if (node.op == "wrap_with_autocast") enter_region(node, open);
     std::vector<std::string> tensors;
     for (const Argument& argument : node.arguments)
       tensors.insert(tensors.end(), argument.tensors.begin(), argument.tensors.end());
@@ -283,7 +284,7 @@ class Walker {
       if (argument.graph == nullptr) continue;
       const Graph& inner = *argument.graph;
       Environment within;
-      // Of others (loops with a state, say) what was recorded is all that is known.
+      // For other operators with graphs (loops with a state, for instance) only the recorded dtypes are known.
       const bool fits = inner.inputs.size() == tensors.size();
       for (std::size_t i = 0; i < inner.inputs.size(); ++i) {
         const Tensor given = fits ? tensor(graph, environment, tensors[i]) : Tensor();
@@ -292,7 +293,7 @@ class Walker {
             fits ? given.runs : RunDtype{value == nullptr ? Dtype::kUnknown : value->dtype, false, Why::kNone};
         within.origins[inner.inputs[i]] = given.origin;
       }
-      this->graph(inner, within, open);
+      walk_graph(inner, within, open);
       for (std::size_t i = 0; i < std::min(inner.outputs.size(), node.outputs.size()); ++i) {
         RunDtype gives = tensor(inner, within, inner.outputs[i]).runs;
         if (inner.outputs.size() != node.outputs.size()) gives.certain = false;
@@ -301,7 +302,7 @@ class Walker {
     }
   }
 
-  void enter(const Node& node, OpenRegions& open) {
+  void enter_region(const Node& node, OpenRegions& open) {
     Region region;
     if (!node.arguments.empty()) region.device = node.arguments[0].text.value_or("");
     if (node.arguments.size() > 1) region.dtype = node.arguments[1].dtype;
@@ -318,7 +319,7 @@ class Walker {
 Walk walk(const Program& program) {
   Walker walker;
   Environment environment;
-  walker.graph(program.graph, environment, {});
+  walker.walk_graph(program.graph, environment, {});
   return std::move(walker.walk);
 }
 

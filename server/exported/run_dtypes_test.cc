@@ -14,11 +14,11 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// A walk, and the program that it points into.
+// A walk, together with the program that it points into.
 struct Walked {
   explicit Walked(const TestGraph& graph, const std::vector<std::string>& weights = {})
       : program(program_of(graph, weights)), walk(exported::walk(program)) {}
-  std::map<std::string, Dtype> runs() const {  // what operators that compute give
+  std::map<std::string, Dtype> runs() const {  // dtypes that the computing operators give
     std::map<std::string, Dtype> all;
     for (const Step& step : walk.steps) {
       if (!step.casts) all[step.node->outputs.front()] = step.runs.dtype;
@@ -102,7 +102,7 @@ TEST(RunDtypesTest, ARegionThatIsKeptCasts) {
   EXPECT_EQ(region.last->at.line, 13);
 }
 
-// torch.export with strict=True records what is in a region as if there were none.
+// torch.export with strict=True records the operators of a region as if there were no region.
 TEST(RunDtypesTest, ARegionCastsWhateverWasRecorded) {
   const Walked walked(inputs()
                           .region("cpu", kF16, true, inputs().op("aten.mm.default", {"x", "w"}, "mm", kF32).gives("mm"),
@@ -120,14 +120,14 @@ TEST(RunDtypesTest, RegionsWithinRegions) {
   const auto off = inputs().region("cpu", nullptr, false, mm(), {"x", "w"}, "inner", kF32).gives("inner");
   EXPECT_THAT(Walked(inputs().region("cpu", kBF16, true, off, {"x", "w"}, "out", kF32)).runs(),
               UnorderedElementsAre(Pair("mm", k32)));
-  // Without a dtype of its own it has that of the region around it; the outermost one the device's.
+  // A region without a dtype of its own has that of the region around it; the outermost has the device's default.
   const auto same = inputs().region("cpu", nullptr, true, mm(), {"x", "w"}, "inner", kF32).gives("inner");
   EXPECT_THAT(Walked(inputs().region("cpu", kF16, true, same, {"x", "w"}, "out", kF32)).runs(),
               UnorderedElementsAre(Pair("mm", k16)));
   const Walked alone(same);
   EXPECT_THAT(alone.runs(), UnorderedElementsAre(Pair("mm", kB16)));
   EXPECT_EQ(alone.walk.regions[0].within, std::nullopt);
-  // One of another device says nothing.
+  // A region of another device has no effect.
   EXPECT_THAT(Walked(inputs().region("cuda", kF16, true, mm(), {"x", "w"}, "out", kF32)).runs(),
               UnorderedElementsAre(Pair("mm", k32)));
 }
@@ -151,7 +151,7 @@ TEST(RunDtypesTest, AProductOfTwoDtypesStops) {
 }
 
 TEST(RunDtypesTest, NothingIsSaidOfWhatIsNotSure) {
-  // Whether another's operator follows its argument is not known.
+  // Nobody knows whether an operator of another library follows its argument.
   const Walked walked(dropped().op("mine.norm.default", {"gelu"}, "norm", kBF16).check("norm", kBF16));
   EXPECT_THAT(walked.walk.stops, IsEmpty());
 }

@@ -20,7 +20,7 @@ void add_operators(const Walk& walk, Summary& summary) {
     const auto& [computed, op, recorded, certain] = key;
     summary.operators.push_back({op, computed, recorded, count, certain});
   }
-  // By dtype the map has sorted them.
+  // The map has already sorted them by dtype.
   std::stable_sort(summary.operators.begin(), summary.operators.end(), [](const OperatorRow& a, const OperatorRow& b) {
     return std::make_tuple(a.computed, b.count) < std::make_tuple(b.computed, a.count);
   });

@@ -1,4 +1,4 @@
-// What a program computes in, in short: for the engineer who is about to deploy it.
+// Summarises the dtypes that a program computes in, for the engineer who is about to deploy it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,17 +26,17 @@ struct CastRow {
 struct Summary {
   std::string program, torch_version, schema;
   std::vector<OperatorRow> operators;  // by dtype, then most first
-  std::vector<CastRow> casts;          // that stand in the program; autocast's own within its regions do not
+  std::vector<CastRow> casts;  // casts that stand in the program, without those that autocast makes within its regions
   std::vector<Region> regions;
   std::size_t taken_apart = 0;       // operators that came out of a region by run_decompositions
-  std::vector<std::string> modules;  // they are in: classes
+  std::vector<std::string> modules;  // classes of the modules that they are in
   bool decomposed = false;           // run_decompositions made the program
-  std::vector<Stop> stops;           // point into the program
+  std::vector<Stop> stops;           // these point into the program
 };
 
 Summary summary_of(const Program&, const Walk&);
 
-// `project`: files are named from there.
+// File names are relative to `project`.
 std::string summary_text(const Summary&, std::string_view project, int width);
 nlohmann::ordered_json summary_json(const Summary&, std::string_view project);
 

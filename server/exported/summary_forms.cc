@@ -1,4 +1,4 @@
-// How a summary is told.
+// Writes a summary as text and as JSON.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ using report::on_one_line;
 using report::wrapped;
 using rules::counted;
 
-constexpr std::size_t kShown = 12;  // of a list; all of it is in the JSON
+constexpr std::size_t kShown = 12;  // rows of a list; the JSON has all of them
 
 std::string text_of(Dtype dtype) { return std::string(name(dtype)); }
 

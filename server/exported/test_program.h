@@ -1,4 +1,4 @@
-// Programs for tests: the JSON that torch.export writes, and the zip archive around it.
+// Builds programs for tests: the JSON that torch.export writes, and the zip archive around it.
 #pragma once
 
 #include <minizip/zip.h>
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 inline Json tensor_argument(const std::string& name) { return {{"as_tensor", {{"name", name}}}}; }
 
-// One graph, written from its first operator to its last.
+// Builds one graph, from its first operator to its last.
 class TestGraph {
  public:
   TestGraph() {
@@ -39,7 +39,7 @@ class TestGraph {
     json_["inputs"].push_back(tensor_argument(name));
     return tensor(name, dtype, dimensions);
   }
-  // "aten.linear.default" of these tensors gives `output`, named as it is; at model.py:`line`.
+  // Adds "aten.linear.default" of these tensors, which gives `output`, at model.py:`line`.
   TestGraph& op(const std::string& target, const std::vector<std::string>& tensors, const std::string& output,
                 int dtype, int line = 0) {
     Json inputs = Json::array();
@@ -61,7 +61,7 @@ class TestGraph {
                               {"metadata", metadata(line)}});
     return told(dtype);
   }
-  // with torch.autocast(device, dtype, enabled): a graph of these tensors, of the same names inside.
+  // Adds `with torch.autocast(device, dtype, enabled)`: a graph of these tensors, which have the same names inside.
   TestGraph& region(const std::string& device, Json dtype, bool enabled, TestGraph inside,
                     const std::vector<std::string>& tensors, const std::string& output, int recorded) {
     Json inputs = Json::array();
@@ -96,7 +96,7 @@ class TestGraph {
   Json json_;
 };
 
-// `weights`: inputs that are parameters.
+// `weights` names the inputs that are parameters.
 inline Json program_json(const TestGraph& graph, const std::vector<std::string>& weights = {}) {
   Json specs = Json::array();
   for (const std::string& name : weights) specs.push_back({{"parameter", {{"arg", {{"name", name}}}}}});
@@ -105,7 +105,7 @@ inline Json program_json(const TestGraph& graph, const std::vector<std::string>&
           {"torch_version", "2.13.0"}};
 }
 
-// What reads well without errors.
+// Returns the program of a graph that reads without errors.
 inline Program program_of(const TestGraph& graph, const std::vector<std::string>& weights = {}) {
   auto program = read_program(program_json(graph, weights).dump(), "model");
   return program.ok() ? *std::move(program) : Program();
@@ -146,7 +146,7 @@ class TestFolder {
     zipClose(zip, nullptr);
     return file;
   }
-  // As torch.export.save of PyTorch 2.13 writes it.
+  // Writes the file as torch.export.save of PyTorch 2.13 does.
   std::string pt2(const Json& program, const std::string& name = "model.pt2") const {
     return zip(name, {{"model/data/weights/weight_0", "0123"},
                       {"model/models/model.json", program.dump()},

@@ -29,12 +29,13 @@ Part::Kind kind_of(const OperatorUse& use) {
   return use.is(lanes::kUseGradMode) ? Part::Kind::kForward : Part::Kind::kWithoutGradients;
 }
 
-// What belongs to the model for sure: in a region, or in a module.
+// Returns whether the use certainly belongs to the model: it is in a region, or in a module.
 bool is_at_heart(const OperatorUse& use) {
   return use.phase == lanes::Phase::kForward || use.phase == lanes::Phase::kBackward || use.module != 0;
 }
 
-// By use: whether it is drawn. A loss that is computed after the region is known by what flows into it.
+// Returns for each use whether it is drawn. A loss that is computed after the region is drawn because values of the
+// region flow into it.
 std::vector<bool> drawn_uses(const RunData& data, const rules::UseGraph& graph) {
   std::vector<bool> drawn(data.operator_uses.size() + 1);
   std::vector<std::uint32_t> waiting;
@@ -75,7 +76,7 @@ class Sites {
         continue;
       sites_[{site.stack, site.module, base_of(site.op)}].push_back({&site, seen.casts, seen.hits});
     }
-    // As the operator has them, whichever was evaluated first.
+    // Sorts the casts as the operator orders its arguments, whichever was evaluated first.
     for (auto& [key, all] : sites_)
       std::stable_sort(all.begin(), all.end(),
                        [&](const SiteCasts& a, const SiteCasts& b) { return position(*a.site) < position(*b.site); });
@@ -87,7 +88,7 @@ class Sites {
   const store::CallSite* call_site(const store::Site& site) const {
     return site.call_site == 0 ? nullptr : &data_.call_sites[site.call_site - 1];
   }
-  // Name of an operator's argument, as far as a cast of it told.
+  // Returns the name of an operator's argument, where a cast of that argument gave it.
   std::string argument(const OperatorUse& use, std::uint8_t position) const {
     if (const std::vector<SiteCasts>* all = of(use))
       for (const SiteCasts& one : *all)
@@ -106,7 +107,8 @@ class Sites {
   std::map<SiteKey, std::vector<SiteCasts>> sites_;
 };
 
-// The code of the call within its module, however that was reached; module, operator, backward node, computed, result.
+// The code of the call within its module, however the module was reached; module, operator, backward node, computed
+// dtype, result dtype.
 using NodeKey = std::tuple<std::string, std::uint32_t, std::string, std::string, int, int>;
 
 NodeKey key_of(const RunData& data, const OperatorUse& use) {
@@ -136,7 +138,7 @@ class Builder {
     for (const Part::Kind kind : {Part::Kind::kForward, Part::Kind::kBackward, Part::Kind::kWithoutGradients})
       parts_.push_back({.kind = kind, .nodes = {}, .edges = {}});
     for (const OperatorUse& use : data_.operator_uses)
-      if (drawn_[use.id]) add(use);
+      if (drawn_[use.id]) add_use(use);
     for (const OperatorUse& use : data_.operator_uses)
       if (drawn_[use.id]) add_flows(use);
     for (const OperatorUse& use : data_.operator_uses)
@@ -148,7 +150,7 @@ class Builder {
  private:
   Part& part_of(const OperatorUse& use) { return parts_[static_cast<std::size_t>(kind_of(use))]; }
 
-  void add(const OperatorUse& use) {
+  void add_use(const OperatorUse& use) {
     Part& part = part_of(use);
     const auto [at, fresh] =
         nodes_[static_cast<std::size_t>(part.kind)].try_emplace(key_of(data_, use), part.nodes.size());
@@ -172,7 +174,7 @@ class Builder {
     return node;
   }
 
-  // A value that goes round in a loop over time goes to the node that made it: it is not drawn.
+  // A value that goes round in a loop over time comes back to the node that made it; that edge is not drawn.
   void add_flows(const OperatorUse& use) {
     Part& part = part_of(use);
     for (const auto& [flow, times] : flows_.into(use.id)) {
@@ -184,11 +186,11 @@ class Builder {
                       .cast_to = flow->cast_to,
                       .argument = sites_.argument(use, flow->argument),
                       .times = times};
-      add(part, edge);
+      add_edge(part, edge);
     }
   }
 
-  void add(Part& part, const Edge& edge) {
+  void add_edge(Part& part, const Edge& edge) {
     const EdgeKey key{static_cast<int>(part.kind), edge.from, edge.to, edge.dtype, edge.cast_to, edge.argument};
     const auto [at, fresh] = edges_.try_emplace(key, part.edges.size());
     if (!fresh) {
@@ -213,7 +215,7 @@ class Builder {
       const store::CallSite* at = sites_.call_site(*one.site);
       if (one.site->phase != use.phase || one.site->to != use.computed) continue;
       if (at != nullptr && comes_by_an_edge(use, at->argument)) continue;
-      // A site is of its stack; several uses of one (with other dtypes) share it.
+      // A site belongs to a stack, and several uses with one stack (but other dtypes) share it.
       if (!taken_.insert({place_[use.id] << 2 | static_cast<std::size_t>(kind_of(use)), one.site->id}).second) continue;
       add_entry(use, {.argument = at == nullptr ? "" : at->argument_name,
                       .role = one.site->role,
@@ -224,7 +226,8 @@ class Builder {
     }
   }
 
-  // Where no cast of its own line is known (it is made inside what the operator calls): by its arguments.
+  // Adds the casts by the arguments' dtypes where no cast at the operator's own line is known (it is made inside what
+  // the operator calls).
   void add_operands(const OperatorUse& use) {
     if (!use.is(lanes::kUseEligible) || use.region == 0 || !data_.region(use.region).enabled) return;
     for (const lanes::Operand& operand : use.operands) {

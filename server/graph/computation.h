@@ -1,6 +1,6 @@
-// The operators of a step and what flows between them, as deep steps saw them: the graph that is drawn (drawing in the
-// report: server/report/drawings). A use that is seen in several stacks is one node as long as its module, line,
-// operator and dtypes are the same; a loop over layers has a node for each module.
+// The operators of a step and the values that flow between them, as deep steps saw them: the graph that is drawn
+// (server/report/drawings draws it in the report). A use that is seen in several stacks is one node as long as its
+// module, line, operator and dtypes are the same; a loop over layers has a node for each module.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace castscope::graph {
 
 using rules::kNoDtype;
 
-// Casts of an argument that no operator in the graph made: a weight, the model's input.
+// Casts of an argument that no operator of the graph made: a weight, the model's input.
 struct EntryCast {
   std::string argument;  // "weight"; "" = not known
   lanes::Role role{};
@@ -27,7 +27,7 @@ struct EntryCast {
 
 struct Node {
   std::string op;    // "linear"
-  std::string node;  // of the backward pass: what called it, "MmBackward0"
+  std::string node;  // in the backward pass: the node that called it, "MmBackward0"
   const store::Module* module = nullptr;
   std::uint8_t computed = kNoDtype, result = kNoDtype;
   bool by_code = false;  // a conversion that the code asks for: .to(), .float()
@@ -40,14 +40,14 @@ struct Node {
 
 struct Edge {
   std::size_t from = 0, to = 0;     // nodes
-  std::uint8_t dtype = kNoDtype;    // of the value
-  std::uint8_t cast_to = kNoDtype;  // what autocast cast it to on its way in; kNoDtype = it did not
-  std::string argument;             // of `to`, where it is known
+  std::uint8_t dtype = kNoDtype;    // dtype of the value
+  std::uint8_t cast_to = kNoDtype;  // dtype that autocast cast it to on its way in; kNoDtype = it did not
+  std::string argument;             // the argument of `to` that takes it, where that is known
   std::uint64_t times = 0;
   bool is_cast() const { return cast_to != kNoDtype; }
 };
 
-// Nodes in the order in which they were first called.
+// A part of the graph. Its nodes are in the order in which they were first called.
 struct Part {
   enum class Kind : std::uint8_t { kForward, kBackward, kWithoutGradients };
   Kind kind{};
@@ -56,12 +56,12 @@ struct Part {
   std::size_t casts() const;
 };
 
-// Those that have nodes. Optimizers' operators, and what else is done outside of autocast regions and modules with no
-// connection to what is done in them, are left out.
+// Returns the parts that have nodes. It leaves out optimizers' operators, and others that run outside of autocast
+// regions and modules and have no connection to anything inside.
 std::vector<Part> parts_of(const store::RunData& data);
 
 std::string_view title(Part::Kind kind);
-// "bf16", "f32": for marks; other dtypes as PyTorch has them.
+// Returns "bf16" or "f32" for marks, and PyTorch's name for other dtypes.
 std::string short_dtype(std::uint8_t dtype);
 
 }  // namespace castscope::graph

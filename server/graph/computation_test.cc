@@ -39,7 +39,7 @@ class ComputationTest : public ::testing::Test {
     parts_ = parts_of(data_);
     return parts_;
   }
-  // linear in `module`, of a float32 input that may come from an operator, in bfloat16.
+  // linear in `module`, computed in bfloat16 from a float32 input that may come from an operator.
   static TestUse linear(const std::string& module, std::int64_t line, std::uint8_t input = kFloat32) {
     return {.op = "aten::linear",
             .line = line,
@@ -107,7 +107,7 @@ TEST_F(ComputationTest, ACastOfAnOperatorsResultIsOnTheEdge) {
   for (const EntryCast& entry : all[0].nodes[edge.to].entries) EXPECT_NE(entry.argument, "input");
 }
 
-// Modules of a list are nodes of their own; calls of one from several places are one.
+// Modules of a list are nodes of their own, and calls of one module from several places are one node.
 TEST_F(ComputationTest, ANodeForEachModule) {
   const auto& all = parts([](TestRun& run) {
     run.deep().enter(1);
@@ -168,7 +168,7 @@ TEST_F(ComputationTest, OutsideARegionWhatIsConnected) {
   EXPECT_EQ(all[0].nodes[1].op, "mse_loss");
 }
 
-// A module of PyTorch's own calls an operator twice: the user's line is the same, the code is not.
+// A module of PyTorch's own calls an operator twice: the user's line is the same, PyTorch's is not.
 TEST_F(ComputationTest, ANodeForEachCallInAModule) {
   const auto& all = parts([](TestRun& run) {
     const std::string torch = "/venv/lib/python3.11/site-packages/torch/nn/modules/";
@@ -185,7 +185,7 @@ TEST_F(ComputationTest, ANodeForEachCallInAModule) {
   EXPECT_EQ(all.at(0).nodes.size(), 2u);
 }
 
-// A loop over time: the value comes back to the operator that made it.
+// In a loop over time the value comes back to the operator that made it.
 TEST_F(ComputationTest, NoEdgeFromANodeToItself) {
   const auto& all = parts([](TestRun& run) {
     const auto use = run.use(linear("cell", 10));

@@ -7,7 +7,7 @@
 namespace castscope::graph {
 namespace {
 
-// A module and those in it, with the operators that each calls itself.
+// A module and the modules in it, with the operators that each calls itself.
 struct Scope {
   std::string name, type;
   std::vector<std::size_t> own;
@@ -18,13 +18,13 @@ struct Scope {
     for (const Scope& one : inner) all += one.operators();
     return all;
   }
-  void collect(std::vector<std::size_t>& nodes) const {
+  void collect_operators(std::vector<std::size_t>& nodes) const {
     nodes.insert(nodes.end(), own.begin(), own.end());
-    for (const Scope& one : inner) one.collect(nodes);
+    for (const Scope& one : inner) one.collect_operators(nodes);
   }
   std::vector<std::size_t> nodes() const {
     std::vector<std::size_t> all;
-    collect(all);
+    collect_operators(all);
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -72,7 +72,7 @@ class Folding {
     std::size_t size = 0;                                                          // operators
     std::size_t boxes() const { return scope->own.size() + scope->inner.size(); }  // when it is opened
   };
-  // Operators by themselves, and modules that stay folded.
+  // The operators to draw one by one, and the modules that stay folded.
   struct Choice {
     std::vector<std::size_t> operators;
     std::vector<Group> groups;
@@ -84,16 +84,16 @@ class Folding {
     views_.push_back({.module = path, .items = {}, .bundles = {}});
     View view{.module = path, .items = {}, .bundles = {}};
     std::vector<Group> folded;
-    fill(view, choose(scope, path), folded);
+    fill_view(view, choose(scope, path), folded);
     drawn_ += view.items.size();
-    connect(view);
+    connect_items(view);
     for (std::size_t i = 0, f = 0; i < view.items.size(); ++i)
       if (view.items[i].folded()) view.items[i].view = view_of(folded[f]), ++f;
     views_[number] = std::move(view);
     return number;
   }
 
-  // A drawing that is like another is that one.
+  // Returns the drawing of a group; groups that look alike share one.
   std::size_t view_of(const Group& group) {
     const std::string look = likeness(*group.scope);
     const auto [known, fresh] = by_likeness_.try_emplace(look, kNoView);
@@ -102,22 +102,22 @@ class Folding {
     return by_likeness_[look] = add_view(*group.scope, group.path);
   }
 
-  static void open(const Group& group, Choice& into) {
+  static void open_group(const Group& group, Choice& into) {
     into.operators.insert(into.operators.end(), group.scope->own.begin(), group.scope->own.end());
     for (const Scope& one : group.scope->inner) {
       const std::size_t size = one.operators();
       if (size == 1)
-        one.collect(into.operators);
+        one.collect_operators(into.operators);
       else
         into.groups.push_back({&one, group.path.empty() ? one.name : group.path + "." + one.name, size});
     }
   }
 
-  // Level by level, as long as all of one level can be shown: blocks that are alike are shown alike. Where they cannot,
-  // the one module that holds most of the rest is opened by itself.
+  // Opens modules level by level, as long as a whole level fits, so that alike blocks are drawn alike. Where the next
+  // level does not fit, it opens only the module that holds most of the rest.
   Choice choose(const Scope& scope, const std::string& path) const {
     Choice choice;
-    open({&scope, path, scope.operators()}, choice);
+    open_group({&scope, path, scope.operators()}, choice);
     while (!choice.groups.empty()) {
       std::size_t boxes = choice.operators.size(), all = 0;
       auto largest = choice.groups.begin();
@@ -135,12 +135,12 @@ class Folding {
       } else {
         break;
       }
-      for (const Group& group : opened) open(group, choice);
+      for (const Group& group : opened) open_group(group, choice);
     }
     return choice;
   }
 
-  void fill(View& view, const Choice& choice, std::vector<Group>& folded) {
+  void fill_view(View& view, const Choice& choice, std::vector<Group>& folded) {
     std::vector<std::pair<Item, const Group*>> items;
     for (const std::size_t node : choice.operators) items.emplace_back(item_of(node), nullptr);
     for (const Group& group : choice.groups) items.emplace_back(item_of(group), &group);
@@ -179,8 +179,8 @@ class Folding {
     return item;
   }
 
-  // Nodes of the view by the item that they are in; what lies outside of it is not drawn.
-  void connect(View& view) {
+  // Maps the view's nodes to the items that hold them; nodes outside of the view are not drawn.
+  void connect_items(View& view) {
     std::map<std::string, std::size_t> by_module;
     std::map<std::size_t, std::size_t> by_node;
     for (std::size_t i = 0; i < view.items.size(); ++i) {
@@ -207,7 +207,7 @@ class Folding {
     }
   }
 
-  // What it looks like: operators, dtypes, casts and lines between them, whatever the module is called.
+  // Describes how a module looks: operators, dtypes, casts and the lines between them, whatever the module is called.
   std::string likeness(const Scope& scope) const {
     const std::vector<std::size_t> nodes = scope.nodes();
     std::map<std::size_t, std::size_t> place;
@@ -218,7 +218,7 @@ class Folding {
       text += "\n" + one.op + " " + one.node + (one.module == nullptr ? "" : " " + one.module->type);
       if (one.at) text += " " + one.at->file + ":" + std::to_string(one.at->line);
       text += " " + std::to_string(one.computed) + " " + std::to_string(one.result);
-      std::set<std::string> casts;  // of what comes from outside, whether an operator made it or not
+      std::set<std::string> casts;  // casts of values from outside, whether an operator made them or not
       const auto cast = [&](const std::string& argument, int from, int to) {
         casts.insert(" " + argument + " " + std::to_string(from) + ">" + std::to_string(to));
       };

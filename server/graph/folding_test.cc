@@ -11,7 +11,7 @@ constexpr std::uint8_t kF32 = rules::kFloat, kBf16 = rules::kBrain;
 
 class FoldingTest : public ::testing::Test {
  protected:
-  // An operator in this module of Net ("" = the model itself), which takes what the one before gave.
+  // Adds an operator in this module of Net ("" = the model itself), which takes the value of the operator before it.
   void add(const std::string& path, const std::string& op, std::uint8_t computed = kBf16, std::int64_t line = 10) {
     modules_.push_back(
         {.path = path, .type = path.find("layers") == 0 ? "Layer" : "Linear", .root_type = "Net", .root_number = 1});
@@ -76,7 +76,8 @@ TEST_F(FoldingTest, LayersAreFoldedAndAlikeOnesShareADrawing) {
   EXPECT_EQ(views[1].bundles.size(), 19u);
 }
 
-// The first takes the model's input, the others what the one before gave: cast alike, they look alike.
+// The first layer takes the model's input and the others take the value of the layer before; cast alike, they look
+// alike.
 TEST_F(FoldingTest, ACastFromOutsideIsToldInside) {
   add_layers(6, 20);
   for (int layer = 0; layer < 6; ++layer) {
@@ -91,7 +92,7 @@ TEST_F(FoldingTest, ACastFromOutsideIsToldInside) {
   }
   const auto views = fold(part_);
   ASSERT_EQ(views.size(), 2u);
-  EXPECT_TRUE(views[1].items[0].from_outside.empty());  // of the first layer it is no line
+  EXPECT_TRUE(views[1].items[0].from_outside.empty());  // the first layer has no line from outside
   part_.nodes[0].computed = kF32;
   const auto others = fold(part_);
   ASSERT_EQ(others.size(), 3u);

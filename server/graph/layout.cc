@@ -10,11 +10,11 @@ namespace {
 
 using Index = std::size_t;
 
-// A box, or the place where a link passes a layer.
+// A box, or the point at which a link passes a layer.
 struct Vertex {
   Box box;
   Index layer = 0, order = 0;  // its place in the layer
-  double x = 0;                // of its middle
+  double x = 0;                // x of its middle
   std::vector<Index> above, below;
   bool passes = false;
 };
@@ -39,8 +39,8 @@ class Drawing {
   static Index first(const Link& link) { return std::min(link.from, link.to); }
   static Index second(const Link& link) { return std::max(link.from, link.to); }
 
-  // The order of the boxes is one of the graph without its upward links. What has nothing above it stands as near as it
-  // can to what takes it.
+  // Assigns the layers by the boxes' order, which is an order of the graph without its upward links. A box with nothing
+  // above it stands as near as it can to the boxes that take its value.
   void choose_layers() {
     std::vector<std::vector<Index>> out(boxes_.size());
     std::vector<bool> has_above(boxes_.size());
@@ -82,15 +82,15 @@ class Drawing {
       if (vertices_[v].layer >= layers_.size()) layers_.resize(vertices_[v].layer + 1);
       layers_[vertices_[v].layer].push_back(v);
     }
-    number();
+    number_vertices();
   }
 
-  void number() {
+  void number_vertices() {
     for (const std::vector<Index>& layer : layers_)
       for (Index i = 0; i < layer.size(); ++i) vertices_[layer[i]].order = i;
   }
 
-  // Pairs of lines between two layers that cross: inversions, counted by a Fenwick tree.
+  // Counts the pairs of lines between two layers that cross: inversions, counted by a Fenwick tree.
   std::size_t crossings() const {
     std::size_t all = 0;
     for (Index l = 0; l + 1 < layers_.size(); ++l) {
@@ -120,7 +120,7 @@ class Drawing {
     return sum / static_cast<double>(beside.size());
   }
 
-  void sweep(bool downwards) {
+  void sort_layers(bool downwards) {
     for (Index i = 0; i < layers_.size(); ++i) {
       std::vector<Index>& layer = layers_[downwards ? i : layers_.size() - 1 - i];
       std::vector<std::pair<double, Index>> sorted;
@@ -138,19 +138,19 @@ class Drawing {
     std::vector<std::vector<Index>> best = layers_;
     std::size_t fewest = crossings();
     for (int i = 0; i < kSweeps && fewest > 0; ++i) {
-      sweep(i % 2 == 0);
+      sort_layers(i % 2 == 0);
       const std::size_t now = crossings();
       if (now >= fewest) continue;
       fewest = now;
       best = layers_;
     }
     layers_ = std::move(best);
-    number();
+    number_vertices();
   }
 
   double half_width(Index v) const { return vertices_[v].box.width / 2; }
 
-  // As near as can be to where each would be, in order and apart: an isotonic regression, weighted.
+  // Moves each vertex as near as possible to its wanted x, in order and apart: a weighted isotonic regression.
   void place_layer(const std::vector<Index>& layer, const std::vector<double>& wanted,
                    const std::vector<double>& weight) {
     struct Block {
@@ -176,8 +176,8 @@ class Drawing {
       for (Index n = 0; n < block.count; ++n, ++i) vertices_[layer[i]].x = block.mean() + offset[i];
   }
 
-  // Where its neighbours are; long lines pull more, so that they are straight.
-  void pull(const std::vector<Index>& layer, bool up, bool down) {
+  // Pulls each vertex to its neighbours; long lines pull more, so that they stay straight.
+  void pull_layer(const std::vector<Index>& layer, bool up, bool down) {
     std::vector<double> wanted, weight;
     for (const Index v : layer) {
       double sum = 0, all = 0;
@@ -202,8 +202,8 @@ class Drawing {
     constexpr int kPasses = 8;
     for (int pass = 0; pass < kPasses; ++pass) {
       const bool last = pass >= kPasses - 2;
-      for (const std::vector<Index>& layer : layers_) pull(layer, true, last);
-      for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) pull(*layer, last, true);
+      for (const std::vector<Index>& layer : layers_) pull_layer(layer, true, last);
+      for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) pull_layer(*layer, last, true);
     }
   }
 
@@ -229,13 +229,14 @@ class Drawing {
     return result;
   }
 
-  // In the middle of its layer.
+  // Centres the box vertically in its layer.
   double top_of(Index v) const {
     const Vertex& vertex = vertices_[v];
     return tops_[vertex.layer] + (heights_[vertex.layer] - vertex.box.height) / 2;
   }
 
-  // Where a line meets a box: lines of one side stand apart, in the order of where they come from.
+  // Returns the x at which a line meets a box: lines on one side stand apart, in the order of the vertices they come
+  // from.
   double port(Index v, Index other, bool above) const {
     const std::vector<Index>& beside = above ? vertices_[v].above : vertices_[v].below;
     double rank = 0;

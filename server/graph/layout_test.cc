@@ -57,7 +57,7 @@ TEST(LayoutTest, ValuesFlowDownwards) {
   expect_inside(layout);
 }
 
-// A residual connection passes by what it passes over.
+// A residual connection passes beside the boxes that it skips.
 TEST(LayoutTest, ALineCrossesNoBox) {
   const std::vector<Link> links = {{0, 1}, {1, 2}, {2, 3}, {0, 3}};
   const Layout layout = lay_out(boxes(4), links);
@@ -71,19 +71,19 @@ TEST(LayoutTest, ALineCrossesNoBox) {
 }
 
 TEST(LayoutTest, LinesThatNeedNotCrossDoNot) {
-  // Given crosswise: 0 → 3, 1 → 2.
+  // The links are given crosswise: 0 → 3, 1 → 2.
   const Layout layout = lay_out(boxes(4), {{0, 3}, {1, 2}});
   EXPECT_EQ(layout.boxes[0].x < layout.boxes[1].x, layout.boxes[3].x < layout.boxes[2].x);
 }
 
-// What a loop over time brings back.
+// A loop over time makes an upward link.
 TEST(LayoutTest, AnUpwardLinkGoesUp) {
   const Layout layout = lay_out(boxes(3), {{0, 1}, {1, 2}, {2, 1}});
   EXPECT_GT(layout.routes[2].front().y, layout.routes[2].back().y);
   EXPECT_NEAR(layout.routes[2].front().y, layout.boxes[2].y, 1e-6);
 }
 
-// Positions that are added late, masks: beside what takes them, not at the top.
+// Positions that are added late, and masks, stand beside the boxes that take them, not at the top.
 TEST(LayoutTest, WhatHasNothingAboveItStandsNearItsUse) {
   const Layout layout = lay_out(boxes(5), {{0, 1}, {1, 2}, {3, 4}, {2, 4}});
   EXPECT_NEAR(layout.boxes[3].y, layout.boxes[2].y, 1e-6);

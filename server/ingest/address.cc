@@ -16,7 +16,7 @@ bool is_unix(const std::string& address) {
   return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
 }
 
-// Splits "host:port" and "[host]:port". False when it is neither.
+// Splits "host:port" and "[host]:port". Returns false for other forms.
 bool split(const std::string& address, std::string* host, std::string* port) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) return false;

@@ -1,4 +1,4 @@
-// For tests: batches as a relay makes them, with definitions written record by record.
+// For tests: makes batches as a relay does, with definitions written record by record.
 #pragma once
 
 #include <cstring>
@@ -68,7 +68,7 @@ class BatchBuilder {
     payload.append(reinterpret_cast<const char*>(frames.data()), frames.size() * sizeof(lanes::Frame));
     return raw(lanes::DefinitionKind::kStack, id, payload);
   }
-  // `count` casts of `site`, whose tensor is the event's number in the lane.
+  // Adds `count` casts of `site`, whose tensor is the event's number in the lane.
   BatchBuilder& casts(std::uint32_t lane, std::uint64_t first, std::uint32_t count, std::uint32_t site) {
     std::vector<lanes::Event> events(count);
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// The half of Definitions that parses what deep steps see.
+// The part of Definitions that parses what deep steps see.
 #include <algorithm>
 
 #include "server/ingest/definitions.h"
@@ -7,7 +7,9 @@
 namespace castscope::ingest {
 namespace {
 
-// `names`: of all arguments of the schema, with commas between them.
+using lanes::DefinitionKind;
+
+// `names` are those of all arguments in the schema, separated by commas.
 void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
   if (names.empty()) return;
   std::vector<std::string_view> all;
@@ -22,17 +24,19 @@ void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
 
 }  // namespace
 
-absl::Status Definitions::apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::OperatorUseDefinition>(const std::string& key, const Record& record,
+                                                             store::RunSink& sink) {
   lanes::OperatorUseDefinition use{};
   if (record.payload.size() < sizeof use)
-    return nonsense(absl::StrCat("an operator use definition of ", record.payload.size(), " bytes"));
+    return invalid(absl::StrCat("an operator use definition of ", record.payload.size(), " bytes"));
   std::memcpy(&use, record.payload.data(), sizeof use);
   const std::string_view operands = record.payload.substr(sizeof use);
   if (use.operands > lanes::kMostOperands || operands.size() != use.operands * sizeof(lanes::Operand))
-    return nonsense(absl::StrCat("an operator use of ", use.operands, " operands in ", record.payload.size(),
-                                 " bytes, where at most ", lanes::kMostOperands, " operands may be"));
+    return invalid(absl::StrCat("an operator use of ", use.operands, " operands in ", record.payload.size(),
+                                " bytes, where at most ", lanes::kMostOperands, " operands may be"));
   if (!lanes::is_listed(use.phase))
-    return nonsense(absl::StrCat("operator use ", record.id, " with a phase that is on no list"));
+    return invalid(absl::StrCat("operator use ", record.id, " with a phase that is on no list"));
   store::OperatorUseInfo info{.id = record.id,
                               .stack = known(stacks_, use.stack),
                               .module = known(modules_, use.module),
@@ -48,54 +52,59 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
   for (std::size_t i = 0; i < info.operands.size(); ++i) {
     std::memcpy(&info.operands[i], operands.data() + i * sizeof(lanes::Operand), sizeof(lanes::Operand));
     if (!lanes::is_listed(info.operands[i].role))
-      return nonsense(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
+      return invalid(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
   }
   name_arguments(text(use.arguments), info);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kOperatorUse, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kOperatorUse, record.id, &fresh); !status.ok() || !fresh)
+    return status;
   bytes_ += info.op.size() + info.node.size();
   for (const std::string& name : info.argument_names) bytes_ += name.size();
   return kept(sink.define(key, info));
 }
 
-absl::Status Definitions::apply_flow(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::FlowDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::FlowDefinition flow{};
   if (absl::Status status = read(record.payload, "flow", &flow); !status.ok()) return status;
-  const std::uint32_t from = known(Numbered::kOperatorUse, flow.from), to = known(Numbered::kOperatorUse, flow.to);
+  const std::uint32_t from = known(DefinitionKind::kOperatorUse, flow.from),
+                      to = known(DefinitionKind::kOperatorUse, flow.to);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(
-      key,
-      store::FlowInfo{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
+      key, store::Flow{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
 }
 
-absl::Status Definitions::apply_fact(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::FactDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
   const bool listed = lanes::is_listed(fact.kind) &&
                       (fact.kind != kStaleHit || lanes::is_listed(static_cast<lanes::Staleness>(fact.detail))) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
-  if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
+  if (!listed) return invalid(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
   const std::uint32_t subject = known_subject(fact);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
   const std::string& said = text(fact.text);
   bytes_ += said.size();
-  return kept(sink.define(key, store::FactInfo{.id = record.id,
-                                               .subject = subject,
-                                               .stack = known(stacks_, fact.stack),
-                                               .kind = fact.kind,
-                                               .detail = fact.detail,
-                                               .text = said}));
+  return kept(sink.define(key, store::Fact{.id = record.id,
+                                           .stack = known(stacks_, fact.stack),
+                                           .subject = subject,
+                                           .kind = fact.kind,
+                                           .detail = fact.detail,
+                                           .text = said}));
 }
 
 std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) const {
   switch (lanes::subject_of(fact.kind)) {
     case lanes::FactSubject::kSite:
-      return known(Numbered::kSite, fact.subject);
+      return known(DefinitionKind::kSite, fact.subject);
     case lanes::FactSubject::kOperatorUse:
-      return known(Numbered::kOperatorUse, fact.subject);
+      return known(DefinitionKind::kOperatorUse, fact.subject);
     case lanes::FactSubject::kRegion:
       return known(regions_, fact.subject);
     case lanes::FactSubject::kNothing:

@@ -1,4 +1,4 @@
-// What deep steps see, over the wire: good and bad.
+// Sends the data of deep steps over the wire, good and bad.
 #include <bit>
 
 #include "agent/lanes/event_views.h"
@@ -78,12 +78,12 @@ TEST_F(DeepValidatorTest, FlowsAndFactsAreHandedOn) {
              .operator_use(2, mm())
              .flow(3, {.from = 1, .to = 2, .argument = 4, .cast_to = 15, .reserved = {}})
              .fact(4, {.kind = FactKind::kError, .detail = 1, .subject = 2, .stack = 5, .text = 3}));
-  const store::FlowInfo& flow = process().flows.at(3);
+  const store::Flow& flow = process().flows.at(3);
   EXPECT_EQ(flow.from, 1u);
   EXPECT_EQ(flow.to, 2u);
   EXPECT_EQ(flow.argument, 4);
   EXPECT_EQ(flow.cast_to, 15);
-  const store::FactInfo& fact = process().facts.at(4);
+  const store::Fact& fact = process().facts.at(4);
   EXPECT_EQ(fact.kind, FactKind::kError);
   EXPECT_EQ(fact.detail, 1);
   EXPECT_EQ(fact.subject, 2u);
@@ -91,7 +91,7 @@ TEST_F(DeepValidatorTest, FlowsAndFactsAreHandedOn) {
   EXPECT_EQ(fact.text, "expected BFloat16");
 }
 
-// A fact's subject is of the kind that the fact is about.
+// The kind of a fact decides what kind of thing its subject is.
 TEST_F(DeepValidatorTest, AFactsSubjectIsWhatItsKindSays) {
   accept(Batch().site(1).operator_use(2, mm()));
   const struct {
@@ -120,7 +120,7 @@ TEST_F(DeepValidatorTest, WhatRefersToNothingIsNotKnown) {
   EXPECT_EQ(use.op + use.node, "");
   EXPECT_EQ(process().flows.at(2).from, 0u);
   EXPECT_EQ(process().flows.at(2).to, 1u);
-  const store::FactInfo& fact = process().facts.at(3);
+  const store::Fact& fact = process().facts.at(3);
   EXPECT_EQ(fact.subject + fact.stack, 0u);
   EXPECT_EQ(fact.text, "");
 }
@@ -149,7 +149,7 @@ TEST_F(DeepValidatorTest, EachOfThemCanBeCounted) {
   EXPECT_EQ(casts(1, 0), 0u);
 }
 
-// What an event may name: sites, uses, flows and facts share their numbers, so a wrong kind is as good as nothing.
+// Sites, uses, flows and facts share their numbers: an event that names a thing of the wrong kind names nothing.
 TEST_F(DeepValidatorTest, AnEventNamesWhatItsKindSays) {
   constexpr std::uint32_t kSite = 1, kUse = 2, kFlow = 3, kFact = 4;
   const struct {
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "two different definitions with the number 1"}),
     [](const auto& info) { return info.param.name; });
 
-// A few hundred bytes must not become gigabytes: one long text, said by every fact.
+// A few hundred bytes must not become gigabytes: here every fact contains the same long text.
 TEST_F(DeepValidatorTest, RefusesFactsThatUnfoldWithoutBounds) {
   accept(Batch().text(9, std::string(60'000, 'x')));
   Batch batch;

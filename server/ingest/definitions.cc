@@ -11,7 +11,7 @@ namespace {
 
 using lanes::DefinitionKind;
 
-// Frames share their texts in the segment and not here: a small record could otherwise ask for gigabytes.
+// Frames share their texts in the segment, but not here: a small record could otherwise demand gigabytes.
 constexpr std::size_t kMostStackText = 4u << 20;
 
 }  // namespace
@@ -34,9 +34,9 @@ const std::string& Definitions::operator_name(std::uint32_t id) const {
   return text(it == operators_.end() ? 0 : it->second);
 }
 
-absl::Status Definitions::number(Numbered kind, std::uint32_t id, bool* fresh) {
-  *fresh = what(id) == Numbered::kNothing;
-  if (!*fresh && what(id) != kind) return nonsense(absl::StrCat("two different definitions with the number ", id));
+absl::Status Definitions::number(DefinitionKind kind, std::uint32_t id, bool* fresh) {
+  *fresh = what(id) == DefinitionKind();
+  if (!*fresh && what(id) != kind) return invalid(absl::StrCat("two different definitions with the number ", id));
   if (id >= numbers_.size()) numbers_.resize(id + 1);
   numbers_[id] = kind;
   return absl::OkStatus();
@@ -51,99 +51,106 @@ absl::Status Definitions::apply(const std::string& key, std::string_view records
                                 absl::Status* sink_error) {
   while (!records.empty()) {
     lanes::DefinitionHeader header{};
-    if (records.size() < sizeof header) return nonsense("a definition that is cut short");
+    if (records.size() < sizeof header) return invalid("a definition that is cut short");
     std::memcpy(&header, records.data(), sizeof header);
     if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size() ||
         header.payload > header.size - sizeof header)
-      return nonsense("a definition with an impossible length");
-    if (header.id > kLargestDefinitionId) return nonsense(absl::StrCat("a definition with the number ", header.id));
+      return invalid("a definition with an impossible length");
+    if (header.id > kLargestDefinitionId) return invalid(absl::StrCat("a definition with the number ", header.id));
     const Record record{header.kind, header.id, records.substr(sizeof header, header.payload)};
     records.remove_prefix(header.size);
     if (absl::Status status = apply_one(key, record, sink); !status.ok()) {
       *sink_error = sink_error_;
       return status;
     }
-    if (bytes_ > kMostDefinitionBytes) return nonsense("more definitions than a segment can hold");
+    if (bytes_ > kMostDefinitionBytes) return invalid("more definitions than a segment can hold");
   }
   return absl::OkStatus();
 }
 
 absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
-  if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return nonsense("a definition without a number");
+  if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return invalid("a definition without a number");
   switch (record.kind) {
-    case DefinitionKind::kString: {
-      const auto [it, fresh] = strings_.try_emplace(record.id);
-      if (fresh) it->second = utf8::repaired(record.payload);
-      bytes_ += fresh ? record.payload.size() : 0;
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kCode: {
-      lanes::CodeDefinition code{};
-      if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
-      codes_.try_emplace(record.id, Code{code.file, code.function});
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kStack:
-      return apply_stack(key, record, sink);
-    case DefinitionKind::kModule: {
-      lanes::ModuleDefinition module{};
-      if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
-      if (!insert(modules_, record.id)) return absl::OkStatus();
-      return kept(sink.define(key, store::ModuleInfo{.id = record.id,
-                                                     .path = text(module.path),
-                                                     .type = text(module.type),
-                                                     .root_type = text(module.root_type),
-                                                     .root_number = module.root_number}));
-    }
-    case DefinitionKind::kOperator: {
-      lanes::OperatorDefinition op{};
-      if (absl::Status status = read(record.payload, "operator", &op); !status.ok()) return status;
-      operators_.try_emplace(record.id, op.name);
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kCallSite: {
-      lanes::CallSiteDefinition site{};
-      if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
-      insert(call_sites_, record.id);
-      return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
-                                                       .op = operator_name(site.op),
-                                                       .argument = site.argument,
-                                                       .argument_name = text(site.argument_name),
-                                                       .code_address = text(site.code_address)}));
-    }
-    case DefinitionKind::kRegion:
-      return apply_region(key, record, sink);
-    case DefinitionKind::kSite:
-      return apply_site(key, record, sink);
-    case DefinitionKind::kOperatorUse:
-      return apply_operator_use(key, record, sink);
-    case DefinitionKind::kFlow:
-      return apply_flow(key, record, sink);
-    case DefinitionKind::kFact:
-      return apply_fact(key, record, sink);
-    case DefinitionKind::kKernel:
-      return apply_kernel(key, record, sink);
-    case DefinitionKind::kMatmul:
-      return apply_matmul(key, record, sink);
-    case DefinitionKind::kThread: {
-      lanes::ThreadDefinition thread{};
-      if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
-      if (!insert(threads_, record.id)) return absl::OkStatus();
-      return kept(sink.define(
-          key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
-    }
-    case DefinitionKind::kAttribute:
-      return apply_attribute(key, record, sink);
+#define CASTSCOPE_TAKE(kind, number, Type) \
+  case DefinitionKind::kind:               \
+    return take<lanes::Type>(key, record, sink);
+    CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_TAKE)
+#undef CASTSCOPE_TAKE
   }
-  return nonsense(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
+  return invalid(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
 }
 
-absl::Status Definitions::apply_stack(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::StringDefinition>(const std::string& /*key*/, const Record& record,
+                                                        store::RunSink& /*sink*/) {
+  const auto [it, fresh] = strings_.try_emplace(record.id);
+  if (fresh) it->second = utf8::repaired(record.payload);
+  bytes_ += fresh ? record.payload.size() : 0;
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::CodeDefinition>(const std::string& /*key*/, const Record& record,
+                                                      store::RunSink& /*sink*/) {
+  lanes::CodeDefinition code{};
+  if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
+  codes_.try_emplace(record.id, Code{code.file, code.function});
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::ModuleDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
+  lanes::ModuleDefinition module{};
+  if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
+  if (!insert(modules_, record.id)) return absl::OkStatus();
+  return kept(sink.define(key, store::ModuleInfo{.id = record.id,
+                                                 .path = text(module.path),
+                                                 .type = text(module.type),
+                                                 .root_type = text(module.root_type),
+                                                 .root_number = module.root_number}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::OperatorDefinition>(const std::string& /*key*/, const Record& record,
+                                                          store::RunSink& /*sink*/) {
+  lanes::OperatorDefinition op{};
+  if (absl::Status status = read(record.payload, "operator", &op); !status.ok()) return status;
+  operators_.try_emplace(record.id, op.name);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::CallSiteDefinition>(const std::string& key, const Record& record,
+                                                          store::RunSink& sink) {
+  lanes::CallSiteDefinition site{};
+  if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
+  insert(call_sites_, record.id);
+  return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
+                                                   .op = operator_name(site.op),
+                                                   .argument = site.argument,
+                                                   .argument_name = text(site.argument_name),
+                                                   .code_address = text(site.code_address)}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::ThreadDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
+  lanes::ThreadDefinition thread{};
+  if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
+  if (!insert(threads_, record.id)) return absl::OkStatus();
+  return kept(sink.define(
+      key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, const Record& record,
+                                                       store::RunSink& sink) {
   lanes::StackDefinition head{};
-  if (record.payload.size() < sizeof head) return nonsense("a stack definition that is cut short");
+  if (record.payload.size() < sizeof head) return invalid("a stack definition that is cut short");
   std::memcpy(&head, record.payload.data(), sizeof head);
   if ((record.payload.size() - sizeof head) / sizeof(lanes::Frame) != head.count)
-    return nonsense(absl::StrCat("a stack of ", head.count, " frames in ", record.payload.size(), " bytes"));
+    return invalid(absl::StrCat("a stack of ", head.count, " frames in ", record.payload.size(), " bytes"));
   if (!insert(stacks_, record.id)) return absl::OkStatus();
   bytes_ += record.payload.size();
   store::StackInfo stack{.id = record.id, .frames = {}, .truncated = head.truncated != 0};
@@ -159,17 +166,20 @@ absl::Status Definitions::apply_stack(const std::string& key, const Record& reco
     location.file = text(code->second.file);
     location.function = text(code->second.function);
     resolved += location.file.size() + location.function.size();
-    if (resolved > kMostStackText) return nonsense(absl::StrCat("stack ", record.id, " with megabytes of text"));
+    if (resolved > kMostStackText) return invalid(absl::StrCat("stack ", record.id, " with megabytes of text"));
   }
   return kept(sink.define(key, stack));
 }
 
-absl::Status Definitions::apply_region(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::RegionDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
   lanes::RegionDefinition region{};
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
-  if (!lanes::is_listed(region.kind)) return nonsense("a region of an unknown kind");
+  if (!lanes::is_listed(region.kind)) return invalid("a region of an unknown kind");
   if (contains(regions_, record.id)) return absl::OkStatus();
-  const std::uint32_t parent = known(regions_, region.parent);  // before itself becomes known: no region is its parent
+  // The parent is looked up before the region itself becomes known: no region is its own parent.
+  const std::uint32_t parent = known(regions_, region.parent);
   insert(regions_, record.id);
   return kept(sink.define(key, store::RegionInfo{.id = record.id,
                                                  .stack = known(stacks_, region.stack),
@@ -183,14 +193,16 @@ absl::Status Definitions::apply_region(const std::string& key, const Record& rec
                                                  .flags = region.flags}));
 }
 
-absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::SiteDefinition site{};
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
   if (!lanes::is_listed(site.role) || !lanes::is_listed(site.cause) || !lanes::is_listed(site.why) ||
       !lanes::is_listed(site.phase))
-    return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
+    return invalid(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(key, store::SiteInfo{.id = record.id,
                                                .stack = known(stacks_, site.stack),
                                                .module = known(modules_, site.module),
@@ -207,7 +219,9 @@ absl::Status Definitions::apply_site(const std::string& key, const Record& recor
                                                .flags = site.flags}));
 }
 
-absl::Status Definitions::apply_attribute(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::AttributeDefinition>(const std::string& key, const Record& record,
+                                                           store::RunSink& sink) {
   lanes::AttributeDefinition attribute{};
   if (absl::Status status = read(record.payload, "attribute", &attribute); !status.ok()) return status;
   const auto [it, fresh] = attributes_.emplace(text(attribute.key), text(attribute.value));

@@ -1,6 +1,6 @@
-// What a process has defined so far: parses its records (agent/lanes/format.h), resolves texts and hands the result
-// to the run's sink. A record that makes no sense is an error; a reference to a number that was never defined is not:
-// the process may have run out of room for definitions. It becomes 0, "not known".
+// The definitions of a process so far: parses its records (agent/lanes/format.h), resolves texts and hands the results
+// to the run's sink. A record that makes no sense is an error. A reference to a number that was never defined is not an
+// error: the process may have run out of room for definitions. It becomes 0, "not known".
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace castscope::ingest {
 
-// Numbers are given from 1 upwards; past this a table would be larger than the segment that it came from.
+// Numbers begin at 1; a table with larger ones would exceed the segment that it came from.
 inline constexpr std::uint32_t kLargestDefinitionId = 1u << 22;
-// More than a segment can hold; of facts and operator uses with their texts, which they share in the segment.
+// More than a segment can hold. Facts and operator uses count with their texts, which they share in the segment.
 inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
 
 class Definitions {
  public:
-  // Takes whole records. Records known already are passed over. On an error of the sink `*sink_error` is set too.
+  // Takes whole records, and skips those that are known. On an error of the sink `*sink_error` is set too.
   absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
 
   // Sites and what deep steps see are numbered in one series, and counted alike.
-  bool knows_number(std::uint32_t id) const { return what(id) != Numbered::kNothing; }
-  bool knows_site(std::uint32_t id) const { return what(id) == Numbered::kSite; }
-  bool knows_operator_use(std::uint32_t id) const { return what(id) == Numbered::kOperatorUse; }
-  bool knows_fact(std::uint32_t id) const { return what(id) == Numbered::kFact; }
-  bool knows_kernel(std::uint32_t id) const { return what(id) == Numbered::kKernel; }
+  bool knows_number(std::uint32_t id) const { return what(id) != lanes::DefinitionKind(); }
+  bool knows_site(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kSite; }
+  bool knows_operator_use(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kOperatorUse; }
+  bool knows_fact(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kFact; }
+  bool knows_kernel(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kKernel; }
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
@@ -42,27 +42,23 @@ class Definitions {
     std::uint32_t id = 0;
     std::string_view payload;
   };
-  enum class Numbered : std::uint8_t { kNothing, kSite, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
-  Numbered what(std::uint32_t id) const { return id < numbers_.size() ? numbers_[id] : Numbered::kNothing; }
-  std::uint32_t known(Numbered kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
-  // Gives `id` to what is defined. `fresh` is false when it was told before; another kind of thing is an error.
-  absl::Status number(Numbered kind, std::uint32_t id, bool* fresh);
+  // The kind of the definition that has this number in the series of sites; DefinitionKind() where there is none.
+  lanes::DefinitionKind what(std::uint32_t id) const {
+    return id < numbers_.size() ? numbers_[id] : lanes::DefinitionKind();
+  }
+  std::uint32_t known(lanes::DefinitionKind kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
+  // Assigns `id` to a definition. `fresh` is false if it was defined before; a definition of another kind is an error.
+  absl::Status number(lanes::DefinitionKind kind, std::uint32_t id, bool* fresh);
   using Set = std::vector<bool>;
   static bool contains(const Set& set, std::uint32_t id) { return id < set.size() && set[id]; }
-  static bool insert(Set& set, std::uint32_t id);  // false: it was there
+  static bool insert(Set& set, std::uint32_t id);  // false: it was in the set
   static std::uint32_t known(const Set& set, std::uint32_t id) { return contains(set, id) ? id : 0; }
 
   absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_site(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_flow(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_fact(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_kernel(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_matmul(const std::string& key, const Record& record, store::RunSink& sink);
+  // Takes one record of this kind. A record that makes no sense is an error.
+  template <typename Definition>
+  absl::Status take(const std::string& key, const Record& record, store::RunSink& sink);
   std::uint32_t known_subject(const lanes::FactDefinition& fact) const;
-  absl::Status apply_region(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_stack(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_attribute(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status kept(absl::Status status);  // remembers an error of the sink
   const std::string& text(std::uint32_t id) const;
   const std::string& operator_name(std::uint32_t id) const;
@@ -75,9 +71,15 @@ class Definitions {
   absl::flat_hash_map<std::uint32_t, std::uint32_t> operators_;  // → string
   absl::flat_hash_set<std::pair<std::string, std::string>> attributes_;
   Set stacks_, modules_, call_sites_, regions_, threads_;
-  std::vector<Numbered> numbers_;
+  std::vector<lanes::DefinitionKind> numbers_;
   std::uint64_t bytes_ = 0;
   absl::Status sink_error_;
 };
+
+#define CASTSCOPE_TAKE(kind, number, Type) \
+  template <>                              \
+  absl::Status Definitions::take<lanes::Type>(const std::string& key, const Record& record, store::RunSink& sink);
+CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_TAKE)
+#undef CASTSCOPE_TAKE
 
 }  // namespace castscope::ingest

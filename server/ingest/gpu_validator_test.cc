@@ -1,4 +1,4 @@
-// What GPUs did, over the wire: good and bad.
+// Sends the data of GPUs over the wire, good and bad.
 #include "agent/lanes/event_views.h"
 #include "server/ingest/validator_test.h"
 
@@ -57,7 +57,7 @@ TEST_F(GpuValidatorTest, AKernelIsHandedOnWithItsTexts) {
 
 TEST_F(GpuValidatorTest, AMatrixProductIsHandedOn) {
   accept(Batch().operator_use(2).matmul(3, product_of(2)).counter(1, 3, 4));
-  const store::MatmulInfo& matmul = process().matmuls.at(3);
+  const store::Matmul& matmul = process().matmuls.at(3);
   EXPECT_EQ(matmul.use, 2u);
   EXPECT_EQ(matmul.op, "aten::mm");
   EXPECT_EQ(matmul.function, "cublasGemmEx");
@@ -70,7 +70,7 @@ TEST_F(GpuValidatorTest, AMatrixProductIsHandedOn) {
   EXPECT_EQ(casts(1, 3), 4u);
 }
 
-// Of another kind, or never defined: not known.
+// A reference to a thing of another kind, or one that was never defined, counts as not known.
 TEST_F(GpuValidatorTest, WhatRefersToSomethingElseIsNotKnown) {
   accept(
       Batch()

@@ -1,4 +1,4 @@
-// Where the collector listens, and whom it lets in.
+// Where the collector listens, and which relays it accepts.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,13 @@
 namespace castscope::ingest {
 
 struct Options {
-  // "" = do not listen (in_process_channel only); else "host:port" (port 0 = any free one), "[::1]:port", "unix:PATH".
+  // "" = do not listen (in_process_channel only); otherwise "host:port" (port 0 = any free one), "[::1]:port",
+  // "unix:PATH".
   std::string address = {};
-  std::string token = {};             // "" = none is asked for
+  std::string token = {};             // "" = relays need none
   std::string certificate_file = {};  // PEM; with key_file: TLS
   std::string key_file = {};
-  std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is let go
+  std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is disconnected
 };
 
 }  // namespace castscope::ingest

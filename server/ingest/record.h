@@ -1,4 +1,4 @@
-// How definition records are read: exactly as long as they should be, every number of a closed list on it.
+// Reads definition records strictly: each must have exactly the right length, and only numbers of the closed lists.
 #pragma once
 
 #include <cstring>
@@ -10,13 +10,14 @@
 
 namespace castscope::ingest {
 
-inline absl::Status nonsense(const std::string& what) { return absl::InvalidArgumentError(what); }
+// Makes the error for a relay that has sent invalid data: `what` describes the data.
+inline absl::Status invalid(const std::string& what) { return absl::InvalidArgumentError(what); }
 
-// The fixed part of a record's payload. A longer payload is an error too: what is not read is not understood.
+// Reads the fixed part of a record's payload. A longer payload is an error too: its rest would not be understood.
 template <typename T>
 absl::Status read(std::string_view payload, const char* name, T* out) {
   if (payload.size() != sizeof(T))
-    return nonsense(absl::StrCat("a ", name, " definition of ", payload.size(), " bytes, not ", sizeof(T)));
+    return invalid(absl::StrCat("a ", name, " definition of ", payload.size(), " bytes, not ", sizeof(T)));
   std::memcpy(out, payload.data(), sizeof(T));
   return absl::OkStatus();
 }

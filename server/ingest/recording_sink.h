@@ -1,4 +1,4 @@
-// For tests: a sink that remembers what it is told, and that can be told to fail.
+// For tests: a sink that remembers the calls it gets, and that fails on request.
 #pragma once
 
 #include <map>
@@ -27,13 +27,13 @@ class RecordingSink : public store::RunSink {
     std::map<std::uint32_t, store::RegionInfo> regions;
     std::map<std::uint32_t, store::SiteInfo> sites;
     std::map<std::uint32_t, store::OperatorUseInfo> operator_uses;
-    std::map<std::uint32_t, store::FlowInfo> flows;
-    std::map<std::uint32_t, store::FactInfo> facts;
+    std::map<std::uint32_t, store::Flow> flows;
+    std::map<std::uint32_t, store::Fact> facts;
     std::map<std::uint32_t, store::KernelInfo> kernels;
-    std::map<std::uint32_t, store::MatmulInfo> matmuls;
+    std::map<std::uint32_t, store::Matmul> matmuls;
     std::map<std::uint32_t, store::ThreadInfo> threads;
     std::map<std::uint32_t, Lane> lanes;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // lane, site
+    std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // by lane, site
     store::Gauges gauges;
     store::ProcessEnd end = store::ProcessEnd::kNotSeen;
     int exit_status = -1;
@@ -43,7 +43,7 @@ class RecordingSink : public store::RunSink {
   int commits = 0;
   absl::Status next_commit;     // what commit() returns
   store::LanePosition earlier;  // what position() returns
-  int definitions = 0;          // calls that defined something
+  int definitions = 0;          // the number of calls that defined something
 
   Process& only() { return processes.begin()->second; }
 
@@ -96,10 +96,10 @@ class RecordingSink : public store::RunSink {
   void remember(Process& p, const store::RegionInfo& one) { add(p.regions, one); }
   void remember(Process& p, const store::SiteInfo& one) { add(p.sites, one); }
   void remember(Process& p, const store::OperatorUseInfo& one) { add(p.operator_uses, one); }
-  void remember(Process& p, const store::FlowInfo& one) { add(p.flows, one); }
-  void remember(Process& p, const store::FactInfo& one) { add(p.facts, one); }
+  void remember(Process& p, const store::Flow& one) { add(p.flows, one); }
+  void remember(Process& p, const store::Fact& one) { add(p.facts, one); }
   void remember(Process& p, const store::KernelInfo& one) { add(p.kernels, one); }
-  void remember(Process& p, const store::MatmulInfo& one) { add(p.matmuls, one); }
+  void remember(Process& p, const store::Matmul& one) { add(p.matmuls, one); }
   void remember(Process& p, const store::ThreadInfo& one) { add(p.threads, one); }
   template <typename Info>
   void add(std::map<std::uint32_t, Info>& map, const Info& one) {

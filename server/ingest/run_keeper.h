@@ -1,4 +1,4 @@
-// Where the runs go that relays bring: what is told of a run when it begins and when it ends, and who keeps it.
+// Keeps the runs that relays bring, with what is known about a run when it begins and when it ends.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace castscope::ingest {
 
 // A run as its first relay introduced it. Texts are checked: valid UTF-8, bounded; `id` is [A-Za-z0-9._-]{1,128} and
-// not "." or "..", so that it may be part of a file name. `name` is any text: make no path of it unseen.
+// not "." or "..", so that it may be part of a file name. `name` is any text, and must not become a path unchecked.
 struct RunOpening {
   std::string id = {}, name = {};
   std::vector<std::string> command = {};
@@ -24,23 +24,25 @@ struct RunOpening {
 };
 
 struct RunClosing {
-  // False: not every relay of the run has said that it is done: the server was shut down before, or one stayed away.
+  // False: not every relay of the run has said that it is done; either the server was shut down before, or a relay
+  // never came back.
   bool farewell = false;
-  int exit_status = -1;  // as the relay said; -1 = not known
+  int exit_status = -1;  // from the relay; -1 = not known
   int signal = 0;
-  std::uint32_t still_running = 0;  // processes that the relays left behind
+  std::uint32_t still_running = 0;  // processes that the relays left running
   std::vector<std::string> notices;
 };
 
-// Where runs are kept. Calls for one run never overlap; calls for different runs may, open() and close() too.
+// Keeps runs. Calls for one run never overlap; calls for different runs may, including open() and close().
 struct RunKeeper {
-  // Called when a run is first heard of, and again when a relay comes back to a run that was closed. An error is told
-  // to the relay as it stands.
+  // Called when a run first appears, and again when a relay comes back to a closed run. The relay gets an error as it
+  // is.
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
-  // Everything is committed; the sink is not called any more.
+  // Everything is committed; the sink will not be called any more.
   std::function<void(const std::string& run_id, const RunClosing&)> close;
-  // Whether somebody looks at the run as it goes on: its relays then send events soon. Asked with each answer to a
-  // relay, several times a second, so it should be quick, and must not wait for a call of this run. None: nobody does.
+  // Whether somebody watches the run while it goes on: its relays then send events soon. It is called with each answer
+  // to a relay, several times a second, so it should be quick, and must not wait for another call about this run. An
+  // empty function means that nobody watches.
   std::function<bool(const std::string& run_id)> watched = {};
 };
 

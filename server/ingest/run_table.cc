@@ -8,7 +8,7 @@
 namespace castscope::ingest {
 namespace {
 
-// A relay that never asks for a flush still gets its batches committed: this much may be lost with the collector, and
+// A relay that never requests a flush still gets its batches committed. At most so much is lost with the collector, and
 // is then sent again.
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
 constexpr std::size_t kLongestName = 128;
@@ -67,7 +67,7 @@ absl::Status Run::attach(const std::string& id, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
-  relay.rejections_told = 0;  // what was said in a stream that broke may not have arrived
+  relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
   if (!relay.done) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   }
@@ -89,7 +89,7 @@ void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
     return relay.done || (relay.streams == 0 && now - relay.left >= patience);
   };
   if (sink_ == nullptr || !std::all_of(relays_.begin(), relays_.end(), is_over)) return;
-  if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody is there to be told
+  if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody can receive the error
   close(false);
 }
 
@@ -153,7 +153,7 @@ void Run::close(bool farewell) {
 void Run::shutdown() {
   std::lock_guard lock(mutex_);
   if (sink_ == nullptr) return;
-  if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody is left to be told
+  if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody can receive the error
   close(false);
 }
 

@@ -1,4 +1,4 @@
-// The runs that the collector has heard of, and how far each relay's batches are kept. Knows nothing of gRPC.
+// The runs that the collector knows, and how far each relay's batches are kept. This code knows nothing of gRPC.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,30 @@
 
 namespace castscope::ingest {
 
-// One run. All calls of its sink are made under its mutex. It stays in the table after its end, so that a relay whose
-// last acknowledgement was lost learns that all is well.
+// One run. All calls of its sink are made under its mutex. A run stays in the table after its end, so that a relay
+// whose last acknowledgement was lost learns that all is well.
 class Run {
  public:
   using Clock = std::chrono::steady_clock;
   Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {}
 
   struct Reply {
-    std::uint64_t durable = 0;  // of this relay
-    bool send = false;          // there is something to say
-    bool watched = false;       // somebody looks at the run as it goes on
+    std::uint64_t durable = 0;  // durable batches of this relay
+    bool send = false;          // the reply contains something
+    bool watched = false;       // somebody watches the run while it goes on
     std::vector<v1::Rejection> rejections;
   };
 
-  // A relay begins a stream; `reply` tells what is durable of it already. An error is the sink's: the run cannot be
-  // kept, here and below.
+  // Begins a relay's stream; `reply` says what is durable of the relay already. Here and below, an error is the sink's:
+  // the run cannot be kept.
   absl::Status attach(const std::string& relay, Reply* reply);
-  // Its stream ended, with a goodbye or without. It may come back.
+  // The relay's stream has ended, with a goodbye or without. The relay may come back.
   void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
-  void ask(const std::string& relay, Reply* reply);  // a relay that has nothing to say
-  // Closes the run when nobody is left to wait for: every relay is done, or has been away for `patience` (killed, or
-  // its machine is gone). One that comes back all the same opens it again.
+  void ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
+  // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
+  // or its machine is gone). A relay that comes back later opens the run again.
   void close_abandoned(Clock::time_point now, Clock::duration patience);
   void shutdown();
 
@@ -51,7 +51,7 @@ class Run {
     int streams = 0;
     Clock::time_point left{};  // when its last stream ended
     std::vector<v1::Rejection> rejections;
-    std::size_t rejections_told = 0;  // in the present stream
+    std::size_t rejections_told = 0;  // the number sent in the present stream
   };
   absl::Status ensure_open();
   absl::Status commit();
@@ -61,7 +61,7 @@ class Run {
   const RunOpening opening_;
   const RunKeeper* const keeper_;
   std::mutex mutex_;
-  std::shared_ptr<store::RunSink> sink_;  // null: not open
+  std::shared_ptr<store::RunSink> sink_;  // null: the run is not open
   RunValidator validator_;
   std::map<std::string, Relay> relays_;
   RunClosing closing_;
@@ -82,7 +82,7 @@ class RunTable {
   std::map<std::string, std::shared_ptr<Run>> runs_;
 };
 
-// The opening of a run from a relay's hello, or a sentence about what is wrong with it.
+// Makes the opening of a run from a relay's hello, or returns a sentence about what is wrong with the hello.
 absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello);
 
 }  // namespace castscope::ingest

@@ -170,7 +170,7 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
   EXPECT_EQ(reply.rejections[0].process(), "host/1/1/0");
   EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
   EXPECT_THAT(apply("a", Batch("other").sequence(3).flush()).rejections, SizeIs(0)) << "once in a stream";
-  ingest::Run::Reply again;  // the stream broke: whether it arrived is not known
+  ingest::Run::Reply again;  // the stream broke, so the relay does not know whether the batch arrived
   EXPECT_TRUE(run().attach("a", &again).ok());
   EXPECT_THAT(again.rejections, SizeIs(1));
 }

@@ -21,7 +21,7 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::CollectorMessage, v1::RelayMessage>;
 
-// Ends a call whose peer does not introduce itself: each holds a thread.
+// Ends calls whose peer does not introduce itself: each call holds a thread.
 class HelloDeadline {
  public:
   HelloDeadline(grpc::ServerContext* call, std::chrono::milliseconds patience)
@@ -50,7 +50,7 @@ class CollectorService final : public v1::Collector::Service {
   CollectorService(const Options& options, RunKeeper keeper)
       : token_(options.token), hello_deadline_(options.hello_deadline), runs_(std::move(keeper)) {}
 
-  // One relay from its hello to its goodbye, or to the loss of its connection.
+  // Serves one relay from its hello to its goodbye, or to the loss of its connection.
   grpc::Status Stream(grpc::ServerContext* call, ingest::Stream* stream) override {
     v1::RelayMessage message;
     {
@@ -90,7 +90,7 @@ class CollectorService final : public v1::Collector::Service {
   }
   bool greet(const v1::RelayMessage& message, v1::Refusal* refusal) const {
     const v1::Hello& hello = message.hello();
-    // The protocol before anything else: of another one, no other field can be trusted to mean what it means here.
+    // The protocol is checked first: in another protocol, no other field can be trusted to mean what it means here.
     if (!message.has_hello() || hello.protocol() != wire::kProtocol) {
       refusal->set_reason(v1::REFUSAL_REASON_PROTOCOL);
       refusal->set_sentence(absl::StrCat("the collector speaks castscope protocol ", wire::kProtocol,
@@ -141,7 +141,7 @@ class CollectorService final : public v1::Collector::Service {
 
 absl::StatusOr<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+  std::ostringstream content;  // not istreambuf_iterator: it would throw if a read fails
   content << file.rdbuf();
   if (!file || content.view().empty()) return absl::NotFoundError(absl::StrCat("cannot read ", path));
   return content.str();
@@ -175,7 +175,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   grpc::ServerBuilder builder;
   builder.RegisterService(&impl->service);
   builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second collector on the port is an error, not a rival
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second collector on the same port is an error
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   int port = 0;
   if (!options.address.empty()) {
@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   if (impl->server == nullptr || (!options.address.empty() && port == 0))
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options.address, ": it is in use, or is no address of this machine"));
-  // A Unix socket's "port" is 1: the address stays as it was given.
+  // The "port" of a Unix socket is 1: its address stays as it was given.
   impl->address = options.address.rfind("unix", 0) == 0 || options.address.empty()
                       ? options.address
                       : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);

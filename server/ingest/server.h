@@ -1,5 +1,5 @@
-// The collector's ear: takes the streams of relays, has every message checked by the one validator (validator.h) and
-// hands what it says to the run's sink. `castscope serve` listens with it, `castscope run` uses the same code through
+// The collector's server: takes the streams of relays, has every message checked by the one validator (validator.h) and
+// hands the contents to the run's sink. `castscope serve` listens with it; `castscope run` uses the same code through
 // an in-process channel.
 #pragma once
 
@@ -24,10 +24,10 @@ class Server {
   ~Server();
 
   std::shared_ptr<grpc::Channel> in_process_channel();
-  // Where it listens, with the real port; "" when it does not.
+  // The address that it listens on, with the real port; "" when it does not listen.
   const std::string& address() const;
-  // Closes runs whose relays are all done, or have been away for `patience`: a killed relay says no goodbye. To be
-  // called now and then.
+  // Closes runs whose relays are all done, or have been away for `patience`: a killed relay sends no goodbye. It should
+  // be called now and then.
   void close_abandoned(std::chrono::milliseconds patience);
   // Ends all streams, commits, closes open runs.
   void shutdown(std::chrono::milliseconds grace);

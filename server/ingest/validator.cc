@@ -4,21 +4,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
+#include "server/ingest/record.h"
 
 namespace castscope::ingest {
 namespace {
 
 using store::CounterRow;
 
-// Far above any job, far below what would hurt the collector.
+// These limits are far above any job, and far below what would hurt the collector.
 constexpr std::size_t kMostProcesses = 1u << 16;
 constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
 
-absl::Status nonsense(const std::string& what) { return absl::InvalidArgumentError(what); }
-
-// Counts never fall. A smaller one is an old batch told again after a reconnect.
+// Counts never decrease. A smaller one comes from an old batch that was sent again after a reconnect.
 bool raise(std::uint64_t& to, std::uint64_t from) {
   if (from <= to) return false;
   to = from;
@@ -65,8 +64,8 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   if (batch.has_begin()) {
     if (absl::Status status = begin(batch.begin(), sink); !status.ok()) return status;
   }
-  if (!begun_) return nonsense("a batch before it was introduced");
-  // Definitions come first: events and counters of the same batch speak of them.
+  if (!begun_) return invalid("a batch before it was introduced");
+  // Definitions come first, since events and counters of the same batch refer to them.
   if (absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_); !status.ok())
     return status;
   for (const v1::Events& block : batch.events())
@@ -80,9 +79,9 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
 }
 
 absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSink& sink) {
-  if (begin.pid() < 0 || begin.parent_pid() < 0) return nonsense("a negative process id");
-  if (begin.host().size() > kLongestText) return nonsense("a host name of thousands of letters");
-  if (begun_) return absl::OkStatus();  // told again after a reconnect
+  if (begin.pid() < 0 || begin.parent_pid() < 0) return invalid("a negative process id");
+  if (begin.host().size() > kLongestText) return invalid("a host name of thousands of letters");
+  if (begun_) return absl::OkStatus();  // sent again after a reconnect
   begun_ = true;
   return kept(sink.process({.key = key_,
                             .host = begin.host(),
@@ -95,7 +94,7 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
 absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane** out) {
   auto it = lanes_.find(id);
   if (it == lanes_.end()) {
-    if (lanes_.size() >= kMostLanes) return nonsense("more lanes than a process can have");
+    if (lanes_.size() >= kMostLanes) return invalid("more lanes than a process can have");
     it = lanes_.emplace(id, std::make_unique<Lane>()).first;
     it->second->row.lane = id;
   }
@@ -110,21 +109,21 @@ absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane
 }
 
 absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink) {
-  if (block.lane() == 0) return nonsense("events of lane 0");
+  if (block.lane() == 0) return invalid("events of lane 0");
   if (block.count() == 0 || block.count() > wire::kMostEventsInMessageBlock)
-    return nonsense(absl::StrCat("a block of ", block.count(), " events"));
+    return invalid(absl::StrCat("a block of ", block.count(), " events"));
   const std::uint64_t end = block.first() + block.count();
-  if (end < block.first() || end > (std::uint64_t{1} << 62)) return nonsense("events with impossible numbers");
+  if (end < block.first() || end > (std::uint64_t{1} << 62)) return invalid("events with impossible numbers");
   Lane* lane = nullptr;
   if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
-  if (end <= lane->row.next) return absl::OkStatus();  // had already: told again after a reconnect
+  if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
 
   unpacked_.clear();
   keys_.clear();
   if (absl::Status status = wire::unpack(block.packed(), block.count(), &unpacked_, &keys_); !status.ok())
-    return nonsense(std::string(status.message()));
+    return invalid(std::string(status.message()));
   if (unpacked_.size() != block.count())
-    return nonsense(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
+    return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
   std::string repacked;
   bool changed = forget_unknown_keys(keys_);
   if (block.first() < lane->row.next) {
@@ -174,13 +173,13 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
 
 absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& sink) {
   const int n = c.lane_size();
-  if (n > static_cast<int>(wire::kMostCountersInMessage)) return nonsense("a batch with too many counters");
+  if (n > static_cast<int>(wire::kMostCountersInMessage)) return invalid("a batch with too many counters");
   for (const int size : {c.site_size(), c.casts_size(), c.hits_size(), c.passes_size(), c.traced_size(), c.bytes_size(),
                          c.cpu_ns_size(), c.kept_size()})
-    if (size != n) return nonsense("counters whose columns differ in length");
+    if (size != n) return invalid("counters whose columns differ in length");
   changed_.clear();
   for (int i = 0; i < n; ++i) {
-    if (c.site(i) > kLargestDefinitionId) return nonsense(absl::StrCat("a counter of site ", c.site(i)));
+    if (c.site(i) > kLargestDefinitionId) return invalid(absl::StrCat("a counter of site ", c.site(i)));
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(c.lane(i), sink, &lane); !status.ok()) return status;
     count({.lane = c.lane(i),
@@ -192,7 +191,7 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
            .bytes = c.bytes(i),
            .cpu_ns = c.cpu_ns(i),
            .kept = c.kept(i)});
-    if (counters_.size() > kMostCounters) return nonsense("more counters than a segment can hold");
+    if (counters_.size() > kMostCounters) return invalid("more counters than a segment can hold");
   }
   if (changed_.empty()) return absl::OkStatus();
   return kept(sink.counters(key_, changed_));
@@ -224,7 +223,7 @@ void ProcessValidator::count(CounterRow row) {
 absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sink) {
   for (const v1::LaneState& state : batch.lanes()) {
     // Threads that could get no lane have no ring either.
-    if (state.lane() == 0 && state.written() != 0) return nonsense("events written to lane 0");
+    if (state.lane() == 0 && state.written() != 0) return invalid("events written to lane 0");
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
     lane->row.tid = state.tid();
@@ -232,7 +231,7 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
     raise(lane->row.dropped, state.dropped());
     lane->touched = true;
   }
-  // Also lanes that only had events: received and next are to become durable together with these.
+  // Lanes that only had events are included: their received and next become durable together with these.
   std::vector<store::LaneRow> rows;
   for (const auto& [id, lane] : lanes_) {
     if (!lane->touched) continue;
@@ -252,24 +251,24 @@ absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink)
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {
-  if (!v1::ProcessEndKind_IsValid(end.kind())) return nonsense("an end of an unknown kind");
+  if (!v1::ProcessEndKind_IsValid(end.kind())) return invalid("an end of an unknown kind");
   if (end.exit_status() < -1 || end.exit_status() > 255)
-    return nonsense(absl::StrCat("the exit status ", end.exit_status()));
+    return invalid(absl::StrCat("the exit status ", end.exit_status()));
   if (end.kind() == last_end_ && end.exit_status() == last_exit_status_) return absl::OkStatus();
   last_end_ = end.kind();
   last_exit_status_ = end.exit_status();
-  // Nothing new is defined after the end; what is told again after a reconnect defines itself again.
+  // Nothing new is defined after the end, and relays send definitions again after a reconnect.
   if (end.kind() != v1::PROCESS_END_KIND_NOT_SEEN) definitions_ = Definitions{};
   return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.kind()), end.exit_status()));
 }
 
 Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
   if (batch.process().empty() || batch.process().size() > kLongestText)
-    return {.rejected = nonsense("a batch without the name of its process"), .failed = {}};
+    return {.rejected = invalid("a batch without the name of its process"), .failed = {}};
   auto it = processes_.find(batch.process());
   if (it == processes_.end()) {
     if (processes_.size() >= kMostProcesses)
-      return {.rejected = nonsense(absl::StrCat("process ", batch.process(), " is one too many for a run")),
+      return {.rejected = invalid(absl::StrCat("process ", batch.process(), " is one too many for a run")),
               .failed = {}};
     it = processes_.emplace(batch.process(), std::make_unique<ProcessValidator>(batch.process())).first;
   }

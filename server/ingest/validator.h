@@ -1,6 +1,6 @@
-// The one place where what came over the wire is checked. A relay may be another castscope, a broken one, or none at
-// all: nothing in a batch is believed, and memory is bounded whatever it says. What passes goes to the run's sink;
-// everything that RunSink promises of its calls is made true here.
+// The one place where data from the network are checked. A relay may be another castscope, a broken one, or something
+// else entirely: nothing in a batch is trusted, and memory is bounded whatever it contains. Valid data go to the run's
+// sink; this code makes sure that everything holds that RunSink promises about its calls.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace castscope::ingest {
 
 struct Verdict {
-  // The process talks nonsense: nothing more of it is taken, and the sentence goes back to the relay.
+  // The process sends invalid data: nothing more of it is taken, and this sentence goes back to the relay.
   absl::Status rejected;
-  // The sink could not keep it: a matter of the whole run.
+  // The sink could not keep the data: this concerns the whole run.
   absl::Status failed;
   bool ok() const { return rejected.ok() && failed.ok(); }
 };
 
-// One process as it has told of itself so far.
+// The state of one process, from the batches so far.
 class ProcessValidator {
  public:
   explicit ProcessValidator(std::string key) : key_(std::move(key)) {}
@@ -35,14 +35,14 @@ class ProcessValidator {
  private:
   struct Lane {
     store::LaneRow row;
-    bool positioned = false;  // the sink was asked where an earlier life of the run had stopped
-    bool touched = false;     // in the present batch
+    bool positioned = false;  // the sink was asked for the position from before a restart
+    bool touched = false;     // by the present batch
     store::CounterRow own_overflow, orphans;
   };
 
   struct Count {
     store::CounterRow row;
-    bool orphan = false;  // its site was not defined when it was first counted; stays so
+    bool orphan = false;  // its site was not defined when it was first counted; this never changes
   };
 
   absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink);

@@ -225,7 +225,7 @@ Batch cut_short() {
 Batch long_stack() {
   Batch batch;
   batch.stack(1, {{1, 1}});
-  (*batch.batch().mutable_definitions())[16] = 100;  // its count
+  (*batch.batch().mutable_definitions())[16] = 100;  // the count
   return batch;
 }
 
@@ -266,14 +266,14 @@ TEST_F(ValidatorTest, RefusesAProcessThatWasNotIntroduced) {
 }
 TEST_F(ValidatorTest, RefusesABatchOfNobody) { EXPECT_THAT(reject(Batch("").begin()), HasSubstr("without the name")); }
 
-// A few hundred bytes must not become gigabytes: one long text, named by every frame of one stack.
+// A few hundred bytes must not become gigabytes: here every frame of a stack has the same long text.
 TEST_F(ValidatorTest, RefusesAStackThatUnfoldsWithoutBounds) {
   begun();
   accept(Batch().text(1, std::string(60'000, 'x')).define(DefinitionKind::kCode, 1, lanes::CodeDefinition{1, 1, 1}));
   EXPECT_THAT(reject(Batch().stack(1, std::vector<lanes::Frame>(5000, {1, 1}))), HasSubstr("megabytes of text"));
 }
 
-// Good batches with bytes overwritten: taken or rejected, never a crash (run under ASan and UBSan too).
+// Good batches with overwritten bytes are accepted or rejected and never crash (run under ASan and UBSan too).
 TEST_F(ValidatorTest, SurvivesDamage) {
   const google::protobuf::LogSilencer silence;
   std::mt19937_64 random(7);

@@ -1,4 +1,4 @@
-// For the tests of the validator: one with a sink that remembers, batches go in, what was made of them is looked at.
+// For tests of the validator: feeds batches to one whose sink remembers its calls, and looks at the result.
 #pragma once
 
 #include <gmock/gmock.h>

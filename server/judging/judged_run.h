@@ -1,5 +1,5 @@
-// A run at one moment, with what the rules say of it. Whatever is told of a run is told from one of these: the run
-// file's findings, the report, the summary, a gate, the viewer, the lines of live findings.
+// A run at one moment, with what the rules say about it. Everything that is reported about a run comes from one of
+// these: the run file's findings, the report, the summary, a gate, the viewer, and the lines of live findings.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ struct JudgedRun {
   store::RunData data;
   rules::Judgement judgement;
 };
-// Shared between threads: nobody changes it.
+// Shared between threads, so nobody changes it.
 using JudgedRunPtr = std::shared_ptr<const JudgedRun>;
 
-// Where the lines of code come from whose comments may silence a finding.
+// The source of the lines of code whose comments may silence a finding.
 enum class Lines {
   kAsKept,    // from the run file
   kFromDisk,  // only on the job's own machine: a run that came over the network names files of another one, or whatever
@@ -27,7 +27,8 @@ enum class Lines {
 
 JudgedRunPtr judged(store::RunData, const rules::Settings&, Lines = Lines::kAsKept);
 
-// Of a run file, finished or not. Of one that is damaged or cut short: what can be read, as store::read_as_it_is().
+// Reads a run file, finished or not. From a file that is damaged or cut short it takes what can be read, as
+// store::read_as_it_is() does.
 absl::StatusOr<JudgedRunPtr> read_and_judge(const std::string& run_file, const rules::Settings&);
 
 }  // namespace castscope::judging

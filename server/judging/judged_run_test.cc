@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::judging {
 namespace {
@@ -21,7 +22,7 @@ class JudgedRunTest : public ::testing::Test {
   ~JudgedRunTest() override { std::filesystem::remove_all(folder_); }
 
   std::string file() const { return (folder_ / "run.castscope").string(); }
-  // Frozen weights that are cast twice in a region, at line 2 of train.py: weight-cast-repeatedly.
+  // Records frozen weights that are cast twice in a region, at line 2 of train.py: weight-cast-repeatedly.
   store::RunData recorded() {
     store::RunStart start;
     start.cwd = folder_.string();

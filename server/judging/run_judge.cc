@@ -11,7 +11,7 @@ RunJudge::RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings setti
 
 absl::StatusOr<JudgedRunPtr> RunJudge::judge() {
   const std::lock_guard lock(mutex_);
-  // Taken before the file is read: what is committed meanwhile is looked for the next time.
+  // The number is taken before the file is read: anything that is committed meanwhile makes the run new again.
   const std::uint64_t evidence = this->evidence();
   if (last_ != nullptr && judged_ == evidence) return last_;
   absl::StatusOr<store::RunData> data = read();
@@ -22,7 +22,7 @@ absl::StatusOr<JudgedRunPtr> RunJudge::judge() {
   return last_;
 }
 
-// Of a file that was moved or deleted the writer alone can tell.
+// If the file was moved or deleted, only the writer can say so.
 absl::StatusOr<store::RunData> RunJudge::read() const {
   absl::StatusOr<store::RunData> data = store::read_run(store_->path());
   return data.ok() ? std::move(data) : store_->read();

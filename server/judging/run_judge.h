@@ -1,5 +1,5 @@
-// Reads and judges a run that is being recorded, for all who want to tell of it meanwhile: the viewer, live findings, a
-// collector's log. All functions may be called from any thread.
+// Reads and judges a run that is being recorded, for everyone who reports about it meanwhile: the viewer, live
+// findings, a collector's log. All functions may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace castscope::judging {
 
 class RunJudge {
  public:
-  // With kFromDisk, lines of code are read from there as long as the file has none.
+  // With kFromDisk, lines of code are read from the disk as long as the run file has none.
   RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines = Lines::kAsKept);
 
-  // Grows when there is something new to judge.
+  // A number that grows when there is something new to judge.
   std::uint64_t evidence() const { return store_->commits(); }
-  // The run as committed so far. The same object as before while nothing new was committed; else it is read by a
-  // connection of its own, so that recording does not wait. One at a time judges, others wait and share what comes out.
+  // Returns the run as committed so far: the same object as before while nothing new was committed. Otherwise the run
+  // is read over a connection of its own, so that recording does not wait. Only one thread judges at a time; others
+  // wait and share the result.
   absl::StatusOr<JudgedRunPtr> judge();
 
   store::RunStore& store() const { return *store_; }

@@ -22,7 +22,7 @@ class RunJudgeTest : public ::testing::Test {
   }
   ~RunJudgeTest() override { std::filesystem::remove_all(folder_); }
 
-  // Frozen weights that are cast twice in a region: weight-cast-repeatedly.
+  // Records frozen weights that are cast twice in a region: weight-cast-repeatedly.
   static void cast_twice(store::TestRun& run, int line) {
     run.enter(run.region("train.py", line));
     const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);

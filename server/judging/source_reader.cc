@@ -38,15 +38,15 @@ class Descriptor {
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-// The whole text of an ordinary file that is as old as the run; else why not. Never waits: O_NONBLOCK for pipes and
-// devices, and what has no size (those of /proc) is not read.
+// Reads the whole text of an ordinary file that is as old as the run; returns why not if it cannot. Never waits:
+// O_NONBLOCK handles pipes and devices, and a file without a size (those of /proc) is not read.
 SourceState read_text(const std::string& path, std::int64_t run_begin_ns, std::size_t most, std::string& text) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.number() < 0) return errno == ENOENT || errno == ENOTDIR ? SourceState::kGone : SourceState::kUnreadable;
   struct stat about {};
   if (fstat(file.number(), &about) != 0) return SourceState::kUnreadable;
   if (!S_ISREG(about.st_mode)) return SourceState::kNotText;
-  // A file that mv or cp -p put there may be older than the run: that it came there is not.
+  // A file that mv or cp -p put there may be older than the run, but its change time is not.
   if (std::max(nanoseconds(about.st_mtim), nanoseconds(about.st_ctim)) > run_begin_ns) return SourceState::kChanged;
   if (static_cast<std::uint64_t>(about.st_size) > most) return SourceState::kTooLarge;
   text.resize(static_cast<std::size_t>(about.st_size));
@@ -55,7 +55,7 @@ SourceState read_text(const std::string& path, std::int64_t run_begin_ns, std::s
     const ssize_t got = read(file.number(), text.data() + have, text.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return SourceState::kUnreadable;
-    if (got == 0) return SourceState::kChanged;  // it has become shorter
+    if (got == 0) return SourceState::kChanged;  // the file has become shorter
     have += static_cast<std::size_t>(got);
   }
   return text.find('\0') == std::string::npos ? SourceState::kKept : SourceState::kNotText;
@@ -68,7 +68,7 @@ SourceState text_of(const store::RunData& run, const std::string& file, const So
   return read_text(other, run.start.start_ns, limits.file_bytes, text);
 }
 
-// Lines end as Python says they do: also at a lone \r, and not at form feeds or what else Unicode has.
+// Lines end where Python ends them: also at a lone \r, and not at form feeds or other Unicode separators.
 void each_line(std::string_view text, const std::function<void(std::int64_t, std::string_view)>& take) {
   std::int64_t number = 1;
   for (std::size_t at = 0; at < text.size(); ++number) {
@@ -78,19 +78,20 @@ void each_line(std::string_view text, const std::function<void(std::int64_t, std
   }
 }
 
-// At most so many bytes, and no half of a UTF-8 character. A comment that silences findings stays, wherever it stands.
+// Cuts a line to at most so many bytes, without half of a UTF-8 character. A comment that silences findings is kept,
+// wherever it stands.
 std::string cut(std::string_view line, std::size_t most) {
   if (line.size() <= most) return std::string(line);
   const std::string_view comment = rules::directive_comment(line);
   const std::size_t end = utf8::cut(line, std::min(most, line.size() - comment.size()));
   std::string text = std::string(line.substr(0, end)) + "…";
   if (comment.empty()) return text;
-  // No quotes: what is cut may have left a string open.
+  // Quotes are removed: the cut may have left a string open.
   const std::string_view said = comment.substr(0, comment.find_first_of("'\""));
   return text + "  " + (said.size() <= most ? std::string(said) : cut(std::string(said.substr(0, most)), most));
 }
 
-// Code that was typed in, or made by Python, has no file.
+// Code that was typed in, or that Python generated, has no file.
 bool has_file(const std::string& name) { return !name.empty() && name.front() != '<'; }
 
 class Reader {

@@ -9,17 +9,17 @@
 namespace castscope::judging {
 
 struct SourceLimits {
-  std::size_t file_bytes = 2 << 20;   // a larger file is no source that somebody reads
-  std::size_t total_bytes = 4 << 20;  // of text kept; findings come first
+  std::size_t file_bytes = 2 << 20;   // nobody reads a larger source file
+  std::size_t total_bytes = 4 << 20;  // of kept text; findings come first
   std::size_t line_bytes = 400;       // longer lines are cut
   int context = 3;                    // lines before and after a finding's
 };
 
-// Only on the machine and with the rights of the job: what is named here is read from the disk. Files that were written
-// to after the run began are told (SourceState) and not kept.
+// Call this only on the machine and with the rights of the job: the files that the run names are read from the disk.
+// Source files that were written to after the run began are marked (SourceState) and not kept.
 store::SourceLines read_source(const store::RunData&, std::span<const rules::Finding>, const SourceLimits& = {});
 
-// All lines of one file, with the same care; kTooLarge, kGone, … where they are not shown.
+// Reads all lines of one file, with the same care; the result is kTooLarge, kGone, … where they cannot be shown.
 store::SourceFile read_whole(const store::RunData&, const std::string& file, const SourceLimits& = {});
 
 }  // namespace castscope::judging

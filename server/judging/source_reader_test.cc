@@ -34,7 +34,7 @@ class SourceReaderTest : public ::testing::Test {
     for (int i = 1; i <= count; ++i) text += "line " + std::to_string(i) + "\n";
     return write(name, text);
   }
-  // A site, of the user's own code, at this line.
+  // Adds a site in the user's own code, at this line.
   void site(const std::string& file, std::int64_t line) {
     run_.stacks.push_back({.frames = {{file, "f", line}}, .truncated = false});
     store::Site site;

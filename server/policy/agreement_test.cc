@@ -1,5 +1,6 @@
-// A policy is decided twice: here, with reasons, for people and for reports, and in the job, from the table that this
-// side compiles (agent/enforce/decided/decisions.h). Both are asked about policies that nobody wrote.
+// Two implementations decide by a policy: this one, with reasons, for people and for reports, and the one in the job,
+// from the table that this one compiles (agent/enforce/decided/decisions.h). The test asks both about random policies
+// and compares their answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class Generator {
     for (std::size_t i = 0; i < modules; ++i) policy.modules.push_back(module());
     return policy;
   }
-  // With some that no rule names.
+  // Returns an operator's name; some of them are named by no rule.
   OperatorName called() {
     OperatorName op = named();
     if (op.overload.empty()) op.overload = one_of({"default", "int", "out_of_nowhere"});
@@ -39,7 +40,7 @@ class Generator {
   std::string one_of(std::vector<std::string> all) { return all[below(all.size())]; }
 
   OperatorName named() {
-    // Two that PyTorch's lists have, by name and by overload, and one that they do not.
+    // Two of them are on PyTorch's lists, by name and by overload, and one is not.
     return {one_of({"aten::linear", "aten::sum", "aten::relu", "lib::own"}), one_of({"", "default", "dim_IntList"})};
   }
   Policy operators(const std::string& name) {
@@ -71,7 +72,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-// The innermost module's last rule, as agent/enforce/modules.cc finds it; -1 = none.
+// Returns the last matching rule of the innermost module, as agent/enforce/modules.cc finds it; -1 = none.
 int rule_in_job(const enforce::PolicyTable& table, const std::vector<ModuleUse>& modules) {
   for (auto module = modules.rbegin(); module != modules.rend(); ++module) {
     for (std::size_t i = table.modules.size(); i-- > 0;) {
@@ -112,7 +113,7 @@ TEST(AgreementTest, TheJobDecidesAsThePolicyDoes) {
       EXPECT_EQ(static_cast<int>(here.dtype), static_cast<int>(there.dtype));
       EXPECT_EQ(here.message, there.message == nullptr ? "" : *there.message);
       EXPECT_EQ(std::set<std::string>(here.never_cast.begin(), here.never_cast.end()), never_cast(there));
-      // Who leaves an operator alone because nobody speaks of it leaves what it calls to rules of its own.
+      // An operator that is left alone because no rule names it leaves the operators that it calls to their own rules.
       if (here.policy == CastPolicy::kPassthrough) EXPECT_EQ(here.ruled, there.ruled);
       ruled += here.ruled;
       in_modules += rule >= 0;

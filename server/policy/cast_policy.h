@@ -1,5 +1,5 @@
-// What an operator may be made to do with its arguments: PyTorch's words for it (CastPolicy of ATen/autocast_mode.h),
-// and the two that PyTorch carries out without a name.
+// The ways in which a policy may treat an operator's arguments: PyTorch's names for them (CastPolicy of
+// ATen/autocast_mode.h), and two that PyTorch implements without a name.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ inline constexpr std::array<std::string_view, 7> kCastPolicyNames = {
 
 std::string_view name(CastPolicy);
 std::optional<CastPolicy> cast_policy_of(std::string_view name);
-// "casts its floating-point arguments to float32"
+// Returns "casts its floating-point arguments to float32".
 std::string_view meaning(CastPolicy);
 
-// Those that autocast knows; "ambient": what the region says.
+// The dtypes that autocast casts to; "ambient" is the dtype of the region.
 enum class Dtype : std::uint8_t { kAmbient, kBFloat16, kFloat16 };
 inline constexpr std::array<std::string_view, 3> kDtypeNames = {"ambient", "bfloat16", "float16"};
 std::string_view name(Dtype);
-// Where PyTorch's autocast of that device is not told a dtype.
+// Returns the dtype of PyTorch's autocast on that device when a region names none.
 Dtype default_of(std::string_view device);
 
 inline constexpr std::array<std::string_view, 5> kDeviceNames = {"cpu", "cuda", "xpu", "mps", "any"};

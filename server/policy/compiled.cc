@@ -14,8 +14,8 @@ namespace {
 
 class Writer {
  public:
-  void line(std::initializer_list<std::string_view> words) { line(std::vector<std::string_view>(words)); }
-  void line(const std::vector<std::string_view>& words) {
+  void write_line(std::initializer_list<std::string_view> words) { write_line(std::vector<std::string_view>(words)); }
+  void write_line(const std::vector<std::string_view>& words) {
     for (std::size_t i = 0; i < words.size(); ++i)
       absl::StrAppend(&text_, i == 0 ? "" : "\t", enforce::escaped(words[i]));
     text_ += '\n';
@@ -30,40 +30,41 @@ class Writer {
 
 void write_cache(const CacheRules& cache, Writer& to) {
   const auto flag = [&](std::string_view what, const std::optional<bool>& value) {
-    if (value) to.line({"cache", what, *value ? "1" : "0"});
+    if (value) to.write_line({"cache", what, *value ? "1" : "0"});
   };
   flag("enabled", cache.enabled);
   flag("frozen", cache.frozen);
   flag("views", cache.views);
   flag("nonleaf", cache.nonleaf);
-  if (cache.max_bytes) to.line({"cache", "max_bytes", absl::StrCat(*cache.max_bytes)});
-  if (cache.keep) to.line({"cache", "keep", kKeepNames[static_cast<std::size_t>(*cache.keep)]});
+  if (cache.max_bytes) to.write_line({"cache", "max_bytes", absl::StrCat(*cache.max_bytes)});
+  if (cache.keep) to.write_line({"cache", "keep", kKeepNames[static_cast<std::size_t>(*cache.keep)]});
 }
 
 void write_table(std::size_t number, const Policy& policy, Writer& to) {
-  to.line({"table", absl::StrCat(number)});
-  to.line({"dtype", name(policy.dtype.value_or(Dtype::kAmbient))});
+  to.write_line({"table", absl::StrCat(number)});
+  to.write_line({"dtype", name(policy.dtype.value_or(Dtype::kAmbient))});
   for (const auto& [op, rule] : policy.operators) {
     if (rule.message.empty())
-      to.line({"op", name(rule.policy), op.name, op.overload});
+      to.write_line({"op", name(rule.policy), op.name, op.overload});
     else
-      to.line({"op", name(rule.policy), op.name, op.overload, rule.message});
+      to.write_line({"op", name(rule.policy), op.name, op.overload, rule.message});
   }
   for (const auto& [op, rule] : policy.never_cast) {
     std::vector<std::string_view> words = {"never", op.name, op.overload};
     words.insert(words.end(), rule.arguments.begin(), rule.arguments.end());
-    to.line(words);
+    to.write_line(words);
   }
 }
 
-// What PyTorch's own kernels do, where this policy is to decide: what differs needs a kernel of ours.
+// Writes how PyTorch's own kernels treat the operators where this policy decides: an operator that they treat
+// differently needs a kernel of castscope's.
 void write_pytorchs(const Policy& policy, Writer& to) {
   for (const std::string_view device : kDeviceNames) {
     if (device == "any" || (policy.device != "any" && policy.device != device)) continue;
     const auto pytorchs = load("torch-" + std::string(device));
     if (!pytorchs.ok()) continue;  // it is shipped; a test reads it
     for (const auto& [op, rule] : pytorchs->operators)
-      to.line({"pytorch", device, name(rule.policy), op.name, op.overload});
+      to.write_line({"pytorch", device, name(rule.policy), op.name, op.overload});
   }
 }
 
@@ -126,22 +127,22 @@ std::string hash_of_compiled(std::string_view compiled) {
 
 std::string compiled(const Policy& policy) {
   Writer to;
-  to.line({"name", policy.name});
-  to.line({"device", policy.device});
-  if (policy.default_dtype) to.line({"default_dtype", name(*policy.default_dtype)});
+  to.write_line({"name", policy.name});
+  to.write_line({"device", policy.device});
+  if (policy.default_dtype) to.write_line({"default_dtype", name(*policy.default_dtype)});
   write_cache(policy.cache, to);
-  for (const FunctionRule& rule : policy.functions) to.line({"function", rule.function, name(rule.cast)});
+  for (const FunctionRule& rule : policy.functions) to.write_line({"function", rule.function, name(rule.cast)});
   std::vector<const Policy*> tables = {&policy};
   for (const ModuleRule& rule : policy.modules) {
     if (rule.precision.by == nullptr) {
-      to.line({"module", rule.pattern, shown(rule.precision)});
+      to.write_line({"module", rule.pattern, shown(rule.precision)});
     } else {
-      to.line({"module", rule.pattern, "table", absl::StrCat(tables.size())});
+      to.write_line({"module", rule.pattern, "table", absl::StrCat(tables.size())});
       tables.push_back(rule.precision.by.get());
     }
   }
   if (!policy.modules.empty()) {
-    for (const OperatorName& op : on_pytorchs_lists()) to.line({"known", op.name, op.overload});
+    for (const OperatorName& op : on_pytorchs_lists()) to.write_line({"known", op.name, op.overload});
   }
   write_pytorchs(policy, to);
   for (std::size_t i = 0; i < tables.size(); ++i) write_table(i, *tables[i], to);

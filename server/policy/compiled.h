@@ -1,4 +1,5 @@
-// A policy as the agent reads it: see agent/enforce/decided/policy_table.h, which is the format and its reader.
+// Compiles a policy into the table that the agent reads: agent/enforce/decided/policy_table.h defines the format and
+// reads it.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace castscope::policy {
 
 std::string compiled(const Policy&);
 std::string hash_of_compiled(std::string_view compiled);
-// What it was made of, but for places and what it extended.
+// Reads a compiled policy back, without the places of rules and the names of the policies that it extended.
 absl::StatusOr<Policy> restored(std::string_view compiled);
 
 }  // namespace castscope::policy

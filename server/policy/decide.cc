@@ -20,8 +20,8 @@ const std::pair<const OperatorName, Rule>* rule_for(const std::map<OperatorName,
   return found == rules.end() ? nullptr : &*found;
 }
 
-// Parsing one takes longer than a decision, and a policy is asked for every operator in every module. Whoever read the
-// policy has refused what is no pattern (policy_file.cc, agent/enforce/decided/policy_table.cc).
+// Parsing a pattern takes longer than a decision, and a policy is asked for every operator in every module. The readers
+// of policies (policy_file.cc, agent/enforce/decided/policy_table.cc) have already refused invalid patterns.
 const std::optional<enforce::Pattern>& parsed(const std::string& pattern) {
   thread_local std::map<std::string, std::optional<enforce::Pattern>> known;
   const auto [at, is_new] = known.try_emplace(pattern);
@@ -63,7 +63,7 @@ Decision by_operator(const Policy& policy, const OperatorName& op) {
   return decision;
 }
 
-// What the operator does in a module of this precision, where it would do `usual`.
+// Decides for the operator in a module of this precision, where `usual` would hold elsewhere.
 Decision in_module(const Precision& precision, const OperatorName& op, Decision usual) {
   switch (precision.kind) {
     case Precision::Kind::kFp32:

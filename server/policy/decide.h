@@ -1,5 +1,6 @@
-// What a policy decides for one operator, and why. The order of precedence: argument > module > operator > what nobody
-// speaks of, which is left alone. (A function's rule stands above: it is carried out before any operator is called.)
+// Decides for one operator by a policy, and says why. The order of precedence: argument > module > operator; an
+// operator that no rule names is left alone. (A function's rule stands above these: it takes effect before any operator
+// is called.)
 #pragma once
 
 #include <set>
@@ -23,7 +24,8 @@ struct Reason {
 
 struct Decision {
   CastPolicy policy = CastPolicy::kPassthrough;
-  bool ruled = false;  // somebody says so; else it is left alone, and what it is made of goes by rules of its own
+  // Whether a rule decides; else the operator is left alone, and the operators that it calls follow their own rules.
+  bool ruled = false;
   Dtype dtype = Dtype::kAmbient;  // which lower precision
   std::string message;            // of a banned one
   std::vector<std::string> never_cast;
@@ -31,17 +33,17 @@ struct Decision {
   std::vector<Reason> exceptions;  // of never_cast
 };
 
-// `op` names its overload ("default" too). `modules`: outermost first.
+// `op` names its overload ("default" too). `modules` has the outermost first.
 Decision decide(const Policy&, const OperatorName& op, const std::vector<ModuleUse>& modules = {});
 
-// The innermost module for which there is a rule, and the last rule that matches it; null = none.
+// Returns the last rule that matches the innermost module for which there is one; null = none.
 const ModuleRule* rule_of(const Policy&, const std::vector<ModuleUse>& modules);
 
-// What the lists of PyTorch have, of any device. Only such operators are cast because of the module they run in.
+// Returns the operators on PyTorch's lists, for any device. Only these are cast because of the module that they run in.
 const std::set<OperatorName>& on_pytorchs_lists();
 bool known_to_autocast(const OperatorName&);
 
-// "a.b.c" → the modules "", "a", "a.b" and "a.b.c", the last one of this class ("" = not known).
+// Returns the modules "", "a", "a.b" and "a.b.c" for "a.b.c", the last of which has this class ("" = not known).
 std::vector<ModuleUse> modules_of(const std::string& path, const std::string& class_name);
 
 }  // namespace castscope::policy

@@ -41,7 +41,7 @@ TEST(DecideTest, WhatNobodyNamesIsLeftAlone) {
 TEST(DecideTest, TheInnermostModuleWithARuleDecides) {
   const Policy p = policy(kHead);
   EXPECT_EQ(of(p, "linear.default", "body.fc"), CastPolicy::kLowerPrecision);
-  EXPECT_EQ(of(p, "linear.default", "head.fc"), CastPolicy::kFp32);  // "head" covers what is in it
+  EXPECT_EQ(of(p, "linear.default", "head.fc"), CastPolicy::kFp32);  // "head" covers the modules in it
   EXPECT_EQ(of(p, "linear.default", "head.out"), CastPolicy::kPassthrough);
   EXPECT_EQ(of(p, "linear.default", "head.out.proj"), CastPolicy::kPassthrough);
   EXPECT_EQ(of(p, "linear.default", "overhead"), CastPolicy::kLowerPrecision);  // the whole path must match

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kNotSaid = "not said";
 
-// Every overload that one of the two may mean, by operator.
+// Returns every overload that one of the two policies may mean, by operator.
 std::map<std::string, std::set<std::string>> meant_by(const Policy& a, const Policy& b, const Operators& operators) {
   std::map<std::string, std::set<std::string>> all;
   for (const Policy* policy : {&a, &b}) {
@@ -22,7 +22,7 @@ std::map<std::string, std::set<std::string>> meant_by(const Policy& a, const Pol
       for (std::string& one : operators.overloads(op.name)) overloads.insert(std::move(one));
     }
   }
-  // Which overloads an operator of another namespace has is known to the job alone.
+  // Only the job knows the overloads of operators in other namespaces.
   for (auto& [name, overloads] : all) {
     if (overloads.empty()) overloads.insert("default");
   }
@@ -65,7 +65,7 @@ std::string text_of(const Way& way) {
   return text;
 }
 
-// What is decided for each way that the policy reaches.
+// Returns the decision for each way that the policy reaches.
 std::map<std::string, CastPolicy> fates(const Policy& policy, const Function& function) {
   std::map<std::string, CastPolicy> all;
   for (const WayDecision& decided : decide(policy, function))
@@ -81,9 +81,9 @@ std::string in_words(const std::map<std::string, CastPolicy>& ways) {
   return text.empty() ? "not reached" : text;
 }
 
-// Where the words are the same: of those ways that both go and that are decided otherwise.
-void tell_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
-               FunctionChange& change) {
+// Where the words would be the same, names the ways that both policies have and decide differently.
+void set_differing_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
+                        FunctionChange& change) {
   std::string a, b;
   for (const auto& [way, kind] : before) {
     const auto other = after.find(way);
@@ -108,7 +108,8 @@ FunctionChange change_of(const Policy& before, const Policy& after, const Functi
   keep_common(ways_after, ways_before);
   change.before = a != nullptr ? as_a_whole(*a) : in_words(ways_before);
   change.after = b != nullptr ? as_a_whole(*b) : in_words(ways_after);
-  if (a == nullptr && b == nullptr && change.before == change.after) tell_ways(ways_before, ways_after, change);
+  if (a == nullptr && b == nullptr && change.before == change.after)
+    set_differing_ways(ways_before, ways_after, change);
   return change;
 }
 
@@ -150,7 +151,7 @@ Settings settings_of(const Policy& policy) {
     for (const std::string& argument : rule.arguments)
       settings[absl::StrCat("never_cast ", shown(op), " ", argument)] = "said";
   }
-  // The last one of a pattern is the one that is meant.
+  // The last rule for a pattern is the one in effect.
   for (const ModuleRule& rule : policy.modules) settings[absl::StrCat("module ", rule.pattern)] = shown(rule.precision);
   for (const FunctionRule& rule : policy.functions)
     settings[absl::StrCat("function ", rule.function)] = name(rule.cast);

@@ -1,4 +1,4 @@
-// How two policies differ: operator by operator, overload by overload; and function by function of Python's.
+// Compares two policies, by operator and overload, and by Python function.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ struct SettingChange {
   bool operator==(const SettingChange&) const = default;
 };
 
-// Of a function that one calls from Python, and of a class of torch.nn (functions.h): what is decided for the operators
-// that it ends in, "fp32, passthrough", or for itself, "float as a whole"; "not reached".
+// A change for a function that one calls from Python, or a class of torch.nn (functions.h): the decisions for the
+// operators that it ends in, "fp32, passthrough"; or the decision for the function itself, "float as a whole"; or "not
+// reached".
 struct FunctionChange {
   std::string function, before, after;
   bool operator==(const FunctionChange&) const = default;

@@ -80,7 +80,7 @@ TEST(DifferenceTest, WaysThatAreDecidedTheOtherWayRound) {
                                          "einsum>bmm (passthrough), einsum>mul.Tensor (fp32)"}));
 }
 
-// What only the CPU does is no difference of the policies.
+// A way that only the CPU goes makes no difference between the policies.
 TEST(DifferenceTest, AWayOfTheCpuAlone) {
   EXPECT_THAT(function_changes(R"({"device": "cpu", "operators": {"lower_precision_fp": ["mkldnn_rnn_layer"]}})",
                                R"({"device": "cuda"})"),

@@ -26,7 +26,7 @@ const std::map<std::string, Policy, std::less<>>& pytorchs() {
 
 bool casts(CastPolicy policy) { return policy != CastPolicy::kPassthrough && policy != CastPolicy::kPromote; }
 
-// Of an operator that is made of others and left alone: what decides for those, products first.
+// For an operator that is made of others and left alone, returns the policy of those others, products first.
 CastPolicy decisive(const Policy& policy, const OperatorName& op) {
   CastPolicy found = CastPolicy::kPassthrough;
   for (const Way& way : Functions::of_pytorch().below(op)) {
@@ -72,7 +72,7 @@ Computed computes_on(std::string_view device, const OperatorName& op, Given give
     case CastPolicy::kPassthrough:
       break;
   }
-  // Where autocast leaves a mixture, the operator promotes it itself, or refuses it.
+  // Where autocast leaves mixed dtypes, the operator promotes them itself, or raises.
   return given == Given::kLow ? Computed::kLow : Computed::kFloat32;
 }
 

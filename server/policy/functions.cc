@@ -12,7 +12,7 @@ namespace castscope::policy {
 namespace {
 
 constexpr std::string_view kOut = "(out=)", kDtype = "=dtype";
-// As code has them: what is written short stands for what is longer, the first that fits.
+// Code writes the left form for the right one; the first that fits applies.
 constexpr std::pair<std::string_view, std::string_view> kPlaces[] = {
     {"F.", "torch.nn.functional."}, {"nn.functional.", "torch.nn.functional."}, {"nn.", "torch.nn."}};
 constexpr std::string_view kModules = "torch.nn.modules.";  // "torch.nn.modules.rnn.LSTM" is torch.nn.LSTM
@@ -38,7 +38,7 @@ bool sets_dtype(CastPolicy policy) {
   return policy == CastPolicy::kFp32SetOptDtype || policy == CastPolicy::kFp32AppendDtype;
 }
 
-// "torch.norm(out=)" and "Tensor.norm_" are called norm, too; "Tensor.__add__" is as it is.
+// "torch.norm(out=)" and "Tensor.norm_" also go by the name norm; "Tensor.__add__" stays as it is.
 std::string plain(std::string_view name) {
   if (name.ends_with(kOut)) name.remove_suffix(kOut.size());
   if (name.ends_with('_') && !name.ends_with("__")) name.remove_suffix(1);

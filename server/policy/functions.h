@@ -1,6 +1,6 @@
-// In which operators the functions of PyTorch end that one calls from Python, out of policies/functions.txt (made by
-// policies/from_python.py, which has the form). Policies know operators: what one reaches of a function is told by
-// these.
+// Maps the functions of PyTorch that one calls from Python to the operators that they end in, from
+// policies/functions.txt (policies/from_python.py writes it and describes its form). Policies name operators, so this
+// mapping shows how far a policy reaches a function.
 #pragma once
 
 #include <map>
@@ -12,12 +12,13 @@
 
 namespace castscope::policy {
 
-// A way that a function may go: operators, from the one that it calls to the one that computes, each called by the one
-// before it.
+// A way that a call of a function may take: operators from the one that it calls to the one that computes, each called
+// by the one before it.
 struct Step {
   OperatorName op;
-  bool writes = false;       // into an argument: autocast leaves it alone
-  bool given_dtype = false;  // by the function, unasked: rules that set one where none is given do nothing
+  bool writes = false;  // it writes into an argument: autocast leaves it alone
+  // The function itself sets the dtype argument: rules that set one where none is given have no effect.
+  bool given_dtype = false;
 };
 using Way = std::vector<Step>;
 
@@ -25,7 +26,7 @@ struct Function {
   std::string
       name;  // "torch.norm", "Tensor.exp_", "torch.norm(out=)", "torch.nn.functional.normalize", "torch.nn.LSTM"
   std::vector<Way> ways;
-  std::string within;  // of a class: the function of torch.nn.functional that it calls, where it calls one; else ""
+  std::string within;  // for a class: the function of torch.nn.functional that it calls, else ""
 };
 
 class Functions {
@@ -33,13 +34,13 @@ class Functions {
   explicit Functions(std::string_view text);
   static const Functions& of_pytorch();
 
-  // "normalize": whatever is called so, in place and with out=, too; "torch.norm", "F.normalize", "Tensor.exp",
-  // "nn.LSTM": there.
+  // Returns the functions of this name: "normalize" means any function called so, also in place and with out=;
+  // "torch.norm", "F.normalize", "Tensor.exp" and "nn.LSTM" mean the one in that place.
   std::vector<const Function*> named(std::string_view name) const;
   const std::vector<Function>& all() const { return all_; }
-  // That reach this operator, or any overload of it where none is named.
+  // Returns the functions that reach this operator, or any of its overloads where none is named.
   std::vector<const Function*> through(const OperatorName& op) const;
-  // What an operator that is made of others goes on to, after it; none of one that computes itself.
+  // Returns the ways that an operator takes to the operators it is made of; none for one that computes itself.
   std::vector<Way> below(const OperatorName& op) const;
 
  private:
@@ -48,17 +49,18 @@ class Functions {
   std::map<std::string, std::vector<const Function*>> by_operator_;  // by its name, without an overload
 };
 
-// What a policy decides for one way: by the first operator that it speaks of.
+// A policy's decision for one way: by the first operator of it that the policy names.
 struct WayDecision {
   const Way* way = nullptr;
-  const Step* by = nullptr;  // null: it speaks of none of them, they are left alone
+  const Step* by = nullptr;  // null: the policy names none of them, so they are left alone
   Decision decision;
   bool reached() const { return by != nullptr || !way->front().writes; }
 };
-// Of a policy for another device than the CPU without the ways that only the CPU goes (mkldnn_rnn_layer).
+// Decides for each way. A policy for another device than the CPU leaves out the ways that only the CPU goes
+// (mkldnn_rnn_layer).
 std::vector<WayDecision> decide(const Policy&, const Function&, const std::vector<ModuleUse>& modules = {});
 
-// What the policy says under "functions" of this one, or of the one that it calls; null: nothing.
+// Returns the policy's rule under "functions" for this function, or for the one that it calls; null when there is none.
 const FunctionRule* rule_of(const Policy&, const Function&);
 
 }  // namespace castscope::policy

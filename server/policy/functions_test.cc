@@ -48,7 +48,7 @@ TEST(FunctionsTest, ClassesByTheNamesThatCodeHasForThem) {
   EXPECT_THAT(functions.below({"aten::lstm", "input"}), IsEmpty()) << "what a layer ends in is the CPU's";
 }
 
-// As cross_entropy does to log_softmax: a rule that sets a dtype where none is given has nothing to do.
+// cross_entropy calls log_softmax in this way: a rule that sets a dtype where none is given has nothing to do.
 TEST(FunctionsTest, AFunctionThatGivesADtypeItself) {
   const Functions functions("PyTorch 2.13.0\ntorch.ce ce_loss.default>log_softmax.int=dtype>_log_softmax.default\n");
   const Function& ce = *functions.named("ce")[0];
@@ -134,8 +134,8 @@ TEST(FunctionsTest, OfThePyTorchThatIsKnown) {
   EXPECT_THAT(names(functions.through({"aten::norm", ""})), Not(Contains("torch.norm")));
 }
 
-// lower precision, float32, the widest dtype, an error, or as it comes: what a cast policy makes an operator compute
-// in.
+// Reduces a cast policy to the precision that it makes an operator compute in: lower precision, float32, the widest
+// dtype, an error, or unchanged.
 CastPolicy computed_in(CastPolicy policy) {
   const bool full = policy == CastPolicy::kFp32SetOptDtype || policy == CastPolicy::kFp32AppendDtype;
   return full ? CastPolicy::kFp32 : policy;
@@ -145,8 +145,8 @@ bool is_front_door(const std::string& function, const std::string& op) {
   return function == "torch." + op || function == "Tensor." + op || function == "torch.nn.functional." + op;
 }
 
-// What is no part of the claim: the padding of padding="same" moves values, the division of reduction="batchmean" takes
-// what kl_div gave, and pooling that returns indices is another operator, which no list of PyTorch's has.
+// The claim does not cover these: the padding of padding="same" moves values, the division of reduction="batchmean"
+// takes what kl_div gave, and pooling that returns indices is another operator, which is on no list of PyTorch's.
 bool is_apart(const std::string& function, const std::string& op) {
   return op == "constant_pad_nd.default" || op == "max_pool3d_with_indices.default" ||
          (op == "div.Tensor" && function.ends_with("kl_div"));

@@ -23,12 +23,13 @@ using absl::StrCat;
 
 constexpr std::uintmax_t kLargest = 16 << 20;
 
-// A policy's text, and how it is called.
+// A policy's text, with the names that it goes by.
 struct Source {
   std::string text;
-  std::string file;    // in complaints
-  std::string key;     // the same for the same policy, however it is named
-  std::string folder;  // what it names is looked for there; "" = shipped, it names none but shipped ones
+  std::string file;    // its name in complaints
+  std::string key;     // the same for one policy, however it is named
+  std::string folder;  // folder in which the policies that it names are looked for; "" = it is shipped and names
+                       // shipped ones only
 };
 
 absl::StatusOr<std::string> content_of(const std::string& file) {
@@ -142,7 +143,7 @@ class Loader {
     return policy.operators.contains(op) || policy.operators.contains({op.name, ""});
   }
 
-  // What `upper` says stands above what `lower` says.
+  // Lets the rules of `upper` take precedence over those of `lower`.
   static void put_over(Policy& lower, Policy upper) {
     lower.name = upper.name;
     if (!upper.description.empty()) lower.description = std::move(upper.description);
@@ -182,7 +183,7 @@ class Loader {
   }
 
   const Operators& operators_;
-  std::vector<std::string> way_, files_;  // from the policy that was asked for to the one being read
+  std::vector<std::string> way_, files_;  // from the requested policy to the one being read
 };
 
 }  // namespace

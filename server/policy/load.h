@@ -1,4 +1,4 @@
-// Reads a policy with all that it extends, and with the policies that its modules name.
+// Reads a policy with all policies that it extends, and those that its modules name.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace castscope::policy {
 
-// `name`: of a shipped policy ("torch-cpu"), or a file. In a file, other files are named from its own folder on.
-// What a policy says itself stands above what it extends: of an operator, all overloads when it names none. Of two that
-// it extends, neither stands above the other: where they disagree, it must say itself.
+// `name` is a shipped policy ("torch-cpu") or a file. A file names other files relative to its own folder. A policy's
+// own rules take precedence over those of the policies that it extends: a rule for an operator that names no overload
+// covers all of them. Of two extended policies neither takes precedence: where they disagree, the policy must decide
+// itself.
 absl::StatusOr<Policy> load(const std::string& name, const Operators& = Operators::of_pytorch());
 
 }  // namespace castscope::policy

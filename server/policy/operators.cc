@@ -81,7 +81,7 @@ std::string Operators::trouble(const OperatorName& op) const {
     }
     return absl::StrCat("has no overload ", op.overload, "; it has ", listed(known));
   }
-  // A cast would hand it a copy: what it writes would be lost.
+  // A cast would hand it a copy, and the values that it writes would be lost.
   const auto refused = [&](const Overload& one) { return !is_meant(one) || one.writes; };
   if (std::all_of(overloads->begin(), overloads->end(), refused))
     return "writes into an argument: autocast leaves such operators alone, since what is written into a copy is lost";

@@ -1,5 +1,5 @@
-// The operators of PyTorch that a policy may name, out of policies/operators.txt (made by policies/from_dispatcher.py).
-// Other namespaces (torchvision::roi_align) are known to the job alone: any name of theirs is taken as it is.
+// The operators of PyTorch that a policy may name, from policies/operators.txt (policies/from_dispatcher.py writes it).
+// Only the job knows other namespaces (torchvision::roi_align): any name in them is accepted.
 #pragma once
 
 #include <map>
@@ -13,18 +13,20 @@ namespace castscope::policy {
 
 class Operators {
  public:
-  // `text` outlives this. See operator_lines() of from_dispatcher.py for what a line holds.
+  // `text` must outlive this object. operator_lines() of from_dispatcher.py describes its lines.
   explicit Operators(std::string_view text);
   static const Operators& of_pytorch();
 
-  // Why a policy may not name this operator, to stand behind "\"linera\" ": a misspelt one, one that writes into an
+  // Returns why a policy may not name this operator, worded to follow "\"linera\" ": it is misspelt, or writes into an
   // argument. "" = it may.
   std::string trouble(const OperatorName&) const;
-  // The same of an argument of it.
+  // Returns why a policy may not name this argument of the operator; "" = it may.
   std::string trouble(const OperatorName&, const std::string& argument) const;
-  // Why a cast policy that sets a dtype argument cannot hold for it. `by_another`: in a call of another overload.
+  // Returns why a cast policy that sets a dtype argument cannot apply to the operator. `by_another`: the operator is
+  // called through another overload.
   std::string trouble_with_dtype(const OperatorName&, bool by_another) const;
-  // Those that neither write into an argument nor return a view, "default" first; of another namespace than aten: none.
+  // Returns the overloads that neither write into an argument nor return a view, "default" first; none for another
+  // namespace than aten.
   std::vector<std::string> overloads(const std::string& name) const;
   std::string_view version() const { return version_; }  // "PyTorch 2.13.0"
 

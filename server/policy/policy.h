@@ -1,5 +1,5 @@
-// A policy: which operator runs in which precision. What is said in no rule is left alone, as an operator without an
-// autocast kernel is. docs/policies.md has the file; this is what is left of it once it is read and understood.
+// A policy: which operator runs in which precision. An operator that no rule names is left alone, as one without an
+// autocast kernel is. docs/policies.md describes the file; this is the policy once the file is read and understood.
 #pragma once
 
 #include <cstdint>
@@ -13,44 +13,45 @@
 
 namespace castscope::policy {
 
-// Where a rule is written, "FILE:LINE:COLUMN".
+// The place of a rule, "FILE:LINE:COLUMN".
 using Place = std::string;
 
-// "aten::sum.dim_IntList": overload "dim_IntList"; "aten::sum.default": "default", which PyTorch's schemas spell "";
-// "aten::sum": "", all overloads that neither write into an argument nor return a view.
+// "aten::sum.dim_IntList" has the overload "dim_IntList"; "aten::sum.default" has "default", which PyTorch's schemas
+// spell ""; "aten::sum" has "", which stands for all overloads that neither write into an argument nor return a view.
 struct OperatorName {
   std::string name;  // with its namespace
   std::string overload;
   bool operator==(const OperatorName&) const = default;
   auto operator<=>(const OperatorName&) const = default;
 };
-// "sum" and "aten::sum" are the same.
+// Reads a name as it is written; "sum" and "aten::sum" are the same.
 OperatorName operator_name(std::string_view written);
-// Of one that was called, as PyTorch's schemas name it: "aten::linear" is its overload "default".
+// Reads the name of an operator that was called, as PyTorch's schemas have it: "aten::linear" is its overload
+// "default".
 OperatorName operator_called(std::string_view schema_name);
-// Without "aten::".
+// Returns the name without "aten::".
 std::string shown(const OperatorName&);
 
 struct OperatorRule {
   CastPolicy policy{};
-  std::string message;  // of a banned one
+  std::string message;  // for a banned one
   Place place;
 };
 
 struct ArgumentRule {
-  std::vector<std::string> arguments;  // keep their dtype whatever happens
+  std::vector<std::string> arguments;  // they keep their dtype in any case
   Place place;
 };
 
 struct Policy;
 
-// What a module's operators do: all in one precision, or by another policy's operators.
+// The precision of a module's operators: one for all of them, or by another policy's rules for operators.
 struct Precision {
   enum class Kind : std::uint8_t { kFp32, kLower, kPassthrough, kPolicy };
   Kind kind{};
-  Dtype dtype = Dtype::kAmbient;               // of kLower
-  std::string policy = {};                     // of kPolicy: as it is written
-  std::shared_ptr<const Policy> by = nullptr;  // what that names; its operators, never_cast and dtype are meant
+  Dtype dtype = Dtype::kAmbient;               // for kLower
+  std::string policy = {};                     // for kPolicy: the name as it is written
+  std::shared_ptr<const Policy> by = nullptr;  // the policy of that name, whose operators, never_cast and dtype apply
 };
 std::string shown(const Precision&);
 
@@ -73,7 +74,7 @@ struct FunctionRule {
 enum class Keep : std::uint8_t { kRegion, kStep, kUntilWritten };
 inline constexpr std::array<std::string_view, 3> kKeepNames = {"region", "step", "until_written"};
 
-// Nothing where nothing is said.
+// A member is empty where the policy does not set it.
 struct CacheRules {
   std::optional<bool> enabled, frozen, views, nonleaf;
   std::optional<std::uint64_t> max_bytes;
@@ -82,18 +83,18 @@ struct CacheRules {
 };
 
 struct Policy {
-  std::string name;  // as it was asked for: "torch-cpu", "mine.json"
+  std::string name;  // as it was requested: "torch-cpu", "mine.json"
   std::string description;
   std::string device;  // one of kDeviceNames; "any" applies to all
   std::optional<Dtype> dtype;
-  std::optional<Dtype> default_dtype;  // of regions that name none; never kAmbient
+  std::optional<Dtype> default_dtype;  // for regions that name none; never kAmbient
   std::map<OperatorName, OperatorRule> operators;
   std::map<OperatorName, ArgumentRule> never_cast;
-  // In the order in which they are written, an extended policy's first: the last one that matches is meant.
+  // They are in the order in which they are written, those of an extended policy first; the last that matches applies.
   std::vector<ModuleRule> modules;
   std::vector<FunctionRule> functions;
   CacheRules cache;
-  std::vector<std::string> files;  // it was read from, the extended ones first
+  std::vector<std::string> files;  // the files it was read from, the extended ones first
 };
 
 }  // namespace castscope::policy

@@ -89,7 +89,7 @@ class Parser {
     return wrong(at, StrCat(in_quotes(written), " is none of ", listed(names), config::meant(written, names)));
   }
 
-  // "ambient" would say nothing: where no region names one, this is what is ambient.
+  // "ambient" would mean nothing here: this dtype is what is ambient where no region names one.
   Status default_dtype(const std::string& at, const Json& value) {
     std::optional<Dtype> dtype;
     if (Status status = choice(at, value, kDtypeNames, dtype); !status.ok()) return status;
@@ -160,7 +160,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // NAMESPACE::NAME.OVERLOAD, of which the name alone must be there.
+  // Checks NAMESPACE::NAME.OVERLOAD, in which only the name is required.
   static bool is_name(const std::string& written) {
     std::string error;
     static const auto* const form =
@@ -219,7 +219,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // "package.module:function"
+  // Checks "package.module:function".
   static bool is_function(const std::string& written) {
     const std::size_t colon = written.find(':');
     return colon != 0 && colon != written.npos && colon + 1 < written.size() &&
@@ -228,7 +228,7 @@ class Parser {
 
   // ---- modules and functions
 
-  // Keys in the order in which they are written.
+  // Returns the keys in the order in which they are written.
   std::vector<std::string> written_order(const std::string& at, const Json& object) const {
     std::vector<std::string> keys;
     for (const auto& [key, unused] : object.items()) keys.push_back(key);

@@ -1,4 +1,4 @@
-// Reads one policy file, without those that it extends.
+// Reads one policy file, without the policies that it extends.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ struct PolicyFile {
   std::vector<Parent> extends;
 };
 
-// `file` names it in complaints: "FILE:LINE:COLUMN: sentence". Whatever is not fully understood is one.
+// `file` is its name in complaints, "FILE:LINE:COLUMN: sentence". Anything that the reader does not fully understand is
+// a complaint.
 absl::StatusOr<PolicyFile> parse_policy(const std::string& text, const std::string& file, const Operators&);
 
 }  // namespace castscope::policy

@@ -12,7 +12,7 @@ absl::StatusOr<PolicyFile> parse(const std::string& text) {
   return parse_policy(text, "p.json", Operators::of_pytorch());
 }
 
-// What is said of a policy that is not understood.
+// Returns the complaint about a policy that is not understood.
 std::string complaint(const std::string& text) {
   const auto parsed = parse(text);
   EXPECT_FALSE(parsed.ok()) << text;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-// From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
+// cmake/EmbedSources.cmake writes these into an assembler file: name, begin and end of each file, ended by a null.
 extern "C" {
 struct castscope_shipped_policy {
   const char* path;
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFolder = "policies/", kSuffix = ".json", kSchema = "policy.schema";
 
-// "policies/torch-cpu.json" → "torch-cpu"; "" = it is no policy.
+// Returns "torch-cpu" for "policies/torch-cpu.json"; "" when it is no policy.
 std::string_view name_of(std::string_view path) {
   if (!path.starts_with(kFolder) || !path.ends_with(kSuffix)) return "";
   const std::string_view name = path.substr(kFolder.size(), path.size() - kFolder.size() - kSuffix.size());

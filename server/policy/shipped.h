@@ -1,4 +1,4 @@
-// What castscope carries inside of the folder policies/.
+// The policies of the folder policies/ that the castscope binary carries.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace castscope::policy {
 
-// "torch-cpu" → its text; nothing when no policy of that name is shipped.
+// Returns the text of "torch-cpu"; nothing when no policy of that name is shipped.
 std::optional<std::string_view> shipped_policy(std::string_view name);
 std::vector<std::string_view> shipped_names();  // sorted
 std::string_view shipped_operators();

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 class AudienceTest : public testing::Test {
  protected:
   bool after(Audience::Clock::duration time) { return audience_.is_there(begin_ + time); }
-  void told(bool watched, Audience::Clock::duration when) { audience_.told(watched, begin_ + when); }
+  void hear(bool watched, Audience::Clock::duration when) { audience_.hear(watched, begin_ + when); }
 
   const Audience::Clock::time_point begin_{};
   Audience audience_;
@@ -18,24 +18,24 @@ class AudienceTest : public testing::Test {
 
 TEST_F(AudienceTest, NobodyIsThereBeforeAnAnswerSaysSo) {
   EXPECT_FALSE(after(0s));
-  told(false, 1s);
+  hear(false, 1s);
   EXPECT_FALSE(after(1s));
 }
 
 TEST_F(AudienceTest, StaysForFiveSecondsAfterTheLastAnswerThatSaidSo) {
-  told(true, 10s);
+  hear(true, 10s);
   EXPECT_TRUE(after(10s));
-  told(false, 12s);
+  hear(false, 12s);
   EXPECT_TRUE(after(14'999ms));
   EXPECT_FALSE(after(15s));
 }
 
 TEST_F(AudienceTest, EachAnswerThatSaysSoCountsAnew) {
-  told(true, 10s);
-  told(true, 14s);
+  hear(true, 10s);
+  hear(true, 14s);
   EXPECT_TRUE(after(18s));
   EXPECT_FALSE(after(19s));
-  told(true, 30s);
+  hear(true, 30s);
   EXPECT_TRUE(after(30s));
 }
 

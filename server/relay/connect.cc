@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
     grpc::SslCredentialsOptions options;
     if (!tls.root_certificate_file.empty()) {
       std::ifstream file(tls.root_certificate_file, std::ios::binary);
-      std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+      std::ostringstream content;  // not istreambuf_iterator: it would throw if a read fails
       content << file.rdbuf();
       options.pem_root_certs = content.str();
       if (!file || options.pem_root_certs.empty())
@@ -42,11 +42,11 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
-  // A collector that was restarted is found again within two seconds, not within gRPC's two minutes.
+  // A restarted collector is found again within two seconds, not within gRPC's two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-  // A collector's machine that is gone without a word is noticed within half a minute.
+  // A collector whose machine has disappeared without a word is noticed within half a minute.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   return grpc::CreateCustomChannel(address, credentials, arguments);

@@ -1,4 +1,4 @@
-// The channel to a collector elsewhere.
+// Makes the channel to a collector on another machine or in another process.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ struct Tls {
   std::string root_certificate_file = {};  // "" = the system's
 };
 
-// A channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that cannot be one
-// or a certificate file that cannot be read.
+// Makes a channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that is not
+// valid, or a certificate file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls = {});
 
 }  // namespace castscope::relay

@@ -16,12 +16,12 @@ namespace castscope::relay {
 namespace {
 
 constexpr char kSuffix[] = ".lanes";
-// As often as the relay looks at all: how a process ended can be read for as long as its parent has not fetched it.
+// As often as the relay looks at all: the way in which a process ended can be read only until its parent has reaped it.
 constexpr std::chrono::milliseconds kLivenessInterval{20};
-// The list of a large process's mappings takes the kernel a millisecond.
+// The kernel needs a millisecond to list the mappings of a large process.
 constexpr std::chrono::milliseconds kMapsInterval{500};
-// A process that still runs when the relay stops may write as fast as we read. What it had written by then is in its
-// rings, of two blocks each; the third is for what a round leaves.
+// A process that still runs when the relay stops may write as fast as we read. Its rings of two blocks each hold all
+// that it had written by then; the third round is for what an earlier one leaves.
 constexpr int kMostRoundsOfRunning = 3;
 
 // "123-0.lanes" → 0. Writers make no other names.
@@ -59,8 +59,8 @@ bool Drainer::is_job(const Watched& watched) const {
   return job_pid_ != 0 && reader.pid() == job_pid_ && reader.start_ticks() == job_start_ticks_;
 }
 
-// exec keeps pid and start time and runs nothing of the old image: the new one leaves a file for it
-// (agent/preload/run_directory.c). A segment begun after that belongs to the new image.
+// exec keeps pid and start time, and runs no more code of the old image: the new image leaves a file that says so
+// (agent/preload/run_directory.c). A segment that begins after that belongs to the new image.
 bool Drainer::replaced(const Watched& watched) const {
   struct stat mark {};
   if (stat(absl::StrCat(directory_, "/", watched.source->reader().pid(), ".replaced").c_str(), &mark) != 0)
@@ -70,14 +70,14 @@ bool Drainer::replaced(const Watched& watched) const {
   return marked_ns >= watched.source->reader().begin_realtime_ns();
 }
 
-// A program without the preload library (static, or started without LD_PRELOAD) leaves no such file, but not our
-// mapping either. A program that is over before we look is not seen.
+// A program without the preload library (static, or started without LD_PRELOAD) leaves no such file, but it does not
+// map our library either. A program that ends before we look is not noticed.
 void Drainer::look_for_exec(Watched& watched, Clock::time_point now) {
   if (now < watched.next_look_at_maps) return;
   watched.next_look_at_maps = now + kMapsInterval;
   const lanes::SegmentReader& reader = watched.source->reader();
   if (has_mapped(reader.pid(), absl::StrCat("/", watched.file))) return;
-  watched.left_by_exec = is_alive(reader.pid(), reader.start_ticks());  // not: it has ended since
+  watched.left_by_exec = is_alive(reader.pid(), reader.start_ticks());  // if not, it has ended since
 }
 
 void Drainer::find_segments() {
@@ -142,7 +142,7 @@ void Drainer::push(std::vector<SegmentSource::Made> made) {
   }
 }
 
-// A batch of nothing but the request. False when there is nothing to flush.
+// Pushes an empty batch that requests a flush. Returns false when there is nothing to flush.
 bool Drainer::ask_for_flush() {
   if (unflushed_.empty()) return false;
   auto message = std::make_unique<v1::RelayMessage>();
@@ -160,7 +160,7 @@ bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
     const bool look = marked || now >= watched.next_look;
     if (look) watched.next_look = now + kLivenessInterval;
     if (!marked) look_for_exec(watched, now);
-    // While the outbox is full, the rest of a dead process is kept best where it is.
+    // While the outbox is full, the data of a dead process stay in its segment, where they are safest.
     if (!look || alive(watched) || (deliver && outbox_->full()))
       all_ended = false;
     else
@@ -175,7 +175,7 @@ void Drainer::tell_remaining_ends(bool deliver) {
       tell_end(watched, watched.source->reader().end_mark() == lanes::EndMark::kRunning && alive(watched), deliver);
 }
 
-// What the segment's end mark says, and for a process without one what the kernel says.
+// The end is what the segment's end mark says or, for a process without a mark, what the kernel says.
 void Drainer::set_end(Watched& watched, bool still_running) {
   SegmentSource& source = *watched.source;
   if (still_running) return source.set_end(ProcessEnd::kRunning);
@@ -187,11 +187,11 @@ void Drainer::set_end(Watched& watched, bool still_running) {
   const std::optional<int> status = watched.end_watch->wait_status();
   if (!status.has_value()) return source.set_end(ProcessEnd::kVanished);
   if (WIFSIGNALED(*status)) return source.set_end(ProcessEnd::kVanished, 128 + WTERMSIG(*status));
-  // By a way out that runs no handlers, or as another program that was over soon: not killed.
+  // The process left in a way that runs no handlers, or as another program that ended soon: it was not killed.
   source.set_end(ProcessEnd::kExited, WEXITSTATUS(*status));
 }
 
-// A process that is gone writes no more: what its segment holds now is all there will ever be.
+// A process that is gone writes no more: its segment already holds everything that it will ever hold.
 void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
   SegmentSource& source = *watched.source;
   set_end(watched, still_running);
@@ -234,7 +234,8 @@ void Drainer::introduce_again() {
 void Drainer::remove_finished() {
   for (auto it = watched_.begin(); it != watched_.end();) {
     Watched& watched = it->second;
-    // After exec the next image takes the next free number: this one's must stay taken while the process lives.
+    // After exec the next image takes the next free number: this image's number must stay taken while the process
+    // lives.
     const lanes::SegmentReader& reader = watched.source->reader();
     const bool name_in_use = watched.removable && is_alive(reader.pid(), reader.start_ticks());
     if (!watched.removable || name_in_use || !watched.source->problem().empty()) {
@@ -247,7 +248,7 @@ void Drainer::remove_finished() {
     finished_progress_.dropped += finished_.back().dropped;
     if (remove_) {
       unlink((directory_ + "/" + watched.file).c_str());
-      known_files_.erase(watched.file);  // a later process may get the pid, and with it the name
+      known_files_.erase(watched.file);  // a later process may get the same pid and thus the same name
     }
     it = watched_.erase(it);
   }

@@ -1,5 +1,5 @@
-// All segments of a run directory: finds them, drains them, tells their ends, removes what is no more needed.
-// Belongs to the drain thread.
+// All segments of a run directory: finds them, drains them, reports the ends of their processes, and removes segments
+// that are no longer needed. Only the drain thread uses it.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class Drainer {
         job_start_ticks_(options.job_start_ticks),
         outbox_(outbox) {}
 
-  // From any thread: how the child of ours ended. Its segment's end is told only now.
+  // Called by any thread: says how our child ended. The end of its segment is reported only after this.
   void job_ended(int exit_status, int signal) {
     job_exit_status_.store(exit_status, std::memory_order_relaxed);
     job_signal_.store(signal, std::memory_order_relaxed);
@@ -39,17 +39,18 @@ class Drainer {
   }
 
   void find_segments();
-  // Events that are few wait so long for more.
+  // A few events wait this long for more.
   void wait_for_company(Clock::duration event_interval);
   SegmentSource::Drained drain(Clock::time_point now);
-  // Batches of what was taken. `whole`: of all that is new in every segment, and a request for an answer.
+  // Pushes batches of the taken events. `whole`: pushes everything that is new in every segment, and requests an
+  // answer.
   void flush(bool whole, Clock::time_point now);
-  // Tells the end of every process that is gone, after reading the rest. `deliver` false: the collector refuses, its
-  // segment keeps what it has. Returns true when none is left running.
+  // Reports the end of every process that is gone, after reading the rest of its segment. With `deliver` false the
+  // collector refuses data, and the segment keeps what it has. Returns true when no process is left running.
   bool tell_ends(Clock::time_point now, bool deliver);
-  // The relay stops: the end of all the others, as far as one can see.
+  // Called when the relay stops: reports the ends of all other processes, as far as they can be known.
   void tell_remaining_ends(bool deliver);
-  // What the collector said since the last call; then removes segments whose end is durable.
+  // Handles the collector's answers since the last call, then removes segments whose end is durable.
   void handle_answers();
 
   Progress progress();
@@ -59,7 +60,7 @@ class Drainer {
   struct Watched {
     std::unique_ptr<SegmentSource> source;
     std::string file;
-    bool ended = false;         // its end was told
+    bool ended = false;         // its end was reported
     bool removable = false;     // its end is durable
     bool left_by_exec = false;  // the process went on as another program
     std::unique_ptr<EndWatch> end_watch;
@@ -85,13 +86,13 @@ class Drainer {
   std::atomic<bool> job_ended_ = false;
   std::atomic<int> job_exit_status_ = -1, job_signal_ = 0;
   Outbox* const outbox_;
-  std::map<std::uint64_t, Watched> watched_;  // by the number that stands in receipts
+  std::map<std::uint64_t, Watched> watched_;  // by the number in receipts
   std::uint64_t next_source_ = 1;
   std::set<std::string> known_files_;
-  std::map<std::string, std::string> unreadable_;  // file → why
+  std::map<std::string, std::string> unreadable_;  // file → reason
   std::vector<ProcessSummary> finished_;
   Progress finished_progress_;
-  std::string unflushed_;  // process of the last batch pushed since the last request for a flush
+  std::string unflushed_;  // the process of the last batch since the last request for a flush
   std::uint64_t events_ = 0;
 };
 

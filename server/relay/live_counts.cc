@@ -18,16 +18,16 @@ namespace {
 using lanes::CounterValues;
 using lanes::SegmentReader;
 
-// As totals count them (server/store/run/causes.h).
+// The same causes as in totals (server/store/run/causes.h).
 bool is_autocasts(lanes::Cause cause) {
   return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript || cause == lanes::Cause::kAnnotation;
 }
 
-// Sites are numbered in one series with what deep steps count, and only some of them are casts of autocast.
+// Sites share one series of numbers with the definitions of deep steps, and only some sites are casts of autocast.
 std::unordered_set<std::uint32_t> autocast_sites(SegmentReader& reader) {
   std::string records;
   while (reader.definitions(1 << 20, &records)) continue;
-  std::unordered_set<std::uint32_t> sites{0};  // 0: calls whose site could not be given a counter
+  std::unordered_set<std::uint32_t> sites{0};  // 0: calls whose site found no room for a counter
   lanes::DefinitionHeader header;
   for (std::size_t at = 0; at + sizeof header <= records.size(); at += header.size) {
     std::memcpy(&header, records.data() + at, sizeof header);
@@ -66,7 +66,7 @@ absl::Status add_segment(const std::string& path, LiveCounts& counts) {
     all.insert(all.end(), of_lane.begin(), of_lane.end());
   }
   const std::unordered_set<std::uint32_t> sites =
-      autocast_sites(*reader);  // read last, so that they cover the counters
+      autocast_sites(*reader);  // read last, so that the sites cover the counters
   if (!reader->error().empty()) return absl::DataLossError(absl::StrCat(path, ": ", reader->error()));
   for (const CounterValues& values : all) {
     if (sites.contains(values.site)) add(counts, values);

@@ -1,5 +1,5 @@
-// Batches between the thread that makes them and the thread that sends them. What was sent stays here until the
-// collector has acknowledged it, so that it can be sent again over a new connection.
+// Batches between the thread that makes them and the thread that sends them. Sent batches stay here until the collector
+// has acknowledged them, so that they can be sent again over a new connection.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 namespace castscope::relay {
 
-// What an acknowledgement means to the segment that the batch came from.
+// Describes what an acknowledgement of the batch means to the segment that the batch came from.
 struct Receipt {
   std::uint64_t source = 0;  // number of the SegmentSource
   std::size_t lane = 0;
   std::uint64_t end = 0;  // events of the lane before this number are durable
   std::uint64_t events = 0;
-  bool last = false;  // the batch told the end of the process
+  bool last = false;  // the batch reported the end of the process
 };
 
 class Outbox {
@@ -32,28 +32,29 @@ class Outbox {
 
   explicit Outbox(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // The making side. push gives the message its sequence number.
+  // ---- for the making thread
+  // push gives the message its sequence number.
   void push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt> receipts);
   bool full() const;
   std::uint64_t bytes() const;
   std::vector<Receipt> take_acknowledged();
   std::map<std::string, std::string> take_rejections();  // process → sentence
   bool take_watched();                                   // an answer since the last call said that somebody watches
-  void ask();                                            // for an answer, where there is nothing to push
-  // True when everything pushed was acknowledged before `deadline`.
+  void ask();                                            // requests an answer when there is nothing to push
+  // Returns true if everything pushed was acknowledged before `deadline`.
   bool wait_until_empty(Clock::time_point deadline);
 
-  // Between two connections: which processes have to be introduced again is known to the making side only. The
-  // sending side asks, and goes on when the answer is there.
+  // After a reconnect some processes have to be introduced again, and only the making thread knows which. The sending
+  // thread asks for introductions, and goes on when it has them.
   bool introductions_wanted() const;
   void introduce(std::vector<Message> messages);
 
-  // The sending side.
-  void want_introductions();  // and send again everything that is not acknowledged
-  // The next message to send; null when interrupt() was called.
+  // ---- for the sending thread
+  void want_introductions();  // and sends everything again that is not acknowledged
+  // Waits for the next message to send; returns null when interrupt() was called.
   Message next();
   void acknowledge(const v1::Ack& ack);
-  void interrupt();  // the connection is gone, or the relay stops
+  void interrupt();  // the connection is lost, or the relay stops
   void resume();
 
  private:
@@ -65,8 +66,8 @@ class Outbox {
   const std::uint64_t most_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Entry> entries_;  // not acknowledged, in order
-  std::size_t sent_ = 0;       // of them, over the present connection
+  std::deque<Entry> entries_;  // not yet acknowledged, in order
+  std::size_t sent_ = 0;       // the number of entries sent over the present connection
   std::deque<Message> introductions_;
   bool introductions_wanted_ = false, interrupted_ = false;
   bool asked_ = false, watched_ = false;

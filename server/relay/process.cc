@@ -19,16 +19,18 @@
 namespace castscope::relay {
 namespace {
 
-// Of /proc/PID/stat, counted as proc(5) does, less what stands before the third.
+// Indices into the fields of /proc/PID/stat, which proc(5) counts from 1; the first two are not in the list.
 constexpr std::size_t kState = 3 - 3, kThreads = 20 - 3, kStartTime = 22 - 3, kExitCode = 52 - 3;
 
 std::vector<std::string> stat_fields(std::int64_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  // Not by istreambuf_iterator: a process that ends between opening and reading makes the read fail, and that throws.
+  // This is not done with istreambuf_iterator: if a process ends between opening and reading, the read fails, and the
+  // iterator throws.
   std::ostringstream content;
   content << file.rdbuf();
   const std::string text = content.str();
-  // The second field is the command in parentheses and may hold anything: what is read here starts after the last one.
+  // The second field is the command in parentheses and may contain anything: the other fields start after the last
+  // parenthesis.
   const std::size_t command_end = text.rfind(')');
   if (command_end == std::string::npos) return {};
   std::istringstream rest(text.substr(command_end + 1));
@@ -40,14 +42,14 @@ bool is_of(const std::vector<std::string>& fields, std::uint64_t start_ticks) {
          (start_ticks == 0 || std::strtoull(fields[kStartTime].c_str(), nullptr, 10) == start_ticks);
 }
 
-// A main thread that has ended while others run shows as a zombie with threads.
+// If the main thread has ended while others run, the process appears as a zombie with threads.
 bool has_ended(const std::vector<std::string>& fields) {
   const char state = fields[kState][0];
   const bool ended = state == 'Z' || state == 'X' || state == 'x';
   return ended && std::strtol(fields[kThreads].c_str(), nullptr, 10) <= 1;
 }
 
-// linux/pidfd.h of Linux 6.15, which older systems' headers lack.
+// The struct of linux/pidfd.h in Linux 6.15, which older systems' headers lack.
 struct PidfdInfo {
   std::uint64_t mask, cgroup;
   std::uint32_t ids[11];
@@ -71,7 +73,7 @@ bool is_alive(std::int64_t pid, std::uint64_t start_ticks) {
 bool has_mapped(std::int64_t pid, std::string_view part) {
   const int fd = open(absl::StrCat("/proc/", pid, "/maps").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno != ENOENT && errno != ESRCH;
-  // The kernel makes the list while it is read: ends with the part, and begins with what the last piece might have cut.
+  // The kernel makes the list while it is read. The end of each piece is kept, since a path may go on in the next one.
   std::string seen;
   char piece[4096];
   bool found = false;
@@ -82,7 +84,7 @@ bool has_mapped(std::int64_t pid, std::string_view part) {
     if (seen.size() > part.size()) seen.erase(0, seen.size() - part.size());
   }
   const bool refused = n < 0 && errno != ESRCH;
-  const bool dying = n == 0 && seen.empty();  // its memory is gone, and it is not yet a zombie: that is no exec
+  const bool dying = n == 0 && seen.empty();  // its memory is gone, and it is not yet a zombie: that is not an exec
   close(fd);
   return found || refused || dying;
 }
@@ -91,7 +93,7 @@ EndWatch::EndWatch(std::int64_t pid, std::uint64_t start_ticks) : pid_(pid), sta
   if (pid <= 0 || start_ticks == 0) return;
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
   if (pidfd_ < 0 || is_of(stat_fields(pid), start_ticks)) return;
-  close(pidfd_);  // of another process, that has its pid
+  close(pidfd_);  // it is of another process that now has the pid
   pidfd_ = -1;
 }
 

@@ -1,5 +1,5 @@
-// A process that is not our child: whether it is still there, what it runs, how it ended. A pid alone may belong to
-// another process by now: the time it was started tells.
+// A process that is not our child: whether it still exists, what it runs, how it ended. Another process may have the
+// pid by now: the start time tells the two apart.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace castscope::relay {
 
-// False also for a zombie: it does nothing any more. start_ticks 0 = not known, any process of that pid will do.
+// Returns false also for a zombie, which does nothing any more. start_ticks 0 = unknown: any process with that pid
+// counts.
 bool is_alive(std::int64_t pid, std::uint64_t start_ticks);
 
-// Whether the process has a file mapped whose path has `part` in it. exec unmaps everything, whatever it puts in place:
-// another program without us, a static one too. True where the kernel does not let us look.
+// Whether the process has mapped a file whose path contains `part`. exec unmaps everything, whatever it puts in place,
+// even a static program without us. Returns true where the kernel does not let us look.
 bool has_mapped(std::int64_t pid, std::string_view part);
 
-// Learns how a process ended without being its parent, as far as the kernel tells: while it is a zombie, and since
-// Linux 6.15 afterwards too, to whom held a pidfd of it.
+// Learns how a process ended without being its parent, as far as the kernel says: while it is a zombie and, since Linux
+// 6.15, also later for the holder of a pidfd.
 class EndWatch {
  public:
   EndWatch(std::int64_t pid, std::uint64_t start_ticks);
   ~EndWatch();
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
-  // As waitpid() would tell it; nothing while it runs, and where it cannot be known.
+  // The status as waitpid() would return it; nothing while the process runs, and where its status cannot be known.
   std::optional<int> wait_status();
 
  private:

@@ -30,14 +30,15 @@ TEST(ProcessTest, AZombieIsGone) {
   EXPECT_TRUE(is_alive(child, 0));
   close(ends[1]);
   siginfo_t info{};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);  // ended, and not yet reaped
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);  // ended, but not yet reaped
   EXPECT_FALSE(is_alive(child, 0));
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(is_alive(child, 0));
   close(ends[0]);
 }
 
-// Its file in /proc may be opened and then gone: the read fails. With an ignored SIGCHLD nobody reaps it later.
+// A process may disappear after its file in /proc was opened: the read fails. With an ignored SIGCHLD nobody reaps it
+// later.
 TEST(ProcessTest, AProcessMayEndWhileItIsLookedAt) {
   auto* const before = signal(SIGCHLD, SIG_IGN);
   for (int i = 0; i < 200; ++i) {
@@ -49,7 +50,7 @@ TEST(ProcessTest, AProcessMayEndWhileItIsLookedAt) {
   signal(SIGCHLD, before);
 }
 
-// A child that ends when told to.
+// A child that ends on request.
 class Child {
  public:
   template <typename End>
@@ -68,7 +69,7 @@ class Child {
     line_ = ends[1];
   }
   void end_unreaped() {
-    ASSERT_EQ(write(line_, "x", 1), 1);  // not close(): a later child has this end too
+    ASSERT_EQ(write(line_, "x", 1), 1);  // not close(): a later child holds this end too
     close(line_);
     siginfo_t info{};
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT), 0);
@@ -98,7 +99,7 @@ TEST(ProcessTest, AZombieTellsItsEnd) {
   ASSERT_TRUE(kill && leave);
   EXPECT_TRUE(WIFSIGNALED(*kill) && WTERMSIG(*kill) == SIGKILL);
   EXPECT_TRUE(WIFEXITED(*leave) && WEXITSTATUS(*leave) == 7);
-  EXPECT_EQ(of_killed.wait_status(), kill);  // it stays known
+  EXPECT_EQ(of_killed.wait_status(), kill);  // it is remembered
 }
 
 TEST(ProcessTest, AReapedProcessTellsItsEndOnNewKernelsOnly) {

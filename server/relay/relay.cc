@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestNap{1}, kPatienceForGoodbye{500};
-// A command line is for people to recognise the run by.
+// The command line only helps people to recognise the run.
 constexpr std::size_t kMostCommandBytes = 64u << 10;
 
 std::string host_name() {
@@ -37,7 +37,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? utf8::repaired(name) : "unknown";
 }
 
-// Names this relay's sequence numbers: no two relays of a run share one.
+// Makes an id for this relay's sequence numbers: no two relays of a run have the same.
 std::string fresh_relay_id() {
   std::random_device random;
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
@@ -86,7 +86,7 @@ class Relay::Impl {
 
  private:
   void run();
-  // One look at everything; returns how long to wait for the next.
+  // Looks at everything once; returns how long to wait for the next look.
   milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
   void say_goodbye();
@@ -96,7 +96,7 @@ class Relay::Impl {
   const std::string host_;
   Outbox outbox_;
   Uplink uplink_;
-  Drainer drainer_;    // the drain thread's, until that has ended
+  Drainer drainer_;    // only the drain thread uses it while that runs
   Audience audience_;  // the drain thread's too
   Clock::time_point next_flush_{};
   std::thread thread_;
@@ -104,9 +104,9 @@ class Relay::Impl {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;         // drain for the last time
-  bool drained_ = false;          // that was done
-  bool nothing_to_send_ = false;  // but the goodbye
-  bool ended_ = false;            // nobody waits for acknowledgements any more
+  bool drained_ = false;          // the last drain is done
+  bool nothing_to_send_ = false;  // except the goodbye
+  bool ended_ = false;            // no longer wait for acknowledgements
   bool quiet_ = false;
   std::optional<Farewell> farewell_;
   Progress progress_;
@@ -128,7 +128,7 @@ void Relay::Impl::run() {
   next_flush_ = Clock::now() + options_.flush_interval;
   for (milliseconds nap{0}; !nap_or_stop(nap);) nap = look(Clock::now(), nap);
 
-  // Beyond this point stop() waits: what is there now, the ends, the farewell; then answers until that has arrived.
+  // From here on stop() waits: for the present contents, the ends, the farewell, and then for their acknowledgement.
   drainer_.find_segments();
   drainer_.handle_answers();
   drainer_.tell_remaining_ends(!uplink_.refused());
@@ -149,12 +149,13 @@ bool Relay::Impl::nap_or_stop(milliseconds time) {
 milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   drainer_.find_segments();
   drainer_.handle_answers();
-  audience_.told(outbox_.take_watched(), now);
+  audience_.hear(outbox_.take_watched(), now);
   const bool watched = audience_.is_there(now);
   drainer_.wait_for_company(watched ? options_.watched_event_interval : options_.event_interval);
   const bool refused = uplink_.refused();
   SegmentSource::Drained drained;
-  // A full outbox, or a collector that refuses: nothing is taken, the rings fill, the process drops and counts.
+  // With a full outbox, or a collector that refuses, nothing is taken: the rings fill, and the process drops and
+  // counts.
   if (!refused && !outbox_.full()) {
     drained = drainer_.drain(now);
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
@@ -165,7 +166,7 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   const std::lock_guard lock(mutex_);
   progress_ = drainer_.progress();
   if (std::exchange(quiet_, quiet) != quiet) changed_.notify_all();
-  if (drained.batch_full) return milliseconds(0);  // there may be more than fitted into the batch
+  if (drained.batch_full) return milliseconds(0);  // there may be more than the batch had room for
   return drained.busy ? kShortestNap : std::clamp(last_nap * 2, kShortestNap, options_.longest_nap);
 }
 
@@ -227,7 +228,7 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   const auto in_vain = [&] {
     if (std::exchange(left, outbox_.bytes()) != left) last_answer = Clock::now();
     if (uplink_.ever_connected()) return Clock::now() - last_answer > options_.patience_for_next_answer;
-    // For the sake of a goodbye alone nobody waits long for a collector that was never there.
+    // For a goodbye alone, castscope does not wait long for a collector that never answered.
     return Clock::now() - begin > (nothing_to_send_ ? kPatienceForGoodbye : options_.patience_for_first_answer);
   };
   while (drained && !summary.delivered && !uplink_.refused() && !in_vain() && Clock::now() < deadline)

@@ -1,11 +1,11 @@
-// The way from the segments of a run directory to a collector: watches the directory, drains every segment, makes
-// batches, streams them, keeps what is not acknowledged and sends it again after a reconnect.
+// Brings the segments of a run directory to a collector: watches the directory, drains every segment, makes batches,
+// streams them, keeps what is not acknowledged and sends it again after a reconnect.
 //
 //   drain thread:  directory → SegmentSource (one per segment) → Outbox
 //   uplink thread: Outbox → gRPC → collector; acknowledgements → Outbox → SegmentSource (frees the ring)
 //
-// Back-pressure: when the outbox is full nothing more is taken from the rings; the traced process then drops events
-// and counts them. Counters are absolute and lose nothing by waiting.
+// Back-pressure: when the outbox is full nothing more is taken from the rings; the traced process then drops events and
+// counts them. Counters are absolute and lose nothing by waiting.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@
 
 namespace castscope::relay {
 
-// How the run ended, for the collector's files; sent by stop().
+// How the run ended, for the collector's files; stop() sends it.
 struct Farewell {
   int exit_status = -1;  // -1 = not known
-  int signal = 0;        // that ended the command; 0 = none
+  int signal = 0;        // the signal that ended the command; 0 = none
   std::vector<std::string> notices = {};
   std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
 };
@@ -37,20 +37,21 @@ class Relay {
   // until stop().
   absl::Status start();
 
-  // The job's first process has ended: its parent knows how, which its segment may not tell.
+  // The job's first process has ended: its parent knows how, while its segment may not.
   void job_ended(int exit_status, int signal);
 
-  // True when every process that has a segment is gone and read to its end.
+  // Returns true when every process that has a segment is gone and read to its end.
   bool quiet() const;
-  // Waits until quiet() holds, or the time is over; returns quiet().
+  // Waits until quiet() is true, or the time is over; returns quiet().
   bool wait_until_quiet(std::chrono::milliseconds at_most);
 
-  // A last complete drain, the farewell, and a wait of at most `deadline` for the acknowledgement. Processes that
+  // Drains for the last time, sends the farewell, and waits at most `deadline` for the acknowledgement. Processes that
   // still run are reported as kRunning and read up to this moment.
   Summary stop(const Farewell& farewell, std::chrono::milliseconds deadline);
 
   Progress progress() const;
-  // "" while all is well; else what is wrong with the way to the collector now ("no connection to …", a refusal).
+  // Returns "" while all is well, and otherwise what is wrong with the connection to the collector ("no connection to
+  // …", a refusal).
   std::string trouble() const;
 
  private:

@@ -12,8 +12,8 @@
 namespace castscope::relay {
 namespace {
 
-// Large enough to pack well, small enough to be no burst. Of proto/training_stream.h 256 events in a block take 5.1
-// bytes each, 4096 3.7, 16384 3.5: more than kGoodBlock is not worth waiting for.
+// A block of this size packs well and is not a burst yet. For proto/training_stream.h an event takes 5.1 bytes in a
+// block of 256, 3.7 in one of 4096 and 3.5 in one of 16384: it is not worth waiting for more than kGoodBlock.
 constexpr std::size_t kEventsPerBlock = 16384, kGoodBlock = 4096;
 constexpr std::size_t kDefinitionBytesPerBatch = 1u << 20;
 constexpr std::size_t kBlockBytesPerBatch = 1u << 20;
@@ -61,8 +61,8 @@ SegmentSource::Drained SegmentSource::drain(Clock::time_point now) {
     const std::uint64_t capacity = reader_->ring_capacity(i);
     result.busy = result.busy || n > capacity / 8;
     result.batch_full = result.batch_full || lane.waiting.size() >= kEventsPerBlock;
-    // What is not yet acknowledged stays in the ring, where it outlives this process; but a ring that fills up faster
-    // than acknowledgements come needs its room more.
+    // Events that are not yet acknowledged stay in the ring, where they outlive this process; but a ring that fills up
+    // faster than acknowledgements come needs its room more.
     if (reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
   }
   if (problem_.empty()) problem_ = reader_->error();
@@ -155,7 +155,7 @@ void SegmentSource::collect_states(v1::Batch* to) {
   }
   const lanes::ProcessState state = reader_->process_state();
   if (state_told_ && state == told_state_) return;
-  // Lane 0: threads that could get none.
+  // Lane 0 stands for threads that could get no lane.
   if (!(state.lost == told_state_.lost)) add_counter(to->mutable_counters(), 0, state.lost);
   if (!(state.lost_other == told_state_.lost_other) &&
       !(state.lost_other == lanes::CounterValues{.site = state.lost_other.site}))
@@ -165,18 +165,18 @@ void SegmentSource::collect_states(v1::Batch* to) {
   state_told_ = true;
   v1::Gauges& gauges = *to->mutable_gauges();
   enum class Unit { kNumber, kTicks };
-  const auto told = [&](std::uint64_t value, Unit unit) {
+  const auto in_wire_unit = [&](std::uint64_t value, Unit unit) {
     return unit == Unit::kTicks ? reader_->clock().duration_ns(value) : value;
   };
-#define CASTSCOPE_TELL_GAUGE(name, word, unit, meaning) gauges.set_##name(told(state.word, Unit::unit));
-  CASTSCOPE_GAUGES(CASTSCOPE_TELL_GAUGE)
-#undef CASTSCOPE_TELL_GAUGE
+#define CASTSCOPE_SEND_GAUGE(name, word, unit, meaning) gauges.set_##name(in_wire_unit(state.word, Unit::unit));
+  CASTSCOPE_GAUGES(CASTSCOPE_SEND_GAUGE)
+#undef CASTSCOPE_SEND_GAUGE
 }
 
 bool SegmentSource::take_definitions(std::string* records) {
   const bool more = reader_->definitions(kDefinitionBytesPerBatch, records);
   lanes::DefinitionHeader header{};
-  for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records, which the reader has checked
+  for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records; the reader has checked them
     std::memcpy(&header, records->data() + at, sizeof header);
     using enum lanes::DefinitionKind;
     const bool counts_no_casts = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
@@ -237,14 +237,14 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
     if (batch->has_counters()) batch = add();
     if (part.lane_size() > 0) *batch->mutable_counters() = std::move(part);
   }
-  if (news.has_counters() && batch->has_counters()) batch = add();  // those may be as many as a message may have
+  if (news.has_counters() && batch->has_counters()) batch = add();  // each may have as many as a message may hold
   batch->MergeFrom(news);
   if (tell != End::kNone) {
     batch->mutable_end()->set_kind(wire_end(end_));
     batch->mutable_end()->set_exit_status(exit_status());
     made.back().receipts.push_back({.source = id_, .lane = 0, .end = 0, .events = 0, .last = tell == End::kSeen});
   }
-  if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // nothing but a name
+  if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // it contains only a name
   return made;
 }
 
@@ -259,7 +259,7 @@ void SegmentSource::forget_what_was_told() {
 
 std::vector<Outbox::Message> SegmentSource::introduction() {
   std::vector<Outbox::Message> messages;
-  // Numbers are read before definitions, so that these cover them, and sent after them.
+  // Numbers are read before definitions, so that the definitions cover them, and sent after them.
   v1::Batch states;
   std::vector<v1::Counters> counters;
   forget_what_was_told();
@@ -267,8 +267,8 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
     while (collect_counters(&counters.emplace_back())) continue;
     collect_states(&states);
   }
-  forget_what_was_told();  // batches made before, with less in them, are sent again after this: it has the last word
-                           // then
+  // Older batches, with less in them, are sent again after the introduction: the next batch must have the last word.
+  forget_what_was_told();
   const lanes::SegmentReader::DefinitionPosition position = reader_->definition_position();
   reader_->seek_definitions({});
   for (bool more = true; more;) {
@@ -277,7 +277,7 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
     more = reader_->definitions(kDefinitionBytesPerBatch, message->mutable_batch()->mutable_definitions());
     messages.push_back(std::move(message));
   }
-  reader_->seek_definitions(position);  // what is new is told again in a batch of its own, which is acknowledged
+  reader_->seek_definitions(position);  // new definitions are sent again in a batch of their own, which is acknowledged
   for (v1::Counters& part : counters) {
     auto message = new_message();
     *message->mutable_batch()->mutable_counters() = std::move(part);

@@ -1,5 +1,5 @@
-// One segment as the relay sees it: takes events, remembers what has been told of it, makes batches of the rest.
-// Belongs to the drain thread.
+// One segment as the relay sees it: takes events, remembers which numbers were sent, and makes batches of the rest.
+// Only the drain thread uses it.
 #pragma once
 
 #include <chrono>
@@ -20,11 +20,11 @@ class SegmentSource {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `key` names the process in the run; `id` stands in receipts.
+  // `key` names the process in the run; `id` is the number in receipts.
   SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader,
                 Clock::duration event_interval);
 
-  // Takes what the rings hold, as far as there is room for it here. `busy` is set when a ring was filling up.
+  // Takes events from the rings, as far as there is room for them here. `busy` is set when a ring was filling up.
   struct Drained {
     std::uint64_t events = 0;
     bool busy = false;
@@ -34,21 +34,21 @@ class SegmentSource {
   bool has_block(Clock::time_point now) const;  // make_batches would send events
   void wait_for_company(Clock::duration event_interval) { event_interval_ = event_interval; }
 
-  // Batches of all that is new, and of the end when that is to be told (see set_end). Events that are few and young
-  // wait for more, unless it is the end.
+  // Makes batches of everything that is new, and of the end when that is to be reported (see set_end). A few recent
+  // events wait for more, except at the end.
   enum class End { kNone, kNotSeen, kSeen };
   struct Made {
     std::unique_ptr<v1::RelayMessage> message;
     std::vector<Receipt> receipts;
   };
   std::vector<Made> make_batches(End tell, Clock::time_point now);
-  // `exit_status` counts where the segment has none.
+  // `exit_status` counts if the segment has none.
   void set_end(ProcessEnd end, int exit_status = -1) { end_ = end, known_exit_status_ = exit_status; }
-  // Everything ever defined and all numbers, again, for a collector that may know nothing.
+  // Returns all definitions and all numbers again, for a collector that may know nothing.
   std::vector<Outbox::Message> introduction();
 
   void acknowledged(const Receipt& receipt);
-  void silence(const std::string& problem);  // stop reading: the collector does not take it
+  void silence(const std::string& problem);  // stop reading: the collector does not take the data
 
   const std::string& key() const { return key_; }
   lanes::SegmentReader& reader() { return *reader_; }
@@ -59,13 +59,13 @@ class SegmentSource {
   struct Totals {
     std::uint64_t casts = 0, hits = 0, dropped = 0;
   };
-  const Totals& totals() const { return totals_; }  // at the last make_batches; of casts, not of what deep steps count
+  const Totals& totals() const { return totals_; }  // at the last make_batches; of casts alone
 
  private:
   struct Lane {
     std::vector<lanes::Event> waiting;
-    std::uint64_t first = 0;    // number of waiting[0]
-    Clock::time_point since{};  // when it was taken
+    std::uint64_t first = 0;    // the number of waiting[0]
+    Clock::time_point since{};  // when waiting[0] was taken
     std::unordered_map<std::uint32_t, lanes::CounterValues> told;
     lanes::LaneState state;
     bool state_told = false;
@@ -74,10 +74,10 @@ class SegmentSource {
   std::unique_ptr<v1::RelayMessage> new_message() const;
   void add_begin(v1::Batch* batch) const;
   void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
-  bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
+  bool collect_counters(v1::Counters* to);  // true: there are more than one message may hold
   void collect_states(v1::Batch* to);
   void forget_what_was_told();
-  // The next definitions, about one message's worth. False when there are no more for now.
+  // Takes the next definitions, about one message's worth. Returns false when there are no more for now.
   bool take_definitions(std::string* records);
   void add_up();
   int exit_status() const;
@@ -92,7 +92,7 @@ class SegmentSource {
   lanes::ProcessState told_state_;
   bool state_told_ = false;
   Totals totals_;
-  std::vector<bool> no_site_;  // by number: defined as an operator use, a flow or a fact
+  std::vector<bool> no_site_;  // by number: the definition is an operator use, a flow or a fact
   std::uint64_t events_acknowledged_ = 0;
   ProcessEnd end_ = ProcessEnd::kRunning;
   int known_exit_status_ = -1;

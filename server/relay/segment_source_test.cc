@@ -48,7 +48,7 @@ class SegmentSourceTest : public testing::Test {
         to.publish();
       }
   }
-  // A second later than the last time, so that no event waits for company.
+  // Flushes a second after the last time, so that no event waits for more.
   Made flush(SegmentSource::End end = SegmentSource::End::kNone) {
     source_->drain(now_);
     now_ += 1s;
@@ -136,7 +136,7 @@ TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
   EXPECT_EQ(source_->totals().casts, 6u);
 }
 
-// What deep steps count goes the way of casts, and is none.
+// The counts of deep steps travel like casts, and are none.
 TEST_F(SegmentSourceTest, TellsWhatDeepStepsCountedAndAddsItToNoTotal) {
   open();
   lanes::Lane& lane = new_lane();
@@ -167,7 +167,7 @@ TEST_F(SegmentSourceTest, TellsWhatDeepStepsCountedAndAddsItToNoTotal) {
   EXPECT_EQ(source_->totals().casts, 2u);
 }
 
-// Counters of full messages and those of threads without a lane do not share one.
+// Counters of full messages and those of threads without a lane do not share a message.
 TEST_F(SegmentSourceTest, NoMessageHasMoreCountersThanTheCollectorTakes) {
   open();
   lanes::Lane& lane = new_lane();
@@ -200,7 +200,7 @@ TEST_F(SegmentSourceTest, SplitsALotOfDefinitionsAndOfCounters) {
   const std::string text(60'000, 'x');
   for (std::uint32_t id = 1; id <= 100; ++id) writer_->define(lanes::DefinitionKind::kString, id, text.data(), 60'000);
   lanes::Lane& lane = new_lane();
-  // One counter is found by walking the chain of blocks: appending is quadratic, so not quite two messages' worth.
+  // Each counter is found by walking the chain of blocks, so appending is quadratic: not quite two messages' worth.
   for (std::uint32_t site = 1; site <= 70'000; ++site)
     lanes::LaneWriter::add(writer_->new_counter(&lane, site)->casts, 1);
   int counters = 0;
@@ -246,7 +246,7 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllDefinitionsAndNothingIsSkippedAf
   EXPECT_EQ(first + flush()[0].message->batch().definitions(), introduction[0]->batch().definitions());
 }
 
-// The collector may have been started anew on a file that is behind, or on none.
+// The collector may have been started again on a file that is behind, or on none.
 TEST_F(SegmentSourceTest, AnIntroductionHoldsAllNumbersAndTheNextBatchHasTheLastWord) {
   open();
   lanes::Lane& lane = new_lane();
@@ -266,7 +266,7 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllNumbersAndTheNextBatchHasTheLast
   ASSERT_EQ(again.lanes_size(), 1);
   EXPECT_EQ(again.lanes(0).dropped(), 7u);
   EXPECT_TRUE(again.has_gauges());
-  // Batches that were not acknowledged are sent once more in between, and are older.
+  // Batches that were not acknowledged are sent once more in between; they are older.
   const v1::Batch last = told_by_batches();
   EXPECT_EQ(last.counters().DebugString(), first.counters().DebugString());
   EXPECT_EQ(last.lanes_size(), 1);

@@ -1,4 +1,4 @@
-// What a relay tells of the processes that it reads: meanwhile, and at the end.
+// What a relay reports about the processes that it reads, meanwhile and at the end.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ struct ProcessSummary {
   std::string key;  // "host/pid/start_ticks/n"
   std::int64_t pid = 0;
   ProcessEnd end = ProcessEnd::kRunning;
-  int exit_status = -1;            // as its parent sees it, 128 + the signal that killed it; -1 = not known
+  int exit_status = -1;            // as for its parent, 128 + the signal that killed it; -1 = not known
   std::uint64_t written = 0;       // events published by the process
   std::uint64_t dropped = 0;       // events it had to drop: its rings were full
   std::uint64_t acknowledged = 0;  // events the collector has made durable for this relay
-  std::string problem;             // a sentence when something of it could not be read or was not accepted
+  std::string problem;             // a sentence when part of it could not be read or was not accepted
 };
 
 struct Summary {
   std::vector<ProcessSummary> processes;
   bool delivered = false;  // everything read was acknowledged
-  std::string problem;     // when not: a sentence that says why
+  std::string problem;     // otherwise a sentence that says why not
 };
 
 struct Progress {

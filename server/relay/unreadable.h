@@ -1,4 +1,4 @@
-// Whether a run directory that somebody left behind has anything in it for this castscope.
+// Finds out whether this castscope can read anything in a run directory that somebody left behind.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace castscope::relay {
 
-// Why nothing in this run directory can be read: a sentence for each segment, of another format or damaged. None when
-// one of them can be, or when there is none.
+// Says why nothing in this run directory can be read: a sentence for each segment, which has another format or is
+// damaged. Returns none when a segment can be read, or when there is none.
 std::vector<std::string> why_unreadable(const std::string& run_directory);
 
 }  // namespace castscope::relay

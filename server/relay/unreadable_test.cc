@@ -34,7 +34,7 @@ TEST_F(UnreadableTest, SaysWhyOfEachSegmentUnlessOneCanBeRead) {
   EXPECT_THAT(why_unreadable(directory_), ElementsAre());
   EXPECT_THAT(why_unreadable(directory_ + "/nowhere"), ElementsAre());
   write("7.attached", 'x');
-  write("7-0.lanes", '\0');  // begun, and nothing in it yet
+  write("7-0.lanes", '\0');  // begun, but still empty
   EXPECT_THAT(why_unreadable(directory_), ElementsAre());
   write("8-0.lanes", 'x');
   EXPECT_THAT(why_unreadable(directory_), ElementsAre(HasSubstr("8-0.lanes cannot be read: it is not a segment")));

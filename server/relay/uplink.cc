@@ -91,11 +91,11 @@ bool Uplink::greet(Stream& stream, std::string* why) {
   } else {
     *why = "the collector answers what no collector does";
   }
-  context_->TryCancel();  // it may still be waiting for us
+  context_->TryCancel();  // the thread may still be waiting for us
   return false;
 }
 
-// Everything the collector says after its welcome, in a thread of its own: it speaks while we do.
+// Reads everything that the collector sends after its welcome, in a thread of its own: both sides send at once.
 void Uplink::listen(Stream& stream) {
   for (v1::CollectorMessage message; stream.Read(&message);) {
     if (message.has_ack()) outbox_->acknowledge(message.ack());
@@ -121,7 +121,7 @@ std::string Uplink::connect_once(bool first, bool* stood) {
     std::thread listener([&] { listen(*stream); });
     while (const Outbox::Message message = stopping() ? nullptr : outbox_->next())
       if (!stream->Write(*message)) break;
-    context_->TryCancel();  // whatever ended the loop, this stream is of no more use
+    context_->TryCancel();  // this stream is of no use any more, whatever ended the loop
     listener.join();
     why = "the connection to the collector was lost";
   }

@@ -1,5 +1,5 @@
-// The connection to the collector: introduces the relay, sends what is in the outbox, brings acknowledgements back,
-// and begins anew when the connection is lost.
+// The connection to the collector: introduces the relay, sends the messages of the outbox, brings acknowledgements
+// back, and connects again when the connection is lost.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -21,12 +21,12 @@ class Uplink {
   ~Uplink();  // stops
 
   void start();
-  void stop();  // at once, whatever is under way
+  void stop();  // at once, whatever is in progress
 
-  // The collector will not have us: trying again is of no use.
+  // The collector refuses this relay: trying again is of no use.
   bool refused() const;
   bool ever_connected() const;
-  // "" while connected; else a sentence.
+  // Returns "" while connected, otherwise a sentence.
   std::string trouble() const;
 
  private:
@@ -34,7 +34,7 @@ class Uplink {
   void run();
   bool stopping() const;
   void nap(std::chrono::milliseconds time);
-  // One connection from hello to its end; returns what to say about it, and whether it ever stood.
+  // Serves one connection from hello to its end; returns what to say about it, and whether it was ever established.
   std::string connect_once(bool first, bool* stood);
   bool greet(Stream& stream, std::string* why);
   void listen(Stream& stream);

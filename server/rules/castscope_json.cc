@@ -161,7 +161,7 @@ absl::StatusOr<Settings> parse_settings(const std::string& text, const std::stri
   if (!json.ok()) return json.status();
   absl::StatusOr<Settings> settings = SettingsParser(*json).parse();
   if (settings.ok()) {
-    std::error_code gone;  // the present folder: then only paths from the root are known
+    std::error_code gone;  // the current folder is gone: only absolute paths are known then
     settings->file = file;
     settings->folder = fs::absolute(file, gone).lexically_normal().parent_path().string();
   }

@@ -1,4 +1,4 @@
-// Reads castscope.json, in which people set what rules do (docs/castscope.schema.json; comments are allowed).
+// Reads castscope.json, in which people configure the rules (docs/castscope.schema.json; comments are allowed).
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace castscope::rules {
 
-// What is wrong with the text is a sentence that says where: FILE:LINE:COLUMN.
+// An error in the text comes as a sentence that says where: FILE:LINE:COLUMN.
 absl::StatusOr<Settings> parse_settings(const std::string& text, const std::string& file);
 absl::StatusOr<Settings> read_settings(const std::string& file);
 
-// The castscope.json of this folder or of the next one above that has any: up to the root of the repository (the folder
-// that holds .git), the home folder, or the top. "" when there is none. What has that name and cannot be read, a folder
-// or a link to nowhere, is found too: read_settings() tells of it.
+// Finds the castscope.json of this folder or of the nearest one above that has any: up to the root of the repository
+// (the folder that holds .git), the home folder, or the root. "" when there is none. It also finds something of that
+// name that cannot be read, a folder or a link to nowhere: read_settings() then reports it.
 std::string find_settings(const std::string& folder, const std::string& home);
 
 }  // namespace castscope::rules

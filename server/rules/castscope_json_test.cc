@@ -144,7 +144,7 @@ TEST_F(SettingsFileTest, IsTheNextOneAboveWithinTheRepository) {
   EXPECT_EQ(find_settings(at("repo"), at("repo")), at("repo/castscope.json"));
 }
 
-// Whoever put it there believes that it counts.
+// Whoever put it there believes that it has an effect.
 TEST_F(SettingsFileTest, WhatHasTheNameAndCannotBeReadIsToldNotPassedOver) {
   write("repo/castscope.json", "{}");
   std::filesystem::create_directory(folder_ / "repo/src/castscope.json");

@@ -26,8 +26,8 @@ bool consume(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// Behind the quotes that end the string beginning here. A string that does not end on this line is taken for none: the
-// quotes may be the end of one that began above it.
+// Returns the position behind the quotes that end the string beginning here. If the string does not end on this line,
+// the quotes are passed over alone: they may be the end of a string that began on an earlier line.
 std::size_t behind_string(std::string_view line, std::size_t at) {
   const std::size_t width = line.substr(at).starts_with(std::string(3, line[at])) ? 3 : 1;
   const std::string_view quotes = line.substr(at, width);
@@ -41,7 +41,7 @@ std::size_t behind_string(std::string_view line, std::size_t at) {
   return at + width;
 }
 
-// From its # on; "" = none.
+// Returns the comment from its # on; "" = none.
 std::string_view comment_of(std::string_view line) {
   for (std::size_t at = 0; at < line.size();) {
     if (line[at] == '#') return line.substr(at);
@@ -73,16 +73,17 @@ bool begins_word(std::string_view text) {
   return !text.empty() && (std::isalnum(static_cast<unsigned char>(text[0])) || text[0] == '_' || text[0] == '-');
 }
 
-// "-- because …", in which the first word is no rule: whoever names one means that one.
+// Recognises "-- because …" by its first word, which must not name a rule: people who write a rule's name mean that
+// rule.
 bool is_reason(std::string_view text) {
   if (!consume(text, "--")) return false;
   text = without_blanks(text);
   return !is_any_rule(text.substr(0, text.find_first_of(" \t,;:.)]}")));
 }
 
-// "ignore[a, b]": what it names; "ignore", "ignore -- because …", "ignore  # another comment": all ("*"). Nothing when
-// anything else follows, which may well be meant for a name ("ignore: a", "ignore a", "ignore(a)"), or when no name
-// does.
+// Returns the names in "ignore[a, b]", and all ("*") for "ignore", "ignore -- because …" and "ignore  # another
+// comment". Returns nothing when the brackets hold no name, or when anything else follows, which may well be meant as a
+// name ("ignore: a", "ignore a", "ignore(a)").
 std::optional<std::vector<std::string_view>> names_in(std::string_view directive) {
   if (!consume(directive, "ignore")) return std::nullopt;
   const bool is_apart = directive.empty() || std::isspace(static_cast<unsigned char>(directive[0])) ||
@@ -107,7 +108,7 @@ std::string silences_nothing(std::string_view said) {
          "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
 }
 
-// What looks like a directive and is none: another case, no colon before the names, no # of its own.
+// Finds a text that looks like a directive and is none: another case, no colon before the names, no # of its own.
 std::string_view near_directive(std::string_view comment) {
   constexpr std::string_view kName = "castscope";
   std::string lower(comment);

@@ -1,4 +1,4 @@
-// Findings as people get to see them: what castscope.json or a comment in the code silences is counted, not shown.
+// Prepares findings for people: those that castscope.json or a comment in the code silences are counted, not shown.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,26 @@ struct Judgement {
   std::vector<Finding> silenced;          // in the same order
   std::uint64_t ignored_by_settings = 0;  // castscope.json: `ignore` and `per-path-ignores`
   std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
-  std::vector<std::string>
-      hints;  // what was to have an effect and has none: comments on findings' lines, a policy of another device
+  // Sentences about settings that have no effect: comments on findings' lines, a policy of another device.
+  std::vector<std::string> hints;
 };
 
-// `project`: RunStart::project(). A line whose text is not kept silences nothing.
+// Sorts the findings out. `project`: RunStart::project(). A line whose text is not kept silences nothing.
 Judgement sort_out(std::vector<Finding> findings, const Settings&, const store::SourceLines&, std::string_view project);
 
-// The same of what judge() found in this run, with hints at policies that came to nothing.
+// Sorts out the findings that judge() made of this run, and adds hints at policies that had no effect.
 Judgement weigh(std::vector<Finding> found, const store::RunData&, const Settings&);
-// judge() and weigh() in one.
+// Runs judge() and weigh().
 Judgement judgement_of(const store::RunData&, const Settings& = {});
 
-// Does a comment on this line silence the rule? `# castscope: ignore` silences all, `# castscope: ignore[a, cache-*]`
-// what it names. What else follows `ignore`, but for ` -- a reason`, makes it silence nothing: it may be a name.
+// Returns whether a comment on this line silences the rule: `# castscope: ignore` silences all rules, `# castscope:
+// ignore[a, cache-*]` those that it names. Any other text after `ignore`, except ` -- a reason`, makes the comment
+// silence nothing, as it may be a name.
 bool silences(std::string_view source_line, std::string_view rule);
-// Of the comment on this line, from the first "# castscope:" on; "" = none. A # in a string begins no comment.
+// Returns the comment on this line from the first "# castscope:" on; "" = none. A # in a string begins no comment.
 std::string_view directive_comment(std::string_view source_line);
-// What is wrong with such a comment on this line: it names what is no rule, or does not say "ignore" as it is said, or
-// only looks like one; "" = nothing.
+// Returns what is wrong with such a comment on this line: it names something that is no rule, or misspells "ignore", or
+// only looks like a directive; "" = nothing.
 std::string wrong_in_comment(std::string_view source_line);
 
 }  // namespace castscope::rules

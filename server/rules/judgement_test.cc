@@ -35,7 +35,7 @@ TEST(SilencesTest, ACommentInAStringSilencesNothing) {
   EXPECT_EQ(wrong_in_comment("y = f('# castscope: off')"), "");
   EXPECT_TRUE(silences(R"(y = f("#", '"', "") # castscope: ignore)", "cache-grows"));
   EXPECT_TRUE(silences("y = f(x)  # it's so: # castscope: ignore -- as \"agreed\"", "cache-grows"));
-  EXPECT_TRUE(silences(R"(the end""")  # castscope: ignore)", "cache-grows"));  // of a string from above
+  EXPECT_TRUE(silences(R"(the end""")  # castscope: ignore)", "cache-grows"));  // the string began above
 }
 
 TEST(SilencesTest, ACommentThatSilencesNothingIsTold) {
@@ -49,7 +49,7 @@ TEST(SilencesTest, ACommentThatSilencesNothingIsTold) {
 constexpr char kHow[] =
     "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
 
-// Whoever names one rule, in whatever way, does not want all the others silenced.
+// A comment that names one rule, in whatever form, is not meant to silence all others.
 TEST(SilencesTest, WhatMayBeANameIsNotAll) {
   for (const std::string wrong : {"ignore: cache-grows",
                                   "ignore(cache-grows)",

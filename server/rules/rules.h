@@ -1,4 +1,4 @@
-// All rules, and what they say of a run. What a single one is: inquiry/rule.h.
+// The list of rules, and judge(), which runs them over a run. inquiry/rule.h defines a single rule.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@
 namespace castscope::rules {
 
 std::span<const Rule* const> all_rules();
-// nullptr when there is none of that name.
+// Returns nullptr when there is no rule of that name.
 const Rule* find_rule(std::string_view name);
 
-// Findings of all rules that the settings select: errors first, then by rule and place; the same order every time.
-// What settings and comments silence is among them: judgement.h sorts it out. None of a damaged file whose evidence is
-// not all there.
+// Returns the findings of all rules that the settings select: errors first, then by rule and place; the same order
+// every time. Findings that settings and comments silence are among them: judgement.h sorts these out. A damaged file
+// whose evidence is incomplete has no findings.
 std::vector<Finding> judge(const store::RunData&, const Settings& = {});
 
 }  // namespace castscope::rules

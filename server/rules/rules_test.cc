@@ -1,4 +1,4 @@
-// What holds for the rules together; each rule has its own test beside it.
+// Tests properties of the rules together; each rule has its own test beside it.
 #include "server/rules/testing/rules_test.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What rule somebody may have meant who misspelt its name.
+// Suggests the rule whose name somebody may have misspelt.
 #pragma once
 
 #include <optional>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kTold = 5;
 
-// By the agent, as agent/enforce/met_rules.h has them.
+// Returns the rules that the agent saw take effect, as agent/enforce/met_rules.h writes them.
 std::set<std::string> rules_met(const store::RunData& data) {
   std::set<std::string> met;
   for (const store::Process& process : data.processes) {
@@ -35,7 +35,7 @@ bool all_was_seen(const store::RunData& data) {
   });
 }
 
-// The policy that was enforced; with the places of its rules where it is at hand as it was read.
+// Returns the enforced policy, with the places of its rules where the policy is at hand as it was read.
 std::shared_ptr<const policy::Policy> enforced(const store::RunData& data, const Settings& settings) {
   const std::string hash = enforced_policy_hash(data);
   if (settings.policy != nullptr && policy::hash_of_compiled(policy::compiled(*settings.policy)) == hash)
@@ -48,7 +48,7 @@ class Unmet {
  public:
   Unmet(const policy::Policy& policy, std::set<std::string> met) : policy_(policy), met_(std::move(met)) {}
 
-  void look(std::string_view kind, std::string_view rule, std::string_view place, std::string_view sentence) {
+  void add_unless_met(std::string_view kind, std::string_view rule, std::string_view place, std::string_view sentence) {
     if (met_.contains(absl::StrCat(std::string(kind), " ", std::string(rule)))) return;
     if (sentences_.size() < kTold) {
       const std::string where = place.empty() ? absl::StrCat("the policy ", policy_.name) : std::string(place);
@@ -58,25 +58,26 @@ class Unmet {
     }
   }
 
-  void look(const policy::OperatorName& op, std::string_view place) {
+  void check_operator(const policy::OperatorName& op, std::string_view place) {
     if (absl::StartsWith(op.name, "aten::") || !told_.insert(op.name).second) return;
-    look("operator", op.name, place,
-         absl::StrCat("no operator ", op.name,
-                      " was there in this run that may be cast (one that neither writes into an argument nor returns "
-                      "a view of one): what the policy says of it came to nothing"));
+    add_unless_met(
+        "operator", op.name, place,
+        absl::StrCat("no operator ", op.name,
+                     " was there in this run that may be cast (one that neither writes into an argument nor returns "
+                     "a view of one): what the policy says of it came to nothing"));
   }
 
-  // What another than PyTorch takes is known to the job alone.
-  void look(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
+  // Only the job knows the arguments of operators that are not PyTorch's.
+  void check_arguments(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
     const std::set<std::string> takes = arguments_of(op.name);
     if (takes.empty()) return;
     const std::vector<std::string_view> names(takes.begin(), takes.end());
     for (const std::string& argument : rule.arguments) {
       if (takes.contains(argument)) continue;
-      look("argument", absl::StrCat(op.name, " ", argument), rule.place,
-           absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
-                        config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
-                        "): that it is never cast came to nothing"));
+      add_unless_met("argument", absl::StrCat(op.name, " ", argument), rule.place,
+                     absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
+                                  config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
+                                  "): that it is never cast came to nothing"));
     }
   }
 
@@ -87,7 +88,7 @@ class Unmet {
   }
 
  private:
-  // Those that hold tensors, of any of its overloads; none where it was not met.
+  // Returns the arguments that hold tensors, of any of the operator's overloads; none where it was not met.
   std::set<std::string> arguments_of(const std::string& op) const {
     std::set<std::string> all;
     const std::string begin = absl::StrCat("arguments ", op, " ");
@@ -112,20 +113,21 @@ std::vector<std::string> unmet_rules(const store::RunData& data, const Settings&
   if (policy == nullptr) return {};
   Unmet unmet(*policy, rules_met(data));
   for (const policy::ModuleRule& rule : policy->modules)
-    unmet.look("module", rule.pattern, rule.place,
-               absl::StrCat("no module that ran in a region has a path or a class that \"", rule.pattern,
-                            "\" matches: the rule came to nothing"));
+    unmet.add_unless_met("module", rule.pattern, rule.place,
+                         absl::StrCat("no module that ran in a region has a path or a class that \"", rule.pattern,
+                                      "\" matches: the rule came to nothing"));
   for (const policy::FunctionRule& rule : policy->functions)
-    unmet.look("function", rule.function, rule.place,
-               absl::StrCat("\"", rule.function,
-                            "\" was never met: its module was not imported, or has no such function; the rule came to "
-                            "nothing"));
-  for (const auto& [op, rule] : policy->operators) unmet.look(op, rule.place);
-  for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule.place);
-  for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule);
+    unmet.add_unless_met(
+        "function", rule.function, rule.place,
+        absl::StrCat("\"", rule.function,
+                     "\" was never met: its module was not imported, or has no such function; the rule came to "
+                     "nothing"));
+  for (const auto& [op, rule] : policy->operators) unmet.check_operator(op, rule.place);
+  for (const auto& [op, rule] : policy->never_cast) unmet.check_operator(op, rule.place);
+  for (const auto& [op, rule] : policy->never_cast) unmet.check_arguments(op, rule);
   for (const policy::ModuleRule& in : policy->modules) {
     if (in.precision.by == nullptr) continue;
-    for (const auto& [op, rule] : in.precision.by->never_cast) unmet.look(op, rule);
+    for (const auto& [op, rule] : in.precision.by->never_cast) unmet.check_arguments(op, rule);
   }
   return std::move(unmet).sentences();
 }

@@ -1,4 +1,4 @@
-// What of an enforced policy came to nothing: a pattern that no module matches is mostly a misspelt one.
+// Finds rules of an enforced policy that had no effect: a pattern that no module matches is usually misspelt.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace castscope::rules {
 
-// A sentence for each rule that nothing in the run met, the first few; none where not all of the run was seen, or
-// autocast was not used on the policy's device.
+// Returns a sentence for each of the first few rules that nothing in the run met; none where a part of the run was not
+// seen, or autocast was not used on the policy's device.
 std::vector<std::string> unmet_rules(const store::RunData&, const Settings&);
 
 }  // namespace castscope::rules

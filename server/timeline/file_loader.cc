@@ -35,7 +35,7 @@ class FileNumbers final : public Numbers {
   }
 
  private:
-  // A damaged file may lack what its numbers mean.
+  // Looks up a definition. A damaged file may lack it.
   template <typename T>
   static const T* at(const std::vector<T>& all, std::uint32_t id) {
     return id == 0 || id > all.size() ? nullptr : &all[id - 1];
@@ -69,12 +69,12 @@ absl::Status load(const std::string& run_file, const store::RunData& run, Timeli
   std::uint64_t told = 0;
   const auto take = [&](const store::KeptBlock& block, std::int64_t settled_ns) -> absl::Status {
     if (block.after_gap) timeline.gap(block.process);
-    const absl::Status bad = report::unpacked(run_file, run, block, &events);
+    const absl::Status bad = report::unpack_block(run_file, run, block, &events);
     if (!bad.ok()) return bad;
     timeline.feed(meaning, block.process, block.lane, events);
     timeline.settle(block.process, settled_ns);
     told += events.size();
-    // The file may hold fewer than were received: then the end comes sooner than it looked.
+    // The file may hold fewer events than were received: the reading then ends sooner than expected.
     return progress(std::min(static_cast<double>(told) / expected, 1.0));
   };
   const absl::Status status = store::read_event_blocks_by_time(run_file, take);

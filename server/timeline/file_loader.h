@@ -1,4 +1,4 @@
-// Reads the kept events of a run file into a timeline. Meanwhile the timeline answers.
+// Reads the kept events of a run file into a timeline, which answers questions meanwhile.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,9 @@
 
 namespace castscope::timeline {
 
-// `run` is that file's. `progress` is told the share that is read (0 … 1) after each block; an error of it ends the
-// reading and is returned. Data loss: the file is damaged or cut short, and what could be read is in the timeline.
+// `run` is the run of that file. `progress` gets the share that has been read (0 … 1) after each block; an error from
+// it ends the reading and is returned. A data loss status means that the file is damaged or cut short; everything that
+// could be read is in the timeline.
 absl::Status load(const std::string& run_file, const store::RunData& run, Timeline& timeline,
                   const std::function<absl::Status(double)>& progress);
 

@@ -17,7 +17,7 @@ namespace {
 using store::RunStore;
 using store::TestRun;
 
-// A second before the process that TestRun makes.
+// The run begins a second before the process that TestRun makes.
 constexpr std::int64_t kStart = 1'795'000'000'000'000'000;
 
 class FileLoaderTest : public ::testing::Test {
@@ -100,7 +100,7 @@ TEST_F(FileLoaderTest, KernelsAreToldByWhatTheyWereLaunchedFor) {
   EXPECT_EQ(first->stream, 7u);
 }
 
-// A lane that says little is written last.
+// A lane with few events is written last.
 TEST_F(FileLoaderTest, StepsAreInTheirPlaceWhicheverLaneTookThem) {
   begin();
   for (int i = 0; i < 4; ++i) {
@@ -128,7 +128,7 @@ TEST_F(FileLoaderTest, WhereBlocksAreNotKeptNothingStaysOpen) {
   for (int i = 0; i < 9; ++i) run_->cast(weight_, 1).flush();
   end();
   EXPECT_TRUE(loaded().ok());
-  EXPECT_EQ(count(ShadeKind::kRegion), 0u);  // it began and ended at the one time that is known of it
+  EXPECT_EQ(count(ShadeKind::kRegion), 0u);  // it began and ended at the only time that is known of it
   EXPECT_EQ(count(ShadeKind::kDown), 1u);
 }
 
@@ -142,7 +142,7 @@ TEST_F(FileLoaderTest, StopsWhereItIsToldTo) {
 
 TEST_F(FileLoaderTest, OfADamagedFileWhatCanBeRead) {
   begin();
-  std::mt19937_64 noise(1);  // that does not pack
+  std::mt19937_64 noise(1);  // that does not compress
   for (std::uint32_t lane = 1; lane <= 40; ++lane) {
     run_->lane(lane);
     for (int i = 0; i < 2000; ++i) run_->cast(weight_, noise(), false, 10, static_cast<std::uint32_t>(noise()));
@@ -154,7 +154,7 @@ TEST_F(FileLoaderTest, OfADamagedFileWhatCanBeRead) {
   for (const int percent : {95, 80, 60}) {
     std::filesystem::resize_file(path(), size * static_cast<std::uintmax_t>(percent) / 100);
     const auto run = store::read_as_it_is(path());
-    if (!run.ok()) continue;  // of some, nothing can be read
+    if (!run.ok()) continue;  // some cannot be read at all
     Timeline timeline;
     const absl::Status status = load(path(), *run, timeline, [](double) { return absl::OkStatus(); });
     lost = lost || absl::IsDataLoss(status);

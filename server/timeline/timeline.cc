@@ -11,21 +11,21 @@
 namespace castscope::timeline {
 namespace {
 
-// So many events are told under one lock: about half a millisecond, which is how long a question may have to wait.
+// So many events are added under one lock, which takes about half a millisecond: a question may have to wait that long.
 constexpr std::size_t kAtOnce = 4096;
 
-// Whoever asks may ask of any time; one before and one after all events leave room to count on.
+// A question may name any time; one ns before and after all events leaves room for arithmetic.
 std::int64_t bounded(std::int64_t time) { return std::clamp<std::int64_t>(time, -1, kLatestTime + 1); }
 
 }  // namespace
 
 struct Timeline::State {
   explicit State(Budget budget) : told(budget.bytes) {}
-  template <typename Tell>
-  void write(const Tell& tell) {
+  template <typename Change>
+  void write(const Change& change) {
     const std::lock_guard turn(door);
     const std::unique_lock lock(mutex);
-    tell();
+    change();
     ++revision;
   }
   std::shared_lock<std::shared_mutex> read() const {
@@ -33,9 +33,9 @@ struct Timeline::State {
     return std::shared_lock(mutex);
   }
 
-  // Who waits to write keeps the door: however many ask, the events come in.
+  // A thread that waits to write holds the door: events come in however many questions there are.
   mutable std::mutex door;
-  mutable std::shared_mutex mutex;  // of all below
+  mutable std::shared_mutex mutex;  // guards all members below
   Teller told;
   std::uint64_t revision = 0;
 };
@@ -78,7 +78,7 @@ std::vector<Track> Timeline::tracks() const {
     const auto lock = state_->read();
     for (const Row& row : state_->told.rows()) tracks.push_back(row.track);
   }
-  // What GPUs did comes after what the process's threads did.
+  // Rows of GPUs come after the rows of the process's threads.
   const auto place = [](const Track& t) {
     const bool on_gpu = t.kind == TrackKind::kKernels;
     return std::tuple(t.process, on_gpu, t.device, t.stream, t.lane, t.kind, t.depth);

@@ -1,9 +1,9 @@
-// The events of a run in memory, with level of detail: what a viewer asks again and again, of any window of time.
+// The events of a run in memory, with levels of detail, for viewers, which ask again and again about any window of
+// time.
 //
-// Fed by one thread at a time with the events of each lane in order; asked by any number of threads meanwhile. A
-// picture is never wider than its pixels, however many events it shows, and an occupied column is never missed:
-// series/series.h has the arithmetic. Beyond the budget the oldest events are held coarser; what they add up to stays
-// exact.
+// One thread at a time feeds the events of each lane in order, while any number of threads ask questions. A picture is
+// never wider than its pixels, however many events it shows, and an occupied column is never missed: series/series.h
+// has the arithmetic. Beyond the budget the oldest events are kept more coarsely; their sums stay exact.
 #pragma once
 
 #include <cstddef>
@@ -30,15 +30,16 @@ class Timeline {
   explicit Timeline(Budget budget = {});
   ~Timeline();
 
-  // ---- what happened: by one thread at a time
-  // Event times of a process are ns since its begin. Of a process that is fed without it: the run's begin.
+  // ---- events: by one thread at a time
+  // Event times of a process are ns since its begin. A process that is fed without this call begins when the run does.
   void process_begin(std::uint32_t process, std::int64_t begin);
-  // What all lanes of a process do together, its steps and its cache, is seen once it is settled.
+  // Steps and the cache belong to all lanes of a process together; they appear once settle() is called.
   void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
-  // No lane of the process will be fed anything that happened up to `time` (ns since the process's begin).
+  // Promises that no lane of the process will be fed anything that happened up to `time` (ns since the process's
+  // begin).
   void settle(std::uint32_t process, std::int64_t time);
-  void settle();                    // of all processes, as far as they were fed
-  void gap(std::uint32_t process);  // events of it are missing here: what is open ends at the last time told
+  void settle();                    // all processes, as far as they were fed
+  void gap(std::uint32_t process);  // some events of the process are missing here: open intervals end at its last time
   void end(std::uint32_t process);
   void end();
 
@@ -46,13 +47,13 @@ class Timeline {
   std::vector<Track> tracks() const;  // by process, lane, kind, depth; then by device, stream
   std::vector<Shade> shades() const;  // by id
   Progress progress() const;
-  // In the viewer's form: questions/picture_encoding.h.
+  // Returns a picture in the viewer's form: questions/picture_encoding.h.
   std::string picture(const PictureQuery&) const;
-  // The nearest event of a track that touches [at - within, at + within].
+  // Returns the nearest event of a track that touches [at - within, at + within].
   std::optional<FoundEvent> event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const;
-  // The one that begins next after `at`, or last before it.
+  // Returns the event that begins next after `at`, or last before it.
   std::optional<FoundEvent> neighbour(const NeighbourQuery&) const;
-  // Track by track: of a run that goes on, later ones may have been told more.
+  // The summary goes track by track: in a run that goes on, later tracks may have got more events meanwhile.
   Summary summary(const SummaryQuery&) const;
 
  private:

@@ -1,5 +1,6 @@
-// What the timeline costs: `timeline_bench [millions of events]`. Prints, for runs of different shape, ns and bytes an
-// event, and how long pictures of 3,000 windows take, their lengths spread evenly over all orders of magnitude.
+// Measures the cost of the timeline: `timeline_bench [millions of events]`. Prints, for runs of different shape, ns and
+// bytes an event, and how long pictures of 3,000 windows take, their lengths spread evenly over all orders of
+// magnitude.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kSites = 200;
 
-// Of this thread: a figure that holds on a machine that does other things too.
+// Measures this thread's CPU time only, a figure that holds on a machine that does other things too.
 double cpu_ms() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -28,7 +29,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Every third site casts up; their numbers are the same in each process.
+// Every third site casts up; the sites' numbers are the same in each process.
 class BenchNumbers final : public Numbers {
  public:
   BenchNumbers() : sites_(kSites + 1) {
@@ -119,7 +120,7 @@ void fill(Timeline& timeline, double millions, std::uint32_t n_lanes, double sec
               most_ms, static_cast<double>(progress.memory_bytes) / n);
 }
 
-struct Taken {
+struct Timings {
   std::vector<double> ms, cpu;
   template <typename Ask>
   void measure(const Ask& ask) {
@@ -131,12 +132,12 @@ struct Taken {
   }
 };
 
-void report(const char* name, Taken taken, std::size_t bytes = 0) {
+void report(const char* name, Timings timings, std::size_t bytes = 0) {
   std::printf("  %-11s", name);
-  for (std::vector<double>* times : {&taken.ms, &taken.cpu}) {
+  for (std::vector<double>* times : {&timings.ms, &timings.cpu}) {
     std::sort(times->begin(), times->end());
     std::printf(" p50 %.2f ms, p95 %.2f ms, max %.2f ms%s", (*times)[times->size() / 2],
-                (*times)[times->size() * 95 / 100], times->back(), times == &taken.ms ? "; CPU" : "");
+                (*times)[times->size() * 95 / 100], times->back(), times == &timings.ms ? "; CPU" : "");
   }
   if (bytes > 0) std::printf(", at most %.0f KB", static_cast<double>(bytes) / 1024);
   std::printf("\n");
@@ -145,7 +146,7 @@ void report(const char* name, Taken taken, std::size_t bytes = 0) {
 void ask(const Timeline& timeline, const char* name, const Filter& filter, int windows) {
   std::mt19937_64 random(7);
   const auto newest = static_cast<double>(timeline.progress().newest);
-  Taken taken;
+  Timings timings;
   std::size_t most_bytes = 0;
   for (int i = 0; i < windows; ++i) {
     const double length = std::exp(std::uniform_real_distribution(std::log(1e3), std::log(newest))(random));
@@ -154,9 +155,9 @@ void ask(const Timeline& timeline, const char* name, const Filter& filter, int w
     query.to = query.from + static_cast<std::int64_t>(length);
     query.pixels = 1600;
     query.filter = filter;
-    taken.measure([&] { most_bytes = std::max(most_bytes, timeline.picture(query).size()); });
+    timings.measure([&] { most_bytes = std::max(most_bytes, timeline.picture(query).size()); });
   }
-  report(name, taken, most_bytes);
+  report(name, timings, most_bytes);
 }
 
 void measure(const char* name, double millions, std::uint32_t n_lanes, double seconds, std::size_t budget) {
@@ -171,10 +172,10 @@ void measure(const char* name, double millions, std::uint32_t n_lanes, double se
   found.found = &one;
   ask(timeline, "find 1 site", found, 100);
   for (const bool rows : {true, false}) {
-    Taken taken;
+    Timings timings;
     const SummaryQuery query{.from = 12'345'678, .to = timeline.progress().newest - 12'345'678, .rows = rows};
-    for (int i = 0; i < 20; ++i) taken.measure([&] { timeline.summary(query); });
-    report(rows ? "summary" : "its kinds", taken);
+    for (int i = 0; i < 20; ++i) timings.measure([&] { timeline.summary(query); });
+    report(rows ? "summary" : "its kinds", timings);
   }
   std::printf("  memory      %.0f MB\n", static_cast<double>(timeline.progress().memory_bytes) / (1 << 20));
 }

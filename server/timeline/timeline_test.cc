@@ -24,8 +24,8 @@ class TimelineTest : public ::testing::Test {
     }
     return 0;
   }
-  // "down@10-15 hit@20": all of a track, open ones with a plus.
-  std::string told(TrackKind kind, std::uint32_t depth = 0) const {
+  // "down@10-15 hit@20": all events of a track, open ones with a plus.
+  std::string shown(TrackKind kind, std::uint32_t depth = 0) const {
     std::string text;
     NeighbourQuery query{.at = -1, .filter = {.tracks = {track(kind, depth)}}};
     while (const auto found = timeline_.neighbour(query)) {
@@ -42,19 +42,19 @@ class TimelineTest : public ::testing::Test {
   }
 
   Timeline timeline_;
-  Telling tell_{timeline_};
+  Feeder feed_{timeline_};
 };
 
 TEST_F(TimelineTest, CastsAreIntervalsHitsAndPassesInstants) {
-  tell_.cast(10, 15, Site::kDownSite)
+  feed_.cast(10, 15, Site::kDownSite)
       .hit(20, Site::kWeightSite)
       .pass(25, Site::kWeightSite)
       .cast(30, 31, Site::kUpSite);
-  tell_.cast(40, 44, Site::kSameSite);
-  EXPECT_EQ(told(TrackKind::kCasts), "down@10-15 hit@20 pass@25 up@30-31 same@40-44");
+  feed_.cast(40, 44, Site::kSameSite);
+  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-15 hit@20 pass@25 up@30-31 same@40-44");
 }
 
-// What two lanes do in turns, told lane by lane.
+// Two lanes take turns, and their events are fed lane by lane.
 TEST_F(TimelineTest, StepsAndCacheFollowTimeWhicheverLaneIsToldFirst) {
   const TestNumbers numbers;
   const auto kept = [](std::int64_t time) {
@@ -74,7 +74,7 @@ TEST_F(TimelineTest, StepsAndCacheFollowTimeWhicheverLaneIsToldFirst) {
   const lanes::Event second[] = {step(20, 2), kept(25), step(40, 4)};
   Timeline timeline;
   timeline.feed(numbers, 1, 1, first);
-  timeline.settle(1, 19);                   // of the other lane nothing is known yet
+  timeline.settle(1, 19);                   // nothing is known about the other lane yet
   EXPECT_EQ(timeline.tracks().size(), 3u);  // casts, marks, steps
   timeline.feed(numbers, 1, 2, second);
   timeline.settle();
@@ -99,69 +99,69 @@ TEST_F(TimelineTest, StepsAndCacheFollowTimeWhicheverLaneIsToldFirst) {
 }
 
 TEST_F(TimelineTest, OfNestedRegionsTheInnermostIsShown) {
-  tell_.enter(10, Region::kOnRegion).enter(20, Region::kOffRegion).exit(30, Region::kOffRegion);
-  tell_.exit(40, Region::kOnRegion);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@10-20 region_off@20-30 region@30-40");
+  feed_.enter(10, Region::kOnRegion).enter(20, Region::kOffRegion).exit(30, Region::kOffRegion);
+  feed_.exit(40, Region::kOnRegion);
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@10-20 region_off@20-30 region@30-40");
   const Summary summary = timeline_.summary({.from = 0, .to = 100});
   EXPECT_THAT(summary.kinds,
               testing::ElementsAre(KindSum{ShadeKind::kRegion, 1, 20, 0}, KindSum{ShadeKind::kRegionOff, 1, 10, 0}));
 }
 
 TEST_F(TimelineTest, AnEndWhoseBeginIsNotKnownEndsNothing) {
-  tell_.exit(5, Region::kOnRegion).enter(10, Region::kOnRegion).exit(20, Region::kOffRegion).hit(30, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@10-30+");
+  feed_.exit(5, Region::kOnRegion).enter(10, Region::kOnRegion).exit(20, Region::kOffRegion).hit(30, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@10-30+");
 }
 
 TEST_F(TimelineTest, WhatIsOpenGoesOnToTheNewestTimeOfAnyLane) {
-  tell_.step(5, 1).enter(10, Region::kOnRegion).lane(2).hit(90, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@10-90+");
-  EXPECT_EQ(told(TrackKind::kSteps), "step@5-90+");
+  feed_.step(5, 1).enter(10, Region::kOnRegion).lane(2).hit(90, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@10-90+");
+  EXPECT_EQ(shown(TrackKind::kSteps), "step@5-90+");
 }
 
 TEST_F(TimelineTest, AtAGapWhatIsOpenEndsAtTheLastTimeTold) {
-  tell_.step(5, 1).enter(10, Region::kOnRegion).hit(30, Site::kWeightSite).lane(2).hit(50, Site::kWeightSite);
+  feed_.step(5, 1).enter(10, Region::kOnRegion).hit(30, Site::kWeightSite).lane(2).hit(50, Site::kWeightSite);
   timeline_.gap(1);
-  tell_.lane(1).hit(90, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@10-30");
-  EXPECT_EQ(told(TrackKind::kSteps), "step@5-50");
+  feed_.lane(1).hit(90, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@10-30");
+  EXPECT_EQ(shown(TrackKind::kSteps), "step@5-50");
 }
 
 TEST_F(TimelineTest, TheEndOfOneProcessLeavesAnotherOpen) {
-  Telling other(timeline_, 2);
-  tell_.step(5, 1).hit(50, Site::kWeightSite);
+  Feeder other(timeline_, 2);
+  feed_.step(5, 1).hit(50, Site::kWeightSite);
   other.step(6, 1);
   timeline_.end(1);
   other.hit(70, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kSteps), "step@5-50");
+  EXPECT_EQ(shown(TrackKind::kSteps), "step@5-50");
   EXPECT_TRUE(timeline_.event_at(track(TrackKind::kSteps, 0, 2), 60, 0)->open);
   timeline_.end();
   EXPECT_FALSE(timeline_.event_at(track(TrackKind::kSteps, 0, 2), 60, 0)->open);
 }
 
 TEST_F(TimelineTest, AThreadThatTakesTheLaneEndsItsRegions) {
-  tell_.enter(10, Region::kOnRegion).mark(lanes::EventKind::kThread, 20).hit(30, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@10-20");
+  feed_.enter(10, Region::kOnRegion).mark(lanes::EventKind::kThread, 20).hit(30, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@10-20");
 }
 
 TEST_F(TimelineTest, AStepLastsUntilTheNext) {
-  tell_.step(10, 1).step(20, 2).step(30, 3);
-  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step@20-30 step@30+");
+  feed_.step(10, 1).step(20, 2).step(30, 3);
+  EXPECT_EQ(shown(TrackKind::kSteps), "step@10-20 step@20-30 step@30+");
 }
 
 TEST_F(TimelineTest, NothingAnnouncesTheFirstStep) {
-  tell_.hit(10, Site::kWeightSite, 0).lane(2).hit(15, Site::kWeightSite, 0).lane(1).step(20, 1);
-  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step@20+");
+  feed_.hit(10, Site::kWeightSite, 0).lane(2).hit(15, Site::kWeightSite, 0).lane(1).step(20, 1);
+  EXPECT_EQ(shown(TrackKind::kSteps), "step@10-20 step@20+");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kSteps), 12, 0)->subject, 0u);
 }
 
 TEST_F(TimelineTest, StepsAreDeepAsLongAsOperatorsAreLookedAt) {
-  tell_.step(10, 1).deep(11).operate(12, 14, 1, 0, 1).step(20, 2).operate(22, 24, 1, 0, 2).operate(25, 26, 1, 0, 2);
-  tell_.step(30, 3).deep(31, false).operate(32, 33, 1, 0, 3).step(40, 4).operate(42, 43, 1, 0, 4).step(50, 5);
-  EXPECT_EQ(told(TrackKind::kSteps), "step_deep@10-20 step_deep@20-30 step@30-40 step@40-50 step@50+");
+  feed_.step(10, 1).deep(11).operate(12, 14, 1, 0, 1).step(20, 2).operate(22, 24, 1, 0, 2).operate(25, 26, 1, 0, 2);
+  feed_.step(30, 3).deep(31, false).operate(32, 33, 1, 0, 3).step(40, 4).operate(42, 43, 1, 0, 4).step(50, 5);
+  EXPECT_EQ(shown(TrackKind::kSteps), "step_deep@10-20 step_deep@20-30 step@30-40 step@40-50 step@50+");
 }
 
 TEST_F(TimelineTest, WhatBeginsWhereAnotherEndsIsMeant) {
-  tell_.enter(10, Region::kOnRegion)
+  feed_.enter(10, Region::kOnRegion)
       .enter(20, Region::kOffRegion)
       .exit(30, Region::kOffRegion)
       .exit(40, Region::kOnRegion);
@@ -173,7 +173,7 @@ TEST_F(TimelineTest, WhatBeginsWhereAnotherEndsIsMeant) {
 }
 
 TEST_F(TimelineTest, ARegionThatIsInterruptedIsOneWhenWholeOnesAreWanted) {
-  tell_.enter(10, Region::kOnRegion)
+  feed_.enter(10, Region::kOnRegion)
       .enter(20, Region::kOffRegion)
       .exit(30, Region::kOffRegion)
       .exit(40, Region::kOnRegion);
@@ -184,30 +184,30 @@ TEST_F(TimelineTest, ARegionThatIsInterruptedIsOneWhenWholeOnesAreWanted) {
 }
 
 TEST_F(TimelineTest, MarksAreInstantsWithTheirFact) {
-  tell_.clear(10, 64).mark(lanes::EventKind::kOptimizer, 20, 7).mark(lanes::EventKind::kScaler, 30);
-  tell_.mark(lanes::EventKind::kBackward, 40, 8).mark(lanes::EventKind::kValues, 50, 3);
-  EXPECT_EQ(told(TrackKind::kMarks), "clear@10 optimizer@20 scaler@30 backward@40 values@50");
+  feed_.clear(10, 64).mark(lanes::EventKind::kOptimizer, 20, 7).mark(lanes::EventKind::kScaler, 30);
+  feed_.mark(lanes::EventKind::kBackward, 40, 8).mark(lanes::EventKind::kValues, 50, 3);
+  EXPECT_EQ(shown(TrackKind::kMarks), "clear@10 optimizer@20 scaler@30 backward@40 values@50");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 20, 0)->subject, 7u);
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 50, 0)->subject, 0u);
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 10, 0)->bytes, 64u);
 }
 
 TEST_F(TimelineTest, OperatorsAreToldWhenTheyEndAndKeepTheirDepth) {
-  tell_.cast(12, 14, Site::kDownSite).operate(11, 15, 1, 1).operate(16, 18, 2, 1).operate(10, 20, 1);
-  EXPECT_EQ(told(TrackKind::kOperators), "operator@10-20");
-  EXPECT_EQ(told(TrackKind::kOperators, 1), "operator@11-15 operator@16-18");
+  feed_.cast(12, 14, Site::kDownSite).operate(11, 15, 1, 1).operate(16, 18, 2, 1).operate(10, 20, 1);
+  EXPECT_EQ(shown(TrackKind::kOperators), "operator@10-20");
+  EXPECT_EQ(shown(TrackKind::kOperators, 1), "operator@11-15 operator@16-18");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kOperators, 1), 17, 0)->shade.dtype, kFloat);
 }
 
 TEST_F(TimelineTest, TimesNeverGoBackWithinALane) {
-  tell_.cast(10, 40, Site::kDownSite).hit(20, Site::kWeightSite).lane(2).hit(5, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kCasts), "down@10-40 hit@40");
+  feed_.cast(10, 40, Site::kDownSite).hit(20, Site::kWeightSite).lane(2).hit(5, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-40 hit@40");
 }
 
 TEST_F(TimelineTest, TimesCountFromTheBeginOfTheProcess) {
   timeline_.process_begin(1, 1000);
-  tell_.hit(5, Site::kWeightSite);
-  EXPECT_EQ(told(TrackKind::kCasts), "hit@1005");
+  feed_.hit(5, Site::kWeightSite);
+  EXPECT_EQ(shown(TrackKind::kCasts), "hit@1005");
   EXPECT_EQ(timeline_.progress().begin, 1005);
 }
 
@@ -216,7 +216,7 @@ TEST_F(TimelineTest, TimesThatNobodyCanMeanStayInBounds) {
   late.duration = UINT32_MAX;
   late.bytes = UINT64_MAX;
   timeline_.process_begin(1, INT64_MAX);
-  tell_.tell(late).tell(event(lanes::EventKind::kStep, INT64_MAX)).tell(late);
+  feed_.feed(late).feed(event(lanes::EventKind::kStep, INT64_MAX)).feed(late);
   EXPECT_LE(timeline_.progress().newest, kLatestTime);
   picture(INT64_MIN, INT64_MAX, 4096);
   picture(INT64_MAX, INT64_MIN, 0);
@@ -226,15 +226,15 @@ TEST_F(TimelineTest, TimesThatNobodyCanMeanStayInBounds) {
 }
 
 TEST_F(TimelineTest, WhatANumberMeansMayNotBeKnown) {
-  tell_.cast(10, 12, 99).hit(20, 99).enter(30, 99).exit(40, 99).operate(41, 42, 99);
-  EXPECT_EQ(told(TrackKind::kCasts), "same@10-12 hit@20");
+  feed_.cast(10, 12, 99).hit(20, 99).enter(30, 99).exit(40, 99).operate(41, 42, 99);
+  EXPECT_EQ(shown(TrackKind::kCasts), "same@10-12 hit@20");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kCasts), 10, 0)->subject, 0u);
-  EXPECT_EQ(told(TrackKind::kRegions), "region@30-40");
-  EXPECT_EQ(told(TrackKind::kOperators), "operator@41-42");
+  EXPECT_EQ(shown(TrackKind::kRegions), "region@30-40");
+  EXPECT_EQ(shown(TrackKind::kOperators), "operator@41-42");
 }
 
 TEST_F(TimelineTest, TracksAreInTheOrderTheyAreShown) {
-  tell_.lane(2)
+  feed_.lane(2)
       .cast(1, 2, 1)
       .lane(1)
       .operate(5, 6, 1, 1)
@@ -251,7 +251,7 @@ TEST_F(TimelineTest, TracksAreInTheOrderTheyAreShown) {
 }
 
 TEST_F(TimelineTest, TheNearestEventIsFoundWithinReach) {
-  tell_.step(5, 3).enter(8, Region::kHalfRegion).cast(10, 20, Site::kDownSite, 64, true).cast(30, 40, Site::kUpSite);
+  feed_.step(5, 3).enter(8, Region::kHalfRegion).cast(10, 20, Site::kDownSite, 64, true).cast(30, 40, Site::kUpSite);
   const std::uint32_t casts = track(TrackKind::kCasts);
   const auto found = timeline_.event_at(casts, 24, 4);
   ASSERT_TRUE(found);
@@ -266,7 +266,7 @@ TEST_F(TimelineTest, TheNearestEventIsFoundWithinReach) {
 }
 
 TEST_F(TimelineTest, NeighboursOfASubjectOrOfWhatIsFound) {
-  for (int i = 0; i < 5000; ++i) tell_.cast(i * 10, i * 10 + 5, i % 1000 == 999 ? Site::kUpSite : Site::kDownSite);
+  for (int i = 0; i < 5000; ++i) feed_.cast(i * 10, i * 10 + 5, i % 1000 == 999 ? Site::kUpSite : Site::kDownSite);
   const std::uint32_t casts = track(TrackKind::kCasts);
   NeighbourQuery query{.at = 9990, .subject = Site::kUpSite, .filter = {.tracks = {casts}}};
   EXPECT_EQ(timeline_.neighbour(query)->begin, 19990);
@@ -282,8 +282,8 @@ TEST_F(TimelineTest, NeighboursOfASubjectOrOfWhatIsFound) {
 }
 
 TEST_F(TimelineTest, TheCacheHoldsWhatWasKeptUntilItIsCleared) {
-  tell_.cast(100, 200, 1, 1000, true).cast(200, 300, 1, 500, false).cast(300, 400, 1, 3000, true).clear(600, 4000);
-  tell_.cast(700, 800, 1, 2000, true).hit(1000, 4);
+  feed_.cast(100, 200, 1, 1000, true).cast(200, 300, 1, 500, false).cast(300, 400, 1, 3000, true).clear(600, 4000);
+  feed_.cast(700, 800, 1, 2000, true).hit(1000, 4);
   const ReadPicture seen = picture(0, 1024, 1024 / 64);
   ASSERT_EQ(seen.counters.size(), 1u);
   const ReadCounter& counter = seen.counters.at(1);
@@ -300,9 +300,9 @@ TEST_F(TimelineTest, TheCacheHoldsWhatWasKeptUntilItIsCleared) {
 }
 
 TEST_F(TimelineTest, AfterAGapTheCacheIsNotKnownUntilItIsCleared) {
-  tell_.cast(100, 200, 1, 1000, true);
+  feed_.cast(100, 200, 1, 1000, true);
   timeline_.gap(1);
-  tell_.cast(300, 400, 1, 1000, true).clear(600, 5000).hit(1000, 4);
+  feed_.cast(300, 400, 1, 1000, true).clear(600, 5000).hit(1000, 4);
   const ReadPicture seen = picture(0, 1024, 1024 / 64);
   EXPECT_EQ(seen.counters.at(1).values[400 / 64], kNotKnown);
   EXPECT_EQ(seen.counters.at(1).values[600 / 64], kTop);
@@ -310,7 +310,7 @@ TEST_F(TimelineTest, AfterAGapTheCacheIsNotKnownUntilItIsCleared) {
 }
 
 TEST_F(TimelineTest, TheHeaderTellsHowFarThePictureIs) {
-  tell_.cast(100, 200, 1);
+  feed_.cast(100, 200, 1);
   const std::string text = timeline_.picture({.from = 0,
                                               .to = 1000,
                                               .pixels = 10,
@@ -327,12 +327,12 @@ TEST_F(TimelineTest, TheHeaderTellsHowFarThePictureIs) {
   EXPECT_EQ(header.definitions, 3u);
   EXPECT_EQ(header.judgement, 4u);
   const std::uint64_t before = header.revision;
-  tell_.hit(300, 4);
+  feed_.hit(300, 4);
   EXPECT_GT(picture(0, 1000, 10).header.revision, before);
 }
 
 TEST_F(TimelineTest, OnlyTheTracksAskedForAreDrawn) {
-  tell_.enter(5, 1).cast(10, 20, 1);
+  feed_.enter(5, 1).cast(10, 20, 1);
   const std::uint32_t casts = track(TrackKind::kCasts);
   const ReadPicture seen(timeline_.picture({.from = 0, .to = 100, .pixels = 10, .filter = {.tracks = {casts}}}));
   EXPECT_THAT(seen.tracks, testing::ElementsAre(testing::Key(casts)));

@@ -1,5 +1,5 @@
-// Names of files, command lines and lines of source are bytes. Protobuf's strings, JSON, SQLite's texts, terminals and
-// pages want UTF-8.
+// Handles text that may not be UTF-8. Names of files, command lines and lines of source are bytes; Protobuf's strings,
+// JSON, SQLite's texts, terminals and pages want UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,23 @@
 
 namespace castscope::utf8 {
 
-// Bytes of the character that the text begins with; 0: it begins with none. Surrogates, overlong forms and numbers past
-// U+10FFFF are no characters.
+// Returns the length in bytes of the character that the text begins with; 0 if it does not begin with one. Surrogates,
+// overlong forms and numbers past U+10FFFF are not characters.
 std::size_t first_character(std::string_view text);
 
-// A byte that goes on with a character: any but its first.
+// Whether the byte continues a character: any byte of it but the first.
 constexpr bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// Of text that is UTF-8.
+// Counts the characters of a text that is UTF-8.
 std::size_t characters(std::string_view text);
 
-// U+FFFD instead of each byte that belongs to no character.
+// Puts U+FFFD in place of each byte that belongs to no character.
 std::string repaired(std::string_view text);
 
-// Where text that is UTF-8 can be cut so that at most so many bytes are left of it, and no half of a character.
+// Returns where a text that is UTF-8 can be cut so that at most so many bytes are left, without half of a character.
 std::size_t cut(std::string_view text, std::size_t most);
 
-// A file's own name, of one in which Python escaped the bytes that are no UTF-8 ("caf\\udce9.py").
+// Returns a file's own name for a name in which Python escaped the bytes that are not UTF-8 ("caf\\udce9.py").
 std::string bytes_of_name(std::string_view name);
 
 }  // namespace castscope::utf8

@@ -32,7 +32,7 @@ TEST(Utf8Test, CharactersAreCountedAndNeverTorn) {
 
 TEST(Utf8Test, PythonsEscapesAreBytesAgain) {
   EXPECT_EQ(bytes_of_name("caf\\udce9.py"), "caf\xe9.py");
-  EXPECT_EQ(bytes_of_name("caf\\udc79.py"), "caf\\udc79.py");  // what is no such byte stays
+  EXPECT_EQ(bytes_of_name("caf\\udc79.py"), "caf\\udc79.py");  // bytes that need no escape stay
   EXPECT_EQ(bytes_of_name("\\udc"), "\\udc");
 }
 

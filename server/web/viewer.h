@@ -1,4 +1,4 @@
-// The viewer as commands use it: the runs it shows, its page and API on a port of this machine.
+// The viewer as commands use it: its runs, and its page and API on a port of this machine.
 #pragma once
 
 #include <chrono>
@@ -13,15 +13,15 @@ namespace castscope::web {
 
 class Viewer {
  public:
-  // Nobody is answered before start(). An address that others can reach is refused.
-  // `token_file` holds the token of one before, and will hold this one's (http/access.h); "" = the token is new each
-  // time.
+  // Nobody gets an answer before start(). An address that others can reach is refused. `token_file` holds the token of
+  // the viewer before, and keeps this one's (http/access.h); "" = the token is new each time.
   static absl::StatusOr<std::unique_ptr<Viewer>> on(const std::string& address, std::shared_ptr<Runs> runs,
                                                     const std::string& token_file = "");
   absl::Status start();
 
-  const std::string& url() const { return url_; }  // with the token: who has it, sees everything
-  // False: somebody is still being answered after that time. What he needs stays alive; the process may end.
+  const std::string& url() const { return url_; }  // with the token: whoever has it sees everything
+  // Returns false if somebody is still being answered after that time. The answer's data stay alive; the process may
+  // end.
   bool stop(std::chrono::milliseconds at_most);
 
  private:
@@ -32,7 +32,7 @@ class Viewer {
   std::unique_ptr<HttpServer> server_;
 };
 
-// Page and API, without guard: `path` is what stands behind the token.
+// The page and the API without access control: `path` is the part after the token.
 Response answer(Runs& runs, const Request& request);
 
 }  // namespace castscope::web

@@ -1,4 +1,4 @@
-"""What a change costs on the thread that it observes: this tree against another commit, for scripts/bench --against.
+"""Measures what a change costs on the observed thread: this tree against another commit, for scripts/bench --against.
 
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
 are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the
@@ -70,12 +70,13 @@ def build_tree(tree, targets):
 
 
 def turns(number, programs):
-    """The programs by name, in an order that changes from round to round."""
+    """Returns the programs by name, in an order that changes from round to round."""
     return list(programs.items())[::1 if number % 2 else -1]
 
 
 def calls(programs, processes):
-    """ns of one call of cached_cast: the least of all processes, by program. No process waits for a calm machine."""
+    """Returns the ns of one call of cached_cast by program: the least of all processes. No process waits for a calm
+    machine."""
     command = [sys.executable, str(measure.HERE / "calls.py"), "1"]
     least = {name: {} for name in programs}
     for number in range(processes):
@@ -87,7 +88,7 @@ def calls(programs, processes):
 
 
 def instructions_once(program):
-    """Instructions that the training thread executes in one step."""
+    """Returns the instructions that the training thread executes in one step."""
     library = native.library(measure.HERE / "instructions.cc")
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--instr-atstart=no",
@@ -107,7 +108,7 @@ def instructions_once(program):
 
 
 def instructions(programs):
-    """Per program the counts of some processes, instructions a step."""
+    """Returns for each program the counts of some processes, in instructions a step."""
     if shutil.which("valgrind") is None:
         raise SystemExit("scripts/bench: instructions are counted by valgrind: install it (Debian: valgrind)")
     found = {name: [] for name in programs}
@@ -119,7 +120,8 @@ def instructions(programs):
 
 
 def step(programs, pairs):
-    """CPU ms of the tiny step by program, one figure a process; those of a pair ran one after the other."""
+    """Returns the CPU ms of the tiny step by program, one figure for each process; the processes of a pair ran in
+    turn."""
     found = {name: [] for name in programs}
     for number in range(pairs):
         measure.say(f"step: pair {number + 1} of {pairs}")

@@ -1,9 +1,9 @@
-// Operators whose kernel on the Autocast key calls cached_cast in a loop and says what a call cost in nanoseconds of
-// this thread's CPU time. They are registered as PyTorch registers its own (a function pointer in the kernel's
-// functor), so that whoever maps return addresses to operators can map these too.
+// Operators whose kernel on the Autocast key calls cached_cast in a loop and reports the cost of a call in nanoseconds
+// of this thread's CPU time. They are registered as PyTorch registers its own (a function pointer in the kernel's
+// functor), so that code that maps return addresses to operators can map these too.
 //
-// Each call stands under a guard of its own, as it does in an operator of PyTorch: nothing learned for one operator
-// call may be used for the next.
+// Each call has a guard of its own, as in an operator of PyTorch: nothing learned for one operator call may be used for
+// the next.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <time.h>
@@ -22,7 +22,7 @@ std::int64_t thread_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-// The least of some batches, taken one after another: what an interrupt adds is not the call's.
+// Returns the least of some batches, taken one after another: the time of an interrupt does not belong to the call.
 template <typename Call>
 double ns_per_call(std::int64_t calls, const Call& call) {
   double least = 1e18;
@@ -34,8 +34,8 @@ double ns_per_call(std::int64_t calls, const Call& call) {
   return least;
 }
 
-// One call to an operator that casts one argument: the tensor is a cached weight (hit), already low (pass-through),
-// or an input (cast), as the caller chose it.
+// Makes one call of an operator that casts one argument: the tensor is a cached weight (hit), already low
+// (pass-through), or an input (cast), as the caller chose it.
 double one_argument(const at::Tensor& tensor, std::int64_t calls) {
   return ns_per_call(calls, [&] {
     c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
@@ -43,7 +43,7 @@ double one_argument(const at::Tensor& tensor, std::int64_t calls) {
   });
 }
 
-// Three arguments under one guard, as linear has them; all the same tensor. Per argument.
+// Passes three arguments under one guard, as linear does; all are the same tensor. The result is the time per argument.
 double three_arguments(const at::Tensor& tensor, std::int64_t calls) {
   return ns_per_call(calls,
                      [&] {
@@ -55,8 +55,8 @@ double three_arguments(const at::Tensor& tensor, std::int64_t calls) {
          3;
 }
 
-// A fixed piece of work, in ns: how fast the machine is just now. Its other guests may take half of a core for seconds,
-// which is felt by what keeps all of its units busy.
+// A fixed piece of work, in ns: it shows how fast the machine is at the moment. The machine's other guests may take
+// half of a core for seconds, which slows down code that keeps all of its units busy.
 double pace() {
   return ns_per_call(1, [] {
     std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
@@ -67,7 +67,7 @@ double pace() {
   });
 }
 
-// A single call, timed alone, clock included.
+// A single call, timed alone, including the clock.
 double once(const at::Tensor& tensor, std::int64_t) {
   const auto begin = thread_ns();
   {

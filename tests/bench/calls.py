@@ -1,4 +1,4 @@
-"""What one call of cached_cast costs on the thread that makes it, as one line of JSON: calls.py [TRIES].
+"""Measures the cost of one call of cached_cast on the thread that makes it, as one line of JSON: calls.py [TRIES].
 
 Hits, pass-throughs and casts, at several depths of the Python stack, and the first call at a place never seen before.
 The difference between a run under castscope and one without is what castscope adds.
@@ -63,7 +63,7 @@ class Calm:
 
 
 def measured(calm, depth, operator, tensor, calls=CALLS):
-    """ns per call, once what is learned at the first calls of an operator is over and the ring is empty"""
+    """Returns ns per call, measured after an operator's first calls, which teach castscope, and with the ring empty."""
     for _ in range(25_000):
         OTHER + OTHER
     for figures in calm.tries():

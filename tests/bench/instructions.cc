@@ -1,4 +1,4 @@
-// What callgrind counts, run with --instr-atstart=no. The header comes with valgrind.
+// Callgrind counts the instructions of this code, run with --instr-atstart=no. The header comes with valgrind.
 #include <valgrind/callgrind.h>
 
 extern "C" __attribute__((visibility("default"), noinline)) void castscope_bench_measured(void (*work)()) {

@@ -1,4 +1,4 @@
-"""What scripts/bench measures. Each section returns plain numbers; table.py judges them against the targets.
+"""The measurements of scripts/bench. Each section returns plain numbers; table.py judges them against the targets.
 
 Everything compared is run side by side in one go, in turns (A B C A B C …), so that a slow minute of the machine
 falls on all alike. A figure is the median over the rounds; a ratio is the median of the rounds' own ratios.
@@ -196,7 +196,8 @@ def gain_once(job, environment):
 
 
 def operators(rounds):
-    """ns that enforcing adds to one call of an operator, recording being paid for already; with all kernels, too."""
+    """Returns the ns that enforcing adds to one call of an operator, where recording is paid for already; also with all
+    kernels."""
     command = [sys.executable, str(HERE / "operators.py")]
     ways = {"stock": None, "observed": (), "address": ("--enforce", "torch-cpu"),
             "kernels": ("--enforce", "torch-cpu", "--all-kernels")}

@@ -1,6 +1,6 @@
-"""What one call of an operator costs in an autocast region, in ns of the thread's CPU time, as one line of JSON.
+"""Measures one operator call in an autocast region, in ns of the thread's CPU time, as one line of JSON.
 
-The best of many batches: what is left is the operator and what stands in its way, not the machine's other work.
+It takes the best of many batches, so that the time is that of the call, not that of the machine's other work.
 """
 
 import json

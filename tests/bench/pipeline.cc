@@ -1,10 +1,10 @@
-// How many events a second go from the rings to the run file: relay → gRPC → checks → store → rules.
+// Measures how many events a second go from the rings to the run file: relay → gRPC → checks → store → rules.
 //
 //   bench_pipeline EVENTS one    relay and collector in one process on one core, as in `castscope run`
 //   bench_pipeline EVENTS apart  the collector alone on its core, the relay on the job's, as with `castscope serve`
-//   a third argument, "all", keeps every event in the file; a fourth is where the file goes, which stays then
+//   a third argument, "all", keeps every event in the file; a fourth names the file, which is then kept
 //
-// Either way the bytes go through a real gRPC connection on loopback. Prints one line of JSON; cpu_s is the CPU time
+// In both cases the bytes go through a real gRPC connection on loopback. Prints one line of JSON; cpu_s is the CPU time
 // of the process that holds the collector.
 #include <sched.h>
 #include <sys/resource.h>
@@ -55,13 +55,13 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// Relays what is in `directory` to `address` until the job there has ended. 0 when all was delivered.
+// Relays the data in `directory` to `address` until the job there has ended. Returns 0 if all was delivered.
 int relay_all(const std::string& directory, const std::string& address) {
   relay::Relay relay({.run_directory = directory,
                       .run = {.id = "bench", .command = {"bench"}},
                       .channel = value(relay::connect(address))});
   if (auto status = relay.start(); !status.ok()) fail(std::string(status.message()));
-  // A directory without a segment is quiet too: wait for the job to appear first.
+  // A directory without a segment is quiet too, so this waits for the job to appear first.
   while (relay.progress().processes == 0) relay.wait_until_quiet(milliseconds(1));
   relay.wait_until_quiet(std::chrono::minutes(10));
   const relay::Summary summary = relay.stop({.exit_status = 0}, std::chrono::seconds(60));
@@ -98,7 +98,7 @@ int run(std::uint64_t events, bool apart, bool keep_all, const std::string& kept
   const std::string lanes = folder.path + "/run",
                     file = kept_file.empty() ? folder.path + "/bench.castscope" : kept_file,
                     socket = "unix:" + folder.path + "/socket";
-  // Children before gRPC has threads. gRPC tries again until the collector listens.
+  // Children are started before gRPC has threads. gRPC retries until the collector listens.
   const pid_t job = in_child(1, [&] { return run_synthetic_job(lanes, {.events = events}); });
   const pid_t remote_relay = apart ? in_child(1, [&] { return relay_all(lanes, socket); }) : 0;
   pin(0);
@@ -117,8 +117,9 @@ int run(std::uint64_t events, bool apart, bool keep_all, const std::string& kept
     relay_all(lanes, socket);
   }
   server->shutdown(milliseconds(1000));
-  if (auto status = rules::record_findings(*store); !status.ok()) fail(std::string(status.message()));
   const store::RunData data = value(store->read());
+  if (auto status = store->set_findings(rules::judgement_of(data).findings); !status.ok())
+    fail(std::string(status.message()));
   if (auto status = store->close(); !status.ok()) fail(std::string(status.message()));
   const double cpu = cpu_seconds() - cpu_begin;
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

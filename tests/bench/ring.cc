@@ -1,5 +1,6 @@
-// How many events a second one writer can put into its lane's ring while a reader takes them out of the shared memory
-// on another core: bench_ring --benchmark_format=json. A ring is the default one; "dropped" says what found no room.
+// Measures how many events a second one writer can put into its lane's ring while a reader takes them out of the shared
+// memory on another core: bench_ring --benchmark_format=json. The ring has its default size; "dropped" counts events
+// that found no room.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -54,7 +55,7 @@ void write_one(LaneWriter& lane, std::uint32_t site) {
   }
 }
 
-// Takes and gives back until told to stop; returns how many events it has seen.
+// Takes events and frees their room until told to stop; returns how many events it has seen.
 std::uint64_t drain(const std::string& path, const std::atomic<bool>& stop) {
   std::unique_ptr<SegmentReader> reader;
   std::string error;

@@ -56,7 +56,7 @@ class Definitions {
   void define(DefinitionKind kind, std::uint32_t id, const T& value) {
     segment_.define(kind, id, &value, sizeof value);
   }
-  // For a cast, or for what the operator computes.
+  // Adds a kernel for a cast, or for the operator's own computation.
   void kernel(std::uint32_t id, std::uint32_t site, std::uint32_t name) {
     define(DefinitionKind::kKernel, id, KernelDefinition{site, 0, 1, name, 0, 0, GpuWork::kKernel, 0});
   }
@@ -79,7 +79,7 @@ void count_kernel(Counter& counter, const Event& event) {
   LaneWriter::add(counter.hits, event.duration);
 }
 
-// What a stream of a GPU did instead, of the same time.
+// Turns an event into one of a GPU's stream, at the same time.
 void to_kernel(Event& event, std::uint32_t stream) {
   const std::uint32_t number = 1 + (event.site + event.step) % kKernels;
   event = Event{.time = event.time,
@@ -99,8 +99,8 @@ void to_kernel(Event& event, std::uint32_t stream) {
 
 bool is_call(const Event& event) { return event.kind == EventKind::kCast || event.kind == EventKind::kHit; }
 
-// One thread writes all lanes in turn. Each goes through the stream again and again: time, steps and regions go on from
-// where the last round ended.
+// One thread writes all lanes in turn. Each lane repeats the stream again and again: time, steps and regions continue
+// from the end of the last round.
 class Lanes {
  public:
   Lanes(SegmentWriter& segment, const SyntheticJob& job)
@@ -122,7 +122,7 @@ class Lanes {
       sched_yield();
     const auto round = static_cast<std::uint32_t>(one.next / stream_.size());
     Event event = stream_[one.next++ % stream_.size()];
-    // The steps are those of one thread; what another does at a step's end is one more hit.
+    // The steps are those of one thread; another thread's step end becomes one more hit.
     if (event.kind == EventKind::kStep && number != 0) event.kind = EventKind::kHit, event.site = 1, event.flags = 0;
     event.time = as_written ? one.writer.now() : event.time + begin_ + round * stream_.back().time;
     event.step += round * stream_.back().step;
@@ -155,7 +155,7 @@ void write_in_time(Lanes& lanes, const SyntheticJob& job) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
     const auto due = std::min(static_cast<std::uint64_t>(elapsed * static_cast<double>(job.per_second)), all);
     for (; written < due; ++written) lanes.write_next(true);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a job, too, comes in bursts
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // real jobs come in bursts, too
   }
 }
 

@@ -58,7 +58,7 @@ class Job:
         return found[0] if found else {}
 
     def memory_mb(self):
-        """Of castscope itself: what it holds of the run."""
+        """The memory that castscope itself holds of the run."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 

@@ -1,5 +1,5 @@
-// Put into the page before it begins: notes what a person would feel. All times are ms, of performance.now(). What is
-// answered is looked at where the page itself takes it, for a copy would be the bench's memory and not the page's.
+// Put into the page before it starts: it records what a person would feel. All times are ms, of performance.now().
+// Answers are inspected where the page itself takes them, since a copy would use the bench's memory and not the page's.
 window.measured = { frames: [], tasks: [], pictures: [], painted: [] };
 (() => {
   const noted = window.measured;
@@ -7,7 +7,7 @@ window.measured = { frames: [], tasks: [], pictures: [], painted: [] };
   const frame = (now) => {
     if (last > 0) noted.frames.push(now - last);
     last = now;
-    // What was answered before this frame is painted by it.
+    // This frame paints everything that was answered before it.
     for (const picture of noted.pictures) {
       if (picture.painted === undefined && picture.at < now) {
         picture.painted = now;

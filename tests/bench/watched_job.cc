@@ -1,6 +1,6 @@
 // A job for measuring the viewer: `castscope run --live -- bench_watched_job EVENTS LANES PER_SECOND SECONDS` writes
-// EVENTS at once, and then so many a second. Four of many lanes are streams of a GPU. It has no PyTorch: it is the
-// traced process itself.
+// EVENTS at once, and then so many a second. If there are many lanes, four of them are streams of a GPU. It has no
+// PyTorch: it is the traced process itself.
 #include <cstdio>
 #include <cstdlib>
 

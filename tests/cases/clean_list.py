@@ -45,13 +45,13 @@ JOBS = dict([
 
 
 def can_run(name):
-    """The LSTM of some CPUs knows no bfloat16."""
+    """Whether the job can run here: the LSTM of some CPUs does not support bfloat16."""
     import torch
     return name != "lstm" or torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def found(name, folder):
-    """The findings in this job, looked at operator by operator: {(rule, text of the line): findings}."""
+    """Returns the findings in this job, observed operator by operator: {(rule, text of the line): findings}."""
     outcome = runs.under_castscope(JOBS[name], folder, "--deep", "always")
     assert outcome.status == 0, outcome.stderr.decode()
     assert outcome.report["totals"]["deep"]["operators"] > 0

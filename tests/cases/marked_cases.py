@@ -1,4 +1,4 @@
-"""Which lines of a file of cases a rule must point at, and which it pointed at."""
+"""Finds the lines of a file of cases that a rule must point at, and those that it pointed at."""
 
 import re
 
@@ -7,7 +7,7 @@ CONTROL = re.compile(r"[csx]\d\d[a-z]?n_")
 
 
 def functions(cases):
-    """The case that each line belongs to."""
+    """Returns the case that each line belongs to."""
     names, name = {}, ""
     for number, line in enumerate(cases.read_text().splitlines(), 1):
         if found := re.match(r"def (\w+)", line):
@@ -16,8 +16,8 @@ def functions(cases):
     return names
 
 
-def told(report, cases):
-    """(case, line, rule) of each finding."""
+def reported(report, cases):
+    """Returns (case, line, rule) for each finding."""
     case = functions(cases)
     for finding in report["findings"]:
         at = finding["location"]
@@ -26,7 +26,7 @@ def told(report, cases):
 
 
 def marked(cases):
-    """(case, line, rule) of each mark `# finds: RULE, RULE`."""
+    """Returns (case, line, rule) for each mark `# finds: RULE, RULE`."""
     case = functions(cases)
     for number, line in enumerate(cases.read_text().splitlines(), 1):
         if found := re.search(r"# finds: ([a-z0-9-]+(?:, [a-z0-9-]+)*)", line):

@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import clean_list  # noqa: E402
 import runs  # noqa: E402
-from marked_cases import CASE, functions, marked, told  # noqa: E402
+from marked_cases import CASE, functions, marked, reported  # noqa: E402
 
 DOCUMENT = runs.ROOT / "docs" / "rules.md"
 RULES = runs.ROOT / "server" / "rules"
@@ -43,7 +43,7 @@ def rule_list():
 
 
 def source_of(rule):
-    """server/rules/GROUP/NAME.cc; a large group has folders in it."""
+    """Returns server/rules/GROUP/NAME.cc; a large group has folders in it."""
     return next(RULES.glob(f"*/**/{rule.replace('-', '_')}.cc"))
 
 
@@ -52,7 +52,7 @@ def group_of(rule):
 
 
 def streams(rule):
-    """Tests of the rule's own file; or, of rules that share one, of the file that names them."""
+    """Returns the tests of the rule's own file or, for rules that share a file, of the file that names them."""
     source = source_of(rule)
     test = source.with_name(f"{source.stem}_test.cc")
     tests = [test] if test.exists() else [path for path in source.parent.glob("*_test.cc") if rule in path.read_text()]
@@ -60,7 +60,7 @@ def streams(rule):
 
 
 class Count:
-    """Of a rule: places that it must point at, of those found, and findings elsewhere."""
+    """Counts for a rule: the places that it must point at, those among them that it found, and other findings."""
 
     def __init__(self):
         self.places = self.found = self.false = 0
@@ -77,7 +77,7 @@ def over_cases(folder):
             continue
         outcome = runs.under_castscope([sys.executable, str(path)], folder / path.stem)
         assert outcome.status == 0, outcome.stderr.decode()
-        must, said = set(marked(path)), collections.Counter(told(outcome.report, path))
+        must, said = set(marked(path)), collections.Counter(reported(outcome.report, path))
         names = {name for name in functions(path).values() if CASE.match(name)}
         cases += len(names)
         controls += len(names - {name for name, _, _ in must})

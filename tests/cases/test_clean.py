@@ -1,4 +1,4 @@
-"""Nothing is found in jobs without a fault, but for what clean_list.py lists as right."""
+"""Nothing is found in jobs without a fault, except what clean_list.py lists as right."""
 
 import clean_list
 import pytest

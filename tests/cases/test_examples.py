@@ -1,5 +1,5 @@
-"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, the rule finds it, and it
-prints the dtypes that its comments name."""
+"""The example that `castscope explain` shows for a rule: it runs unchanged on a CPU, the rule finds it, and it prints
+the dtypes that its comments name."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
 
-# Which nothing can be found in here, and why; each says so in its first line.
+# Rules whose examples find nothing here, with the reason; each example says so in its first line.
 CANNOT = {
     "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
     **dict.fromkeys(["gpu-casts-dominate", "launch-bound-casts", "matmul-full-precision", "rnn-computes-in-float16",
@@ -51,12 +51,13 @@ def explained():
 EXAMPLES = dict(explained())
 
 
-# Which has a run of its own, with these options: what counts by the deep steps of all processes, or needs a policy.
+# Examples that need a run of their own, with these options: they depend on the deep steps of all processes, or on a
+# policy.
 ALONE = {"dtype-ping-pong": [], "policy-deviation": ["--policy", "fp32-everything"]}
 
 
 def findings_of(rules, folder, options=()):
-    """What is found in the example of each of these rules: all in one run."""
+    """Returns the findings in the example of each of these rules, from a single run."""
     folder.mkdir()
     driver = folder / "run_each.py"
     driver.write_text(RUN_EACH)
@@ -100,7 +101,7 @@ DTYPE = re.compile(r"\b(?:b?float16|float32|float64)\b")
 
 
 def commented(example):
-    """The dtypes that the comments beside its prints name, before what they say of other code."""
+    """Returns the dtypes that the comments beside its prints name, before anything that they say about other code."""
     comments = re.findall(r"^ *print\(.*\)  # ([^;\n]*)", example, re.MULTILINE)
     return [dtype for comment in comments for dtype in DTYPE.findall(comment)]
 

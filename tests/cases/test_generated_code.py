@@ -1,5 +1,5 @@
-"""Graphs that run as Python code which torch.fx wrote: casts stand at the lines that the graph was made from. Of the
-stack torch.export remembers the frames of modules' forward alone."""
+"""Graphs that run as Python code which torch.fx wrote: casts are at the lines that the graph was made from.
+torch.export remembers only the frames of the modules' forward methods."""
 
 import collections
 
@@ -60,7 +60,7 @@ with torch.no_grad():
 torch.ops.aten._to_copy.default(x, dtype=torch.bfloat16)
 """)
     assert report["totals"]["by_cause"] == {"user_to": 4 * 3 + 1}
-    # Of a region's operators a program that was taken apart remembers no lines: they stand at its call.
+    # A program that was taken apart remembers no lines for the operators of a region: they are at its call.
     casts = collections.Counter()
     for site in report["sites"]:
         casts[site["location"]["line"]] += site["casts"]

@@ -1,4 +1,4 @@
-"""Models are told apart by a name that a user recognises, and modules made in a loop cost nothing that grows."""
+"""Models have names that a user recognises, and making modules in a loop costs nothing that grows."""
 
 import collections
 import json
@@ -21,7 +21,7 @@ def run(folder, script, *arguments):
 
 
 def uses(report):
-    """How often each model's weights were asked for."""
+    """Returns how often each model's weights were asked for."""
     counts = collections.Counter()
     for site in report["sites"]:
         if site["cause"] == "autocast" and (site["module"], site["argument"]) == ("body", "weight"):

@@ -1,4 +1,4 @@
-"""What a module is called in a report when the model changes while the job runs."""
+"""The name of a module in a report when the model changes while the job runs."""
 
 import collections
 
@@ -24,7 +24,7 @@ START = """\
 
 
 def weights(report):
-    """Casts of weights by model, module and class."""
+    """Returns the casts of weights by model, module and class."""
     casts = collections.Counter()
     for site in report["sites"]:
         if site["cause"] == "autocast" and site["argument"] == "weight":

@@ -1,4 +1,4 @@
-"""Where things stand: lines, regions, modules and steps of jobs that do not look like the usual one."""
+"""Places in the report: lines, regions, modules and steps of jobs that do not look like the usual one."""
 
 import collections
 import pathlib

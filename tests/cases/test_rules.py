@@ -8,7 +8,7 @@ import sys
 
 import jsonschema
 import pytest
-from marked_cases import CASE, CONTROL, functions, marked, told
+from marked_cases import CASE, CONTROL, functions, marked, reported
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
@@ -36,18 +36,19 @@ def report(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def told_alone(cases, case, folder):
-    """Of one case by itself: rules that weigh times may find nothing on a machine that is busy elsewhere."""
+def rerun_alone(cases, case, folder):
+    """Returns the findings of one case by itself: rules that compare times may find nothing on a machine that is busy
+    with other work."""
     output = folder / case
     subprocess.run([CASTSCOPE, "run", "-o", output, "--", sys.executable, cases, case], check=True,
                    capture_output=True, timeout=600)
-    return list(told(json.loads(output.with_suffix(".json").read_text()), cases))
+    return list(reported(json.loads(output.with_suffix(".json").read_text()), cases))
 
 
 def test_findings_are_those_marked(report, cases, folder):
-    found, expected = sorted(told(report, cases)), sorted(marked(cases))  # lists: each is found once
+    found, expected = sorted(reported(report, cases)), sorted(marked(cases))  # lists: each is found once
     for case, line, rule in set(expected) - set(found):
-        if rule in WEIGH_TIMES and (case, line, rule) in told_alone(cases, case, folder):
+        if rule in WEIGH_TIMES and (case, line, rule) in rerun_alone(cases, case, folder):
             found.append((case, line, rule))
     assert sorted(found) == expected
 

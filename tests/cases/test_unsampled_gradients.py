@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import runs
-from marked_cases import CASE, functions, marked, told
+from marked_cases import CASE, functions, marked, reported
 
 JOBS = pathlib.Path(__file__).with_name("unsampled_gradients.py")
 
@@ -20,7 +20,7 @@ def report(tmp_path_factory):
 
 
 def test_what_is_marked_is_found(report):
-    assert sorted(told(report, JOBS)) == sorted(marked(JOBS))
+    assert sorted(reported(report, JOBS)) == sorted(marked(JOBS))
 
 
 def test_it_says_that_nothing_was_measured(report):

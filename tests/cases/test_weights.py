@@ -1,8 +1,8 @@
-"""Weights that are no torch.nn.Parameter any more where they are cast are told as weights all the same."""
+"""Weights that are no longer torch.nn.Parameters where they are cast are still reported as weights."""
 
 
 def roles(report, **wanted):
-    """(operator, argument): roles, of autocast's sites that have these values."""
+    """Returns (operator, argument): roles for autocast's sites that have these values."""
     of = {}
     for site in report["sites"]:
         if site["cause"] == "autocast" and all(site[key] == value for key, value in wanted.items()):
@@ -26,7 +26,7 @@ def test_what_a_native_operator_makes_of_a_weight(run):
     products = {place: role for place, role in told.items() if place[1] == "mat2"}
     assert products and set().union(*products.values()) == {"weight"}, told
     assert all(role == {"activation"} for place, role in told.items() if place[1] == "mat1"), told
-    # Nothing of it is cached, without gradients: each pass casts every weight again.
+    # Without gradients nothing of it is cached: each pass casts every weight again.
     assert "weight-cast-repeatedly" in {finding["rule"] for finding in report["findings"]}
 
 

@@ -1,10 +1,10 @@
-"""What a generated call must be given where the schema alone does not make one that computes."""
+"""The arguments of a generated call, where the schema alone does not make a call that computes."""
 
 import torch
 
 
 class Given:
-    """A tensor: uniform between low and high, or what `made` makes of that. A constant one has no gradient."""
+    """A tensor: uniform between low and high, or the result of `made` on that. A constant one has no gradient."""
 
     def __init__(self, *shape, low=0.1, high=0.9, made=None, constant=False):
         self.shape, self.low, self.high, self.made, self.constant = shape, low, high, made, constant
@@ -42,12 +42,12 @@ def images(rank, channels=4, side=6):
 
 
 def convolution(rank, **more):
-    """input, weight and bias; what else `more` says."""
+    """Makes input, weight and bias; `more` says what else."""
     return {"input": images(rank), "weight": Given(4, 4, *[3] * rank, low=-0.5, high=0.5), "bias": Given(4), **more}
 
 
 def spread(rank, *, transposed=False):
-    """The numbers that the general convolutions want all of."""
+    """The numbers that all of the general convolutions need."""
     return {"stride": [1] * rank, "padding": [1] * rank, "dilation": [1] * rank, "transposed": transposed,
             "output_padding": [0] * rank, "groups": 1}
 
@@ -66,7 +66,7 @@ LABELS = values(0, 2, -1, -1, 3, -1, -1, -1, 1, 2, 0, -1, shape=(3, 4))
 
 
 def cell(gates, **hidden):
-    """Of `gates` gates: input 4 wide, state 3 wide."""
+    """A cell with `gates` gates: the input is 4 wide, the state 3 wide."""
     return {"input": Given(2, 4), "hx": Given(2, 3), "w_ih": Given(3 * gates, 4), "w_hh": Given(3 * gates, 3),
             "b_ih": Given(3 * gates), "b_hh": Given(3 * gates), **hidden}
 

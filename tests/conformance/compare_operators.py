@@ -1,4 +1,4 @@
-"""Holds what every_operator.py wrote of one run against what it wrote of another."""
+"""Compares the output of every_operator.py from one run with that of another."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ class Difference:
 
 
 def differences(stock, other, way):
-    """Of two files' contents. What only one of them has differs too."""
+    """Returns the differences between two files' contents. An entry that only one of them has differs too."""
     assert (stock["torch"], stock["short"]) == (other["torch"], other["short"]), "not the same run"
     found = []
     for key, operators in other["keys"].items():
@@ -42,7 +42,7 @@ def places(operators):
 
 
 def unmoved(operators):
-    """Operators of whose calls none shows whether autocast is there: they would prove nothing."""
+    """Returns the operators none of whose calls shows whether autocast is there: they would prove nothing."""
     def moves(modes):
         pairs = [("dispatcher", "outside"), ("make_fx", "make_fx outside")]
         return any(modes[mode][variant] != modes[without][variant]

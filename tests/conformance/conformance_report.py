@@ -63,7 +63,7 @@ def policy_of(operator, named):
 
 
 def dtypes(text):
-    """Of the results alone, each once."""
+    """Returns the dtypes of the results alone, each once."""
     if NOT_DONE.match(text):
         return "—"
     found = re.findall(r"\b(bfloat16|float\d+|complex\d+|u?int\d+|bool)\b", text.partition(";")[0])
@@ -71,7 +71,7 @@ def dtypes(text):
 
 
 def result_dtypes(modes):
-    """Of float32 arguments, and of arguments in bfloat16."""
+    """Returns the results' dtypes for float32 arguments, and for arguments in bfloat16."""
     return [dtypes(modes["dispatcher"][variant]) for variant in ("float32, bf16", "all low, bf16")]
 
 
@@ -87,8 +87,8 @@ class Notes:
 
 
 def cell(variants, differing, notes):
-    """✓ where each variant said the same. An error that stock says too is the same; where there is nothing else, why.
-    """
+    """✓ where each variant said the same. An error that stock raises too counts as the same; if nothing else happened,
+    the cell says why."""
     if differing:
         return "differs: " + ", ".join(sorted({one.way for one in differing}))
     texts = list(variants.values())
@@ -101,7 +101,7 @@ def cell(variants, differing, notes):
 
 
 def brief(failure):
-    """The first sentence of an error, without what was recorded before it."""
+    """Returns the first sentence of an error, without what was recorded before it."""
     sentence = re.split(r" after |(?<=\w)\. ", failure[2])[0]
     return f"{failure[1]}: {sentence.rstrip('.').replace('|', '/')[:160]}"
 

@@ -18,13 +18,14 @@ def under_enforcement(command, folder, policy, *options):
 
 
 def written(outcome, output):
-    """What a command wrote that had to succeed."""
+    """Returns the output of a command that had to succeed."""
     assert outcome.status == 0, outcome.stderr.decode()
     return json.loads(output.read_text())
 
 
 def deviating(folder, key="cpu"):
-    """A policy that differs from the default in one operator: whoever cannot tell it from the default sees nothing."""
+    """A policy that differs from the default in one operator: a test that cannot tell it from the default sees
+    nothing."""
     policy = pathlib.Path(folder) / "mm-in-float32.json"
     policy.write_text(json.dumps({"extends": f"torch-{key}", "operators": {"fp32": ["mm"]}}))
     return policy

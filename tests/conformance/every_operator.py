@@ -33,7 +33,7 @@ SHORT_COMPILED = {"aot_eager": {"last low": False}, "inductor": {"last low": Fal
 SHORT_INDUCTOR = {"aten::avg_pool3d", "aten::bmm", "aten::cat", "aten::conv2d", "aten::fft_fft", "aten::linalg_inv",
                   "aten::linear", "aten::mm", "aten::mse_loss", "aten::prod", "aten::scaled_dot_product_attention",
                   "aten::stack"}
-# Compiling takes long, and so does looking for the one that cannot be: these fail, and are tried alone.
+# Compiling takes long, and so does searching for the operator that cannot be compiled: these fail, and are tried alone.
 ALONE = {"aten::_grid_sampler_2d_cpu_fallback", "aten::ctc_loss.IntList", "aten::ctc_loss.Tensor", "aten::linalg_lstsq",
          "aten::mkldnn_rnn_layer"}
 TOGETHER = {"aot_eager": 16, "inductor": 30}

@@ -27,7 +27,8 @@ def on_device(item, key):
 
 
 class Arrived(TorchDispatchMode):
-    """Which operators arrive below autocast, and with what: of one that cannot run here nothing else can be told."""
+    """Records which operators arrive below autocast, and their arguments: for an operator that cannot run here this is
+    all that can be known."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +75,7 @@ def graph(item, low, key, *, enabled=True):
 
 
 def expression(graph):
-    """ "mm(to(self_), to(mat2)) → bfloat16": the same however the graph's nodes are ordered. Long ones in brief."""
+    """"mm(to(self_), to(mat2)) → bfloat16": the same however the graph's nodes are ordered. Long ones are shortened."""
     texts = {}
 
     def text(node):

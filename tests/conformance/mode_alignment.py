@@ -90,7 +90,7 @@ def recorded(case, way, backend="aot_eager"):
 
 
 def without_shapes(units):
-    """What the alignment is given, lest it knows what the truth is made of."""
+    """Returns what the alignment gets: no shapes, since the truth is made from them."""
     return [dataclasses.replace(unit, shapes=()) for unit in units]
 
 
@@ -108,7 +108,7 @@ def measured(case, way, eager, units):
 
 
 def measure(wanted, backend, tell):
-    """All of it; and complaints of cases that do otherwise than they say."""
+    """Measures everything; returns complaints about cases that behave otherwise than they say."""
     found, complaints = [], []
     total = len(wanted) * len(WAYS)
     for number, (case, way) in enumerate((case, way) for case in wanted for way in WAYS):

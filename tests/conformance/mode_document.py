@@ -1,11 +1,11 @@
-"""docs/modes.md: what mode_alignment.py measured."""
+"""Writes docs/modes.md from the measurements of mode_alignment.py."""
 
 import collections
 
 import torch
 from mode_truth import SIMPLER
 
-# Why a case has pairs that are wrong or missing.
+# The reasons why a case has pairs that are wrong or missing.
 WHY = {
     "einsums": "several `einsum` in a row are at one line of PyTorch, and each is made of others: where one ends and "
                "the next begins, the interpreter does not tell",
@@ -108,7 +108,7 @@ def simpler(by_way):
 
 
 def failing(found):
-    """Case → way → how many pairs are wrong, and missed."""
+    """Returns case → way → how many pairs are wrong, and how many are missed."""
     cases = collections.defaultdict(dict)
     for one in found:
         kinds = collections.Counter(how for _, _, how in one.failures)

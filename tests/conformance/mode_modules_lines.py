@@ -15,7 +15,7 @@ def several_on_a_line(x, w):
 
 @case((9, 5), (5, 5), short=True)
 def dead_on_a_line(x, w):
-    """Of each line one operator is needed: TorchScript drops the others."""
+    """On each line one operator is needed: TorchScript drops the others."""
     _, b, _ = torch.relu(x[1:]), torch.relu(x[2:]), torch.relu(x[3:])
     y = torch.mm(b, w)
     a, _, _ = torch.tanh(y[1:]), torch.tanh(y[2:]), torch.tanh(y[3:])
@@ -104,7 +104,7 @@ def helpers_of_helpers(x, w):
 
 @case((21, 4), (4, 4), short=True)
 def helper_whose_result_is_dropped(x, w):
-    """Calls of one helper from different lines; the results of two are not used."""
+    """One helper is called from different lines; the results of two calls are not used."""
     a = activated(x, w)
     b = activated(a, w)
     c = activated(a[1:], w)
@@ -125,7 +125,7 @@ def loop_with_drops(x, w):
 
 @case((19, 4), (4, 4))
 def loop_whose_values_are_partly_used(x, w):
-    """Of six turns those with odd numbers are used."""
+    """Of the values of six turns, those with odd numbers are used."""
     total = torch.zeros(4)
     for i in range(6):
         y = torch.relu(torch.mm(x[i:], w))
@@ -167,7 +167,7 @@ def long_expression(x, w):
 
 @case((11, 6), (6, 6))
 def constants_that_are_folded(x, w):
-    """What does not depend on the input: a compiler may have it worked out."""
+    """Constants that do not depend on the input: a compiler may compute them beforehand."""
     scale = torch.ones(6, 6) * 0.5
     bias = torch.relu(torch.arange(6.0) - 3.0)
     y = torch.mm(x, w * scale)

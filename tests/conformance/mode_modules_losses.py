@@ -1,4 +1,4 @@
-"""Losses and what stands around them."""
+"""Losses and the code around them."""
 
 import torch
 from mode_modules import case

@@ -1,4 +1,4 @@
-"""What is run depends on the mode, or on a dtype that differs from mode to mode."""
+"""The code that runs depends on the mode, or on a dtype that differs from mode to mode."""
 
 import torch
 from mode_modules import case
@@ -122,7 +122,7 @@ class InTraining(nn.Module):
 
 @case((14, 6), (6, 6))
 def only_shapes_ask(x, w):
-    """Branches on sizes: each mode takes the same, or has the path of the example."""
+    """Branches on sizes: each mode takes the same branch, or that of the example."""
     while x.size(0) > 5:
         if x.size(0) % 2 == 0:
             x = torch.relu(torch.mm(x, w))[1:]
@@ -133,7 +133,7 @@ def only_shapes_ask(x, w):
 
 @case((13, 6), refused="script")
 class Loader(nn.Module):
-    """What export does not need is left out there."""
+    """The part that export does not need is left out there."""
 
     def __init__(self):
         super().__init__()

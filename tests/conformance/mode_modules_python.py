@@ -1,4 +1,4 @@
-"""What Python offers to write it with: decorators, closures, comprehensions, properties, autograd Functions."""
+"""Code that uses Python's features: decorators, closures, comprehensions, properties, autograd Functions."""
 
 import collections
 import contextlib
@@ -199,7 +199,7 @@ class Hooks(nn.Module):
 
 @case((12, 5), refused="script")
 class Parametrized(nn.Module):
-    """The weights themselves are worked out, by code of PyTorch."""
+    """Code of PyTorch computes the weights themselves."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is known of two recordings without the alignment's means, and how a pairing is held against it.
+"""The known pairs of two recordings, found without the alignment's means, and how a pairing is compared with them.
 
 An operator is known by its name and the shapes of its inputs: where that occurs once in each of two recordings, the two
 are the same operator; where the other recording does not have it at all, it has no partner there. What occurs more
@@ -21,8 +21,8 @@ def key(unit):
 
 @dataclasses.dataclass
 class Truth:
-    """`partners`: of each labelled unit of the left and right, those that are right; none for one that has no partner.
-    `pairs`: how many pairs a complete alignment has among them."""
+    """`partners`: for each labelled unit of the left and right, the right partners; none for a unit that has no
+    partner. `pairs`: how many pairs a complete alignment has among them."""
     left: dict
     right: dict
     pairs: int
@@ -96,7 +96,7 @@ def both(pairs):
 
 
 def held(pairs, truth):
-    """A pair with a labelled unit in it is right or wrong; of all others nothing is known."""
+    """A pair with a labelled unit in it is right or wrong; for all others nothing is known."""
     judged = [pair in truth for pair in pairs if truth.judges(pair)]
     return Score(sum(judged), len(judged) - sum(judged), truth.pairs - sum(judged))
 
@@ -114,7 +114,7 @@ def same_dtypes(left, right):
         promoted(left) == promoted(right) == left.output_dtype == right.output_dtype)
 
 
-# What one might do instead of aligning: the k-th on one side is the k-th with an equal key on the other.
+# A naive alternative to aligning: the k-th on one side is the k-th with an equal key on the other.
 SIMPLER = {
     "line, occurrence": lambda unit: unit.line and (unit.line.file, unit.line.line),
     "operator, occurrence": lambda unit: unit.operator,

@@ -25,12 +25,12 @@ def tried(way, *arguments):
 
 
 def dispatcher(item, low):
-    """Through `torch.ops`, which calls the autocast kernel with boxed arguments, as TorchScript does."""
+    """Calls through `torch.ops`, which calls the autocast kernel with boxed arguments, as TorchScript does."""
     return in_region(item.call.function(overload_of(item.call.operator)), item, low)
 
 
 def python(item, low):
-    """Through the function that `torch.mm` is, which calls it with C++ arguments."""
+    """Calls through the function `torch.mm`, which calls the kernel with C++ arguments."""
     function = function_of(item.call.operator)
     return "not in Python" if function is None else in_region(item.call.function(function), item, low)
 
@@ -41,7 +41,7 @@ def inference(item, low):
 
 
 def outside(item, low):
-    """No region at all. What differs from this in another mode is what autocast does."""
+    """No region at all. If another mode differs from this one, autocast has caused it."""
     results = item.call.function(overload_of(item.call.operator))(*item.tensors)
     return said(results, gradients(results, item.inputs()))
 
@@ -52,7 +52,7 @@ def disabled(item, low):
 
 
 def script(item, low):
-    """Three times: the executor profiles, then optimizes."""
+    """Runs three times: the executor profiles, then optimizes."""
     scripted = item.call.script()
     with region(KEY, LOW[low]):
         runs = [scripted(*item.tensors) for _ in range(3)]
@@ -94,7 +94,7 @@ def forward_gradients(item, low):
 
 
 def checkpointed(item, low):
-    """Both kinds. What is computed again in backward is computed in a region of its own."""
+    """Both kinds. What backward computes again is computed in a region of its own."""
     function = item.call.function(overload_of(item.call.operator))
     return " | ".join(in_region(functools.partial(checkpoint, function, use_reentrant=reentrant), item, low)
                       for reentrant in (True, False))

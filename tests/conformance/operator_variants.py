@@ -1,4 +1,4 @@
-"""What a generated call is given: dtypes, gradients, parameters; and what is written down of its results."""
+"""The arguments of a generated call: dtypes, gradients, parameters; and what is written down about its results."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ def region(key, low, *, enabled=True, cache_enabled=True):
 
 @contextlib.contextmanager
 def region_of_absent_device(key, low, enabled):
-    """What `torch.autocast` does where the device is. Where it is not, that switches itself off."""
+    """Does what `torch.autocast` does where the device exists. Where it does not, that would switch itself off."""
     torch.set_autocast_dtype(key, low)
     torch.set_autocast_enabled(key, enabled)
     torch.autocast_increment_nesting()
@@ -88,7 +88,7 @@ def flat(results):
 
 
 def ramp(tensor):
-    """Something to go backward with that is not the same everywhere."""
+    """Values to go backward with that are not the same everywhere."""
     return torch.linspace(0.5, 1.5, tensor.numel()).reshape(tensor.shape).to(tensor.dtype)
 
 

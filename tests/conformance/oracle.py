@@ -17,7 +17,7 @@ HEADER = struct.Struct("8s Q 6Q Q Q")
 
 @dataclasses.dataclass
 class Counts:
-    """Of one process, or the sum of several."""
+    """The counts of one process, or the sum of several."""
 
     casts: int = 0
     cache_hits: int = 0

@@ -28,12 +28,12 @@ def trace_of(work):
 
 
 def floating(event):
-    """Dtypes of its floating tensors, those of lists left out: the trace does not have them."""
+    """Returns the dtypes of its floating tensors, without those of lists, which the trace does not have."""
     return [DTYPES[word] for word in event["args"].get("Input type", []) if word in DTYPES]
 
 
 def nested(events):
-    """(event, its operators outside, its operators within)"""
+    """Yields (event, its operators outside, its operators within)."""
     for thread in {event["tid"] for event in events}:
         own = sorted((event for event in events if event["tid"] == thread), key=lambda e: (e["ts"], -e["dur"]))
         stack = []

@@ -1,4 +1,4 @@
-"""castscope compare on whole models, held against what their graphs and eager runs are known to do."""
+"""castscope compare on whole models, checked against what their graphs and eager runs are known to do."""
 
 import json
 import pathlib
@@ -59,7 +59,7 @@ def test_bert_says_what_keeps_it_from_being_scripted(bert):
 
 
 def test_bert_computes_the_same_traced_and_compiled(bert):
-    """Its region is inside: trace and compile keep it, operator by operator."""
+    """The model's region is inside it: trace and compile keep the region, operator by operator."""
     comparison, modes = bert
     eager = [row for row in comparison["operators"] if "eager" in row["modes"]]
     for mode in ("trace", "compile"):
@@ -68,7 +68,7 @@ def test_bert_computes_the_same_traced_and_compiled(bert):
 
 
 def test_bert_exported_promotes_its_attention(bert):
-    """Its mask is a float32 tensor in the exported program, and none in eager: scores + mask is float32 there."""
+    """The exported program has the mask as a float32 tensor, and eager has none: scores + mask is float32 there."""
     comparison, modes = bert
     differ = [comparison["operators"][difference["operator"]] for difference in modes["export"]["differences"]]
     assert [row["operator"] for row in differ] == ["softmax", "softmax"]

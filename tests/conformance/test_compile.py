@@ -1,4 +1,4 @@
-"""What graphs of torch.compile cast, held against counts that know nothing of castscope; each with operator and line.
+"""Casts in graphs of torch.compile, checked against counts that know nothing of castscope; each with operator and line.
 
 BERT by Inductor is compiled three times, two minutes in all: with CONFORMANCE=whole in the environment
 (scripts/conformance).

@@ -83,7 +83,7 @@ TOTALS = ("casts", "cache_hits", "pass_through", "traced", "bytes")
 
 
 def by_graphs(report, key, process=None):
-    """What TorchScript's casts have in the totals: they are in its graphs, and the oracle counts cached_cast."""
+    """Returns what TorchScript's casts add to the totals: they are in its graphs, and the oracle counts cached_cast."""
     return sum(use[key] for site in report["sites"] if site["cause"] == "script" and key in site
                for use in site["by_process"] if process in (None, use["process"]))
 

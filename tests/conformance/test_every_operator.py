@@ -52,14 +52,14 @@ def test_every_operator_does_the_same(key, way, stock, tmp_path):
     assert not found, "\n".join(map(str, found[:20]))
 
 
-# What autocast has no part in; vmap makes bmm of mm before autocast sees it.
+# Autocast has no part in these; vmap makes bmm of mm before autocast sees it.
 WITHOUT_AUTOCAST = {"outside", "make_fx outside", "disabled", "vmap"}
 
 
 @pytest.mark.parametrize("way", enforcement.WAYS)
 @pytest.mark.parametrize("key", enforcement.DEFAULT)
 def test_another_policy_is_seen(key, way, stock, tmp_path):
-    """In every mode, of the operator that it is about, and of no other."""
+    """The other policy shows in every mode, for the operator that it is about, and for no other."""
     few = {"aten::mm", "aten::baddbmm", "aten::l1_loss"}
     command = calls(tmp_path / "calls.json", "--keys", key, "--operators", ",".join(few).replace("aten::", ""))
     outcome = enforcement.under_enforcement(command, tmp_path / "run", enforcement.deviating(tmp_path, key),

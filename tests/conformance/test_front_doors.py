@@ -13,7 +13,8 @@ import enforcement
 import pytest
 import runs
 
-# What apex's amp (O1) wraps, by what it does with the arguments: names in torch, torch.nn.functional and Tensor.
+# The functions that apex's amp (O1) wraps, by what it does with the arguments: names in torch, torch.nn.functional and
+# Tensor.
 HALF = """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear prelu addmm addmv addr
     matmul __matmul__ mm mv addbmm baddbmm bmm""".split()
 FLOAT = """acos asin cosh erfinv exp expm1 log log10 log2 reciprocal rsqrt sinh tan pow __pow__ __rpow__ cumprod cumsum
@@ -29,7 +30,7 @@ NAMES = [*HALF, *FLOAT, *WIDEST, *IN_PLACE, "binary_cross_entropy"]
 
 
 def policy(*command):
-    """What `castscope policy` says, as JSON."""
+    """Returns the output of `castscope policy`, as JSON."""
     done = subprocess.run([str(runs.CASTSCOPE), "policy", command[0], "-f", "json", *map(str, command[1:])],
                           capture_output=True, text=True, check=False, env=runs.clean_environment())
     assert done.returncode == 0, done.stderr
@@ -40,7 +41,7 @@ SHIPPED = sorted(file.stem for file in enforcement.POLICIES.glob("*.json") if fi
 
 
 class Seen:
-    """What arrived below autocast under a policy, and what the policy is said to do."""
+    """The dtypes that arrived below autocast under a policy, and what the policy is said to do."""
 
     def __init__(self, folder, name):
         self.policy = folder / "policy.json"
@@ -54,7 +55,7 @@ class Seen:
 
     @functools.cache  # noqa: B019  there are a handful of these, until the tests end
     def explained(self, name):
-        """{function: what is said of it}, of those that are called so."""
+        """Returns {function: its explanation} for the functions that have this name."""
         return {one["function"]: one for one in policy("explain", self.policy, name)[0]["functions"]}
 
     def said_of(self, function):
@@ -85,14 +86,14 @@ def keeps(way, floats, dtype, given, lower):
 
 
 def as_a_whole(operators, low):
-    """Those that do not compute in float32, where a function's arguments are cast: the casts themselves are none, and
-    what is written into, out=, is left as it is."""
+    """Returns the ones that do not compute in float32 where a function's arguments are cast. The casts themselves do
+    not count, and the tensor that is written into, out=, is left as it is."""
     return [one for one in operators if one[0] != "_to_copy.default" and one[1] != ["float32"]
             and not (one[0].partition(".")[2].endswith("out") and set(one[1]) == {"float32", low})]
 
 
 def wrong(seen, call):
-    """The operators of a call that were given something else than is said."""
+    """Returns the operators of a call that were given something else than the explanation says."""
     said = seen.said_of(call["function"])
     if said["as_a_whole"] == "float":
         return as_a_whole(call["operators"], seen.lower)

@@ -1,4 +1,5 @@
-"""The alignment of modes on part of scripts/modes, and truths that were written down by hand from the modules' code."""
+"""The alignment of modes on part of scripts/modes, and true pairs that were written down by hand from the modules'
+code."""
 
 import collections
 import dataclasses
@@ -16,7 +17,7 @@ from castscope.modes.units import Line, Unit
 CASES = {case.name: case for case in cases()}
 # Compiling takes seconds: a loop with a break in its graph, blocks of one class, and one that is compiled otherwise.
 SHORT = {"script": None, "trace": None, "export": None, "compile": ("halved", "Nested", "SkippedBlocks")}
-# What docs/modes.md has among its failures: how many are wrong, how many missed.
+# The failures that docs/modes.md lists: how many are wrong, how many missed.
 KNOWN = {("script", "attention_functions"): (0, 1), ("trace", "attention_functions"): (0, 1),
          ("script", "scripted_otherwise"): (2, 0), ("trace", "traced_otherwise"): (3, 0),
          ("export", "compiled_otherwise"): (8, 8)}
@@ -43,7 +44,7 @@ def test_what_belongs_together_is_paired(way, name):
 @pytest.mark.parametrize("way, name", [("script", "several_on_a_line"), ("trace", "Highway"), ("export", "Encoder"),
                                        ("compile", "halved")])
 def test_the_truth_finds_pairs_that_are_shifted(way, name):
-    """The same alignment, with one unit of the mode taken for the next of its operator."""
+    """This is the same alignment, with one unit of the mode mistaken for the next of its operator."""
     eager, units, pairs = measured(name, way)
     known = truth(eager, units, CASES[name].alike)
     before, moved = held(pairs, known), False
@@ -67,7 +68,7 @@ def names(units):
 
 
 def test_dead_code_by_hand():
-    """TorchScript drops unused, softmax and what is made of them; in eager they run."""
+    """TorchScript drops unused, softmax and everything made from them; eager runs them."""
     eager, units, pairs = measured("DeadCode", "script")
     assert names(eager) == "addmm relu addmm relu addmm relu softmax add relu addmm relu mul relu"
     assert names(units) == "addmm relu addmm relu addmm relu"
@@ -86,8 +87,8 @@ def test_merged_code_by_hand():
 
 @pytest.mark.parametrize("way", ["script", "trace"])
 def test_what_is_left_of_a_line_by_hand(way):
-    """Of three relu on a line the second is used, of three tanh the first, of three exp the third: their values tell.
-    """
+    """Of three relu on a line the second is used, of three tanh the first, of three exp the third: their values show
+    it."""
     eager, units, pairs = measured("dead_on_a_line", way)
     assert names(eager) == "relu relu relu mm tanh tanh tanh mm exp exp exp mm"
     assert names(units) == "relu mm tanh mm exp mm"
@@ -114,7 +115,7 @@ def test_two_operators_on_a_line_of_a_class_by_hand():
 
 @pytest.mark.parametrize("way", ["compile", "export"])
 def test_blocks_that_are_left_out_by_hand(way):
-    """Of six blocks with five operators each, the second and fifth are left out: the module's path tells."""
+    """Of six blocks with five operators each, the second and fifth are left out: the module's path shows it."""
     eager, units, pairs = measured("SkippedBlocks", way)
     assert names(eager) == " ".join(["layer_norm addmm gelu addmm add"] * 6)
     assert names(units) == " ".join(["layer_norm addmm gelu addmm add"] * 4)
@@ -136,7 +137,7 @@ def test_a_loop_until_a_value_is_small_by_hand():
 
 
 def test_programs_by_chance(tmp_path):
-    """Much of them is dropped in TorchScript; the truth knows both what is left and what is not."""
+    """TorchScript drops much of them; the truth knows both what is left and what is not."""
     total, alone = mode_truth.Score(), 0
     for case in programs(6, tmp_path):
         for way in ("script", "trace"):

@@ -1,4 +1,5 @@
-"""Operators and pass-throughs of deep steps as events: each is told as often as it was counted, where it happened."""
+"""Operators and pass-throughs of deep steps as events: each is reported as often as it was counted, where it
+happened."""
 
 import collections
 import json

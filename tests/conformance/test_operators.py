@@ -1,4 +1,4 @@
-"""What deep steps see of every operator: operators.py carries, beside its lines, what must be said of them."""
+"""Checks what deep steps see of every operator: operators.py has the expectations beside its lines."""
 
 import collections
 import json
@@ -13,7 +13,7 @@ import runs
 SOURCE = runs.WORKLOADS / "operators.py"
 STEPS = 3
 MARK = re.compile(r"  # (?P<operator>[\w.]+)\((?P<inputs>[^)]*)\) in (?P<computed>\w+) gives (?P<result>\w+)$")
-# What has nothing to say of precision, or hands on the values of its argument as they are.
+# Operators that have nothing to do with precision, or that return the values of their argument unchanged.
 LEFT_OUT = {"aten::detach", "aten::view", "aten::expand", "aten::flatten", "aten::narrow", "aten::t", "aten::clone",
             "aten::item", "aten::arange"}
 

@@ -1,4 +1,4 @@
-"""The shipped policies are what the dispatcher of the PyTorch that is here does, and valid by their schema."""
+"""The shipped policies do what the dispatcher of the installed PyTorch does, and are valid by their schema."""
 
 import json
 import pathlib
@@ -43,8 +43,8 @@ def test_what_is_shipped_of_functions_is_what_python_calls(tmp_path):
 
 
 def overloads_meant(name):
-    """As docs/policies.md has it: all that neither write into an argument nor return a view, or the one that is named.
-    """
+    """Returns the overloads as docs/policies.md defines them: all that neither write into an argument nor return a
+    view, or the one that is named."""
     name, _, overload = name.partition(".")
     if overload:
         return {f"aten::{name}" + ("" if overload == "default" else f".{overload}")}

@@ -1,4 +1,4 @@
-"""What a report says of autocast regions."""
+"""Checks what a report says about autocast regions."""
 
 import sys
 
@@ -70,7 +70,7 @@ def test_a_child_forked_inside_a_region_goes_on_in_it(tmp_path):
     assert [run["regions"] for run in report["steps"]["runs"] if run["process"] == child["id"]] == [1, 1]
 
 
-# The child leaves the region before it casts; and one that another thread forks was in none.
+# The child leaves the region before it casts. Another child, which another thread forks, was in no region.
 FORKED_AND_LEFT = """
 import os, threading, torch
 torch.set_num_threads(1)

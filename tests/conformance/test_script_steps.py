@@ -91,7 +91,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ran(folder):
-    """The loop under castscope, by how the model is run."""
+    """Returns the loop's runs under castscope, by how the model is run."""
     job = [sys.executable, str(folder / "train.py")]
     outcomes = {how: runs.under_castscope([*job, how], folder / how, "--deep", "2") for how in ("eager", "script")}
     for outcome in outcomes.values():
@@ -105,7 +105,7 @@ def line_of(text):
 
 
 def regions(report):
-    """Times entered, by line."""
+    """Returns the times entered, by line."""
     entered = {}
     for region in report["regions"]:
         line = region["location"]["line"]
@@ -160,7 +160,7 @@ def test_casts_in_backward_name_the_operator_that_they_serve(ran):
 
 
 def layers(report, *operators):
-    """What each layer is given and computes in, and why it was not cast, by module and line."""
+    """Returns what each layer is given and computes in, and why it was not cast, by module and line."""
     return {(row["module"], row["operator"].split(".")[0], row["location"]["line"], row["computed_in"], row["result"],
              *((a["argument"], a["role"], a["given"], a["entered"], a["not_cast"]) for a in row["arguments"]))
             for row in report["layers"]["operators"]

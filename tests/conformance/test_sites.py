@@ -1,4 +1,4 @@
-"""What a report says of single casts: marked.py carries, beside its lines, what must be said of them."""
+"""Checks what a report says about single casts: marked.py has the expectations beside its lines."""
 
 import dataclasses
 import re

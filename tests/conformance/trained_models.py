@@ -26,7 +26,7 @@ STEPS, BATCH, WIDTH, CLASSES, WORDS, LENGTH, SCALE = 3, 4, 16, 5, 31, 6, 1024.0
 
 
 class Classifier(nn.Module):
-    """What it is given, and how the loss comes of it."""
+    """A classifier, with its inputs and its loss."""
 
     def batch(self, generator):
         return torch.randn(BATCH, WIDTH, generator=generator), torch.randint(0, CLASSES, (BATCH,), generator=generator)
@@ -95,7 +95,7 @@ class Transformer(Classifier):
 
 
 class Recurrent(Classifier):
-    """Each weight many times in one region."""
+    """Uses each weight many times in one region."""
 
     def __init__(self):
         super().__init__()
@@ -110,7 +110,7 @@ class Recurrent(Classifier):
 
 
 class Tied(Classifier):
-    """One weight in several places and layouts, and one that is computed anew in each forward."""
+    """Uses one weight in several places and layouts, and one that is computed again in each forward."""
 
     def __init__(self):
         super().__init__()

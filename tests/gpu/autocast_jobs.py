@@ -114,13 +114,13 @@ def graphed():
 
 
 def write(tensor, value):
-    """What a kernel of the double does not: the device's memory is the host's."""
+    """Writes the device's memory, which is the host's; the double's kernels do not."""
     assert tensor.dtype == torch.float32
     ctypes.c_float.from_address(tensor.data_ptr()).value = value
 
 
 def scaled(skips):
-    """GradScaler on CUDA: of some steps the gradients are not finite, and it takes those that are."""
+    """GradScaler on CUDA: in some steps the gradients are not finite, and it skips those."""
     model = nn.Linear(64, 64).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cuda")

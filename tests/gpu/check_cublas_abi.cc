@@ -1,7 +1,7 @@
-// Holds our own declarations of cuBLAS's interface (agent/matmuls/cublas_abi.h) against NVIDIA's headers, those of
-// CUDA 13. Compiled, never run: scripts/check-gpu-abi.
+// Checks our own declarations of cuBLAS's interface (agent/matmuls/cublas_abi.h) against NVIDIA's headers, those of
+// CUDA 13. It is compiled, never run: scripts/check-gpu-abi.
 
-// Of the halves' own headers only the names are needed; they ask for a library of C++ (CCCL) besides.
+// Only the names from the halves' own headers are needed; the headers would need the C++ library CCCL as well.
 #define __CUDA_FP16_H__
 #define __CUDA_BF16_H__
 struct __half;
@@ -24,7 +24,7 @@ namespace cublas = matmuls::cublas;
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike();
 
-// Memory that we hand on unread is void in ours; the rest has to be the same.
+// Memory that we pass on unread is void in our declarations; everything else has to be the same.
 template <typename Ours, typename Theirs>
 constexpr bool points_alike() {
   if constexpr (std::is_const_v<Ours> != std::is_const_v<Theirs>)
@@ -35,7 +35,7 @@ constexpr bool points_alike() {
     return passed_alike<std::remove_const_t<Ours>, std::remove_const_t<Theirs>>();
 }
 
-// Enums as the integers they are, addresses as addresses, structs by their size.
+// Compares enums as the integers that they are, addresses as addresses, and structs by their size.
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike() {
   if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
@@ -63,7 +63,7 @@ static_assert(!called_alike<int(const void*), int(const void* const*)>);
 static_assert(!called_alike<int(int), int(long)> && !called_alike<int(int), int(int, int)>);
 static_assert(!called_alike<int(int), int(unsigned)> && !called_alike<int(int), int(cudaDataType)>);
 
-// Some names have a second function of C++ beside the exported one: the type that ours stands for says which is meant.
+// Some names have a second C++ function beside the exported one: the type of our declaration says which is meant.
 template <typename T>
 struct Theirs {
   using Type = T;
@@ -163,7 +163,7 @@ CASTSCOPE_SAME_VALUE(kLtReductionScheme, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
 CASTSCOPE_SAME_VALUE(kLtReductionInPlace, CUBLASLT_REDUCTION_SCHEME_INPLACE);
 CASTSCOPE_SAME_VALUE(kLtReductionInOutputType, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
 
-// No public header has __cudaLaunchKernel, which the compiler's own do.
+// No public header declares __cudaLaunchKernel; the compiler's own headers do.
 #define CASTSCOPE_ALIKE(name, signature, member) static_assert(called_alike<cudart::signature, decltype(name)>, #name);
 CASTSCOPE_CUDART_FUNCTIONS(CASTSCOPE_ALIKE)
 static_assert(called_alike<cudart::LaunchKernel, decltype(cudaLaunchKernel)>);

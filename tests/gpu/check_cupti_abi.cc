@@ -1,6 +1,5 @@
-// Holds our own declarations of CUPTI's interface (agent/gpu/cupti/cupti_abi.h) against NVIDIA's headers, those of CUDA
-// 12 and
-// 13. Compiled, never run: scripts/check-gpu-abi.
+// Checks our own declarations of CUPTI's interface (agent/gpu/cupti/cupti_abi.h) against NVIDIA's headers, those of
+// CUDA 12 and 13. It is compiled, never run: scripts/check-gpu-abi.
 
 #include <cupti.h>
 
@@ -16,7 +15,8 @@ namespace {
 template <typename Ours, typename Theirs>
 constexpr bool called_alike = false;
 
-// All enums of CUPTI's are 32 bits wide, and integers in ours; what it hides behind an address is void in ours.
+// All enums of CUPTI are 32 bits wide, and integers in our declarations; types that it hides behind an address are void
+// in ours.
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike() {
   if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>) {
@@ -67,7 +67,7 @@ CASTSCOPE_SAME_FUNCTION(pop, cuptiActivityPopExternalCorrelationId);
 CASTSCOPE_SAME_FUNCTION(timestamp, cuptiGetTimestamp);
 CASTSCOPE_SAME_FUNCTION(version, cuptiGetVersion);
 CASTSCOPE_SAME_FUNCTION(result_string, cuptiGetResultString);
-// Those that job_cupti.cc stands before and castscope itself does not call.
+// job_cupti.cc stands in front of these, and castscope itself does not call them.
 static_assert(called_alike<Result(Timestamp), decltype(cuptiActivityRegisterTimestampCallback)>);
 static_assert(called_alike<Result(), decltype(cuptiFinalize)>);
 static_assert(called_alike<Result(int, std::size_t*, void*), decltype(cuptiActivitySetAttribute)>);
@@ -75,7 +75,7 @@ static_assert(called_alike<Result(int, std::size_t*, void*), decltype(cuptiActiv
 static_assert(called_alike<Result(Subscriber*, Callback, void*, void*), decltype(cuptiSubscribe_v2)>);
 #endif
 
-// The same place and the same width: a field of ours is read as theirs was written.
+// Place and width are the same: our field is read as theirs was written.
 #define CASTSCOPE_SAME_FIELD(ours, our, theirs, their)                                \
   static_assert(offsetof(ours, our) == offsetof(theirs, their), #theirs "::" #their); \
   static_assert(sizeof(ours::our) == sizeof(theirs::their), #theirs "::" #their)
@@ -112,7 +112,7 @@ static_assert(called_alike<Result(Subscriber*, Callback, void*, void*), decltype
   CASTSCOPE_SAME_FIELD(MemsetRecord, value, theirs, value); \
   CASTSCOPE_SAME_FIELD(MemsetRecord, bytes, theirs, bytes)
 
-// A CUPTI writes its newest; the headers keep all that were before, back to those of CUDA 11.
+// A CUPTI writes its newest struct; the headers keep all earlier ones, back to those of CUDA 11.
 CASTSCOPE_SAME_KERNEL(CUpti_ActivityKernel5);
 CASTSCOPE_SAME_KERNEL(CUpti_ActivityKernel6);
 CASTSCOPE_SAME_KERNEL(CUpti_ActivityKernel7);
@@ -168,7 +168,7 @@ CASTSCOPE_SAME_VALUE(kResourceDomain, CUPTI_CB_DOMAIN_RESOURCE);
 CASTSCOPE_SAME_VALUE(kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 CASTSCOPE_SAME_VALUE(kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 
-// The functions that launch work, in the order of ours.
+// The functions that launch work, in the order of our list.
 #define CASTSCOPE_RUNTIME(name) CUPTI_RUNTIME_TRACE_CBID_##name
 #define CASTSCOPE_DRIVER(name) CUPTI_DRIVER_TRACE_CBID_##name
 constexpr int kTheirRuntime[] = {

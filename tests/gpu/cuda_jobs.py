@@ -1,5 +1,4 @@
-"""Jobs for the CUDA build of PyTorch on the double of a GPU: cuda_jobs.py NAME [ARGUMENT…]. Each prints one line of
-JSON.
+"""Jobs for the CUDA build of PyTorch on the double of a GPU: cuda_jobs.py NAME [ARGUMENT…]. Each prints a JSON line.
 
 The device computes nothing: all losses are 0. What is launched, and for how long it runs, is as deterministic as the
 code.
@@ -127,7 +126,7 @@ def graphed(by="main"):
             with torch.no_grad(), torch.cuda.graph(graph):
                 forward()
 
-        if by == "thread":  # of which nothing was seen before
+        if by == "thread":  # nothing of that thread was seen before
             thread = threading.Thread(target=capture)
             thread.start()
             thread.join()
@@ -193,7 +192,7 @@ def devices():
                     with torch.autocast("cuda", torch.bfloat16):
                         loss = model(x).float().sum()
                     loss.backward()
-        # What is of both: a copy from one device to the other.
+        # A copy from one device to the other belongs to both.
         models[1].get_parameter("0.weight").data.copy_(models[0].get_parameter("0.weight").data)
     for device in range(2):
         torch.cuda.synchronize(device)

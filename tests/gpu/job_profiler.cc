@@ -1,5 +1,6 @@
-// A job's own client of CUPTI, in the order in which torch.profiler does things: subscribes, registers its callbacks,
-// enables kinds of activity; disables them, flushes, sets an attribute back, reads. It knows nothing of castscope.
+// A job's own client of CUPTI, which acts in the same order as torch.profiler: it subscribes, registers its callbacks
+// and enables kinds of activity; later it disables them, flushes, resets an attribute, and reads. It knows nothing of
+// castscope.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,8 @@ void callback(void*, int, std::uint32_t, const void*) {}
 
 extern "C" {
 
-// 0, or CUPTI's error. `subscribes`: torch.profiler does, or no more: PyTorch's next versions record without.
+// Returns 0, or CUPTI's error. `subscribes`: torch.profiler subscribes, or does not any more: PyTorch's next versions
+// record without.
 int profile_begin(int subscribes) {
   g_kernels = 0;
   if (subscribes == 0) {
@@ -61,11 +63,11 @@ int profile_begin(int subscribes) {
   return cuptiActivityEnable(castscope::gpu::cupti::kConcurrentKernel);
 }
 
-// How many kernels it was told of.
+// Returns how many kernels were reported to it.
 int profile_end() {
   cuptiActivityDisable(castscope::gpu::cupti::kConcurrentKernel);
   cuptiActivityFlushAll(castscope::gpu::cupti::kFlushForced);
-  std::uint8_t no = 0;  // buffers by thread, after each profile, also one that did not ask for them
+  std::uint8_t no = 0;  // buffers by thread: it is reset after each profile, also if the profile did not ask for them
   std::size_t size = sizeof(no);
   cuptiActivitySetAttribute(kPerThreadBuffers, &size, &no);
   if (g_subscriber != nullptr) cuptiUnsubscribe(g_subscriber);

@@ -46,7 +46,7 @@ def train_a_step():
 
 
 def storm():
-    """Steps until CUPTI's seat was taken and left, while a thread launches as fast as it can."""
+    """Makes steps until CUPTI's seat was taken and left, while a thread launches as fast as it can."""
     over = threading.Event()
 
     def launch():

@@ -41,7 +41,7 @@ def projected():
 
 
 def profile(name):
-    """The same job as torch.profiler tells of it: how often the RNN's kernel copied something."""
+    """Runs the same job under torch.profiler: returns how often the RNN's kernel copied something."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         globals()[name]()
     copies = 0
@@ -69,7 +69,7 @@ def steps():
 
 
 def uncast():
-    """Weights that are copied as they are, and such as have no values."""
+    """Weights that are copied unchanged, and some without values."""
     x = torch.zeros(5, 4, 32, device="cuda")
     with torch.no_grad(), torch.autocast("cuda", torch.float16):
         half = nn.LSTM(32, 48).cuda().half()

@@ -27,7 +27,8 @@ pytestmark = [
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs a job, plainly where there are no options: what it told, what the devices did, the report."""
+    """Runs a job, without castscope if there are no options. Returns its output, what the devices did, and the
+    report."""
 
     def run(*arguments, options=None, jobs="autocast_jobs.py"):
         log = tmp_path / "truth.jsonl"
@@ -46,7 +47,7 @@ def job(tmp_path):
 
 
 def as_launched(truth):
-    """What is the same whenever it runs, stream by stream, in order."""
+    """Returns the part that is the same in each run, stream by stream, in order."""
     by_stream = {}
     for row in truth:
         what = (row["kind"], row["name"], row["bytes"], row["api"], row["graph_node"] != 0)
@@ -103,7 +104,7 @@ def test_the_policy_has_what_this_build_casts(job):
     convolutions = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
                     "convolution", "_convolution", "cudnn_convolution", "cudnn_convolution_transpose"}
     assert convolutions <= {name.split(".")[0] for name in policy["lower_precision_fp"]}
-    # cuDNN's RNN has a kernel of its own, which flattens the weights as it casts them: no list says that.
+    # cuDNN's RNN has a kernel of its own, which flattens the weights as it casts them: this is on no list.
     assert {name.split("::")[1].split(".")[0] for name in told["operators"]} - named == {"_cudnn_rnn"}
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON,
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs a job of cuda_jobs.py: what it told, the truth, the report."""
+    """Runs a job of cuda_jobs.py. Returns its output, the truth, and the report."""
 
     def run(*arguments, options=("--deep", "always"), under=True, faults="", devices=1):
         log = tmp_path / "truth.jsonl"
@@ -49,7 +49,7 @@ def demangled(names):
 
 
 def by_name(rows):
-    """Launches and ns by kernel."""
+    """Returns launches and ns by kernel."""
     launches, ns = Counter(), Counter()
     names = demangled(sorted({row["name"] for row in rows}))
     for row in rows:
@@ -63,7 +63,7 @@ def test_all_that_the_device_did_is_told(job, dtype):
     _, truth, report = job("train", dtype)
     gpu = report["gpu"]
     assert (gpu["lost"], gpu["unplaced"]) == (0, 0)
-    # Timing begins with the first operator on the GPU within a region; what came before is not told.
+    # Timing begins with the first operator on the GPU within a region; earlier work is not reported.
     told = truth[len(truth) - gpu["records"]:]
     assert len(told) > 0.9 * len(truth)
     launches, ns = by_name(told)
@@ -210,7 +210,7 @@ def test_devices_and_streams_are_told_apart(job, tmp_path):
             ns[row["device"], row["name"]] += row["end"] - row["start"]
     assert {(device, name): (count, time) for device, name, count, time in rows} == \
         {key: (launches[key], ns[key]) for key in launches}
-    # Single events tell the stream, too.
+    # Single events have the stream, too.
     events = subprocess.run([runs.CASTSCOPE, "convert", tmp_path / "run.castscope"], capture_output=True, text=True)
     kernels = [event for event in map(json.loads, events.stdout.splitlines()) if event["event"] == "kernel"]
     def by_stream(rows):
@@ -232,7 +232,7 @@ def test_products_are_told_by_what_they_compute_in(job):
     computed = {row["computed_in"] for row in report["gpu"]["products"]}
     assert computed == {"bf16, fp32 accumulation", "fp16, fp32 accumulation", "true fp32", "TF32"}
     assert {(row["m"], row["n"], row["k"]) for row in report["gpu"]["products"]} == {(60, 64, 64)}
-    # The setting is told when a product is made, and again when another one is made under another.
+    # The setting is recorded when a product is made, and again when another product is made under another setting.
     assert report["gpu"]["math"] == ["allow_tf32=0", "allow_tf32=1"]
 
 

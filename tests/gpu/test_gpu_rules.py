@@ -15,7 +15,7 @@ import runs
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cases"))
-from marked_cases import functions, marked, told  # noqa: E402
+from marked_cases import functions, marked, reported  # noqa: E402
 
 JOBS = HERE / "rule_jobs.py"
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
@@ -27,7 +27,7 @@ needs_gpu = pytest.mark.skipif(not DOUBLE or not PYTHON,
 
 @pytest.fixture
 def found(tmp_path):
-    """(job, line, rule) of what castscope finds in a job."""
+    """Returns (job, line, rule) for castscope's findings in a job."""
 
     def run(name, *fixed):
         command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", "--",
@@ -37,7 +37,7 @@ def found(tmp_path):
         assert done.returncode == 0, done.stderr[-4000:]
         report = json.loads((tmp_path / "run.json").read_text())
         assert report["gpu"]["lost"] == 0
-        return sorted(told(report, JOBS))
+        return sorted(reported(report, JOBS))
 
     return run
 

@@ -17,7 +17,7 @@ KERNELS_IN_CALL, NS_IN_CALL = 3, 6000
 
 @pytest.fixture
 def launch(cupti, tmp_path):
-    """Runs the job under castscope: what it told, the truth, the report, its standard error."""
+    """Runs the job under castscope. Returns its output, the truth, the report, and its standard error."""
 
     def run(steps, *more, faults="", options=("--gpu", "on", "--deep", "always"), under=True):
         log = tmp_path / "truth.jsonl"
@@ -61,7 +61,7 @@ def test_sampled_steps_are_whole(launch):
     told, truth, report, _ = launch(40, options=("--gpu", "on"))
     steps = report["gpu"]["steps"]
     assert 3 <= steps < 40
-    # What follows an optimizer's step belongs to no timed step, and may be looked at for a while.
+    # Operators after an optimizer's step belong to no timed step, and may be observed for a while.
     work = operator(report, "nogpu::work")
     assert work["launches"] == steps * KERNELS_IN_CALL and work["ns"] == steps * NS_IN_CALL
     assert len(truth) > report["gpu"]["records"]

@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs a job of rnn_jobs.py: what it told, the truth, the report."""
+    """Runs a job of rnn_jobs.py. Returns its output, the truth, and the report."""
 
     def run(*arguments, under=True, options=()):
         log = tmp_path / "truth.jsonl"
@@ -57,7 +57,7 @@ def test_every_call_casts_all_weights(job, name):
     assert site["bytes"] == CALLS * told["elements"] * 2
     assert (site["operator"], site["role"], site["phase"]) == ("aten::_cudnn_rnn", "weight", "forward")
     assert (site["from"], site["to"], site["device"]) == ("float32", "float16", "cuda")
-    # Whatever became float16 on the device is one cast, and told once.
+    # Each tensor that became float16 on the device is one cast, and is reported once.
     to_half = [operation for operation in truth if "float16_copy_kernel" in operation["name"]]
     assert sum(site["casts"] for site in report["sites"] if site["to"] == "float16") == len(to_half)
     assert site["location"]["function"] == "train" and site["module_type"] == ("GRU" if name == "gru" else "LSTM")

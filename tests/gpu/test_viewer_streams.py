@@ -1,5 +1,5 @@
-"""What the viewer shows of a GPU's streams, of a job on the double: each kernel leads to the operator that launched it.
-"""
+"""Checks the viewer's display of a GPU's streams, for a job on the double: each kernel leads to the operator that
+launched it."""
 
 import pathlib
 import subprocess
@@ -33,7 +33,7 @@ def viewer(cupti, tmp_path_factory):
 
 
 def kernels(viewer):
-    """The events of the stream, in full, with the names of their kernels."""
+    """Returns the events of the stream, in full, with the names of their kernels."""
     run = viewer.loaded()
     named = {one["id"]: one["name"] for one in viewer.json("runs/run/definitions")["kernels"]}
     track = next(one["id"] for one in run["tracks"] if one["track"] == "kernels")

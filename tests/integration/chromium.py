@@ -16,7 +16,7 @@ PATIENCE_S = 60
 
 
 def until(page, expression, argument=None):
-    """Waits for what a function of the page's says. (Playwright's own way is forbidden by the page's policy.)"""
+    """Waits until a function of the page returns something. (The page's policy forbids Playwright's own way.)"""
     deadline = time.monotonic() + PATIENCE_S
     while not (told := page.evaluate(expression, argument)):
         assert time.monotonic() < deadline, f"never true: {expression}"
@@ -25,7 +25,7 @@ def until(page, expression, argument=None):
 
 
 class Chromium:
-    """Pages are opened by it, and what they complain of is remembered: a page that works complains of nothing."""
+    """Opens pages, and remembers their complaints: a page that works complains of nothing."""
 
     def __init__(self, playwright):
         self.browser = playwright.chromium.launch(executable_path=PROGRAM, args=OPTIONS)

@@ -11,7 +11,7 @@ pytest.register_assert_rewrite("viewer_page")
 from program import Castscope  # noqa: E402
 from viewer import recorded, view  # noqa: E402, F401
 
-# A shell starts what it runs in the background with SIGINT ignored, nohup with SIGHUP; the jobs here would inherit it.
+# A shell starts background jobs with SIGINT ignored, nohup does so with SIGHUP; the jobs here would inherit it.
 for ignored in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL)
@@ -29,14 +29,14 @@ def python():
 
 @pytest.fixture
 def python_without_us(tmp_path):
-    """One in which nobody has installed the castscope package, nor anything else."""
+    """A Python in which neither the castscope package nor anything else is installed."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "alone"], check=True)
     return str(tmp_path / "alone" / "bin" / "python")
 
 
 @pytest.fixture
 def enforce(castscope):
-    """Runs a command under a policy, a name or what a file is to hold; what it printed, by lines."""
+    """Runs a command under a policy, given by name or by the contents of its file. Returns the output, by lines."""
 
     def run(policy, *command, options=(), fails=False):
         if isinstance(policy, dict):

@@ -23,7 +23,7 @@ RULE = "weight-cast-repeatedly"
 
 
 def record(castscope, python, text=TRAIN, name="run", *options):
-    """Runs the text as train.py. Nothing is kept of a run before of that name."""
+    """Runs the text as train.py. An earlier run of that name is deleted."""
     (castscope.folder / "train.py").write_text(text)
     done = castscope("run", "--force", "-o", name, *options, "--", python, "train.py")
     assert done.returncode == 0, done.stderr

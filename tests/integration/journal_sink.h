@@ -1,5 +1,5 @@
-// A run kept in a file, in the simplest way that survives kill -9: commit() writes all of it anew and renames it into
-// place. What wire_test.cc's collector process uses, and reads afterwards.
+// Keeps a run in a file in the simplest way that survives kill -9: commit() writes all of it again and renames it into
+// place. wire_test.cc's collector process uses it, and the test reads the file afterwards.
 #pragma once
 
 #include <cstdio>

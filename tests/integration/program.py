@@ -23,17 +23,17 @@ class Castscope:
         self.folder = folder
 
     def __call__(self, *arguments, **options):
-        """castscope ARGUMENTS…, to its end."""
+        """Runs castscope ARGUMENTS… to its end."""
         options = {"cwd": self.folder, "env": clean_environment(), "capture_output": True, "timeout": 300,
                    "stdin": subprocess.DEVNULL} | options
         return subprocess.run([str(self.program), *map(str, arguments)], check=False, **options)
 
     def run(self, *command, output="run", **options):
-        """castscope run -o OUTPUT -- COMMAND…, to its end."""
+        """Runs castscope run -o OUTPUT -- COMMAND… to its end."""
         return self("run", "-o", output, "--", *command, **options)
 
     def start(self, *command, output="run", **options):
-        """The same, going on."""
+        """Starts the same command and does not wait."""
         options = {"cwd": self.folder, "env": clean_environment(), "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
         return subprocess.Popen([str(self.program), "run", "-o", output, "--", *map(str, command)], **options)
@@ -42,7 +42,7 @@ class Castscope:
         return json.loads((self.folder / f"{name}.json").read_text())
 
     def bare(self, *command, env=None, **options):
-        """A command under LD_PRELOAD alone."""
+        """Runs a command under LD_PRELOAD alone."""
         options = {"cwd": self.folder, "capture_output": True, "timeout": 300, "stdin": subprocess.DEVNULL} | options
         environment = clean_environment(LD_PRELOAD=self.preload) | (env or {})
         return subprocess.run([str(word) for word in command], env=environment, check=False, **options)

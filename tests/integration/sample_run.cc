@@ -1,4 +1,4 @@
-// Writes a run file that is the same each time: what the viewer's page is looked at with.
+// Writes a run file that is the same each time, for tests that look at the viewer's page.
 //
 //   sample_run training FILE     two ranks that train a transformer of two blocks for twelve steps
 //   sample_run one-event FILE    a single cast
@@ -26,7 +26,7 @@ using store::TestRun;
 
 constexpr std::int64_t kStart = 1'795'000'000'000'000'000, kSecond = 1'000'000'000;
 
-// What a rank does in each step. Lengths vary by a rule, so that a picture of them is no comb.
+// Makes a rank's steps. Lengths vary by a rule, so that a picture of them does not look like a comb.
 class Rank {
  public:
   Rank(RunStore& store, int rank) : run_(store, 100 + rank), rank_(rank) {
@@ -100,7 +100,7 @@ class Rank {
     run_.hit(block.feed, 10 + block.feed).wait(length(12'000));
     if (!deep) run_.pass(pass_);
   }
-  // About so long.
+  // Varies the length a little.
   std::uint32_t length(std::uint32_t ns) {
     random_ = random_ * 1664525 + 1013904223 + static_cast<std::uint32_t>(rank_);
     return ns / 2 + ns * (random_ >> 16) / 65536;
@@ -166,7 +166,9 @@ absl::Status write(const std::string& file, const std::function<void(RunStore&)>
   end.exit_status = 0;
   end.complete = true;
   if (absl::Status status = (*store)->finish(end); !status.ok()) return status;
-  if (absl::Status status = rules::record_findings(**store); !status.ok()) return status;
+  const auto data = (*store)->read();
+  if (!data.ok()) return data.status();
+  if (absl::Status status = (*store)->set_findings(rules::judgement_of(*data).findings); !status.ok()) return status;
   return (*store)->close();
 }
 

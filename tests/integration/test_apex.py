@@ -13,7 +13,7 @@ SCALED = ["basic", "without_caching", "verbose", "clipped", "wrapped", "two_opti
 
 @pytest.fixture
 def job(castscope):
-    """Runs code, or a file with arguments; its report. `options` are castscope's."""
+    """Runs code, or a file with arguments. Returns its report. `options` are castscope's."""
     def run(code, *arguments, options=()):
         if isinstance(code, str):
             (castscope.folder / "job.py").write_text(code)
@@ -55,7 +55,8 @@ def test_the_same_as_it_stands_with_apex(job, loop):
 
 
 def test_a_loop_without_scale_loss_has_its_steps_too(job):
-    """What it does is told: backward under autocast, and that the cache was cleared by hand after each step."""
+    """The loop's behaviour is reported: backward under autocast, and that the cache was cleared by hand after each
+    step."""
     report = job(LOOPS, "by_hand", options=["--deep", "always"])
     assert report["steps"]["count"] == ITERATIONS
     findings = {finding["rule"]: finding for finding in report["findings"]}

@@ -1,4 +1,4 @@
-"""What is found in code that is written for apex.amp, where its lists and its one long region decide."""
+"""Findings in code that is written for apex.amp, where its lists and its one long region decide."""
 
 import pytest
 from test_apex import found, job  # noqa: F401 (a fixture)

@@ -129,7 +129,7 @@ def test_a_collector_that_never_answers_is_not_waited_for_long(castscope, python
 
 
 def test_a_collector_that_does_not_speak_is_not_waited_for_long(castscope, python):
-    """As one that is stopped: the kernel takes the connection for it."""
+    """This is like a collector that is stopped: the kernel accepts the connection for it."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         assert end_of_waiting(castscope, python, f"127.0.0.1:{mute.getsockname()[1]}") < 7
 

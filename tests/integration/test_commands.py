@@ -99,7 +99,7 @@ def test_a_pipe_is_no_run_file(castscope):
 
 
 def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
-    """What its log holds can be read only where SQLite may make its index; without a log the file is all there is."""
+    """The contents of its log can be read only where SQLite may make its index; without a log the file is complete."""
     if os.geteuid() != 0 or subprocess.run(["setpriv", "--reuid", "54321", "test", "-x", castscope.program],
                                            check=False).returncode != 0:
         pytest.skip("needs root, for another user, and the program where he can reach it")

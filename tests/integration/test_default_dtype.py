@@ -11,7 +11,7 @@ HALF = {"extends": "torch-cpu", "default_dtype": "float16"}
 
 @pytest.fixture
 def told(castscope, enforce):
-    """What a job prints under the policy, line by line."""
+    """Returns the job's output under the policy, line by line."""
     def run(code, policy=HALF):
         before = "import torch\nlayer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n"
         (castscope.folder / "job.py").write_text(before + code)

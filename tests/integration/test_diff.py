@@ -8,7 +8,7 @@ from gated import FINDS, RULE, TRAIN, record
 
 @pytest.fixture
 def runs(castscope, python):
-    """Records the text as it is, and as it became; answers with the difference."""
+    """Records the text as it is, and as it became; returns the difference."""
     def difference(after, before=TRAIN):
         record(castscope, python, before, "a")
         record(castscope, python, after, "b")

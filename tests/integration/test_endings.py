@@ -1,4 +1,4 @@
-"""However a job with PyTorch ends, what it did until then is counted and the end is told."""
+"""However a job with PyTorch ends, everything that it did until then is counted, and its end is reported."""
 
 import contextlib
 import signal
@@ -33,7 +33,7 @@ def test_killed_job_keeps_its_counts(castscope, python, name):
 
 
 def test_which_child_was_killed_is_told(castscope, python):
-    """By its parent's wait status, which castscope reads beside the parent as long as it can be read."""
+    """Its parent's wait status has it, which castscope reads beside the parent as long as that is possible."""
     code = WORK + ("work(1)\n"
                    "pid = os.fork()\n"
                    "if pid == 0:\n"
@@ -54,7 +54,7 @@ def test_which_child_was_killed_is_told(castscope, python):
 
 
 def wait_until_told(castscope, end, seconds=60):
-    """Until the run file that is being written has a process with this end."""
+    """Waits until the run file that is being written has a process with this end."""
     deadline = time.monotonic() + seconds
     while True:
         with contextlib.suppress(sqlite3.OperationalError):
@@ -79,7 +79,8 @@ LEFT_BEHIND = WORK + ("{before}"
 
 @pytest.mark.parametrize("inside", ["pass", "work(1)"])
 def test_a_child_left_behind_makes_the_run_incomplete(castscope, python, inside):
-    """Whether it has cast so far or not: it goes on, and what it does is not recorded. The job's end is not held up."""
+    """This holds whether or not the child has cast so far: it goes on, and its work is not recorded. The job's end is
+    not held up."""
     done = castscope.run(python, "-c", LEFT_BEHIND.format(before="work(2)\n", inside=inside))
     report = castscope.report()
     assert done.returncode == 0 and report["run"]["complete"] is False
@@ -113,7 +114,7 @@ def static_program(castscope):
 
 
 def test_a_job_that_goes_on_as_a_static_program(castscope, python, static_program):
-    """No library of ours is in it; the mapping that is gone tells."""
+    """The program contains none of our libraries; castscope notices that the mapping is gone."""
     job = castscope.start(python, "-c", WORK + f"work(2)\nos.execv('{static_program}', ['static'])\n",
                           stdin=subprocess.PIPE)
     assert job.stdout.readline() == b"ready\n"
@@ -126,7 +127,7 @@ def test_a_job_that_goes_on_as_a_static_program(castscope, python, static_progra
 
 
 def test_a_job_that_goes_on_shortly_without_the_library(castscope, python):
-    """Too short to be looked at: it was not killed, that much its parent knows."""
+    """The program is too short to be observed: the parent's wait status only says that it was not killed."""
     code = WORK + "work(2)\nos.execve('/bin/sh', ['sh', '-c', 'exit 5'], {})\n"
     done = castscope.run(python, "-c", code)
     report = castscope.report()

@@ -74,14 +74,14 @@ def test_another_policy_in_a_module(castscope, enforce):
 
 
 def test_a_policy_of_another_device_changes_nothing(castscope, enforce):
-    """What PyTorch does itself stays, its cache's mistakes included: an entry of another dtype is served, and raises.
-    """
+    """PyTorch's own behaviour stays, including its cache's mistakes: an entry of another dtype is returned, and
+    raises."""
     observed = castscope.run(sys.executable, WORKLOADS / "decided.py", text=True)
     assert enforce("apex-o1", WORKLOADS / "decided.py") == observed.stdout.splitlines()
 
 
 def test_a_rule_for_a_module_changes_nothing_elsewhere(castscope, enforce):
-    """Operators that are made of others, and that a list of another device has: what they call is cast as ever."""
+    """Operators that are made of others, and that another device's list names: their parts are cast as ever."""
     (castscope.folder / "job.py").write_text("""
 import torch
 x, y = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
@@ -323,7 +323,7 @@ with torch.autocast("cpu", dtype=torch.float16):
               "modules": {"nowhere": "fp32", "torch.nn.Linear": "fp32"},
               "functions": {"mine:attend": "half", "mine:nothing": "half", "never.imported:f": "float"},
               "operators": {"lower_precision_fp": ["mylib::gone", "mylib::there"]}}
-    # What a policy sets holds for its functions too, whatever the region asks for.
+    # The settings of a policy hold for its functions too, whatever the region asks for.
     assert enforce(policy, "job.py") == ["torch.float32 torch.bfloat16 torch.bfloat16"]
     told = [notice for notice in castscope.report()["run"]["notices"] if "came to nothing" in notice]
     text = json.dumps(policy)
@@ -332,7 +332,8 @@ with torch.autocast("cpu", dtype=torch.float16):
 
 
 def test_an_argument_that_an_operator_does_not_have_is_told(castscope, enforce):
-    """Of operators that are not PyTorch's, which are defined in Python or C++, the job alone knows the arguments."""
+    """The arguments of operators that are not PyTorch's, which are defined in Python or C++, are known only in the
+    job."""
     (castscope.folder / "job.py").write_text("""
 import torch
 torch.library.define("vision::roi_pool", "(Tensor input, Tensor rois, Tensor[] more, float scale) -> Tensor")

@@ -1,4 +1,4 @@
-"""The copies that enforcing keeps: what becomes of them in others' hands, and their place in autograd's graph."""
+"""Copies that enforcing keeps: other code's use of them, and their place in autograd's graph."""
 
 import subprocess
 import sys

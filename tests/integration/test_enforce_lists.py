@@ -1,4 +1,4 @@
-"""What the systems that the shipped lists are of promise, each held by a test that is named after it."""
+"""The promises of the systems that the shipped lists come from, each checked by a test that is named after it."""
 
 import functools
 import sys
@@ -11,7 +11,7 @@ JOB = ROOT / "tests" / "workloads" / "other_device.py"
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """Of each operator the dtype that it gave on that device, under a policy."""
+    """Returns the dtype that each operator gave on that device, under a policy."""
     castscope = Castscope(tmp_path_factory.mktemp("seen"))
 
     @functools.cache
@@ -128,7 +128,7 @@ print(seen == [(torch.bfloat16, torch.float32)] * 2)
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
 def test_what_is_said_of_a_function_stands_above_the_lists(castscope, options):
-    """And that is what the policy asks for: no deviation."""
+    """The policy asks for that: it is no deviation."""
     (castscope.folder / "job.py").write_text("""
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""What goes wrong around a job with PyTorch: the job runs on, one sentence says it, nothing counted is lost."""
+"""Faults around a job with PyTorch: the job runs on, one sentence reports the fault, and nothing counted is lost."""
 
 import os
 import pathlib
@@ -99,7 +99,7 @@ def test_full_shared_memory_is_a_sentence(castscope, python, size):
 
 @pytest.fixture
 def lonely(castscope, tmp_path):
-    """The program alone, as it was copied to another machine: nothing beside it, nothing in the cache."""
+    """The program alone, as if copied to another machine: nothing is beside it or in the cache."""
     folder = tmp_path / "lonely"
     folder.mkdir()
     shutil.copy2(castscope.program, folder / "castscope")
@@ -129,8 +129,8 @@ def test_without_any_compiler_the_job_runs(castscope, python, lonely):
 
 
 def compilers():
-    """Named as the build names them (cmake/Compiler.cmake), and with its cache, which is else looked for below
-    XDG_CACHE_HOME: what it compiled is not compiled again."""
+    """The compilers have the build's names (cmake/Compiler.cmake) and use its cache, which would otherwise be looked
+    for below XDG_CACHE_HOME: code that it has compiled is not compiled again."""
     if not shutil.which("ccache"):
         return {}
     folder = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True).stdout
@@ -147,7 +147,7 @@ def test_the_program_alone_builds_what_it_needs_once(castscope, python, lonely):
 
 
 def test_unwritable_cache_falls_back(castscope, python, tmp_path):
-    """No home to build into: the folder for temporary files will do."""
+    """Without a home to build in, castscope uses the folder for temporary files."""
     shutil.copy2(castscope.program, tmp_path / "castscope")
     spare = tmp_path / "spare"
     spare.mkdir()
@@ -160,7 +160,7 @@ def test_unwritable_cache_falls_back(castscope, python, tmp_path):
 
 
 def test_script_with_a_long_interpreter_line(castscope, python):
-    """As pip writes `torchrun`: the Python is found through the script."""
+    """The file is as pip writes `torchrun`: the Python is found through the script."""
     script = castscope.folder / "tool"
     script.write_text(f"#!{python}\n" + WORK + "work(2)\n")
     script.chmod(0o755)
@@ -175,7 +175,7 @@ def test_nothing_is_left_in_shared_memory(castscope, python):
 
 
 def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope, python):
-    """The process had ended, and all of it had gone to a file that is no more."""
+    """The process had ended, and its whole record had gone to a file that no longer exists."""
     job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; \"$0\" -c \"$1\"; echo over; read line", python,
                           WORK + "work(2)", stdin=subprocess.PIPE)
     directory = job.stdout.readline().decode().strip()

@@ -78,7 +78,7 @@ def test_casts_are_marked_and_every_link_has_its_place(drawn):
     assert links and links <= {"#" + place for place in places} and len(places) == len(set(places))
     assert "f32→bf16" in graph and "f32→bf16" in dot
     assert ("weight, bias f32→bf16" in graph) or ("weight f32→bf16" in graph)
-    if name == "island":  # what comes out of it is cast by a line of its own
+    if name == "island":  # its output is cast by a line of its own
         forward = graph[:graph.index("The backward pass")]
         assert re.search(r'class="mark"><title>[^<]*input of linear is cast float32 → bfloat16', forward)
     if name == "transformer":

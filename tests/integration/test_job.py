@@ -1,4 +1,4 @@
-"""`castscope run` in front of jobs without PyTorch: to the job, and to whoever started castscope, nobody is there."""
+"""`castscope run` in front of jobs without PyTorch: neither the job nor its caller notices castscope."""
 
 import os
 import pty
@@ -195,7 +195,7 @@ class Job:
 
 
 def wait_until_forwarded(job, signals):
-    """Until the kernel shows that none of these is pending for castscope any more; forwarding follows at once."""
+    """Waits until the kernel shows that none of these is pending for castscope any more; forwarding follows at once."""
     mask = sum(1 << (number - 1) for number in signals)
     for _ in range(20_000):
         with open(f"/proc/{job.process.pid}/status", encoding="ascii") as status:
@@ -355,7 +355,7 @@ def test_a_sitecustomize_that_fails_fails_as_without_us(castscope, python):
 
 
 def test_a_castscope_that_is_installed_comes_first(castscope, tmp_path):
-    """In a virtual environment that castscope did not ask: the job starts its Python by another way."""
+    """In a virtual environment that castscope did not find: the job starts its Python in another way."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     (packages,) = (tmp_path / "venv" / "lib").glob("python3*/site-packages")
     (packages / "castscope.py").write_text("name = 'installed'\n")

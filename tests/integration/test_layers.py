@@ -1,4 +1,4 @@
-"""Layers' dtypes and the first screen, held against what forward hooks of the job saw."""
+"""Layers' dtypes and the first screen, compared with what forward hooks of the job saw."""
 
 import collections
 import csv
@@ -113,7 +113,7 @@ def flat(text):
     return re.sub(r"\s+", " ", text)
 
 
-# What a layer was given: the first argument that is no weight.
+# The dtype that a layer was given: that of the first argument that is not a weight.
 def given(layer):
     return next(one["given"] for one in layer["arguments"] if one["role"] != "weight")
 

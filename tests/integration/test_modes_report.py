@@ -1,6 +1,4 @@
-"""The report's section `modes`: what a job computed in each mode that it ran code in, what it compared, what it
-compiled.
-"""
+"""The report's section `modes`: the dtypes that a job computed in by mode, its comparisons, its compilations."""
 
 import json
 import re
@@ -64,7 +62,7 @@ for n in (2, 3, 4, 2):
 
 @pytest.fixture
 def modes(castscope, tmp_path):
-    """Runs a script; the section, and the page."""
+    """Runs a script. Returns the section, and the page."""
 
     def run(source):
         (tmp_path / "job.py").write_text(source)
@@ -77,7 +75,7 @@ def modes(castscope, tmp_path):
 
 
 def cells(page, heading):
-    """Of the table below a heading, the rows as lists of texts."""
+    """Returns the rows of the table below a heading as lists of texts."""
     table = page[re.search(rf"<h\d[^>]*>{re.escape(heading)}</h", page).start():]  # a box of the graph may be called so
     table = table[table.index("<table"):table.index("</table>")]
     rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)

@@ -1,4 +1,4 @@
-"""What a run leaves: names, folders, files that are there already or cannot be written."""
+"""The files of a run: names, folders, files that exist already or cannot be written."""
 
 import contextlib
 import fcntl
@@ -163,7 +163,7 @@ def test_a_full_disk_leaves_no_stub_and_the_run_goes_elsewhere(castscope, tmp_pa
                                           ("mv there gone", "spare/*"), ("mv there gone; mkdir there", "there/run"),
                                           ("rm there/run.castscope; echo new > there/run.castscope", "spare/*")])
 def test_a_run_file_that_is_taken_away_is_written_anew(castscope, python, taking, left):
-    """All of it: what a process had handed over before, too."""
+    """All of it is written again, including what a process had handed over before."""
     spare = castscope.folder / "spare"
     spare.mkdir()
     script = '"$0" -c "$1"; while ls "$CASTSCOPE_RUN"/*.lanes; do :; done >/dev/null 2>&1; ' + taking + '; "$0" -c "$1"'

@@ -1,4 +1,4 @@
-"""`castscope policy`: what policy files decide, and what is said of wrong ones."""
+"""`castscope policy`: what policy files decide, and the messages about wrong ones."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_the_error_that_is_quoted_stands_on_one_line(policy):
 
 
 def functions(policy, *asked):
-    """{function: [(the operators of a way, the one that decides, its cast policy, reached)]}"""
+    """Returns {function: [(the operators of a way, the one that decides, its cast policy, reached)]}."""
     [first, *_] = json.loads(policy("explain", "-f", "json", *asked).stdout)
     return {one["function"]: one["as_a_whole"] or [
         (way["operators"], way["decided_by"], way["cast_policy"], way["reached"]) for way in one["ends_in"]]
@@ -226,7 +226,7 @@ def test_layers_and_losses_are_explained(policy):
 
 
 def test_a_dtype_that_a_function_gives_itself(policy):
-    """cross_entropy asks log_softmax for its own input's dtype, so that there is none to be set."""
+    """cross_entropy passes its own input's dtype to log_softmax, so no dtype can be set there."""
     told = functions(policy, "torch-cuda", "cross_entropy")["torch.nn.functional.cross_entropy"]
     assert (["cross_entropy_loss.default", "log_softmax.int", "_log_softmax.default"], "log_softmax.int", "passthrough",
             True) in told
@@ -281,11 +281,11 @@ def test_a_run_is_held_against_a_policy(policy, castscope, python):
     found = deviations(castscope.report())
     assert found == {"linear casts to bfloat16 its bias, input, weight; ours.json says passthrough",
                      "layer_norm computes in bfloat16; ours.json says fp32"}
-    # The file remembers what it is held against.
+    # The file records the policy that it is compared with.
     (castscope.folder / "ours.json").unlink()
     assert castscope("check", "run.castscope").returncode == 1
     assert deviations(json.loads(castscope("report", "run.castscope").stdout)) == found
-    # And can be held against another.
+    # It can also be compared with another policy.
     assert castscope("check", "--policy", "torch-cpu", "run.castscope").returncode == 0
     assert castscope("check", "--policy", "fp32-everything", "run.castscope").returncode == 1
 
@@ -321,7 +321,7 @@ def test_a_policy_of_another_device_is_told_to_say_nothing(castscope, python):
 
 
 def test_a_policy_of_another_device_changes_nothing(castscope, python):
-    """Not the cache either, of which castscope's keeps copies from region to region."""
+    """Not even the cache changes; castscope's own cache would keep copies from region to region."""
     (castscope.folder / "job.py").write_text("""
 import torch
 model = torch.nn.Linear(32, 32)

@@ -1,4 +1,4 @@
-"""libcastscope.so in processes that have nothing to do with PyTorch, and in front of a make-believe libtorch."""
+"""libcastscope.so in processes that have nothing to do with PyTorch, and in front of a fake libtorch."""
 
 import pathlib
 import re
@@ -109,7 +109,7 @@ def test_no_agent_is_said_once_for_all_processes(castscope, made, run_folder):
 
 
 def agent_for(made, torch, folder):
-    """The make-believe agent under the name by which the make-believe torch asks for it."""
+    """Installs the fake agent under the name by which the fake torch asks for it."""
     notes = subprocess.run(["readelf", "-n", torch], capture_output=True, text=True, check=True).stdout
     key = next(line.split(":")[1].strip() for line in notes.splitlines() if "Build ID" in line)
     made("fake_agent.c", f"{folder.name}/castscope_agent-{key}.so", "-shared", "-fPIC")

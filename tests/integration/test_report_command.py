@@ -1,4 +1,4 @@
-"""The commands that make reports: what they take, where they write, what they say."""
+"""The commands that make reports: their inputs, their outputs, their messages."""
 
 import subprocess
 import sys

@@ -41,7 +41,7 @@ def collector(castscope):
 
 
 def until(lines, wanted):
-    """The lines of the log up to the first that holds this."""
+    """Reads lines of the log up to the first one that contains this."""
     seen = []
     while not seen or wanted not in seen[-1]:
         seen.append(lines.get(timeout=WAIT_S))

@@ -1,4 +1,4 @@
-"""castscope.json, and the commands that tell of rules."""
+"""castscope.json, and the commands that describe rules."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Signals and limits: what castscope was started with, and what is sent to it, is the job's."""
+"""Signals and limits: the job gets those that castscope was started with, and those that are sent to it."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ from work import WORK
 
 
 def test_an_ignored_sigchld_hides_no_status(castscope):
-    """As cron and some supervisors leave it; the job has it ignored as without us."""
+    """cron and some supervisors ignore it; the job has it ignored as it would without castscope."""
     command = [str(castscope.program), "run", "--force", "-o", "run", "--", "env", "sh", "-c"]
     ignoring = {"cwd": castscope.folder, "env": clean_environment(), "check": False, "timeout": 60,
                 "preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
@@ -51,7 +51,7 @@ def test_every_signal_reaches_the_job_once(castscope, python, send, number):
 
 
 def test_a_signal_to_the_group_is_not_forwarded_however_busy_the_machine_is(castscope, python):
-    """castscope knows it from a child of its own, which may have to wait for its turn."""
+    """castscope learns it from a child of its own, which may have to wait for its turn."""
     code = ("import os, signal\n"
             "signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'got\\n'))\n"
             "signal.signal(signal.SIGUSR2, lambda *_: exit(7))\n"
@@ -80,7 +80,7 @@ def name_of(pid):
 
 
 def test_a_job_that_is_told_to_stop_stops_and_goes_on(castscope):
-    """Through castscope, which stops too, as a shell that waits for it has to see."""
+    """The signal goes through castscope, which stops too, since a shell that waits for it has to see that."""
     job = castscope.start("sh", "-c", "echo ready; read line; exit 6", stdin=subprocess.PIPE, process_group=0)
     assert job.stdout.readline() == b"ready\n"
     os.kill(job.pid, signal.SIGTSTP)

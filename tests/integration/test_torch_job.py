@@ -1,4 +1,4 @@
-"""Jobs with PyTorch: what is counted arrives, in every way of starting and ending, and the job notices nothing."""
+"""Jobs with PyTorch: all counts arrive, however the job starts and ends, and the job notices nothing."""
 
 import importlib.util
 import pathlib
@@ -150,7 +150,7 @@ def test_step_by_hand(castscope, python):
 
 
 def test_what_a_script_casts_may_be_gone_when_it_is_cast(castscope, python):
-    """TorchScript lets go of x.t() as soon as it has been converted."""
+    """TorchScript releases x.t() as soon as it has been converted."""
     code = ("import torch\nx = torch.ones(2, 4)\n@torch.jit.script\ndef scripted(x):\n"
             "    with torch.autocast('cpu'):\n        return torch.mm(x, x.t())\n"
             "for _ in range(3): print(scripted(x).dtype)\n")

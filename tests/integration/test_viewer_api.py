@@ -1,4 +1,4 @@
-"""The viewer's API on a finished run, and on a training that goes on: what it tells is what the report tells."""
+"""The viewer's API on a finished run, and on a running training: it says the same as the report."""
 
 import json
 import re

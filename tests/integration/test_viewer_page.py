@@ -1,4 +1,4 @@
-"""The viewer's page in a real Chromium: what somebody sees who watches a training, and looks at a finished run."""
+"""The viewer's page in a real Chromium, as people see it who watch a training or look at a finished run."""
 
 import re
 import signal

@@ -19,7 +19,7 @@ PATIENCE_S = 60
 
 
 class Viewer:
-    """One that serves at an address, as a browser sees it."""
+    """A viewer that serves at an address, as a browser sees it."""
 
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
@@ -53,7 +53,7 @@ class Viewer:
 
 @pytest.fixture
 def view(castscope):
-    """Starts `castscope view`; whatever is left of it is ended."""
+    """Starts `castscope view`, and ends any that is left over."""
     started = []
 
     def start(*arguments):

@@ -1,4 +1,4 @@
-// While somebody watches a run, its events come soon: collector and relay together.
+// Tests collector and relay together: while somebody watches a run, its events arrive soon.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// May be asked while it is told.
+// Its counts may be read while it is being called.
 class EventCounter : public ingest::RecordingSink {
  public:
   std::atomic<std::uint64_t> received = 0;
@@ -25,7 +25,7 @@ class EventCounter : public ingest::RecordingSink {
   }
 };
 
-// A job that casts seldom, and a relay whose events wait for company: for an hour.
+// A job that casts rarely, and a relay whose events would wait for more: for an hour.
 class WatchedTest : public testing::TestWithParam<bool> {
  protected:
   WatchedTest() {
@@ -47,7 +47,7 @@ class WatchedTest : public testing::TestWithParam<bool> {
                                                            .event_interval = 1h});
     EXPECT_TRUE(relay_->start().ok());
   }
-  // Lets time pass until it is so; a test that waits for ever is ended by ctest.
+  // Waits until the condition is true; ctest ends a test that waits for ever.
   template <typename Condition>
   void wait_until(Condition condition) {
     while (!condition()) (void)relay_->wait_until_quiet(1ms);
@@ -64,7 +64,7 @@ class WatchedTest : public testing::TestWithParam<bool> {
   std::unique_ptr<relay::Relay> relay_;
 };
 
-// That somebody watches is asked for though there is nothing to send.
+// The relay asks whether somebody watches even when it has nothing to send.
 TEST_P(WatchedTest, EventsWaitForCompanyUntilSomebodyWatches) {
   WireJob job(run_.path());
   WireJob::Thread thread(job);
@@ -78,7 +78,7 @@ TEST_P(WatchedTest, EventsWaitForCompanyUntilSomebodyWatches) {
   EXPECT_TRUE(relay_->stop({}, 10s).delivered);
 }
 
-// Known before there is anything to watch.
+// The relay knows that somebody watches before there is anything to send.
 TEST_P(WatchedTest, TheFirstEventOfAJobComesSoon) {
   watched_ = true;
   wait_for_answers(3);

@@ -1,5 +1,5 @@
-// A make-believe job for wire_test.cc: writes a segment whose content is known beforehand. Each event's tensor is its
-// number in the lane, so that a lost, doubled or misplaced one shows.
+// A simulated job for wire_test.cc: writes a segment whose contents are known beforehand. Each event's tensor is its
+// number in the lane, so that a lost, doubled or misplaced event shows.
 #pragma once
 
 #include <gtest/gtest.h>

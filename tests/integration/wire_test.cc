@@ -33,8 +33,8 @@ ingest::RunKeeper keeper_of(std::shared_ptr<store::RunSink> sink, std::vector<in
               }};
 }
 
-// This program again, as a collector that keeps its run in a file: `wire_test --collector ADDRESS FILE FD`. Writes the
-// address that it got to FD, then waits to be killed.
+// Runs this program again, as a collector that keeps its run in a file: `wire_test --collector ADDRESS FILE FD`. It
+// writes the address that it got to FD, then waits to be killed.
 int run_collector(char** arguments) {
   auto server =
       ingest::Server::start({.address = arguments[0]}, keeper_of(std::make_shared<JournalSink>(arguments[1])));
@@ -105,7 +105,7 @@ class WireTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
   }
-  // Lets time pass until it is so; a test that waits for ever is ended by ctest.
+  // Waits until the condition is true; ctest ends a test that waits for ever.
   template <typename Condition>
   void wait_until(relay::Relay& relay, Condition condition) {
     while (!condition()) (void)relay.wait_until_quiet(1ms);
@@ -189,7 +189,7 @@ TEST_F(WireTest, NothingIsLostOrDoubledWhenTheCollectorDiesAgainAndAgain) {
   CollectorProcess collector(run_.path() + "/journal");
   auto relay = relay_to(channel_to(collector.address()));
   WireJob job(run_.path());
-  // One thread that waits for room in its ring, and one that does not: it drops while the collector is away.
+  // One thread waits for room in its ring; the other does not, and drops while the collector is away.
   WireJob::Thread patient(job), hasty(job);
   std::thread writing([&] {
     for (std::uint64_t i = 0; i < kCasts; ++i) {
@@ -229,7 +229,7 @@ TEST_F(WireTest, AnotherRelayGoesOnWhereOneDied) {
   auto first = relay_to(channel_to(collector.address()));
   wait_until(*first, [&] { return collector.state().lanes[1].received > 0; });
   for (int i = 0; i < 1000; ++i) thread.cast();
-  first.reset();  // no farewell, whatever is under way is lost with it
+  first.reset();  // no farewell; everything in progress is lost with it
   for (int i = 0; i < 1000; ++i) thread.cast();
   auto second = relay_to(channel_to(collector.address()));
   EXPECT_TRUE(second->stop({}, 10s).delivered);
@@ -327,7 +327,7 @@ TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
 }
 
 TEST_F(WireTest, SaysWhichCertificateOrAddressIsNoGood) {
-  for (const std::string path : {"/none", "/"}) {  // a folder can be opened, and then not be read
+  for (const std::string path : {"/none", "/"}) {  // a folder can be opened, but not read
     EXPECT_THAT(
         std::string(relay::connect("127.0.0.1:1", {.use = true, .root_certificate_file = path}).status().message()),
         HasSubstr("cannot read the certificate " + path));

@@ -1,4 +1,4 @@
-"""A small job with PyTorch, and what castscope has to say of it."""
+"""A small job with PyTorch, and the report that castscope has to give of it."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def assert_worked(report, times):
 
 
 def eventually(path, seconds=60):
-    """The JSON in a file that somebody else writes, renamed into place when it is whole."""
+    """Waits for the JSON in a file that another process writes, and renames into place when it is complete."""
     deadline = time.monotonic() + seconds
     while True:
         found = list(path.parent.glob(path.name))

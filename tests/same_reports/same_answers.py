@@ -1,8 +1,8 @@
-"""What two programs answer to the same question, held against each other byte for byte.
+"""Compares the answers of two programs to the same question, byte for byte.
 
 An answer is made of parts: the exit status, both streams, and each file that was written. Where two answers differ, the
-first program is asked again: what of its own answer is another one then, differs by nature and says nothing of the
-second program. Of such a part only the lines that the first program gives each time are compared.
+first program is asked again: a part of its own answer that differs then differs by nature, and says nothing about the
+second program. In such a part only the lines that the first program gives each time are compared.
 """
 
 import collections
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclasses.dataclass
 class Difference:
-    """Of one part of one answer."""
+    """A difference in one part of an answer."""
 
     part: str
     excerpt: str
@@ -58,7 +58,8 @@ def without(lines, text):
 
 
 def ask(program, arguments, folder, environment=None):
-    """The program's answer, called in `folder`. What it writes there is part of the answer and is taken away again."""
+    """Calls the program in `folder` and returns its answer. Files that it writes there are part of the answer and are
+    deleted."""
     before = set(folder.iterdir())
     done = subprocess.run(["castscope", *map(str, arguments)], executable=str(program), cwd=folder, check=False,
                           env=runs.clean_environment() | (environment or {}), stdin=subprocess.DEVNULL,
@@ -76,7 +77,7 @@ def cut(line):
 
 
 def first_unequal(was, now):
-    """The place of the first byte that differs."""
+    """Returns the position of the first byte that differs."""
     same, most = 0, min(len(was), len(now))
     while same < most:
         middle = (same + most + 1) // 2
@@ -88,7 +89,7 @@ def first_unequal(was, now):
 
 
 def around_first_difference(was, now):
-    """Both, shortened to what lies around it: a report may be one line of a megabyte."""
+    """Shortens both to the part around the first difference: a report may be one line of a megabyte."""
     at = first_unequal(was, now)
     begin = was.rfind(b"\n", 0, at) + 1
     if at - begin > SHOWN_WIDTH // 2:
@@ -100,7 +101,7 @@ def around_first_difference(was, now):
 
 
 def difference(part, was, now):
-    """Of two texts that are not equal."""
+    """Describes the difference between two texts that are not equal."""
     return Difference(part, excerpt(was, now), lambda lines: without(lines, was) == without(lines, now))
 
 
@@ -189,7 +190,7 @@ def compare_streams(was_program, now_program, arguments, folder):
 
 
 def differ_in_lines(was, now, lines):
-    """Whether nothing else does. Asks once more."""
+    """Whether only these lines differ. Asks once more."""
     kept = ((line for line in call.process.stdout if not lines.search(line.rstrip(b"\n"))) for call in (was, now))
     same = all(one == other for one, other in itertools.zip_longest(*kept))
     was.end(), now.end()

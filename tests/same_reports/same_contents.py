@@ -1,4 +1,4 @@
-"""What is in a run file, as text that two recordings of the same job share: no times, addresses, numbers of processes.
+"""The contents of a run file, as text that two recordings of the same job share: no times, addresses, numbers of processes.
 
 Definitions are numbered in the order in which they come up, which is not the same in each recording. Views name them
 by what they are, so their rows are compared without the numbers, sorted.
@@ -10,12 +10,12 @@ import sqlite3
 
 from same_answers import ask
 
-# Columns of views: what a definition is numbered, which process it was, and times.
+# Columns of views that do not count: numbers of definitions, the process, and times.
 NUMBERS = {"site", "stack", "operator_use", "flow", "fact", "kernel", "matmul", "region", "parent", "process", "pid",
            "parent_pid", "behaviour"}
 TIMES = re.compile("(^|_)(ns|milliseconds|ns_at_most|first_not_finite)$")
 TOLD_OF_TIMES = {"evidence", "savings"}
-# Of the run itself.
+# Those of the run itself.
 OF_ONE_RUN = {"start_ns", "end_ns", "run_id", "checksum", "checksum_shown", "cwd"}
 IN_EVENTS = re.compile(rb',"(\w*_ns|pid|tensor|site|operator_use|region_id)":("[^"]*"|-?\d+)')
 # castscope unpacks what it carries into a folder that is named after all of the agent's sources.
@@ -51,7 +51,8 @@ def views_of(path):
 
 
 def tables_of(path):
-    """Numbers included: for files that were made of the same segments. Packed events are told by events_of()."""
+    """Numbers are included: this is for files that were made from the same segments. events_of() reads packed
+    events."""
     with opened(path) as database:
         schema = database.execute("SELECT name, type, sql FROM sqlite_master ORDER BY 1").fetchall()
         found = {f"table {name}": text(rows(database, name, lambda column: column == "data" or TIMES.search(column)))

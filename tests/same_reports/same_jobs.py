@@ -23,7 +23,7 @@ class Job:
         return [sys.executable, str(self.script), *self.arguments]
 
     def environment_options(self):
-        """Those of the options that `castscope env` has too."""
+        """Returns those of the options that `castscope env` has too."""
         pairs = list(zip(self.options[::2], self.options[1::2]))
         return [word for pair in pairs if pair[0] != "--keep" for word in pair]
 

@@ -22,18 +22,18 @@ def told(program, *arguments):
 
 
 def forms(program, command):
-    """What `-f` of a command may be, as its help lists it."""
+    """Returns the possible values of a command's `-f`, as its help lists them."""
     return re.search(r"--format TEXT:\{([^}]*)\}", told(program, command, "--help"))[1].split(",")
 
 
 def commands(program):
-    """Those that the help lists, and the hidden ones that it does not: of these none is asked."""
+    """Returns the commands that the help lists; the hidden ones are not asked."""
     listed = told(program, "--help").split("Subcommands:")[1]
     return re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
 
 
 def of_large_run(program):
-    """Answers that go to standard output alone."""
+    """Questions whose answers go to standard output alone."""
     for command in ("report", "convert"):
         for form in forms(program, command):
             yield [command, "-f", form, "run.castscope"]
@@ -44,7 +44,7 @@ def of_large_run(program):
 
 
 def of_run(program, neighbour):
-    """All of a run file. `neighbour` is that of another job, to be held against it."""
+    """All questions about a run file. `neighbour` is that of another job, to compare it with."""
     yield from of_large_run(program)
     for command in ("report", "convert"):
         for form in forms(program, command):
@@ -104,7 +104,7 @@ def without_a_run(program):
 
 
 def of_this_machine():
-    """Answers that name where the program lies."""
+    """Questions whose answers contain the place of the program."""
     yield from (["env"], ["env", "--plain", "--deep", "always", "--gpu", "off", "-o", "x"], ["env", "--nonsense"],
                 ["env", "--enforce", "torch-cpu", "--all-kernels"], ["env", "--apex"],
                 ["env", "--collector", "localhost:7390"], ["doctor"], ["doctor", "--json"], ["doctor", "--nonsense"])

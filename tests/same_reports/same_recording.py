@@ -48,7 +48,7 @@ def record(program, job, folder):
 
 
 def events_in(folder):
-    """(events that the run file holds, events that a full ring dropped)"""
+    """Returns (events in the run file, events that a full ring dropped)."""
     with sqlite3.connect(f"file:{folder}/run.castscope?mode=ro", uri=True) as database:
         (kept,) = database.execute("SELECT sum(events) FROM event_blocks").fetchone()
     return kept or 0, json.loads((folder / "run.json").read_text())["totals"]["dropped_events"]
@@ -76,20 +76,22 @@ def keep_segments(program, job, folder):
 
 
 def segments_in(folder):
-    """By the numbers of their processes."""
+    """Returns the segments by the numbers of their processes."""
     found = (folder / RUN_DIRECTORY).glob("*.lanes")
     return sorted(found, key=lambda path: [int(number) for number in path.stem.split("-")])
 
 
 def dumped(program, path):
-    """A segment as lanes_dump tells it, less times: a reader holds its own clock against the segment's."""
+    """Returns a segment in the form of lanes_dump, without times: a reader compares its own clock with the
+    segment's."""
     answer = ask(program.lanes_dump, [path], path.parent)
     answer.stdout = TIMES.sub(rb" \1", answer.stdout)
     return answer
 
 
 def recover(program, kept, folder):
-    """The answer of `castscope recover` on a copy of kept segments, what is in the run file among its parts."""
+    """Returns the answer of `castscope recover` on a copy of kept segments; the contents of the run file are among its
+    parts."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     subprocess.run(["cp", "-a", "--sparse=always", str(kept / RUN_DIRECTORY), str(folder / RUN_DIRECTORY)], check=True)

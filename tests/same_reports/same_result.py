@@ -1,4 +1,4 @@
-"""What came of all comparisons, and which differences are expected: expected.json."""
+"""Collects the results of all comparisons. expected.json lists the differences that are expected."""
 
 import collections
 import dataclasses

@@ -1,4 +1,5 @@
-"""Segments that the agent of that commit left: how each program reads them, and what run file it makes of them."""
+"""Segments that the agent of that commit left: how each program reads them, and the run file that it makes from
+them."""
 
 import time
 

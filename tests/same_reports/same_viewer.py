@@ -1,4 +1,4 @@
-"""What `castscope view` answers about a run: every question of its API (docs/openapi.json)."""
+"""The answers of `castscope view` about a run, to every question of its API (docs/openapi.json)."""
 
 import http.client
 import json
@@ -56,7 +56,7 @@ def query(path, **parameters):
 
 
 def questions(viewer, run, other, forms):
-    """Of a viewer that has loaded both runs. Which events there are to ask for, its own answers tell."""
+    """Questions to a viewer that has loaded both runs. The viewer's own answers say which events exist."""
     told = viewer.loaded(run)
     viewer.loaded(other)
     base, end = f"runs/{run}", told["newest"] + 1

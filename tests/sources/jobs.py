@@ -1,4 +1,4 @@
-"""What the files of jobs here have in common: one function a job, chosen by its name on the command line."""
+"""Shared by the files of jobs here: one function a job, chosen by its name on the command line."""
 
 import sys
 import warnings
@@ -7,7 +7,7 @@ import torch
 
 
 def region(**options):
-    """A region as the texts write it for a GPU, here for the CPU."""
+    """A region that the texts write for a GPU, here for the CPU."""
     return torch.autocast("cpu", dtype=torch.bfloat16, **options)
 
 

@@ -1,4 +1,4 @@
-"""What castscope told of a run, in the words of the tests here."""
+"""Reads what castscope reported about a run, in the words of the tests here."""
 
 import json
 import pathlib
@@ -11,12 +11,12 @@ PACKAGE = runs.ROOT / "agent" / "python"
 
 
 def environment():
-    """With the package `castscope` importable, as an installed one is."""
+    """An environment with the package `castscope` importable, as if it were installed."""
     return runs.clean_environment() | {"PYTHONPATH": str(PACKAGE)}
 
 
 def plain(fact):
-    """An operator's name without its namespace, whatever else as it is."""
+    """Returns an operator's name without its namespace; other names stay as they are."""
     return fact.removeprefix("aten::") if isinstance(fact, str) else fact
 
 
@@ -27,34 +27,34 @@ class Run:
         self.totals = self.report["totals"]
 
     def rules(self):
-        """Of the findings, each once."""
+        """Returns the rules of the findings, each once."""
         return {finding["rule"] for finding in self.report["findings"]}
 
     def finding(self, rule):
-        """The one finding of this rule."""
+        """Returns the one finding of this rule."""
         found = [finding for finding in self.report["findings"] if finding["rule"] == rule]
         assert len(found) == 1, f"{rule}: {len(found)} of {sorted(self.rules())}"
         return found[0]
 
     def line(self, mark):
-        """Of the jobs' file, the line that is marked so."""
+        """Returns the line of the jobs' file that has this mark."""
         lines = [number for number, text in enumerate(self.jobs.read_text().splitlines(), 1)
                  if text.endswith(f"# mark: {mark}")]
         assert len(lines) == 1, f"{len(lines)} lines are marked {mark}"
         return lines[0]
 
     def found_at(self, rule, mark):
-        """Whether the one finding of this rule stands at the marked line."""
+        """Whether the one finding of this rule is at the marked line."""
         place = self.finding(rule)["location"]
         return (place["file"], place["line"]) == (str(self.jobs), self.line(mark))
 
     def text(self, rule):
-        """All that the one finding of this rule says."""
+        """Returns the whole text of the one finding of this rule."""
         finding = self.finding(rule)
         return " ".join([finding["title"], finding["fix"], json.dumps(finding["evidence"])])
 
     def as_format(self, form):
-        """The report in another form, as text."""
+        """Returns the report in another form, as text."""
         return subprocess.run([CASTSCOPE, "report", f"{self.name}.castscope", "-f", form], check=True, text=True,
                               capture_output=True, timeout=60).stdout
 
@@ -71,7 +71,7 @@ class Run:
         return sum(site["cache_hits"] for site in self.sites(**facts))
 
     def layers(self, operator=None):
-        """What deep steps saw of operators, or of one, with dtypes."""
+        """Returns what deep steps saw of all operators, or of one, with dtypes."""
         return [row for row in self.report["layers"]["operators"] if operator in (None, plain(row["operator"]))]
 
     def region_at(self, mark):

@@ -58,7 +58,7 @@ class Nodes:
 
 
 def profiled(model, inputs):
-    """Of what aot_eager runs: all conversions, and those in forward, which are autocast's."""
+    """Returns the conversions that aot_eager runs: all of them, and those in forward, which are autocast's."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
         run(model, inputs)
     count = {"all": 0, "autocast": 0}

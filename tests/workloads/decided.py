@@ -1,5 +1,4 @@
-"""What an enforced policy decides, seen from inside: prints the dtype that each operator gave, one `name dtype` a line.
-"""
+"""Prints the dtypes that operators gave under an enforced policy, as the job sees it: one `name dtype` a line."""
 
 import sys
 

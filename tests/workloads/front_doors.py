@@ -27,7 +27,7 @@ def dtype_name(dtype):
 
 
 class Arrived(TorchDispatchMode):
-    """What each operator is given that is not made of others: autocast has decided by then."""
+    """Records the arguments of each operator that is not made of others: autocast has decided by then."""
 
     def __init__(self):
         super().__init__()

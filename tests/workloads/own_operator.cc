@@ -1,5 +1,5 @@
-// Two operators as a detection library has them: one brought to float32 and its result back, one to the region's
-// dtype. Their kernels on the Autocast key call at::autocast::cached_cast from this library.
+// Two operators as a detection library has them: one casts to float32 and its result back, the other casts to the
+// region's dtype. Their kernels on the Autocast key call at::autocast::cached_cast from this library.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>

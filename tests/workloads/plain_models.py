@@ -5,7 +5,7 @@ import torch
 
 
 class Block(torch.nn.Module):
-    """Of a ResNet, in plain PyTorch."""
+    """A block of a ResNet, in plain PyTorch."""
 
     def __init__(self, channels):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What tensors are to their operators where their class or their base tells it, and who asked for a conversion."""
+"""The roles of tensors in their operators where their class or their base shows it, and who asked for a conversion."""
 
 import torch
 import workload

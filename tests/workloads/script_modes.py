@@ -37,7 +37,7 @@ def run(model, inputs, trains):
 
 
 def conversions(events):
-    """Of tensors, for TorchScript's casts: a conversion whose caller, or its caller, is one."""
+    """Counts conversions of tensors for TorchScript's casts, which call the conversion directly or through another."""
     count = 0
     for event in events:
         parent = event.cpu_parent

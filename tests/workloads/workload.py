@@ -1,4 +1,4 @@
-"""What every workload shares: a fixed start, and an end that can be compared bit by bit.
+"""Shared by all workloads: a fixed start, and an end that can be compared bit by bit.
 
 A workload prints its losses in hexadecimal and a hash of its final parameters. Two runs that print the same text
 computed the same bits.

@@ -1,4 +1,4 @@
-// Elements in one line each. Text goes in as text, never as markup: names come from somebody's program.
+// Makes elements in one line each. Text is inserted as text, never as markup: names come from somebody's program.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
@@ -33,7 +33,7 @@ export function nothing(text: string): HTMLElement {
   return el('p', { class: 'nothing' }, text);
 }
 
-/** Short words at the bottom of the page, gone by themselves; screen readers read them. */
+/** Shows short words at the bottom of the page, which disappear by themselves; screen readers read them. */
 export function toast(text: string): void {
   document.querySelector('.toast')?.remove();
   const element = el('div', { class: 'toast', role: 'status' }, text);

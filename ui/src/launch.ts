@@ -1,10 +1,10 @@
-// From a kernel to the cast or operator that launched it, and back.
+// Goes from a kernel to the cast or operator that launched it, and back.
 
 import { api } from './api/client.ts';
 import type { EventDetail, Run } from './api/types.ts';
 import type { Definitions } from './model/definitions.ts';
 
-// A device may be so many kernels of one cast behind its thread; farther nobody looks.
+// A device may lag behind its thread by so many kernels of one cast; the search goes no farther.
 const kMostBehind = 64;
 
 export interface OtherEnd {
@@ -22,7 +22,8 @@ export async function otherEnd(run: Run, definitions: Definitions, event: EventD
   return first.reduce((best, one) => (best === null || (one !== null && one.begin < best.begin) ? one : best), null);
 }
 
-/** The first run of this kernel that was launched while the event lasted: those of earlier ones may still be ahead. */
+/** Finds the first run of this kernel that was launched during the event: kernels of earlier events may still come
+ * before it. */
 async function firstOf(run: string, event: EventDetail, kernel: number): Promise<OtherEnd | null> {
   let at = event.begin;
   for (let tries = 0; tries < kMostBehind; tries += 1) {

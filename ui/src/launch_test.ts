@@ -11,7 +11,7 @@ const cast = (begin: number) => ({ track: 1, process: 1, subject: 3, begin, end:
 const kernel = (begin: number, at: number | null, process = 1) =>
   ({ track: 2, process, subject: 5, begin, end: begin + 5, launch: { at, by: null } }) as unknown as EventDetail;
 
-/** A collector that holds these kernels. */
+/** A fake collector that holds these kernels. */
 function holding(...kernels: EventDetail[]): void {
   globalThis.fetch = async (address) => {
     const asked = new URL(String(address), 'http://localhost/');

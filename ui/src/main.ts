@@ -1,4 +1,4 @@
-// The page, put together: state, feed, timeline, panels; the view in the address.
+// Puts the page together: state, feed, timeline, panels, and the view in the address.
 
 import { api } from './api/client.ts';
 import { lookUp } from './feed/feed.ts';
@@ -30,12 +30,12 @@ import { Tip } from './panels/tip.ts';
 import { Viewer } from './viewer.ts';
 
 const asked = fromFragment(location.hash);
-// While the page is put together the answer is on its way.
+// The request is already under way while the page is put together.
 const opening = lookUp(asked.run);
-opening.catch(() => undefined); // whoever waits for it tells
+opening.catch(() => undefined); // the code that waits for it reports errors
 
 const state = new State();
-state.take(asked); // before the panels are made: they look at what was asked for
+state.take(asked); // before the panels are made, since they read the requested view
 const timeline = new Timeline(state);
 const tip = new Tip(state);
 
@@ -99,7 +99,8 @@ new Keys(state, pointer, (action) => viewer.act(action));
 const kMostStreams = 8;
 let counted = 0;
 let endedMs = -Infinity;
-/** Counts for the legend, of the window; not while it moves, but at once when the run ends: castscope may end with it. */
+/** Counts for the legend, in the window; not while it moves, but at once when the run ends, since castscope may end
+ * with it. */
 function countSoon(): void {
   clearTimeout(counted);
   const ms = performance.now() - endedMs < 1000 ? 0 : 700;
@@ -112,7 +113,7 @@ function countSoon(): void {
   }, ms);
 }
 
-/** What each stream in sight did; of so many that nobody reads them, the first. */
+/** Counts what each stream in sight did; if there are more streams than anybody reads, only the first ones. */
 async function countStreams(run: string, begin: number, end: number): Promise<void> {
   const shown = new Set(visibleRows(state.layout.rows, state.scrollTop, timeline.lanesSurface.height).map((row) => row.key));
   const streams = [...streamsOf(state.run?.tracks ?? [])].filter(([key]) => shown.has(key) || state.pinned.includes(key));
@@ -121,14 +122,14 @@ async function countStreams(run: string, begin: number, end: number): Promise<vo
     return [key, loadOf(told)] as const;
   });
   const told = await Promise.all(asked).catch(() => null);
-  // Where nothing ran before either, nothing is drawn anew.
+  // If nothing ran before either, nothing is drawn again.
   if (!told || (told.length === 0 && state.loads.size === 0)) return;
   state.loads = new Map(told);
   state.tell('loads');
 }
 
 let remembering = 0;
-/** The view in the address; browsers allow only some changes a second. */
+/** Puts the view into the address; browsers allow only some changes a second. */
 function remember(): void {
   clearTimeout(remembering);
   remembering = window.setTimeout(() => history.replaceState(null, '', `#${toFragment(state.viewState())}`), 250);

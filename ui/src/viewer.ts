@@ -1,4 +1,4 @@
-// What can be done with the view, by key, mouse or panel: each thing in one place.
+// The actions on the view, by key, mouse or panel: each in one place.
 
 import { Feed } from './feed/feed.ts';
 import { api } from './api/client.ts';
@@ -101,7 +101,7 @@ export class Viewer {
     state.tell('look');
   }
 
-  /** Details of the event at this place of a track. */
+  /** Shows details of the event at this place of a track. */
   async choose(track: number, at: number, withinNs: number): Promise<void> {
     const { state } = this;
     if (!state.run) return;
@@ -138,12 +138,12 @@ export class Viewer {
     await this.goToEvent(event);
   }
 
-  /** What is hidden is passed over, but for the kind one has chosen all the same. */
+  /** Hidden kinds are skipped, except the kind of the chosen event. */
   private hiddenBut(shade: number): number[] {
     return this.state.hiddenShades().filter((one) => one !== shade);
   }
 
-  /** Goes to an event of this subject: the next one from where one looks, else the first. */
+  /** Goes to an event of this subject: the next one in view, or else the first. */
   async chooseSubject(
     kind: TrackKind,
     subject: number,
@@ -168,7 +168,7 @@ export class Viewer {
     await this.choose(event.track, event.begin, 0);
   }
 
-  /** Both ends of a launch come into sight; the other one is chosen. */
+  /** Brings both ends of a launch into sight, and chooses the other one. */
   private async acrossLaunch(): Promise<void> {
     const { state } = this;
     const from = state.event;
@@ -241,7 +241,7 @@ export class Viewer {
     const { state } = this;
     const missing = `There is no step ${step} in the timeline.`;
     if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
-    // To the API, 0 is any step: the first one is it, or there is none.
+    // For the API, 0 means any step: either this is the first one, or there is none.
     const first = state.run && (await api.neighbour(state.run.id, -1, 'next', { kind: 'steps' }).catch(() => null));
     if (!first || first.subject !== 0) return toast(missing);
     await this.goToEvent(first);
@@ -251,7 +251,7 @@ export class Viewer {
     const { state } = this;
     if (!state.event) return;
     const { begin, end } = state.event;
-    // An instant has no length of its own: what lies around it is what one wants to see.
+    // An instant has no length of its own: the time around it is what people want to see.
     const air = begin === end ? kAroundInstantNs : 0;
     state.show(fitting(begin - air, end + air, state.whole), performance.now());
   }

@@ -53,16 +53,16 @@ bool names(const std::map<Overloaded, CastPolicy>& list, const Overloaded& op, s
 
 bool has_exceptions(const Decision& d) { return d.never[0] != nullptr || d.never[1] != nullptr; }
 
-// PyTorch's kernel does it without us. Of a lower precision the region's is meant.
+// Whether PyTorch's kernel does it without us: to a lower precision, only if the region's dtype is meant.
 bool is_pytorchs(const Decision& d, CastPolicy pytorchs) {
   if (d.policy != pytorchs || has_exceptions(d)) return false;
-  if (d.policy == CastPolicy::kBanned) return d.message == nullptr || d.message->empty();  // ours says something else
+  if (d.policy == CastPolicy::kBanned) return d.message == nullptr || d.message->empty();  // our message differs
   const bool lower = d.policy == CastPolicy::kLowerPrecision || d.policy == CastPolicy::kPromote;
   return !lower || d.dtype == LowerDtype::kAmbient;
 }
 
-// Each argument for itself is cast to something, or left. To promote, all must be known first; and what PyTorch's
-// kernel calls is out of autocast's reach, as it must not be for an operator that nobody speaks of.
+// Whether each argument is cast, or left, by itself. To promote, all arguments must be known first. And autocast does
+// not reach what PyTorch's kernel calls, as it must for an operator that no rule names.
 bool is_argumentwise(const Decision& d, CastPolicy pytorchs) {
   const auto by_itself = [](CastPolicy p) { return p == CastPolicy::kLowerPrecision || p == CastPolicy::kFp32; };
   const bool left = d.policy == CastPolicy::kPassthrough && d.ruled;
@@ -98,7 +98,7 @@ By OperatorPlan::who(Device device, bool has_kernel) const {
   if (!applies_to(device)) return By::kPyTorch;
   const std::optional<CastPolicy> listed = pytorchs_[static_cast<std::size_t>(device)];
   if (has_kernel && !listed) return By::kKernel;
-  // An operator without a kernel is one that is left alone.
+  // An operator without a kernel is left alone.
   const CastPolicy pytorchs = has_kernel ? *listed : CastPolicy::kPassthrough;
   if (all(is_pytorchs, pytorchs)) return By::kPyTorch;
   return all(is_argumentwise, pytorchs) ? By::kAddress : By::kKernel;

@@ -54,7 +54,7 @@ TEST_F(DecisionsTest, WhatTheAddressCannotDoNeedsAKernel) {
   EXPECT_EQ(who(kLinear), By::kKernel);
   say(kCat, CastPolicy::kFp32);  // PyTorch's kernel may raise before it casts
   EXPECT_EQ(who(kCat), By::kKernel);
-  say(kSoftmax, CastPolicy::kFp32);  // PyTorch's casts nothing
+  say(kSoftmax, CastPolicy::kFp32);  // PyTorch's kernel casts nothing
   EXPECT_EQ(who(kSoftmax), By::kKernel);
   say(kRoll, CastPolicy::kLowerPrecision);
   EXPECT_EQ(who(kRoll, false), By::kKernel);
@@ -62,7 +62,7 @@ TEST_F(DecisionsTest, WhatTheAddressCannotDoNeedsAKernel) {
 
 TEST_F(DecisionsTest, OfWhatNobodySpeaksTheInsideIsStillAutocast) {
   policy_.tables[0].operators.erase({"aten::linear", ""});
-  EXPECT_EQ(who(kLinear), By::kKernel);  // PyTorch's would switch autocast off inside
+  EXPECT_EQ(who(kLinear), By::kKernel);  // PyTorch's kernel would switch autocast off inside
   EXPECT_FALSE(OperatorPlan(policy_, kLinear).decide(-1).ruled);
   module(ModuleRule::Kind::kPassthrough);
   EXPECT_TRUE(OperatorPlan(policy_, kLinear).decide(0).ruled);
@@ -78,7 +78,7 @@ TEST_F(DecisionsTest, AnArgumentThatIsNeverCastNeedsAKernel) {
 
 TEST_F(DecisionsTest, AKernelThatNoListHasIsNotTrusted) {
   EXPECT_EQ(who(kRoll, true), By::kKernel);
-  EXPECT_EQ(who(kLinear, false), By::kKernel);  // this PyTorch has none, the policy wants it
+  EXPECT_EQ(who(kLinear, false), By::kKernel);  // this PyTorch has no kernel for it, but the policy wants one
 }
 
 TEST_F(DecisionsTest, APolicyIsForItsDeviceOrForAny) {

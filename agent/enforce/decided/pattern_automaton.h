@@ -1,4 +1,5 @@
-// What a module's pattern becomes (pattern.h): states that lead to each other, each with the characters that it takes.
+// The automaton that a module's pattern (pattern.h) becomes: states that lead to each other, each with the characters
+// that it takes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ Set all_but(Set set);               // in order and apart from each other
 Set in_either_case(const Set& set);
 bool has(const Set& in_order, char32_t c);
 
-// Takes the first character off the text; nothing where that is no UTF-8.
+// Takes the first character off the text; returns nothing where the text is not UTF-8.
 std::optional<char32_t> take_character(std::string_view& text);
 
 // ---- states
@@ -34,7 +35,7 @@ struct State {
   Kind kind;
   int a = 0, b = 0;
 };
-// Entered at its first state, left behind its last one; may stand anywhere.
+// Entered at its first state, left behind its last one. The code may stand anywhere in the automaton.
 using Code = std::vector<State>;
 
 struct Automaton {
@@ -42,7 +43,7 @@ struct Automaton {
   std::vector<Set> sets;
 };
 
-// States that have been reached, each once, with all that they lead to without a character.
+// The states that have been reached, each once, with all states that they lead to without a character.
 class Reached {
  public:
   explicit Reached(const Code& code) : code_(&code), round_of_(code.size()) {}

@@ -6,11 +6,11 @@ namespace castscope::enforce::automaton {
 namespace {
 
 constexpr std::size_t kMostStates = 10'000;
-constexpr int kMostRepeats = 1000;  // as RE2 has it
+constexpr int kMostRepeats = 1000;  // the limit that RE2 has
 constexpr int kDeepest = 100;       // the parser calls itself for each ( within another
-constexpr int kAny = -1;            // repetitions without a most
+constexpr int kAny = -1;            // no upper limit of repetitions
 
-// Behind a backslash; D, W and S are all but what the small letters are.
+// The characters behind a backslash; D, W and S are all characters but those of the small letter.
 constexpr std::pair<char32_t, std::string_view> kEscapes[] = {
     {'d', "09"}, {'w', "09AZ__az"}, {'s', "\t\r  "}, {'n', "\n\n"}, {'t', "\t\t"}};
 
@@ -58,7 +58,7 @@ class Parser {
     return is_there ? at_ += word.size(), true : false;
   }
 
-  // Every branch but the last: fork to it or to the next one; the branch; jump behind the last one.
+  // For every branch but the last: fork to it or to the next one; the branch; jump behind the last one.
   bool alternatives(Code& into, int depth) {
     const std::size_t begin = at_;
     std::vector<Code> branches;
@@ -151,7 +151,7 @@ class Parser {
     return true;
   }
 
-  // Itself, or what its backslash makes of it; in a set or outside.
+  // The character itself, or what its backslash makes of it; in a set or outside.
   bool character(Set& into) {
     const std::size_t begin = at_;
     const bool is_escaped = take(U"\\");
@@ -200,7 +200,7 @@ class Parser {
       return wrong(begin, "more than " + std::to_string(kMostRepeats) + " repetitions");
     return most == kAny || most >= least || wrong(begin, "the most is less than the least");
   }
-  // RE2 takes {01} for characters, Python for a number: neither.
+  // RE2 takes {01} for characters, Python takes it for a number: it is refused.
   bool number(int& n) {
     const std::size_t begin = at_;
     for (n = 0; is_next(U"0123456789"); ++at_)

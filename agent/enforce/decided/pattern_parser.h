@@ -1,4 +1,4 @@
-// The text of a module's pattern (pattern.h) → its automaton.
+// Parses the text of a module's pattern (pattern.h) into its automaton.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace castscope::enforce::automaton {
 
-// False, and why in `error`, when the text is no pattern.
+// Returns false, and says why in `error`, when the text is not a pattern.
 bool parse(std::u32string text, Automaton& into, std::string* error);
 
 }  // namespace castscope::enforce::automaton

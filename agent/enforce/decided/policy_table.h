@@ -1,5 +1,5 @@
 // A policy as the agent reads it: plain lines, made by castscope from a policy file that it has understood
-// (server/policy/compiled.cc). Nothing here knows JSON, paths or what extends what.
+// (server/policy/compiled.cc). This format knows no JSON, no paths and no policies that extend others.
 //
 //   castscope-policy 3                                the format
 //   hash <16 hex digits>                              of all lines after this one
@@ -17,8 +17,8 @@
 //   op <cast policy> <operator> <overload> [<message>]    overload "" = every one that is not named
 //   never <operator> <overload> <argument>…
 //
-// Words are parted by tabs; in a word, a backslash stands before a backslash, a tab is \t and a newline \n. Lines come
-// in this order. Modules: the last one that matches is meant.
+// Words are separated by tabs; in a word, a backslash stands before a backslash, a tab is \t and a newline \n. Lines
+// come in this order. Of several module lines that match, the last one holds.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@
 namespace castscope::enforce {
 
 inline constexpr std::string_view kPolicyFormat = "castscope-policy 3";
-// In older run files: without `default_dtype` and what a function never casts; and without `pytorch`.
+// The format in older run files: without `default_dtype` and the arguments that a function never casts; and without
+// `pytorch`.
 inline constexpr std::string_view kSecondPolicyFormat = "castscope-policy 2";
 inline constexpr std::string_view kFirstPolicyFormat = "castscope-policy 1";
 
@@ -53,7 +54,7 @@ struct OperatorRule {
   std::string message;
 };
 
-// By operator and overload; "" = every overload that is not named.
+// Operator and overload; "" = every overload that is not named.
 using Overloaded = std::pair<std::string, std::string>;
 
 struct OperatorTable {
@@ -61,7 +62,7 @@ struct OperatorTable {
   std::map<Overloaded, OperatorRule> operators;
   std::map<Overloaded, std::vector<std::string>> never_cast;
 
-  // What is said of this overload; null = nothing.
+  // The rule for this overload; null = the table has none.
   const OperatorRule* find(const std::string& op, const std::string& overload) const;
   const std::vector<std::string>* never(const std::string& op, const std::string& overload) const;
 };
@@ -70,8 +71,8 @@ struct ModuleRule {
   enum class Kind : std::uint8_t { kFp32, kPassthrough, kLower, kTable };
   std::string pattern;
   Kind kind{};
-  LowerDtype dtype{};       // of kLower
-  std::uint32_t table = 0;  // of kTable
+  LowerDtype dtype{};       // for kLower
+  std::uint32_t table = 0;  // for kTable
 };
 
 struct PolicyTable {
@@ -89,7 +90,7 @@ struct PolicyTable {
   bool is_for(std::string_view device_type) const { return device == "any" || device == device_type; }
 };
 
-// Nothing, and why in `error`, when the text is not of this format: then nothing is enforced.
+// Returns nothing, and says why in `error`, when the text is not of this format: then nothing is enforced.
 std::optional<PolicyTable> read_policy_table(std::string_view text, std::string* error);
 
 std::string escaped(std::string_view word);

@@ -7,9 +7,9 @@
 #include <wmmintrin.h>
 #endif
 
-// Both sums go over the memory in stripes of several lanes, since each step waits for the last one of its lane: learned
-// from xxHash (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). In both a step is one-to-one in what it
-// adds and in what was before, so that no difference fades.
+// Both sums go over the memory in stripes of several lanes, since each step waits for the last step of its lane:
+// learned from xxHash (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). In both, a step is one-to-one
+// in the word that it adds and in the sum before, so that no difference fades.
 namespace castscope::enforce {
 namespace {
 
@@ -53,7 +53,7 @@ class Stripes {
   char rest_[size] = {};
 };
 
-// The lanes are named by a pack of numbers, for no compiler keeps an array in registers that a loop goes over.
+// A pack of numbers names the lanes, because compilers do not keep an array in registers when a loop goes over it.
 using LaneNumbers = std::make_index_sequence<8>;
 
 template <std::size_t... i>
@@ -68,7 +68,7 @@ std::uint64_t by_products(const void* memory, std::size_t bytes, std::index_sequ
 }
 
 #if defined(__x86_64__)
-// Two rounds for each 16 bytes: then every bit of the lane depends on every bit of those.
+// Two rounds for each 16 bytes: after them, every bit of the lane depends on every bit of those bytes.
 template <std::size_t... i>
 __attribute__((target("aes"))) std::uint64_t by_aes(const void* memory, std::size_t bytes, std::index_sequence<i...>) {
   const __m128i key = _mm_set1_epi64x(static_cast<long long>(kGolden));
@@ -80,7 +80,7 @@ __attribute__((target("aes"))) std::uint64_t by_aes(const void* memory, std::siz
   }
   __m128i sum = key;
   ((sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, lanes[i]), key)), ...);
-  sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, key), key);  // one half of it shall depend on all
+  sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, key), key);  // each half of the sum shall depend on all lanes
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(sum));
 }
 #endif

@@ -1,5 +1,5 @@
-// Sums by which it is noticed that memory changed. Not cryptographic: nobody writes to weights in order to deceive.
-// No torch header here.
+// Sums that show that memory changed. Not cryptographic: nobody writes to weights in order to deceive. No torch header
+// here.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace castscope::enforce {
 
-// Of all bytes: about one change in 2^60 is missed, whether of one bit, of signs, or of elements that change places. As
-// fast as the memory where the processor has AES instructions, and else as portable_checksum(). Equal in one process,
-// not from one machine to another.
+// A sum over all bytes: it misses about one change in 2^60, whether of one bit, of signs, or of elements that change
+// places. As fast as the memory where the processor has AES instructions, and else as portable_checksum(). Equal in one
+// process, not from one machine to another.
 std::uint64_t checksum(const void* memory, std::size_t bytes);
 std::uint64_t portable_checksum(const void* memory, std::size_t bytes);
 

@@ -72,7 +72,7 @@ TEST_P(ChecksumTest, ABitCountsAnywhereInMuchMemory) {
   EXPECT_EQ(sum(all), before);
 }
 
-// Most sums that are quick are blind to some of these.
+// Most fast sums miss some of these changes.
 TEST_P(ChecksumTest, WhatTrainingDoesToWeightsCounts) {
   const std::vector<float> as_is = weights(1 << 12);
   std::set<std::uint64_t> sums = {sum(as_is)};
@@ -110,14 +110,14 @@ TEST_P(ChecksumTest, DependsOnTheBytesAloneAndReadsNoOther) {
     const std::vector<float> all = weights(76);
     const std::uint64_t expected = GetParam().of(all.data(), bytes);
     for (const std::size_t offset : {0, 1, 3, 4, 7, 8, 13}) {
-      const auto memory = std::make_unique<char[]>(offset + bytes);  // what is beyond belongs to nobody
+      const auto memory = std::make_unique<char[]>(offset + bytes);  // memory beyond it is not allocated
       std::memcpy(memory.get() + offset, all.data(), bytes);
       ASSERT_EQ(GetParam().of(memory.get() + offset, bytes), expected) << bytes << " at " << offset;
     }
   }
 }
 
-// What it costs: CASTSCOPE_BENCH=1 enforce_test --gtest_filter='*Costs'
+// Measures the cost: CASTSCOPE_BENCH=1 enforce_test --gtest_filter='*Costs'
 TEST(ChecksumCostsTest, Costs) {
   if (std::getenv("CASTSCOPE_BENCH") == nullptr) GTEST_SKIP() << "CASTSCOPE_BENCH is not set";
   const auto microseconds = [](int times, const auto& run) {

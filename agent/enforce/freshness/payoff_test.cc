@@ -7,11 +7,11 @@
 namespace castscope::enforce {
 namespace {
 
-// A weight as KeptCopy has it: a use finds a fresh copy, or makes one and asks how to prove it.
+// A weight as KeptCopy treats it: a use finds a fresh copy, or makes one and asks how to prove it.
 class Weight {
  public:
   Weight(bool frozen, bool little) : payoff_(frozen, little) {}
-  // '.' a cast, 's' and 't' one whose copy has a proof, '+' served.
+  // '.' is a cast, 's' and 't' are casts whose copy has a proof, '+' is a copy that was served.
   char use() {
     if (proof_ != Proving::kNone && !written_) {
       served_ = true;
@@ -84,7 +84,7 @@ TEST(PayoffTest, WhatIsWrittenBetweenAllUsesIsSoonLeftAlone) {
 }
 
 TEST(PayoffTest, ProofsInVainBecomeRare) {
-  Weight weight(true, true);  // frozen, and used now once, now twice
+  Weight weight(true, true);  // frozen, and used once and twice in turn
   int proofs = 0;
   for (int step = 0; step < 1000; ++step)
     for (const char use : weight.uses_then_written(1 + step % 2)) proofs += use == 's';

@@ -9,7 +9,7 @@
 namespace castscope::enforce {
 namespace {
 
-// Below it a sum costs hardly more than the kernel's answer, and watching alone costs more than some sums.
+// Below this size a sum costs hardly more than the kernel's answer, and watching alone costs more than some sums.
 constexpr std::size_t kLeastTracked = 128 << 10;
 
 WrittenPages& written_pages() {
@@ -23,7 +23,7 @@ std::uint64_t sum_of_edges(const WrittenPages::Range& range) {
 
 }  // namespace
 
-// A range that is watched, as long as it is.
+// A range that is watched, for as long as this object lives.
 struct Proof::Watch {
   explicit Watch(const WrittenPages::Range& watched) : range(watched) {}
   ~Watch() { written_pages().forget(range); }

@@ -8,7 +8,7 @@
 namespace castscope::enforce {
 namespace {
 
-constexpr std::size_t kLarge = (1 << 20) + 4096 + 12;  // pages, and edges that are none
+constexpr std::size_t kLarge = (1 << 20) + 4096 + 12;  // whole pages, and edges that are not whole pages
 
 class ProofTest : public testing::TestWithParam<Proving> {
  protected:

@@ -23,7 +23,7 @@
 namespace castscope::enforce {
 namespace {
 
-// The kernel's own words, from <linux/userfaultfd.h> and <linux/fs.h> of Linux 6.11: the agent is built against
+// The kernel's own definitions, from <linux/userfaultfd.h> and <linux/fs.h> of Linux 6.11: the agent is built against
 // whatever headers there are, and older ones lack them.
 struct Pages {
   std::uint64_t start, bytes;
@@ -64,11 +64,11 @@ constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK
 #define SYS_userfaultfd (-1L)
 #endif
 
-// One that the job knows nothing of, so it may close it and take the number for a file of its own.
+// A descriptor that the job does not know of, so that the job may close it and take its number for a file of its own.
 class Descriptor {
  public:
-  // Far above those that the job expects. Few are open there, and a higher one would make each fork copy a larger
-  // table.
+  // Takes a number far above those that the job expects. Few descriptors are open there, and a higher one would make
+  // each fork copy a larger table.
   bool take(int low) {
     if (low < 0) return false;
     rlimit limit{};
@@ -94,7 +94,7 @@ class Descriptor {
   struct stat as_taken_ {};
 };
 
-// What we ask the kernel of pages, from `begin` to `end`.
+// Asks the kernel about pages, from `begin` to `end`.
 class Kernel {
  public:
   bool open() {
@@ -107,7 +107,7 @@ class Kernel {
   void close() {
     for (Descriptor* each : {&uffd_, &pagemap_, &maps_}) each->close();
   }
-  // From here on until it is unwatched, a page that is written is told from the others.
+  // From here on until it is unwatched, a page that is written can be told from the others.
   bool watch(std::uintptr_t begin, std::uintptr_t end) {
     UffdRegister registered{{begin, end - begin}, kRegisterWriteProtect, 0};
     UffdWriteProtect protect{{begin, end - begin}, kProtect};
@@ -117,7 +117,7 @@ class Kernel {
     unwatch(begin, end);
     return false;
   }
-  // Only what was watched: older kernels would end the job's own userfaultfd on it.
+  // Only for what was watched: older kernels would end the job's own userfaultfd on it.
   void unwatch(std::uintptr_t begin, std::uintptr_t end) {
     Pages pages{begin, end - begin};
     if (uffd_.is_ours()) ioctl(uffd_.number(), kUffdUnregister, &pages);
@@ -133,15 +133,17 @@ class Kernel {
 };
 
 // Asking for written pages alone has a shorter way in the kernel, at half the price (mask and returned both
-// PAGE_IS_WRITTEN), and is wrong: it passes over what has no page table, as after MADV_DONTNEED of a huge page (up to
-// July 2026: https://lore.kernel.org/20260708103429.150655-1-kirill@shutemov.name), and took some pages in swap for
-// protected ones (up to 6.8: https://lore.kernel.org/20240429114104.182890-1-ryan.roberts@arm.com). So: is there a page
-// that was written, or is not in memory? Only if so: are all the pages in memory or in swap, and not written?
+// PAGE_IS_WRITTEN), but its answer is wrong: it passes over memory that has no page table, as after MADV_DONTNEED of a
+// huge page (up to July 2026: https://lore.kernel.org/20260708103429.150655-1-kirill@shutemov.name), and took some
+// pages in swap for protected ones (up to 6.8: https://lore.kernel.org/20240429114104.182890-1-ryan.roberts@arm.com).
+// So two questions are asked. Is there a page that was written, or is not in memory? Only if so: are all the pages in
+// memory or in swap, and not written?
 bool Kernel::unwritten(std::uintptr_t begin, std::uintptr_t end) const {
   PageRegion region{};
   PageScan scan{};
   scan.size = sizeof scan;
-  scan.flags = kFailUnlessAsync;  // not so what was mapped anew or moved there, where older kernels keep it protected
+  scan.flags = kFailUnlessAsync;  // memory that was mapped anew or moved there is not async, where older kernels keep
+                                  // it protected
   scan.start = begin;
   scan.end = end;
   scan.regions = reinterpret_cast<std::uintptr_t>(&region);
@@ -158,7 +160,8 @@ bool Kernel::unwritten(std::uintptr_t begin, std::uintptr_t end) const {
   return ioctl(pagemap_.number(), kPageScan, &scan) == 1 && region.start == begin && region.end == end;
 }
 
-// Whether no one else can write to these pages: there is no file behind them. Shared memory has one too, with no name.
+// Whether no other process can write to these pages: there is no file behind them. Shared memory has one too, without a
+// name.
 bool Kernel::is_private(std::uintptr_t begin, std::uintptr_t end) const {
   while (begin < end) {
     MapQuery map{};
@@ -190,7 +193,7 @@ bool Kernel::is_private_by_text(std::uintptr_t begin, std::uintptr_t end) const 
   return begin >= end;
 }
 
-// On a page of our own: what is written shows, what is only read does not.
+// Tests on a page of our own that a write shows, and a read does not.
 bool Kernel::sees_writes() {
   const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -214,14 +217,14 @@ std::atomic<bool>* page_wiped_by_fork() {
   return nullptr;
 }
 
-// A part of what is watched: every range holds it whole or not at all.
+// A part of the watched memory: every range holds it whole or not at all.
 struct Piece {
   std::uintptr_t end = 0;
-  std::uint64_t written = 0;  // the number of the watch that found it so, or new
-  std::uint32_t ranges = 0;   // that hold it
+  std::uint64_t written = 0;  // number of the watch that found it written, or new
+  std::uint32_t ranges = 0;   // how many hold it
   bool watched = false;
 };
-using Pieces = std::map<std::uintptr_t, Piece>;  // by where they begin
+using Pieces = std::map<std::uintptr_t, Piece>;  // by address of the begin
 
 void cut(Pieces& pieces, std::uintptr_t at) {
   const auto behind = pieces.lower_bound(at);
@@ -242,8 +245,8 @@ void fill(Pieces& pieces, std::uintptr_t begin, std::uintptr_t end) {
 
 }  // namespace
 
-// As one watches a piece that others watch already, what they could have been told is lost: so their ranges are older
-// than `written` from then on.
+// Watching a piece anew, while others watch it already, loses what they could have been told: from then on their ranges
+// are older than `written`.
 struct WrittenPages::State {
   std::mutex mutex;
   Kernel kernel;
@@ -253,10 +256,10 @@ struct WrittenPages::State {
 
 WrittenPages::WrittenPages() : here_(page_wiped_by_fork()), state_(new State) { works(); }
 
-// Not run by the agent, which lives as long as the process.
+// The agent never runs this: it lives as long as the process.
 WrittenPages::~WrittenPages() {
   if (!in_this_process()) return;
-  state_->kernel.close();  // with it all protection ends
+  state_->kernel.close();  // this ends all protection
   delete state_;
   munmap(here_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
@@ -266,12 +269,12 @@ bool WrittenPages::in_this_process() const { return here_ != nullptr && here_->l
 void WrittenPages::child_begins() {
   if (here_ == nullptr) return;
   state_->kernel.close();  // they tell of the parent's memory
-  state_ = new State;      // the old one stays: somebody may have been at work on it
+  state_ = new State;      // the old one stays: another thread may have been at work on it
   born_ = now_;
   here_->store(true, std::memory_order_relaxed);
 }
 
-// With the lock held.
+// Call with the lock held.
 bool WrittenPages::open() {
   if (!state_->tried) {
     state_->tried = true;
@@ -329,14 +332,15 @@ bool WrittenPages::unwritten_as_far_as_known(const Range& range) {
   return true;
 }
 
-// The kernel is asked without the lock, as that takes some time. Just before, somebody may have found a piece written
-// and watched it anew, so that it looks as if it never was: hence the second look. The first one only saves asking.
+// The kernel is asked without the lock, as that takes some time. Just before, another thread may have found a piece
+// written and watched it anew, so that it looks as if it had never been written: hence the second look. The first look
+// only saves asking.
 bool WrittenPages::unwritten(const Range& range) {
   return in_this_process() && unwritten_as_far_as_known(range) && state_->kernel.unwritten(range.begin, range.end) &&
          unwritten_as_far_as_known(range);
 }
 
-// With the lock held.
+// Call with the lock held.
 void WrittenPages::drop(const Range& range) {
   Pieces& pieces = state_->pieces;
   for (auto at = pieces.find(range.begin); at != pieces.end() && at->first < range.end;) {

@@ -1,22 +1,22 @@
-// Whether memory was written since a copy of it was made, by what the page tables know. No torch header here.
+// Whether memory was written since a copy of it was made, as the page tables tell. No torch header here.
 //
-// The kernel protects the pages against writing, and at the first write to each lifts that by itself and goes on
-// (userfaultfd with UFFD_FEATURE_WP_ASYNC, Linux 6.7): no event, no signal, and nothing that the job calls fails or
-// waits. The ioctl PAGEMAP_SCAN tells which pages are protected no more. See Documentation/admin-guide/mm/
+// The kernel protects the pages against writing. At the first write to each page it lifts the protection by itself and
+// goes on (userfaultfd with UFFD_FEATURE_WP_ASYNC, Linux 6.7): no event, no signal, and nothing that the job calls
+// fails or waits. The ioctl PAGEMAP_SCAN tells which pages are no longer protected. See Documentation/admin-guide/mm/
 // {userfaultfd,pagemap}.rst of Linux and pagemap_scan_*() in its fs/proc/task_mmu.c.
 //
 //   range = watch(weight)     first,
-//   copy(weight)              then the reading: what is written meanwhile counts as written
+//   copy(weight)              then the reading: a write meanwhile counts as written
 //   unwritten(range)          and then, as often as one likes
 //
 // Seen are writes by any thread, by the kernel (read(2) and the like) and by other processes (process_vm_writev), and
-// memory that was dropped (MADV_DONTNEED) or mapped anew at the same address. Not seen is what reaches memory past the
-// page tables: a device or a system call that took hold of the pages before watch() and writes to them afterwards
-// (pages pinned for CUDA, RDMA or io_uring, an O_DIRECT read under way). Nobody can ask the kernel for such pins. Said
-// to be written though they are as they were: pages after mlock(2), MADV_POPULATE_WRITE or mremap(2).
+// memory that was dropped (MADV_DONTNEED) or mapped anew at the same address. Not seen are writes that reach memory
+// past the page tables: by a device or a system call that took hold of the pages before watch() and writes to them
+// afterwards (pages pinned for CUDA, RDMA or io_uring, an O_DIRECT read under way). The kernel has no way to ask for
+// such pins. Pages count as written, though they are not, after mlock(2), MADV_POPULATE_WRITE or mremap(2).
 //
-// What it does to the job: a first write to each page costs 1 µs more; a huge page is mapped in small ones once
-// it is written, or when only a part of it is watched; a range may add two entries to /proc/self/maps; the job's own
+// The cost for the job: a first write to each page costs 1 µs more; a huge page is mapped in small ones once it is
+// written, or when only a part of it is watched; a range may add two entries to /proc/self/maps; the job's own
 // userfaultfd cannot have watched memory; and three descriptors stay open, with high numbers.
 #pragma once
 
@@ -31,14 +31,14 @@ namespace castscope::enforce {
 // Thread-safe.
 class WrittenPages {
  public:
-  // Each may cost the process two entries of its map, of which Linux allows 65,530 by default.
+  // Each piece may cost the process two entries of its map, of which Linux allows 65,530 by default.
   static constexpr std::size_t kMostPieces = 1 << 12;
 
-  // The whole pages of some memory, and what else there is of it.
+  // The whole pages of some memory, and the rest of it.
   struct Range {
     std::uintptr_t begin = 0, end = 0;
-    std::uint64_t since = 0;                // when it was watched; its own number
-    std::span<const std::byte> head, tail;  // not watched: to be summed
+    std::uint64_t since = 0;                // number of the watch that it began with
+    std::span<const std::byte> head, tail;  // not watched: a sum is made of these
   };
 
   WrittenPages();
@@ -46,23 +46,25 @@ class WrittenPages {
   WrittenPages(const WrittenPages&) = delete;
   WrittenPages& operator=(const WrittenPages&) = delete;
 
-  // Tried once in each process, on a page of our own. When it does not (an old kernel, a container that refuses
+  // Tested once in each process, on a page of our own. Where it does not work (an old kernel, a container that refuses
   // userfaultfd or hides /proc, no descriptor left) everything else does nothing and costs nothing.
   bool works();
 
-  // Nothing when its pages cannot be told: not private memory of this process without a file behind (others would write
-  // to it elsewhere), huge pages of hugetlbfs, the job's own userfaultfd, less than a page. Then all of it is to be
-  // summed. Ranges may overlap in any way. May throw std::bad_alloc.
+  // Returns nothing when writes to its pages cannot be told: not private memory of this process without a file behind
+  // (others would write to it elsewhere), huge pages of hugetlbfs, the job's own userfaultfd, less than a page. Then
+  // all of it has to be summed. Ranges may overlap in any way. May throw std::bad_alloc.
   std::optional<Range> watch(const void* memory, std::size_t bytes);
 
-  // True only when no page of it was written since watch(). False for one of another process (before a fork).
-  // It must not have been forgotten; memory that is mapped no more may be asked about, and nothing is said of it.
+  // True only when no page of the range was written since watch(). False for a range of another process (before a
+  // fork). The range must not have been forgotten; its memory may have been unmapped, and the answer means nothing
+  // then.
   bool unwritten(const Range& range);
 
-  // Once for each range, whatever became of its memory.
+  // Call once for each range, whatever became of its memory.
   void forget(const Range& range);
 
-  // In a forked child, by its only thread: the ranges are the parent's. Without it everything counts as written there.
+  // Call in a forked child, in its only thread: the ranges are the parent's. Without this call everything counts as
+  // written there.
   void child_begins();
 
  private:
@@ -72,10 +74,10 @@ class WrittenPages {
   bool unwritten_as_far_as_known(const Range& range);
   void drop(const Range& range);
 
-  std::atomic<bool>* const here_;  // true; false in a forked child, whose page is wiped; null: there are no such pages
-  State* state_;                   // replaced in a forked child: who held its lock may not exist there
+  std::atomic<bool>* const here_;      // true; false in a forked child, whose page is wiped; null: no such pages exist
+  State* state_;                       // replaced in a forked child: the thread that held its lock may not exist there
   std::atomic<std::uint64_t> now_{0};  // counts watches
-  std::uint64_t born_ = 0;             // what it was when this process began
+  std::uint64_t born_ = 0;             // value of `now_` when this process began
 };
 
 }  // namespace castscope::enforce

@@ -1,4 +1,4 @@
-// In a process that has threads, forks, closes descriptors or may not do everything; and what it costs.
+// Tests in a process that has threads, forks, closes descriptors or lacks some permission; and measures the cost.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -47,7 +47,7 @@ std::set<int> descriptors() {
   return open;
 }
 
-// What it returns in a forked child; 99 when it hangs or dies there.
+// Returns what `run` returns in a forked child; 99 when it hangs or dies there.
 int in_child(const std::function<int()>& run) {
   const pid_t child = fork();
   if (child == 0) {
@@ -70,7 +70,8 @@ class WrittenPagesProcessTest : public testing::Test {
   char* const memory = mapped(kSize);
 };
 
-// A write that began after watch() and ended before the question must be seen, whoever else watches the same pages.
+// A write that began after watch() and ended before the question must be seen, whichever other thread watches the same
+// pages.
 TEST_F(WrittenPagesProcessTest, ThreadsThatWatchTheSamePagesHideNothingFromEachOther) {
   constexpr std::size_t kPages = 32;
   std::array<std::atomic<long>, kPages> begun{}, ended{};
@@ -195,7 +196,7 @@ TEST_F(WrittenPagesProcessTest, AJobMayCloseItsDescriptorsAndTakeTheirNumbers) {
   EXPECT_EQ(in_child(jobs), 1);
 }
 
-// From now on this thread gets `answer` from this call; of ioctl only from the one with this number.
+// From now on this thread gets `answer` from this call; for ioctl, only from the one with this number.
 int filter(long call, unsigned answer, unsigned request, unsigned flags = 0) {
   const sock_filter all[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
@@ -220,7 +221,7 @@ TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
       [] { refuse(SYS_userfaultfd, EPERM); },
       [] { refuse(SYS_ioctl, EINVAL, kUffdApi); },
       [] { refuse(SYS_ioctl, ENOTTY, kPageScan); },
-      [] { refuse(SYS_ioctl, 0, kPageScan); },  // a kernel that sees no write
+      [] { refuse(SYS_ioctl, 0, kPageScan); },  // a kernel that sees no writes
       [] { refuse(SYS_ioctl, 0, kWriteProtect); },
       [] { refuse(SYS_openat, EACCES); },
       [] { refuse(SYS_madvise, EINVAL); },
@@ -287,7 +288,7 @@ TEST_F(WrittenPagesProcessTest, WhatIsWatchedAnewJustBeforeTheKernelIsAskedStays
   EXPECT_EQ(told, 2);
 }
 
-// What it costs: CASTSCOPE_BENCH=1 enforce_test --gtest_filter=*Costs
+// Measures the cost: CASTSCOPE_BENCH=1 enforce_test --gtest_filter=*Costs
 TEST_F(WrittenPagesProcessTest, Costs) {
   if (std::getenv("CASTSCOPE_BENCH") == nullptr) GTEST_SKIP() << "CASTSCOPE_BENCH is not set";
   const auto timed = [](int times, const auto& run, const auto& between) {

@@ -30,13 +30,13 @@ namespace {
 
 const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kHuge = 2 << 20, kSize = 2 * kHuge;
-constexpr int kPageOut = 21, kCollapse = 25, kDontUnmap = 4;  // of newer headers
+constexpr int kPageOut = 21, kCollapse = 25, kDontUnmap = 4;  // newer headers have them
 
 void* map(std::size_t bytes, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1, void* at = nullptr) {
   return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 }
 
-// kSize bytes that begin where a huge page can, with more memory on both sides.
+// kSize bytes that begin where a huge page can begin, with more memory on both sides.
 struct Memory {
   explicit Memory(int advice = MADV_NOHUGEPAGE, bool touched = true) {
     madvise(all, kSize + 2 * kHuge, advice);
@@ -53,7 +53,7 @@ char read_all(const char* memory, std::size_t bytes) {
   return sum;
 }
 
-// What it returns in a forked child; 99 when it hangs or dies there.
+// Returns what `run` returns in a forked child; 99 when it hangs or dies there.
 int in_child(const std::function<int()>& run) {
   const pid_t child = fork();
   if (child == 0) {
@@ -88,7 +88,7 @@ class WrittenPagesTest : public testing::Test {
   WrittenPages pages;
 };
 
-// What is done to memory of two huge pages. The calls do not fail because it is watched.
+// Something that is done to memory of two huge pages. The calls do not fail because it is watched.
 struct Deed {
   const char* name;
   void (*to)(char* memory);
@@ -112,7 +112,7 @@ const Deed kWrites[] = {
        char path[] = "/var/tmp/written_pages_XXXXXX";
        close(mkstemp(path));
        int fd = open(path, O_RDWR | O_DIRECT);
-       if (fd < 0) fd = open(path, O_RDWR);  // a file system that cannot
+       if (fd < 0) fd = open(path, O_RDWR);  // a file system that cannot do it
        EXPECT_EQ(pwrite(fd, m, kPage, 0), static_cast<ssize_t>(kPage));
        EXPECT_EQ(pread(fd, m + kPage, kPage, 0), static_cast<ssize_t>(kPage));
        close(fd), unlink(path);
@@ -212,14 +212,14 @@ const Deed kNoWrites[] = {
     {"StoresBesideIt", [](char* m) { m[-1] = m[kSize] = 7; }},
 };
 
-// How many maps the process has; those that touch and are alike are one.
+// The number of the process's maps; maps that touch and are alike are one.
 std::size_t maps() {
   std::ifstream file("/proc/self/maps");
   return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
 }
 
 struct Case {
-  std::string how;  // the pages are, where the machine has huge ones
+  std::string how;  // how the pages are, where the machine has huge ones
   Deed deed;
   bool seen;
 };

@@ -48,7 +48,7 @@ void Buffers::completed(std::uint8_t* buffer, std::size_t valid) {
 
 Buffers::Full Buffers::take() {
   if (to_read_ == kNone) {
-    // All at once, the last first: turned round.
+    // Takes all at once and reverses them: the last one is on top.
     std::uint64_t word = full_.load(std::memory_order_relaxed);
     while (!full_.compare_exchange_weak(word, ((word >> 32) + 1) << 32, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {

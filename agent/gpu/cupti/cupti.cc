@@ -11,7 +11,7 @@
 namespace castscope::gpu::cupti {
 namespace {
 
-// Without those at the end, of CUDA 12 and later, less is known.
+// The functions at the end, of CUDA 12 and later, may be missing: then less is known.
 constexpr std::array kNames{"cuptiSubscribe",
                             "cuptiEnableCallback",
                             "cuptiUnsubscribe",

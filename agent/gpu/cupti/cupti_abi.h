@@ -1,9 +1,9 @@
-// The part of CUPTI's interface that castscope speaks, in our own words: the agent is built on machines that have no
-// CUDA headers, for a PyTorch that may bring any CUPTI of CUDA 11 to 13. What is here has stood still since: the fields
-// of records keep their places from one CUpti_ActivityKernelN to the next (N = 5 … 10), which only grow at the end.
+// The part of CUPTI's interface that castscope uses, in our own words: the agent is built on machines that have no CUDA
+// headers, for a PyTorch that may bring any CUPTI of CUDA 11 to 13. This part has not changed since: the fields of
+// records keep their places from one CUpti_ActivityKernelN to the next (N = 5 … 10), which only grow at the end.
 // tests/gpu/check_cupti_abi.cc holds it against NVIDIA's headers (scripts/check-gpu-abi).
 //
-// Source of what is said of it: the comments of cupti_activity.h and cupti_callbacks.h, and
+// Source of these statements: the comments of cupti_activity.h and cupti_callbacks.h, and
 // https://docs.nvidia.com/cupti/main/main.html
 #pragma once
 
@@ -28,11 +28,11 @@ inline constexpr int kKindOurs = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2:
 inline constexpr std::uint32_t kFlushForced = 1;
 // From this version on a request for a buffer may be refused (CUDA 12.9; before, CUPTI crashes).
 inline constexpr std::uint32_t kMayRefuseBuffers = 27;
-// From this version on (CUDA 12.6) graphs that are there stand that CUPTI comes and goes; before, their replays may
-// crash or hang (https://github.com/pytorch/pytorch/issues/75504, https://github.com/pytorch/pytorch/pull/150957).
+// From this version on (CUDA 12.6) CUPTI may come and go while graphs exist; before, their replays may crash or hang
+// (https://github.com/pytorch/pytorch/issues/75504, https://github.com/pytorch/pytorch/pull/150957).
 inline constexpr std::uint32_t kStandsGraphs = 24;
 
-// The begin of each record; the rest by its kind.
+// The begin of each record; the rest depends on its kind.
 struct Record {
   std::uint32_t kind;
 };
@@ -42,14 +42,14 @@ struct ExternalCorrelationRecord {
   std::uint64_t external_id;
   std::uint32_t correlation_id;
 };
-// Of a function of the driver or the runtime. Times are those of cuptiGetTimestamp.
+// The record of a call of the driver or the runtime. Times are those of cuptiGetTimestamp.
 struct ApiRecord {
   std::uint32_t kind;
   std::uint32_t callback_id;
   std::uint64_t start, end;
   std::uint32_t process_id, thread_id;
   std::uint32_t correlation_id;
-  std::uint32_t result;  // what the function returned
+  std::uint32_t result;  // return value of the function
 };
 struct KernelRecord {
   std::uint32_t kind;
@@ -61,9 +61,9 @@ struct KernelRecord {
   std::int32_t memory[4];
   std::uint32_t correlation_id;
   std::int64_t grid_id;
-  const char* name;  // of the compiler's making; CUPTI's, and shared by all records of the kernel
+  const char* name;  // the compiler's name for it; the memory is CUPTI's, shared by all records of the kernel
   std::uint64_t more[4];
-  std::uint64_t graph_node;  // 0: of no CUDA graph
+  std::uint64_t graph_node;  // 0: the kernel belongs to no CUDA graph
 };
 struct MemcpyRecord {
   std::uint32_t kind;
@@ -113,9 +113,9 @@ using Timestamp = std::uint64_t (*)();
 using Callback = void (*)(void* user, int domain, std::uint32_t callback_id, const void* data);
 using Subscriber = void*;
 
-// Functions that launch work on a device, or capture it: those whose activity has to be recorded, since only the record
-// of a function is preceded by what was pushed in front of it. As of CUDA 13.0; what else launches shows as work of
-// which no call is known, and all functions are recorded from then on (timing.cc).
+// Functions that launch work on a device, or capture it. Their activity has to be recorded, since only the record of a
+// function is preceded by the ticket that was pushed in front of it. As of CUDA 13.0. Any other function that launches
+// shows as work whose call is not known, and from then on all functions are recorded (timing.cc).
 inline constexpr std::uint16_t kLaunchingRuntime[] = {31,  41,  44,  49,  51,  161, 211, 214, 215, 225, 235, 269, 270,
                                                       272, 311, 312, 315, 316, 319, 320, 430, 431, 452, 453, 505, 506};
 // cudaStreamBeginCapture, …ToGraph; cudaStreamEndCapture.
@@ -134,7 +134,7 @@ inline bool launches_work(std::uint32_t kind, std::uint32_t id) {
   return kind == kRuntime ? has(kLaunchingRuntime) : has(kLaunchingDriver);
 }
 
-// What a callback of the resource domain is given.
+// The argument of a callback of the resource domain.
 inline constexpr int kResourceDomain = 3;
 inline constexpr std::uint32_t kGraphNodeCreated = 13, kGraphNodeCloned = 20;
 struct ResourceData {

@@ -1,7 +1,7 @@
-// What the job's own client of CUPTI, torch.profiler as a rule, is at: known by the calls that pass by job_cupti.cc,
-// from the moment that castscope is there, whether it times anything by then or not.
+// Tracks what the job's own client of CUPTI, torch.profiler as a rule, is doing. It is known by the calls that pass
+// through job_cupti.cc, from the moment that castscope is there, whether castscope times anything by then or not.
 //
-// Threads: anyone. No lock, no call of CUPTI.
+// Threads: anyone may call. Takes no lock, and calls nothing of CUPTI.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@ namespace castscope::gpu {
 
 class JobClient {
  public:
-  // It is about to begin something, and has the seat from here on. `now_ns`: a clock of the caller's.
+  // The client is about to begin something, and has the seat from here on. `now_ns`: a clock of the caller's.
   void begins(std::uint64_t now_ns) {
     last_call_ns_.store(now_ns, std::memory_order_relaxed);
     has_unfetched_ = true;
   }
   void subscribed() {
     is_subscribed_ = true;
-    // It asks for callbacks again when it is through: Kineto, so as to call cuptiFinalize in one of them.
+    // A client that is done subscribes to callbacks again: Kineto does, so as to call cuptiFinalize in one of them.
     if (was_used_ && kinds_ == 0) tears_down_ = true;
   }
   void unsubscribed() { is_subscribed_ = false; }
@@ -41,17 +41,18 @@ class JobClient {
     has_unfetched_ = is_subscribed_ = tears_down_ = false;
   }
 
-  // It has kinds of activity on, has not fetched what there was when it switched the last one off, or is about to take
-  // CUPTI down. One that does neither for some seconds has let go of it.
+  // Whether the client has the seat: it has kinds of activity on, has not fetched what there was when it switched the
+  // last one off, or is about to take CUPTI down. A client that makes no call for some seconds in the last two states
+  // has let go of it.
   bool has_it(std::uint64_t now_ns) const {
     if (kinds_.load(std::memory_order_relaxed) != 0) return true;
     const bool busy = has_unfetched_.load(std::memory_order_relaxed) || tears_down_.load(std::memory_order_relaxed);
     return busy && now_ns - last_call_ns_.load(std::memory_order_relaxed) < kLetGoNs;
   }
-  // It may stay so when it is through.
+  // A client that is done may stay subscribed.
   bool is_subscribed() const { return is_subscribed_; }
 
-  // Who it is, for the report; said before castscope times anything, so that it is known by then.
+  // The client's name, for the report. It is set before castscope times anything, so that it is known by then.
   bool is_named() const { return name_.load() != nullptr; }
   void set_name(const char* name) {
     const char* none = nullptr;

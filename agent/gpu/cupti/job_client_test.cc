@@ -43,7 +43,7 @@ TEST(JobClientTest, CuptiFinalizeEndsAll) {
   EXPECT_FALSE(job.is_subscribed());
 }
 
-// Kineto with TEARDOWN_CUPTI=1.
+// Kineto does so with TEARDOWN_CUPTI=1.
 TEST(JobClientTest, OneThatSubscribesAfterAllIsAboutToTakeCuptiDown) {
   JobClient job;
   job.begins(kNow);

@@ -38,7 +38,7 @@ F original(Function function) {
   return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
-// Which library asks: PyTorch has its profiler within libtorch_cpu.
+// The name of the calling library: PyTorch has its profiler within libtorch_cpu.
 std::string name_of(const void* caller) {
   const memory::OwnString object = imports::object_of(caller);
   if (object.starts_with("libtorch")) return "torch.profiler";
@@ -50,7 +50,7 @@ std::string name_of(const void* caller) {
     holder->job_wants_seat(name_of(caller).c_str());
   else if (!g_client.is_named())
     g_client.set_name(name_of(caller).c_str());
-} catch (const std::exception&) {  // no memory for its name: it has the seat all the same
+} catch (const std::exception&) {  // no memory for its name: the client still has the seat
 }
 
 void job_begins(const void* caller) {
@@ -101,8 +101,9 @@ Result disable(cupti::ActivityKind kind) {
   return result;
 }
 
-// Some must not be set while anything is recorded. Whoever sets one has not begun anything by that: Kineto sets one
-// back after it has fetched its records (CuptiActivityApi::activityBuffers, with CUDA 12.3 and later).
+// Some attributes must not be set while anything is recorded. Setting one does not mean that the client has begun
+// anything: Kineto sets one back after it has fetched its records (CuptiActivityApi::activityBuffers, with CUDA 12.3
+// and later).
 Result set_attribute(int attribute, std::size_t* size, void* value) {
   leave_seat_to(__builtin_return_address(0));
   return original<Result (*)(int, std::size_t*, void*)>(kSetAttribute)(attribute, size, value);
@@ -114,7 +115,7 @@ Result flush_all(std::uint32_t flags) {
   return result;
 }
 
-// Perhaps from within a callback of CUPTI's: it is not asked for anything here.
+// May run within a callback of CUPTI's, so CUPTI is asked for nothing here.
 Result finalize() {
   if (SeatHolder* holder = g_holder.load()) holder->cupti_ends();
   const Result result = original<Result (*)()>(kFinalize)();

@@ -3,7 +3,7 @@
 namespace castscope::gpu {
 namespace {
 
-// The kernels last: what is launched before is not told, after it the launch is.
+// Kernels are last: a launch before they are switched on is not recorded, a launch after it is.
 constexpr cupti::ActivityKind kKinds[] = {cupti::kExternalCorrelation, cupti::kMemcpy, cupti::kPeerMemcpy,
                                           cupti::kMemset, cupti::kConcurrentKernel};
 
@@ -17,7 +17,7 @@ Seat::Taken Seat::take(bool all_functions, std::string* why) {
     *why = "another client of CUPTI";
     return Taken::kRefused;
   }
-  // torch.profiler may stay subscribed when it is through: the records are free all the same.
+  // torch.profiler may stay subscribed when it is done: the records are free all the same.
   if (subscribed != cupti::kSuccess && subscribed != cupti::kMultipleSubscribers) {
     *why = words("cuptiSubscribe", subscribed);
     return Taken::kFailed;
@@ -46,7 +46,7 @@ Seat::Taken Seat::take(bool all_functions, std::string* why) {
   return Taken::kYes;
 }
 
-// Flushed last: a buffer that stayed with CUPTI would take the records of whoever has the seat next.
+// The flush comes last: a buffer that stayed with CUPTI would take the records of the next client in the seat.
 void Seat::leave() {
   if (is_gone()) {
     subscriber_ = nullptr;
@@ -61,7 +61,7 @@ void Seat::leave() {
   ours_ = false;
 }
 
-// A function that this CUPTI does not know is none that it could record: what it answers to one does not matter.
+// A function that this CUPTI does not know cannot be recorded, so its answer for one does not matter.
 cupti::Result Seat::switch_functions(bool on, bool all) {
   if (!all) {
     for (const std::uint16_t function : cupti::kLaunchingRuntime) api_.enable_runtime(function, on);

@@ -1,9 +1,10 @@
-// CUPTI's one seat. Today's drivers take one client per process, and the functions of CUPTI that a client calls are all
-// the same for all: who registers callbacks for buffers last gets everybody's records. So castscope takes the seat only
-// while nobody else has it, leaves it the moment somebody wants it, and does not come back before that one is through.
+// CUPTI's one seat. Today's drivers take one client per process, and the functions of CUPTI that clients call are
+// shared by all: the last client to register callbacks for buffers gets everybody's records. So castscope takes the
+// seat only while no other client has it, leaves it the moment another one wants it, and does not come back before that
+// one is done.
 //
-// The job's own client is known by its calls (job_client.h); one that nobody sees calling (Nsight, started around the
-// job) by CUPTI's refusal.
+// The job's own client is known by its calls (job_client.h); a client whose calls are not seen (Nsight, started around
+// the job) by CUPTI's refusal.
 //
 // Threads: take(), leave(), flush(), take_dropped() under a lock of the caller's; the rest by anyone.
 #pragma once
@@ -22,13 +23,13 @@ class Seat {
   struct Callbacks {
     cupti::BufferRequested requested;
     cupti::BufferCompleted completed;
-    cupti::Callback resource;  // of CUDA graphs' nodes
+    cupti::Callback resource;  // for the nodes of CUDA graphs
   };
   Seat(const cupti::Api& api, const Callbacks& callbacks, const JobClient& job)
       : api_(api), callbacks_(callbacks), job_(job) {}
 
   enum class Taken { kYes, kRefused, kFailed };
-  // `all_functions`: records every function of CUDA, not only those that are known to launch. `why`: set unless kYes.
+  // `all_functions` records every function of CUDA, not only those that are known to launch. `why` is set unless kYes.
   Taken take(bool all_functions, std::string* why);
   void leave();
   bool is_ours() const { return ours_; }
@@ -36,8 +37,8 @@ class Seat {
   void flush(bool forced);
   std::uint64_t take_dropped();
 
-  // The job is about to end CUPTI (cuptiFinalize), perhaps from within a callback: nothing is there any more to be
-  // flushed, switched off or left. Takes no lock, calls nothing.
+  // The job is about to end CUPTI (cuptiFinalize), perhaps from within a callback: nothing is left to be flushed,
+  // switched off or left. Takes no lock, calls nothing.
   void vanishes() { is_gone_ = true; }
   bool is_gone() const { return is_gone_.load(std::memory_order_relaxed); }
 
@@ -49,7 +50,7 @@ class Seat {
   const Callbacks callbacks_;
   const JobClient& job_;
   cupti::Subscriber subscriber_ = nullptr;
-  bool ours_ = false;  // or being taken
+  bool ours_ = false;  // also while it is being taken
   bool all_functions_ = false;
   std::atomic<bool> is_gone_{false};
 };

@@ -12,7 +12,7 @@ namespace {
 
 using cupti::Result;
 
-// A CUPTI whose seat can be taken by somebody else, and in which anything may fail.
+// A CUPTI whose seat another client can take, and in which anything may fail.
 struct Cupti {
   bool seat_taken = false;
   std::string failing;  // the function that fails

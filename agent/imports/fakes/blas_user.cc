@@ -1,5 +1,5 @@
 // Calls fake_blas.cc in each way that the linker has words for: through the procedure linkage table, through an address
-// taken, through one that stands in a table.
+// that is taken, through an address in a table.
 extern "C" int fakeblasMultiply(int a, int b);
 extern "C" int fakeblasAdd(int a, int b);
 

@@ -1,4 +1,4 @@
-// A double of libcublas and libcublasLt, of what cublas_calls_test.cc needs of them. Its products are not computed.
+// A double of libcublas and libcublasLt, with what cublas_calls_test.cc needs of them. It computes no products.
 #include "agent/matmuls/fakes/cublas_double.h"
 
 #include <cstring>
@@ -65,7 +65,7 @@ Status cublasLtMatrixLayoutGetAttribute(LtLayout layout, LtLayoutAttribute which
     case kLtBatchStride:
       return give(layout->stride, to, bytes, written);
     default:
-      return static_cast<Status>(7);  // as older versions do of the batch mode
+      return static_cast<Status>(7);  // as older versions refuse the batch mode
   }
 }
 

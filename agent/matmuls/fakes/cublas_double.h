@@ -1,4 +1,4 @@
-// What handles, descriptors and layouts of the double are.
+// The handles, descriptors and layouts of the double.
 #pragma once
 
 #include "agent/matmuls/cublas_abi.h"

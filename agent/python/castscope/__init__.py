@@ -61,7 +61,7 @@ def attached() -> bool:
 
 
 def rule_met(rule: str) -> None:
-    """For castscope's own modules: a rule of the policy has come to something; the report tells of the others."""
+    """For castscope's own modules: a rule of the policy has matched; the report lists the rules that have not."""
     if _rule_met is not None:
         _rule_met(rule.encode())
 
@@ -83,7 +83,7 @@ def step() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """What is more than a few lines is imported when it is asked for; castscope.amp brings PyTorch in."""
+    """Larger modules are imported when they are asked for; castscope.amp imports PyTorch."""
     if name in _ANNOTATIONS:
         value = getattr(importlib.import_module("castscope.annotations"), name)
         globals()[name] = value

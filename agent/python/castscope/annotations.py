@@ -9,8 +9,8 @@ come; these annotations cast its arguments while autocast is on, and do nothing 
     never_cast         not these
 
 Cast are float32, float16 and bfloat16 tensors on a device whose autocast is on, also in tuples, lists and dicts; never
-float64. Gradients flow through the casts. What the annotated code returns is returned as it is. It gets copies of what
-is cast: if it writes into an argument, name that argument in `never_cast`.
+float64. Gradients flow through the casts. The annotated code's result is returned as it is. The code gets copies of the
+cast tensors: if it writes into an argument, name that argument in `never_cast`.
 
 A *class* is annotated in place, in its `forward`, or its `__call__` where it has no `forward`, or its `apply` where it
 is a torch.autograd.Function; derive a class to annotate that one alone. An *object* is annotated by itself; it is still

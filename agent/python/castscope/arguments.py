@@ -1,7 +1,7 @@
 """Casts the tensors among the arguments of a call, also inside tuples, lists and dicts.
 
-What has nothing to cast is passed on as the very object it is; what has, is replaced by a copy, so that the caller's
-list is never changed. Data classes and other objects are passed on as they are.
+An argument with nothing to cast is passed on as the very same object; one with something to cast is replaced by a
+copy, so that the caller's list is never changed. Data classes and other objects are passed on as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Convert = Callable[[torch.Tensor, Key], torch.Tensor]
 
 def cast_arguments(args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept,
                    convert: Convert) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it.
+    """Returns all arguments; each tensor of a castable dtype is replaced by the result of `convert`, unless it is kept.
 
     `convert` is called from one place, however deep a tensor lies: a report tells casts apart by the frames they have.
     """
@@ -50,7 +50,7 @@ def castable_tensors(args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) 
 
 
 def all_tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Those of an argument, of any dtype, also inside tuples, lists and dicts."""
+    """The tensors of an argument, of any dtype, also inside tuples, lists and dicts."""
     if isinstance(value, torch.Tensor):
         yield value
     elif _is_container(value):
@@ -68,7 +68,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _replaced(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
-    """With these in place of what `_tensors` finds in it, in turn."""
+    """The value with these tensors in place of those that `_tensors` finds in it, in turn."""
     if isinstance(value, torch.Tensor):
         return next(tensors) if value.dtype in CASTABLE else value
     if not _is_container(value):
@@ -103,6 +103,6 @@ def _remade_tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
         return tuple(items)
     if hasattr(value, "n_sequence_fields"):  # torch.return_types.max and its like have a tuple's constructor
         return type(value)(items)
-    new = tuple.__new__(type(value), items)  # a named tuple's own takes the items one by one
+    new = tuple.__new__(type(value), items)  # a named tuple's own constructor takes the items one by one
     vars(new).update(vars(value)) if hasattr(value, "__dict__") else None
     return new

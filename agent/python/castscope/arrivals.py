@@ -22,7 +22,7 @@ _KEPT, _HELD_OFF, _CAST_TO, _NOT_CAST = 256, 512, 10, 63
 
 
 def tell(rule: Rule, wanted: dict[str, torch.dtype], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Of a call that is about to have its arguments cast to what is `wanted` on each device with autocast on."""
+    """Tells of a call whose arguments are about to be cast to the dtype `wanted` on each device with autocast on."""
     if _arrived is None or not rule.tells or not _protects(rule):
         return
     for position, value in enumerate(args):

@@ -1,7 +1,7 @@
 """Annotates a torch.autograd.Function.
 
 Casts stand before `apply`, so that autograd knows of them, and in `forward` and `setup_context` too, which
-torch.compile calls itself; there they find nothing left to do otherwise. With kind half, too, autocast is off inside:
+torch.compile itself calls; otherwise nothing is left to cast there. With kind half, too, autocast is off inside:
 forward and backward are low-level code that must agree on what they compute in (as with torch.amp.custom_fwd and
 custom_bwd).
 """
@@ -21,18 +21,18 @@ def is_one(target: Any) -> bool:
 
 
 def annotate(cls: Any, annotation: wrapping.Annotation) -> Any:
-    """The same class, in which the methods are replaced. Its bases stay as they are."""
+    """Returns the same class, with its methods replaced. Its base classes stay as they are."""
     base = sys.modules["torch.autograd.function"].Function
     mark = wrapping.mark_of(getattr(wrapping.find_in(cls, "apply"), "__func__", None))
     annotation = annotation.over(mark.annotation if mark is not None else None)
     forward, backward, setup = (_raw(cls, name) for name in ("forward", "backward", "setup_context"))
-    has_context = setup is _raw(base, "setup_context")  # else forward takes the call's arguments alone
+    has_context = setup is _raw(base, "setup_context")  # else forward takes only the call's arguments
     settings: Any = {"off": annotation.kind != "promote", "name": cls.__name__}
-    before = 0 if has_context else 1  # the class stands where ctx does
+    before = 0 if has_context else 1  # the class is passed where forward has ctx
     apply = _raw(cls, "apply")
     cls.apply = classmethod(wrapping.wrapper_of(apply, annotation, looks_like=apply, raw=apply, takes=forward,
                                                 before=before, **settings))
-    settings["tells"] = False  # apply has told of the call
+    settings["tells"] = False  # apply has already told of the call
     cls.forward = staticmethod(wrapping.wrapper_of(forward, annotation, looks_like=forward, raw=forward, **settings))
     if not has_context:
         cls.setup_context = staticmethod(_with_cast_inputs(cls, setup, annotation, forward, settings))

@@ -1,7 +1,7 @@
-"""What happens at a call of something annotated.
+"""Calls an annotated thing with its arguments cast.
 
 `state` is {device type: lower precision} of the device types for which autocast is on. An annotation of kind float
-turns it off while the body runs. What is annotated and called from there still goes by the state of the region around:
+turns it off while the body runs. Annotated things that are called there still use the state of the region around:
 the innermost annotation decides for its own arguments.
 """
 
@@ -23,7 +23,7 @@ State = dict[str, torch.dtype]
 
 
 def _device_types() -> tuple[str, ...]:
-    """Those of which there may be tensors here: to ask for the others would cost more than all else."""
+    """The device types of which there may be tensors here: asking for others would cost more than everything else."""
     if not hasattr(torch, "accelerator"):  # before PyTorch 2.6
         return ("cpu", "cuda")
     accelerator = torch.accelerator.current_accelerator()
@@ -32,7 +32,7 @@ def _device_types() -> tuple[str, ...]:
 
 
 def _lower_precision_of_policy() -> dict[str, str]:
-    """Of the policy that the job runs by; what it sets stands above what a region asks for."""
+    """The dtypes of the policy that the job runs by; they take precedence over those that a region asks for."""
     try:
         with open(os.environ.get("CASTSCOPE_ENFORCE") or os.devnull, encoding="utf-8") as file:
             return policy_functions.lower_precision_in(file.read())
@@ -46,7 +46,7 @@ _any_enabled: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled",
 
 
 class _Thread(threading.local):
-    """Of this thread. castscope.amp sets the last two."""
+    """State of this thread. castscope.amp sets the last two."""
 
     def __init__(self) -> None:
         self.suspended: Suspended | None = None
@@ -55,7 +55,7 @@ class _Thread(threading.local):
 
 
 class Suspended:
-    """An annotation has turned autocast off; without it, this would be the state."""
+    """An annotation has turned autocast off; without the annotation, this would be the state."""
 
     def __init__(self, state: State, nesting: int) -> None:
         self.state = state
@@ -63,10 +63,10 @@ class Suspended:
 
 
 class WeightCache:
-    """Weights in lower precision, made once per iteration, for annotated functions. Autocast's own cannot be asked.
+    """Weights in lower precision, made once per iteration, for annotated functions. Autocast's cache cannot be read.
 
-    What is kept are float32 leaves that require a gradient, as autocast has it. A copy that was made without a graph is
-    not served where a graph is built; nor is one of a weight that has been written since.
+    Float32 leaves that require a gradient are kept, as in autocast. A copy that was made without a graph is
+    not served where a graph is built; nor is a copy of a weight that was written since.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class WeightCache:
 
     def put(self, weight: torch.Tensor, to: torch.dtype, copy: torch.Tensor) -> None:
         if weight.dtype is torch.float32 and weight.is_leaf and weight.requires_grad and not weight._is_view():
-            # With the weight itself, so that its id is not given to another one.
+            # Keeps the weight itself, so that its id is not given to another one.
             self._copies[id(weight), to, torch.is_grad_enabled()] = (weight, weight._version, copy)
 
     def clear(self) -> None:
@@ -89,7 +89,7 @@ thread = _Thread()
 
 
 def call(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """function(*args, **kwargs), as `rule` has it; untouched where autocast is off."""
+    """Calls function(*args, **kwargs) as `rule` says; unchanged where autocast is off."""
     if thread.suspended is None and not _any_enabled():
         return function(*args, **kwargs)
     if torch.compiler.is_compiling():
@@ -125,7 +125,7 @@ class _Awaitable:
 
 
 def switched_off(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """function(*args, **kwargs) with autocast off; nothing is cast."""
+    """Calls function(*args, **kwargs) with autocast off; nothing is cast."""
     if torch.compiler.is_compiling():
         return _within([(kind, dtype) for kind, dtype in _state_here().items()], False, function, args, kwargs)
     with _scope(True):
@@ -156,7 +156,7 @@ def _state_here() -> State:
 
 
 def lowered(state: State) -> State:
-    """What half annotations cast to: by device type, where autocast is on there."""
+    """The dtypes that half annotations cast to, by device type, where autocast is on there."""
     return {kind: _LOWER.get(kind, _LOWER.get("any", dtype)) for kind, dtype in state.items()} if _LOWER else state
 
 
@@ -204,7 +204,7 @@ def _scope(off: bool) -> Any:
 
 
 class _Unchanged:
-    """Nothing to turn off or on. No region then: one that ends outside of all others clears every thread's cache."""
+    """There is nothing to turn off or on. No region then: leaving an outermost region clears every thread's cache."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -217,9 +217,9 @@ class _Unchanged:
 
 
 class _Scope:
-    """Autocast off, or on again as the region around an annotation has it.
+    """Switches autocast off, or on again as in the region around an annotation.
 
-    What torch.autocast does at both ends, by hand: it is not told by torch.autocast how deep it is nested. By that one
+    Does by hand what torch.autocast does at both ends, since that does not tell how deep it is nested. The depth
     tells whether the body has entered a region of its own since autocast was suspended; then that region counts.
     """
 
@@ -247,7 +247,7 @@ class _Scope:
 
 
 def _traced(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """call() for torch.compile and torch.export. They know torch.autocast in a `with`, and cannot tell the nesting."""
+    """call() for torch.compile and torch.export. They know torch.autocast in a `with`, and cannot read the nesting."""
     outer = thread.suspended
     here = _state_here()
     state = here if outer is None else {**outer.state, **here}

@@ -26,7 +26,7 @@ def _extra_repr(owner: type, raw: Callable[[Any], str] | None,
                 words_for: Callable[[type], str]) -> Callable[[Any], str]:
     def extra_repr(self: Any) -> str:
         text = super(owner, self).extra_repr() if raw is None else raw(self)  # type: ignore[misc, arg-type]
-        # Its base classes may be annotated, too: the nearest one speaks for all of them.
+        # Its base classes may be annotated, too: the nearest class speaks for all of them.
         nearest = next(cls for cls in type(self).__mro__ if hasattr(vars(cls).get("extra_repr"), _OURS))
         return ", ".join(filter(None, (text, words_for(type(self)) if nearest is owner else "")))
     return extra_repr

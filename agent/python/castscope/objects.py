@@ -18,13 +18,14 @@ from castscope.signatures import short_name_of
 
 _BASE = "__castscope_base__"  # in the namespace of such a class: the class that the object had, and what was annotated
 
-# By the class, and by what is annotated in it.
+# By class, and by what is annotated in it.
 _classes: MutableMapping[Any, type] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
 def can_have_own_class(target: Any) -> bool:
-    """Modules of PyTorch, and objects that a class written in Python makes callable. Not PyTorch's own operators."""
+    """Modules of PyTorch, and objects whose class, written in Python, makes them callable. Not PyTorch's own
+    operators."""
     cls = type(target)
     modules = sys.modules.get("torch.nn.modules.module")
     if modules is not None and isinstance(target, modules.Module):
@@ -36,7 +37,7 @@ def can_have_own_class(target: Any) -> bool:
 def annotate_method(target: Any, name: str, annotation: wrapping.Annotation) -> Any:
     """Annotates a method of one object, and returns the object."""
     in_object = getattr(target, "__dict__", {}).get(name)
-    if in_object is not None:  # stands before what the class has
+    if in_object is not None:  # comes before the class's own
         target.__dict__[name] = wrapping.annotate(in_object, annotation, f"{short_name_of(type(target))}.{name}")
         return target
     base, annotated = type(target).__dict__.get(_BASE, (type(target), {}))
@@ -75,11 +76,11 @@ def _new_class(base: type, annotated: dict[str, wrapping.Annotation]) -> type:
 
 
 def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:
-    """As the object's own class has it, without the class that pickle cannot find by its name."""
+    """Reduces as the object's own class would, without the class that pickle cannot find by its name."""
     owner = next(cls for cls in type(self).__mro__ if _BASE in vars(cls))
     base, annotated = vars(owner)[_BASE]
     make, args, *rest = super(owner, self).__reduce_ex__(protocol)  # type: ignore[arg-type]
-    if type(self) is not owner:  # somebody has derived it once more
+    if type(self) is not owner:  # code has derived from it once more
         return (make, args, *rest)
     args = tuple(base if argument is owner else argument for argument in args)
     return (_restore, (make, args, tuple(sorted(annotated.items()))), *rest)

@@ -1,12 +1,12 @@
-"""What a policy says under "functions", in the job: annotates them when their module has been imported.
+"""The rules of a policy under "functions", in the job: annotates the functions when their module has been imported.
 
 The lines are those of agent/enforce/decided/policy_table.h; of them only `function <module:name> half|float|promote`
-counts here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be
-named: it is not imported. Nor is a function changed for those who have it already, as by `from module import name`
-before the module's own import has ended; a class is.
+counts here. A rule overrides an annotation in the source, except for the arguments that it never casts. The script
+itself cannot be named: it is not imported. Code that already has a function, as by `from module import name` before the
+module's own import has ended, keeps it unchanged; a class is changed for all.
 
-A rule for a function of PyTorch itself is all that decides there: with half and promote, too, autocast is off inside,
-since else the policy's lists would cast again what its operators are given. What it writes into, out=, is not cast.
+For a function of PyTorch itself the rule alone decides: with half and promote, too, autocast is off inside, since
+otherwise the policy's lists would cast its operators' arguments again. What it writes into, out=, is not cast.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def rules_in(text: str) -> list[Rule]:
 
 
 def lower_precision_in(text: str) -> dict[str, str]:
-    """What a compiled policy casts to where it lowers, by device type ("any": all); {} where it leaves that to regions.
+    """The dtype that a compiled policy casts to where it lowers, by device type ("any": all); {} where regions decide.
 
         lower_precision_in(text)  # {"cuda": "float16"}
     """
@@ -57,7 +57,7 @@ def lower_precision_in(text: str) -> dict[str, str]:
 def install(rules: Iterable[Rule]) -> None:
     """Applies the rules: at once in modules that are imported, in others when they have been. Never raises.
 
-    The last rule for a function counts. Of what cannot be applied, one line on stderr each tells.
+    The last rule for a function counts. One line on stderr tells of each rule that cannot be applied.
 
         install([("models.attention:attend", "half")])
     """
@@ -93,7 +93,7 @@ class _Finder:
     """On sys.meta_path: asks the other finders, and has itself called when a module with rules has been executed."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, dict[str, str]] = {}  # module → what in it → kind
+        self._rules: dict[str, dict[str, str]] = {}  # module → name in it → kind
         self._told: set[tuple[str, str]] = set()
         self._asking = threading.local()
 
@@ -127,7 +127,7 @@ class _Finder:
         return spec
 
     def _call_when_executed(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """The loader stays the very object that it is: resources, sources and reload() depend on it."""
+        """The loader stays the very same object: resources, sources and reload() depend on it."""
         loader: Any = spec.loader
         execute = getattr(loader, "exec_module", None)
         if execute is None or isinstance(loader, type):
@@ -181,7 +181,7 @@ def _annotate(module: str, name: str, kind: str) -> None:
 
 
 def _is_pytorchs_function(module: str, container: Any, name: str) -> bool:
-    """Not a class, nor a method of one: it may hold weights, which are cast where an operator needs it."""
+    """Whether it is neither a class nor a method of one: those may hold weights, cast where an operator needs it."""
     is_tensor = isinstance(container, type) and container.__name__ == "Tensor"
     return (module.partition(".")[0] == "torch" and (is_tensor or isinstance(container, ModuleType))
             and not isinstance(getattr(container, name, None), type))

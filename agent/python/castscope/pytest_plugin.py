@@ -1,10 +1,9 @@
-"""pytest --castscope: tests with the mark `castscope` run under castscope, and what the mark asks for is held.
+"""pytest --castscope: tests with the mark `castscope` run under castscope, and fail if they violate the mark.
 
     @pytest.mark.castscope(max_casts=4, forbid=["cache-stale-weight", "dtype-*"])
 
-max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that may find
-nothing in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each such test has a process
-of its own.
+max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that must find
+nothing in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each test has its own process.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def pytest_configure(config):
 
 
 class Wanted:
-    """What the marks of a test ask for; None from `of` when it has none."""
+    """The limits that the marks of a test set; `of` returns None for a test without marks."""
 
     def __init__(self):
         self.max_casts = None
@@ -95,7 +94,7 @@ class _Gate:
         if self.enabled and config.getoption("castscope_dir"):
             _make_folder(config.getoption("castscope_dir"))
 
-    @pytest.hookimpl(trylast=True)  # what others deselect does not run
+    @pytest.hookimpl(trylast=True)  # tests that other plugins deselect do not run
     def pytest_collection_modifyitems(self, items):
         for item in items:
             wanted = Wanted.of(item)
@@ -125,7 +124,7 @@ class _Gate:
         for report in self._reports(item, wanted):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        # What the test before this left set up for its neighbours, and none of those to come needs. Otherwise pytest
+        # Tear down what the test before this set up for its neighbours and no test to come needs. Otherwise pytest
         # would meet it at the next test that does run here.
         item.session._setupstate.teardown_exact(nextitem)
         return True
@@ -141,7 +140,7 @@ class _Gate:
                                                 f"(exit status {done}):\n" + _tail(folder / "output.txt"))]
         body = next((report for report in reports if report.when == "call"), None)
         if body is not None and measured is not None:
-            # Of the body, and once more where junitxml takes properties from.
+            # For the body, and once more where junitxml takes properties from.
             for report in {id(body): body, id(reports[-1]): reports[-1]}.values():
                 report.user_properties.append(("castscope_casts", measured.get("casts", 0)))
             if body.outcome == "passed" or _passed_against_strict_xfail(body):
@@ -207,10 +206,10 @@ def _find_program():
 
 
 def _run_child(config, program, item, folder):
-    """pytest with the same arguments, of which that process runs this one test. Returns its exit status."""
+    """Runs pytest with the same arguments; that process runs only this test. Returns its exit status."""
     workerinput = getattr(config, "workerinput", None)
     arguments = list(workerinput["mainargv"][1:] if workerinput else config.invocation_params.args)
-    arguments.append(f"--basetemp={folder / 'tmp'}")  # one that was given belongs to this process, and is emptied first
+    arguments.append(f"--basetemp={folder / 'tmp'}")  # a given one belongs to this process, and is emptied first
     if config.pluginmanager.hasplugin("xdist"):
         arguments.append("-n0")
     flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
@@ -231,7 +230,7 @@ _STRICT = "[XPASS(strict)] "
 
 
 def _wrong_settings(output):
-    """What castscope said of a castscope.json that is wrong, which ends no job; "" when it is well."""
+    """castscope's message about a castscope.json that is wrong, which does not end a job; "" when it is right."""
     lines = output.read_text(errors="replace").splitlines() if output.exists() else []
     return next((line for line in lines if line.startswith("castscope: ") and line.endswith(_DEFAULTS_COUNT)), "")
 
@@ -241,7 +240,7 @@ def _passed_against_strict_xfail(body):
 
 
 def _expects_violations(mark):
-    """Whether AssertionError, which a violated mark is, is what this xfail was written for."""
+    """Whether this xfail was written for AssertionError, which a violated mark raises."""
     raises = mark.kwargs.get("raises")
     if hasattr(raises, "matches"):  # pytest.RaisesExc
         return raises.matches(AssertionError("castscope"))
@@ -249,7 +248,7 @@ def _expects_violations(mark):
 
 
 def _fail(item, body, text):
-    """What a test that raises AssertionError(text) is to pytest: it has failed, as it was expected to by xfail."""
+    """The outcome that pytest gives a test that raises AssertionError(text): failed, or failed as xfail expected."""
     expected = getattr(body, "wasxfail", None)
     if expected is None and _passed_against_strict_xfail(body):
         expected = body.longrepr[len(_STRICT):]
@@ -262,7 +261,7 @@ def _fail(item, body, text):
 
 
 def _hold(item, body, wanted, measured, folder):
-    """Turns a test that passed into one that failed when it does not keep what its marks ask for."""
+    """Fails a test that passed if it does not keep the limits of its marks."""
     wrong = []
     report = _read_json(folder / "run.json")
     if "error" in measured:
@@ -306,12 +305,12 @@ def _place(location):
 
 
 def _report_of(config, line):
-    """A report as the child had it; JSON has made lists of its tuples."""
+    """A report as the child made it; JSON has turned its tuples into lists."""
     report = config.hook.pytest_report_from_serializable(config=config, data=line)
     report.location = tuple(report.location)
     report.user_properties = [tuple(entry) for entry in report.user_properties]
     report.sections = [tuple(entry) for entry in report.sections]
-    if isinstance(report.longrepr, list):  # of a skip: file, line, reason
+    if isinstance(report.longrepr, list):  # for a skip: file, line, reason
         report.longrepr = tuple(report.longrepr)
     return report
 
@@ -329,7 +328,7 @@ def _read_json(path):
 
 
 def _read_lines(path):
-    """What the child told; a line that it did not end is left out."""
+    """The lines that the child wrote; an unfinished line is left out."""
     try:
         return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     except OSError:
@@ -342,7 +341,7 @@ def _tail(path):
 
 
 class _Child:
-    """In a test's own process: runs it, and tells how it went and what its body cast."""
+    """In a test's own process: runs the test, and tells how it went and what its body cast."""
 
     def __init__(self, config, task):
         self.config = config
@@ -377,7 +376,7 @@ class _Child:
 
 
 def _counts():
-    """What this process has cast until now, or {"error": …}."""
+    """The casts of this process until now, or {"error": …}."""
     import castscope
 
     if "torch" not in sys.modules:

@@ -1,4 +1,4 @@
-"""What a call of something annotated needs to know: the kind of cast, and which arguments `never_cast` has named."""
+"""Facts that a call of an annotated thing needs: the kind of cast, and which arguments `never_cast` has named."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def name_of(target: Any) -> str:
-    """What a sentence calls a function, a class or an object."""
+    """The name of a function, a class or an object in a sentence."""
     named = target if hasattr(target, "__qualname__") else type(target)
     return getattr(named, "__qualname__", repr(target))
 
 
 def short_name_of(target: Any) -> str:
-    """What a report calls it: without the function that it was made in."""
+    """The name in a report: without the function that it was made in."""
     return name_of(target).split("<locals>.")[-1]
 
 
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     positions: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     rest_from: int | None = None  # all of *args, which begin at this position
-    others_than: tuple[str, ...] | None = None  # all of **kwargs: whatever is not one of these
+    others_than: tuple[str, ...] | None = None  # all of **kwargs, which is every name but these
 
     def position(self, number: int) -> bool:
         return number in self.positions or (self.rest_from is not None and number >= self.rest_from)
@@ -53,9 +53,9 @@ class Rule(NamedTuple):
     kept: Kept
     off: bool  # whether the body runs with autocast off
     name: str
-    arguments: tuple[str, ...] = ()  # by position; "*rest" takes all from there on
-    tells: bool = True  # castscope of what arrives; not where another wrapper of the same call does
-    of_pytorch: bool = False  # one of its functions: what is written into, out=, is not cast
+    arguments: tuple[str, ...] = ()  # by position; "*rest" takes all from its position on
+    tells: bool = True  # notifies castscope of arrivals; False if another wrapper of the same call does
+    of_pytorch: bool = False  # a function of PyTorch's: what it writes into, out=, is not cast
 
     def argument(self, key: int | str) -> tuple[str, int]:
         """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known.
@@ -71,7 +71,7 @@ class Rule(NamedTuple):
 
 
 def kept_of(function: Callable[..., Any], names: tuple[str, ...], before: int = 0) -> Kept:
-    """Of a call in which so many arguments stand before those in the signature of `function`.
+    """For a call in which `before` arguments stand before those in the signature of `function`.
 
     ValueError where the signature cannot be read, lacks a name, or cannot tell which argument has it.
     """
@@ -83,7 +83,7 @@ def kept_of(function: Callable[..., Any], names: tuple[str, ...], before: int = 
 
 
 def arguments_of(function: Callable[..., Any], before: int = 0) -> tuple[str, ...]:
-    """The names by position, of a call in which so many arguments stand before them; () where they cannot be read."""
+    """The names by position, in a call in which `before` arguments precede them; () where they cannot be read."""
     try:
         parameters = _parameters(function, "")
     except ValueError:

@@ -1,7 +1,7 @@
 """Stands in for apex, under `castscope run --apex`: where none is installed, `apex.amp` is castscope.amp.
 
-An apex that is installed is left alone, and one line on stderr says so. Of apex's other modules none is there; to
-import one raises an ImportError that says what to write instead.
+An apex that is installed is left alone, and one line on stderr says so. apex's other modules are not there; importing
+one raises an ImportError that says what to write instead.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _INSTEAD: dict[str, str] = {
 
 
 def install() -> None:
-    """Has `import apex` ask here first; as sitecustomize.py calls it."""
+    """Makes `import apex` ask here first; called by sitecustomize.py."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 class _Finder:
-    """On sys.meta_path, before the others, which it asks."""
+    """An entry of sys.meta_path, before the others, which it asks."""
 
     def __init__(self) -> None:
         self._told = False
@@ -41,7 +41,7 @@ class _Finder:
             return self._find_apex(path, target)
         module = sys.modules.get("apex")
         if name.startswith("apex.") and isinstance(getattr(module, "__loader__", None), _Loader):
-            # `from apex import optimizers` swallows one that has the module's name, and says "cannot import name".
+            # `from apex import optimizers` swallows an error with the module's name, and says "cannot import name".
             raise ModuleNotFoundError(_sentence(name), name="apex")
         return None
 
@@ -53,7 +53,7 @@ class _Finder:
             spec = found_by_others(self, "apex", path, target)
         finally:
             self._asking = False
-        if spec is None or spec.origin is None:  # a folder of that name, without code, is none
+        if spec is None or spec.origin is None:  # a folder of that name, without code, is not apex
             return importlib.machinery.ModuleSpec("apex", _Loader(), is_package=True)  # type: ignore[arg-type]
         self._tell(spec.origin)
         return spec

@@ -1,5 +1,4 @@
-"""Tells castscope, where the job runs under it, of each cast that an annotation makes: by whom, and of which argument.
-"""
+"""Tells castscope, if the job runs under it, of each cast that an annotation makes: by which one, of which argument."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _NOBODY: AbstractContextManager[Any] = contextlib.nullcontext()
 
 def of(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, served: bool,
        keeps: bool) -> AbstractContextManager[Any]:
-    """Around the one conversion of `tensor`, or around serving a copy of it again.
+    """Used around the one conversion of `tensor`, or around serving a copy of it again.
 
     `keeps`: whether copies of weights are kept for the iteration.
     """
@@ -36,7 +35,7 @@ def of(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, served
 def _told(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, served: bool,
           keeps: bool) -> Iterator[None]:
     name, position = rule.argument(key)
-    with torch._C.DisableTorchFunction():  # a subclass of the job's hears nothing of it
+    with torch._C.DisableTorchFunction():  # a subclass of the job's must not notice it
         address = tensor._cdata
     _begins(rule.name.encode("utf-8", "replace"), name.encode("utf-8", "replace"),  # type: ignore[misc]
             position & 0xffffffff, address, _NUMBERS[to], served * _SERVED | keeps * _KEEPS)

@@ -1,11 +1,11 @@
 """Puts an annotation on a function, a class or an object. Knows nothing of PyTorch until it is there.
 
 - A function is replaced by a wrapper.
-- Of a class, the method that does the work is replaced, in the class itself: `forward`, or `__call__` where there is no
+- In a class, the method that does the work is replaced, in the class itself: `forward`, or `__call__` where there is no
   `forward`. Where it is inherited, the base class stays as it is.
 - An object gets a class of its own (objects.py); a torch.autograd.Function is a case by itself (autograd_functions.py).
 
-Of several annotations of one thing the last one made counts; what they never cast adds up.
+If one thing has several annotations, the last one made counts; the arguments that they never cast add up.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MARK = "__castscope__"
 
 
 class Annotation(NamedTuple):
-    kind: str | None = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
-    kept: tuple[str, ...] = ()  # what is never cast
-    of_pytorch: bool = False  # of one of its functions: autocast is off inside, and out= is not cast
+    kind: str | None = None  # "half", "float" or "promote"; None: not said, which means float where it stands alone
+    kept: tuple[str, ...] = ()  # names of the arguments that are never cast
+    of_pytorch: bool = False  # a function of PyTorch's: autocast is off inside, and out= is not cast
 
     def over(self, lower: Annotation | None) -> Annotation:
         if lower is None:
@@ -38,11 +38,11 @@ class Annotation(NamedTuple):
 
 
 class Mark:
-    """On each wrapper: what it stands for."""
+    """Attribute of each wrapper: the thing that it stands for."""
 
     def __init__(self, annotation: Annotation, raw: Any, wrapper: Any, name: str = "") -> None:
         self.annotation = annotation
-        self.raw = raw  # what it has replaced; None where that is inherited
+        self.raw = raw  # the attribute that was replaced; None if it is inherited
         self.wrapper = wrapper
         self.name = name  # in a report
 
@@ -54,7 +54,7 @@ def mark_of(function: Any) -> Mark | None:
 
 
 def annotate(target: Any, annotation: Annotation, name: str | None = None) -> Any:
-    """The annotated target: a new function, or the same class or object. TypeError for what cannot be called.
+    """Returns the annotated target: a new function, or the same class or object. TypeError for what cannot be called.
 
     `name`: what a report calls it, where that is not its own name: a method has one only by its class.
     """
@@ -93,7 +93,7 @@ def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: 
                name: str | None = None, tells: bool = True) -> Callable[..., Any]:
     """A function that calls `runs` with its arguments cast. `off`: whether autocast is off meanwhile.
 
-    `takes`: whose signature tells the arguments, where it is not that of `looks_like`; so many stand `before` them.
+    `takes`: its signature tells the arguments, if not that of `looks_like`; `before`: how many arguments precede them.
     """
     takes = looks_like if takes is None else takes
     kind = annotation.kind or "float"
@@ -103,7 +103,7 @@ def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: 
                 annotation.of_pytorch)
     wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
     setattr(wrapper, _MARK, Mark(annotation, raw, wrapper, name))
-    # torch.jit.script raises what this says.
+    # torch.jit.script raises an error with this text.
     setattr(wrapper, "__script_unsupported", _UNSCRIPTABLE)
     return wrapper
 
@@ -140,14 +140,14 @@ def _method_of(cls: type) -> str:
 
 
 def find_in(cls: type, name: str) -> Any:
-    """The attribute as it stands in the class or the nearest of its bases that has it. Not in their metaclass."""
+    """The attribute as it is in the class or in the nearest base class that has it. Metaclasses are not searched."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
 def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
     """Replaces the method in `cls`. One that is inherited is looked up at each call, as super() would.
 
-    A report calls it by the class that was annotated and by the name that it has there, whatever is behind that: a base
+    A report names it by the annotated class and by its name there, whatever is behind that: a base
     class's method, a decorator's function, a lambda.
     """
     found = find_in(cls, name)
@@ -174,7 +174,7 @@ def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
 
 
 def _annotations_of(cls: type) -> str:
-    """"castscope.float_function"; with the method's name where that is not what runs a module."""
+    """"castscope.float_function"; with the method's name if it is not the method that runs a module."""
     found = {name: mark_of(getattr(found, "__func__", found)) for name in dir(cls)
              if (found := find_in(cls, name)) is not None}
     return ", ".join(("" if name == "forward" else f"{name}: ") + str(mark.annotation)
@@ -182,12 +182,12 @@ def _annotations_of(cls: type) -> str:
 
 
 def _refuse_script(module: Any) -> Any:
-    """torch.jit.script asks each module for what to compile; it would take the source without the annotation."""
+    """torch.jit.script asks each module for what to compile, and would take the source without the annotation."""
     raise RuntimeError(f"{name_of(type(module))}: {_UNSCRIPTABLE}; torch.jit.trace and torch.compile see the casts")
 
 
 def inherited_by(owner: type, name: str, for_class: bool) -> Callable[..., Any]:
-    """Calls the method that `owner` inherits, without the annotations which it has in a base class."""
+    """Calls the method that `owner` inherits, without the annotations that it has in a base class."""
     def runs(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         cls = self if for_class else type(self)
         order = cls.__mro__
@@ -208,7 +208,7 @@ def _bound(raw: Any, name: str, instance: Any, cls: type) -> Any:
         return raw
     try:
         return raw.__get__(instance, cls)
-    except AttributeError:  # Python asks __getattr__ then; traced modules have their forward from there
+    except AttributeError:  # then Python asks __getattr__, which gives traced modules their forward
         if instance is None or not hasattr(cls, "__getattr__"):
             raise
         return instance.__getattr__(name)

@@ -1,8 +1,8 @@
 """Lends the package castscope to a job that has none: puts its folder last on sys.path.
 
 `castscope run` names this folder in PYTHONPATH. Python imports this file when sys.path is otherwise done; it takes its
-own folder off again, puts the package's at the end, where everything of the user's comes before it, and makes way for
-the sitecustomize that would have been imported without us. Any Python may come by here, Python 2 too. With `python -S`
+own folder off again, puts the package's at the end, where all folders of the user's come before it, and makes way for
+the sitecustomize that would have been imported without us. Any Python may run this file, Python 2 too. With `python -S`
 it is not imported: the package is absent then.
 
 Where the job runs by a policy that has rules for functions, it has them applied; under `castscope run --apex`, `import
@@ -46,4 +46,4 @@ if os.environ.get("CASTSCOPE_APEX") and sys.version_info >= (3, 9):
     _stand_in_for_apex()
 
 del sys.modules["sitecustomize"]
-import sitecustomize  # noqa: E402, F401  where there is none, site takes this for what it is
+import sitecustomize  # noqa: E402, F401  if there is none, site takes this failure for a missing sitecustomize

@@ -1,4 +1,4 @@
-// castscope build-agent: for CMake, so that the build and `castscope run` compile by the very same recipe.
+// castscope build-agent, for CMake: the build and `castscope run` compile by the very same recipe.
 #include <filesystem>
 #include <fstream>
 #include <memory>

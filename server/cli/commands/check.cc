@@ -32,7 +32,7 @@ int fail(const std::string& sentence, int status) {
   return status;
 }
 
-// "" or what is wrong.
+// Returns "" or what is wrong.
 std::string read_limits(CheckOptions& options) {
   if (!options.max_cast_share.empty()) {
     options.gate.max_cast_share = config::parse_share(options.max_cast_share);

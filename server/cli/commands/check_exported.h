@@ -1,4 +1,4 @@
-// castscope check, of a file of torch.export.
+// castscope check for a file of torch.export.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ struct ExportedCheck {
   report::Gate gate;
 };
 
-// By what is in it, or by a name that nothing else has.
+// Decides by the file's contents, or by a name that no other kind of file has.
 bool is_exported(const std::string& file);
-// The exit status; what is wrong is said.
+// Returns the exit status, after saying what is wrong.
 int check_exported(const ExportedCheck&);
 
 }  // namespace castscope::cli

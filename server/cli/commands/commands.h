@@ -1,4 +1,4 @@
-// What `castscope` can do: one file per command. Each adds itself to the command line, and sets `run` when it was
+// The commands of `castscope`, one file for each. A command adds itself to the command line, and sets `run` if it was
 // chosen; main runs it.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace castscope::cli {
 
 struct CommandLine {
   CLI::App app{"castscope shows every precision cast that autocast makes in a PyTorch job."};
-  std::vector<std::string> job;  // what stood after "--"
+  std::vector<std::string> job;  // the words after "--"
   std::function<int()> run;      // exit status
 };
 
@@ -35,20 +35,21 @@ void add_build_agent(CommandLine& line);  // hidden: for CMake
 void add_counts(CommandLine& line);       // hidden: for the pytest plugin
 void add_version(CommandLine& line);
 
-// castscope's own failures, as `env`, `timeout` and `nohup` have theirs: told apart from most jobs' statuses.
+// The exit status of castscope's own failures, as `env`, `timeout` and `nohup` have one: most jobs' statuses differ
+// from it.
 inline constexpr int kOwnFailure = 125;
-// Of commands that answer questions, as grep and diff have them.
+// The exit statuses of commands that answer questions, as grep and diff have them.
 inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
 
-// An option's value that is "" is a mistake: in a script, a variable that is not set.
+// An option with the value "" is a mistake: in a script, a variable that is not set.
 inline CLI::Validator is_given() {
   return CLI::Validator([](const std::string& value) { return value.empty() ? "its value is empty" : std::string(); },
                         "");
 }
 
-// "castscope: …" on stderr.
+// Writes "castscope: …" to stderr.
 void say(const std::string& sentence);
-// On stdout. False when that cannot be written, which was said then.
+// Writes to stdout. Returns false, after saying so, when that is not possible.
 bool put(const std::string& text);
 
 }  // namespace castscope::cli

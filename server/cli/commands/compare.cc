@@ -1,5 +1,5 @@
-// castscope compare: the same code in eager, script, trace, compile and export, operator by operator. The comparison is
-// the Python package's (castscope.modes), which runs in the script's own Python; this command starts it.
+// castscope compare: the same code in eager, script, trace, compile and export, operator by operator. The Python
+// package makes the comparison (castscope.modes), and runs in the script's own Python, which this command starts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Words given_options(const CompareOptions& options) {
   return words;
 }
 
-// Where the script's name or `-m` stands, behind Python's own options; job.size() when there is none.
+// Returns the index of the script's name or of `-m`, behind Python's own options; job.size() when there is none.
 std::size_t begin_of_script(const Words& job) {
   std::size_t at = 1;
   while (at < job.size() && absl::StartsWith(job[at], "-") && job[at] != "-m" && job[at] != "-c") {
@@ -55,7 +55,7 @@ std::size_t begin_of_script(const Words& job) {
   return std::min(at, job.size());
 }
 
-// The job's Python running the comparison; "" in `wrong`, or what is wrong.
+// Returns the command that runs the comparison in the job's Python. `wrong` becomes "", or what is wrong.
 Words comparison_of(const CompareOptions& options, const Words& job, std::string* wrong) {
   Words command;
   std::size_t script = 0;

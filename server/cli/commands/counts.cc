@@ -1,5 +1,5 @@
-// castscope counts: what a process of a running job has cast so far. For the pytest plugin, which asks before and after
-// a test's body.
+// castscope counts: what a process of a running job has cast so far. The pytest plugin calls it before and after a
+// test's body.
 #include <memory>
 #include <nlohmann/json.hpp>
 

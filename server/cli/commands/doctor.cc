@@ -1,4 +1,4 @@
-// castscope doctor: what fits and what does not, and how to mend it.
+// castscope doctor: checks what works and what does not, and says how to fix it.
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ Check check_agent(const TorchInstall& torch, bool build) {
           "`castscope run` builds it, or `castscope doctor --build` (about a minute)"};
 }
 
-// The proof: a Python that imports torch under the preload library, in a run of its own.
+// Tries it out: runs a Python that imports torch under the preload library, in a run of its own.
 Check check_attaching(const PythonInstall& python, const std::string& preload) {
   auto directory = RunDirectory::create();
   if (!directory.ok()) return {"attaching", "problem", std::string(directory.status().message()), "free some memory"};

@@ -1,4 +1,4 @@
-// castscope env: the variables for a bare LD_PRELOAD, where castscope does not start the job.
+// castscope env: prints the variables for a bare LD_PRELOAD, where castscope does not start the job.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -26,7 +26,7 @@ std::string shell_quoted(const std::string& value) {
   return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
 }
 
-// False: it was said why the policy cannot be enforced.
+// Returns false, after saying why, if the policy cannot be enforced.
 bool add_policy(const EnvOptions& options, std::vector<std::string>& variables) {
   if (options.enforce.empty()) return true;
   const auto policy = policy::load(options.enforce);

@@ -27,8 +27,8 @@ void LiveViewer::start() {
   if (!status.ok()) give_up(status);
 }
 
-// A page asks 25 times a second for a picture, or once when it does not follow. The next one tells it that the run is
-// over; then it asks for the last of everything.
+// A page asks for a picture 25 times a second, or once when it does not follow the run. The answer to its next request
+// says that the run is over; then it asks for everything one last time.
 void LiveViewer::show_the_end() const {
   using std::chrono::milliseconds;
   constexpr milliseconds kAtMost{2500}, kQuiet{400}, kPause{10};

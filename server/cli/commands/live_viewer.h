@@ -1,4 +1,4 @@
-// The page of `castscope run --live`: it lives as long as castscope does, and a job runs without it, too.
+// The page of `castscope run --live`. It lives as long as castscope does, and the job also runs if there is no page.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace castscope::cli {
 
 class LiveViewer {
  public:
-  // Says where the run can be watched, or why it cannot. `port` "" = nobody asked for it.
+  // Says where the run can be watched, or why it cannot. `port` "" = nobody asked for the page.
   explicit LiveViewer(const std::string& port);
-  // When the job has begun, which thus shares no thread with it.
+  // Called when the job has begun, so that the job shares no thread with the page.
   void start();
-  // What the page shows; null without one.
+  // The runs that the page shows; null without a page.
   const std::shared_ptr<web::Runs>& runs() const { return runs_; }
-  // Who looks at the page sees how it ended, if his browser asks in time; who is still being answered after that keeps
-  // nobody waiting: the process is about to end.
+  // A viewer who looks at the page sees how the job ended, if the browser asks in time. Answers that take longer are
+  // not waited for: the process is about to end.
   void stop(const std::string& run_file);
 
  private:

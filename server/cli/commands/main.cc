@@ -14,7 +14,7 @@
 namespace castscope::cli {
 
 void say(const std::string& sentence) {
-  // Names of files are in many of them. A compiler's lines stay lines.
+  // Many sentences contain names of files. Line ends stay, since a compiler's messages have lines.
   std::fprintf(stderr, "castscope: %s\n", report::without_controls(sentence, "\n").c_str());
   std::fflush(stderr);
 }
@@ -27,8 +27,8 @@ bool put(const std::string& text) {
 
 namespace {
 
-// What follows the first "--" is the job's and none of our business; CLI11 sees what stands before. In commands that
-// take no job it means what it means everywhere: no options from here on.
+// The words after the first "--" belong to the job; CLI11 sees only those before it. In commands that take no job, "--"
+// means what it means everywhere: there are no options after it.
 std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool takes_job =
@@ -52,7 +52,7 @@ std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, c
                       ": `castscope --help` lists all");
 }
 
-// What nobody could read is no success.
+// If the output could not be written, the command has failed.
 int when_written(int status) {
   std::cout.flush();
   const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -61,7 +61,8 @@ int when_written(int status) {
   return kOwnFailure;
 }
 
-// A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
+// The exit status for a wrong word on the command line. For a command that answers a question, 1 would be an answer,
+// and CI does not expect 125.
 int usage_status(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   for (const char* const question :
@@ -99,7 +100,7 @@ int castscope_main(int argc, char** argv) {
   add_counts(line);
 
   std::vector<std::string> words = split_off_job(argc, argv, line);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 wants them in reverse order
   try {
     line.app.parse(words);
   } catch (const CLI::ParseError& error) {

@@ -19,7 +19,7 @@ bool is_same_file(const std::string& one, const std::string& other) {
   return stat(one.c_str(), &a) == 0 && stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// SQLite would take a file of such a name, once it is there, for a part of the run.
+// SQLite would take a file of such a name, once it exists, for a part of the run.
 bool is_part_of(const std::string& run_file, const std::string& output) {
   namespace fs = std::filesystem;
   if (is_same_file(run_file, output)) return true;
@@ -47,7 +47,7 @@ absl::Status refuse_output(const std::string& output, const std::vector<std::str
   std::error_code error;
   for (const std::string& input : inputs) {
     if (input.empty()) continue;
-    const std::filesystem::path real = std::filesystem::canonical(input, error);  // SQLite's files lie beside that
+    const std::filesystem::path real = std::filesystem::canonical(input, error);  // SQLite's files are beside it
     const std::string file = error ? input : real.string();
     if (is_part_of(file, output))
       return absl::InvalidArgumentError(absl::StrCat(
@@ -71,7 +71,7 @@ int into_output(const std::string& output, const std::function<absl::Status(std:
   };
   if (!file.is_open()) return cannot();
   const absl::Status status = write(file.stream());
-  const bool all_readable = absl::IsDataLoss(status) && !file.is_empty();  // of a file that is damaged or cut short
+  const bool all_readable = absl::IsDataLoss(status) && !file.is_empty();  // the file is damaged or cut short
   if (!file.stream() || status.ok() || all_readable) {
     if (!file.keep()) return cannot();
   }

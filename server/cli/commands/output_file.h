@@ -1,4 +1,4 @@
-// Where commands may write what they were asked for: never over what they read, nor over a file of the user's unasked.
+// Decides where commands may write: never over a file that they read, and not over a user's file without being asked.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace castscope::cli {
 
 bool to_stdout(const std::string& output);  // "" or "-"
 
-// An existing file is the user's until --force, and what is read (a run file, a baseline) for ever. What is no file (a
-// pipe, /dev/stdout) is written as it is.
+// Refuses an existing file unless --force is given, and a file that is read (a run file, a baseline) always. A special
+// file (a pipe, /dev/stdout) is written directly.
 absl::Status refuse_output(const std::string& output, const std::vector<std::string>& inputs, bool force);
 
-// Runs `write` on standard output or a file; 0, or the exit status when something failed, which was said. A file
-// appears under its name when all of it is there.
+// Runs `write` on standard output or a file. Returns 0, or the exit status after saying what failed. A file appears
+// under its name once all of it is written.
 int into_output(const std::string& output, const std::function<absl::Status(std::ostream&)>& write);
 
 }  // namespace castscope::cli

@@ -1,4 +1,4 @@
-// castscope policy: which operator runs in which precision, and why.
+// castscope policy: says which operator runs in which precision, and why.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int fail(const absl::Status& status) {
   return kUsage;
 }
 
-// All of them are looked at, whatever is wrong with the first.
+// Checks all of them, even if the first is wrong.
 int check(const PolicyOptions& options) {
   int status = 0;
   auto list = nlohmann::ordered_json::array();
@@ -66,7 +66,7 @@ int diff(const PolicyOptions& options) {
   return options.exit_code && difference.any() ? kFound : 0;
 }
 
-// Without a policy: PyTorch's own of each device.
+// Without a policy on the command line, these are PyTorch's own policies of each device.
 std::vector<std::string> asked_of(const PolicyOptions& options) {
   if (!options.op.empty()) return {options.before};
   return {"torch-cpu", "torch-cuda", "torch-xpu", "torch-mps"};

@@ -1,4 +1,4 @@
-// castscope relay and recover: a run whose job castscope did not start, or whose recorder is gone.
+// castscope relay and recover: record a run whose job castscope did not start, or whose recorder is gone.
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@
 namespace castscope::cli {
 namespace {
 
-// Nobody is there to be told of a castscope.json that is wrong: `castscope check` will.
+// Nobody reads messages about a wrong castscope.json here; `castscope check` reports it later.
 rules::Settings settings_of_job(const RunRecord& record) {
   auto settings = settings_for("", record.cwd);
   return settings.ok() ? *settings : rules::Settings();
@@ -31,7 +31,7 @@ rules::Settings settings_of_job(const RunRecord& record) {
 
 using std::chrono::milliseconds;
 
-// What can be known of a job that nobody described: by its first process that had an agent.
+// Describes a job that castscope did not start, by its first process that had an agent.
 RunRecord describe(const RunDirectory& directory) {
   RunRecord record{.command = {},
                    .cwd = working_folder(),
@@ -51,7 +51,7 @@ pid_t first_attached(const RunDirectory& directory) {
   return pids.empty() ? 0 : pids[0];
 }
 
-// Takes the place of the relay of this run; false when it has one.
+// Becomes the relay of this run; returns false if the run has one.
 bool claim(const RunDirectory& directory) {
   int fd = open((directory.path() + "/relay.lock").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) close(fd);
@@ -68,13 +68,15 @@ void wait_for_last_process(Recording& recording, const RunDirectory& directory) 
     recording.relay().wait_until_quiet(kGrace);
     usleep(static_cast<useconds_t>(std::chrono::microseconds(kGrace).count()));
     if (directory.has_living_process()) continue;
-    // A process that comes now finds no lock and starts its own relay; one that came just before is seen here.
+    // A process that starts from now on finds no lock and starts its own relay; one that started just before is found
+    // below.
     give_up_claim(directory);
     if (!directory.has_living_process() || !claim(directory)) return;
   }
 }
 
-// Nobody reads what a relay says: a run that its collector did not take goes where a run without a collector goes.
+// Nobody reads a relay's messages: a run that its collector did not take is recorded where a run without a collector
+// would be.
 RecordingResult record_here(RecordingOptions options, const std::string& why) {
   const RunDirectory& directory = options.directory;
   std::vector<std::string> notices = directory.said();
@@ -120,7 +122,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
     result.problem = std::string(recording.status().message());
   }
   if (!result.relay.delivered && !collector.address.empty()) result = record_here(options, result.problem);
-  if (!result.relay.delivered) return kOwnFailure;  // nobody listens; the segments stay for `castscope recover`
+  if (!result.relay.delivered) return kOwnFailure;  // the segments stay for `castscope recover`
   directory.discard_unless_segments();
   return 0;
 }
@@ -141,7 +143,7 @@ std::vector<RunDirectory> left_over(const RecoverOptions& options) {
   return result;
 }
 
-// One line, whatever stands in the command.
+// Describes the run in one line, whatever the command contains.
 std::string title(const RunDirectory& directory) {
   auto record = directory.read_record();
   std::string command;
@@ -151,7 +153,7 @@ std::string title(const RunDirectory& directory) {
   return absl::StrCat(directory.path(), command.empty() ? "" : ":", command);
 }
 
-// Where the recorder had begun to write, when it is still the file of this run.
+// Whether the path at which the recorder had begun to write still holds this run's file.
 bool is_file_of(const std::string& path, const RunDirectory& directory) {
   const auto heading = store::read_heading(path);
   return heading.ok() && heading->start.run_id == directory.id();
@@ -178,7 +180,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   OutputClaim claim;
   bool resume = options.output.empty() && claim.take(record.stem) && !record.stem.empty() &&
                 is_file_of(output.run_file(), directory);
-  // A run file with nothing in it would only be in the way of who can read them.
+  // An empty run file would only be in the way of a castscope that can read the segments.
   if (const auto why = resume ? std::vector<std::string>() : relay::why_unreadable(directory.path()); !why.empty()) {
     for (const std::string& sentence : why) say(sentence);
     say_what_stays(directory);
@@ -246,7 +248,7 @@ int discard(const RunDirectory& directory) {
 
 int recover_all(const RecoverOptions& options) {
   std::vector<RunDirectory> directories = left_over(options);
-  if (!options.directory.empty()) {  // before anything is read, written or deleted there
+  if (!options.directory.empty()) {  // before any file there is read, written or deleted
     if (absl::Status status = directories[0].check(); !status.ok()) {
       say(std::string(status.message()));
       return kOwnFailure;
@@ -260,7 +262,7 @@ int recover_all(const RecoverOptions& options) {
     } else if (options.discard) {
       status = std::max(status, discard(directory));
     } else if (options.directory.empty() && directory.has_living_process()) {
-      // Whoever cleans up after a crash does not want to wait for a job that may run for days.
+      // People who clean up after a crash do not want to wait for a job that may run for days.
       say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone; name it to have it recorded"));
     } else {
       status = std::max(status, recover(directory, options));

@@ -1,4 +1,4 @@
-// castscope report, convert, version: questions to a finished run.
+// castscope report, convert, version: commands about a finished run.
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -30,7 +30,7 @@ int fail(const absl::Status& status, int exit_status) {
   return exit_status;
 }
 
-// What the run left beside its file, when it is still there.
+// Returns the report that the run wrote beside its file, if it still exists.
 std::string report_beside(const std::string& run_file) {
   std::error_code error;
   const std::string name = std::filesystem::path(run_file).replace_extension(".json").string();
@@ -105,7 +105,7 @@ void add_report(CommandLine& line) {
   });
 }
 
-// As it was called before `report` had these forms. Scripts know it.
+// The command's name before `report` had these formats. Scripts use it.
 void add_convert(CommandLine& line) {
   auto* command = line.app.add_subcommand("convert", "The old name of `castscope report -f jsonl`")->group("");
   auto options = std::make_shared<ReportOptions>();

@@ -1,4 +1,4 @@
-// castscope rules: what castscope looks for, without a run.
+// castscope rules: explains what castscope looks for, without a run.
 #include <unistd.h>
 
 #include <cstdio>
@@ -64,7 +64,7 @@ void add_rules(CommandLine& line) {
   });
 }
 
-// As it was called before `rules` took a name. Scripts know it.
+// The command's name before `rules` took a rule's name. Scripts use it.
 void add_explain(CommandLine& line) {
   auto* command = line.app.add_subcommand("explain", "The old name of `castscope rules RULE`")->group("");
   auto options = std::make_shared<ExplainOptions>();

@@ -1,4 +1,4 @@
-// castscope run: the main job, end to end.
+// castscope run: the main command, from the job's start to its report.
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct RunOptions {
 };
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
-  if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
+  if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
     std::string wish = std::filesystem::path(options.output).stem().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
@@ -57,7 +57,7 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
 }
 
 int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
-  if (error.no_process_left) {  // as `exec` would: the job gets the one that we are
+  if (error.no_process_left) {  // as with `exec`: the job takes over this process
     say("the limits allow no process beside castscope (ulimit -u, -v); the job runs unobserved, in its place");
     signals.become(options.command, environment_with({}));
   }
@@ -65,8 +65,8 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
   return error.shell_status;
 }
 
-// Without a recording: the user's job matters more than our account of it. In other precisions than were asked for it
-// is another job.
+// Runs the job without a recording: the user's job matters more than the record of it. In other precisions than the
+// user asked for it would be another job.
 int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
   if (!options.enforce.empty()) {
     say(absl::StrCat(why, ": ", options.enforce, " cannot be enforced; the job is not started"));
@@ -78,8 +78,8 @@ int run_unobserved(SignalForwarding& signals, const RunOptions& options, const s
   leave_as(signals.wait());
 }
 
-// Processes that the job left behind get a moment to end with it. Those that do not go on unrecorded: whoever started
-// a job waits for the job, not for what it put into the background.
+// Processes that the job left behind get a moment to end with it. Those that do not end go on unrecorded: users wait
+// for the job, not for the processes that it put into the background.
 std::vector<pid_t> wait_for_others(relay::Relay& relay, const RunDirectory& directory) {
   using std::chrono::milliseconds;
   const auto deadline = std::chrono::steady_clock::now() + milliseconds(500);
@@ -107,14 +107,14 @@ std::string about(const std::vector<pid_t>& left) {
 
 constexpr char kInner[] = "a castscope inside this run took the job: ";
 
-// Of a castscope around this one, which sees nothing of the job.
+// Tells an outer castscope, which sees nothing of the job.
 void tell_outer(const std::string& where) {
   const char* path = getenv("CASTSCOPE_RUN");
   const RunDirectory outer(path != nullptr ? path : "");
   if (outer.check().ok()) outer.note(absl::StrCat(kInner, "what it does is not recorded here, but ", where));
 }
 
-// Nobody should take a run without casts for a job without casts.
+// Nobody should take an unobserved run for a job without casts.
 void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
   const auto inner = std::find_if(notices.begin(), notices.end(),
                                   [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
@@ -144,7 +144,8 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
   if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()});
 }
 
-// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does, and a policy.
+// A castscope.json that was merely found does not keep a job from running when it is wrong; one that was named does,
+// and so does a policy.
 bool read_settings_of(RunOptions& options) {
   auto settings = settings_here(options.config);
   if (settings.ok()) {
@@ -184,7 +185,8 @@ int run(RunOptions options) {
     return kOwnFailure;
   }
   Preparation prepared = output.ok() ? prepare_job(options.command, say, !options.enforce.empty()) : Preparation();
-  // Beyond this point signals belong to the job: nothing here ends before it and leaves something behind.
+  // From here on signals belong to the job: nothing below ends castscope before the job, which would leave files
+  // behind.
   SignalForwarding signals;
   if (!output.ok()) return run_unobserved(signals, options, std::string(output.status().message()));
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
@@ -218,7 +220,7 @@ int run(RunOptions options) {
       absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
                    directory->path(), ": `castscope recover` makes the run file"));
   viewer.start();
-  // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
+  // Only now: the job does not wait for gRPC and SQLite, and inherits nothing from them.
   RecordingOptions recorded{.directory = *directory,
                             .record = record,
                             .output = *output,
@@ -230,7 +232,7 @@ int run(RunOptions options) {
                             .settings = options.settings,
                             .viewed = viewer.runs()};
   auto recording = Recording::begin(recorded);
-  if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
+  if (!recording.ok() && options.collector.address.empty()) {  // the disk or the quota is full
     const std::string problem(recording.status().message());
     recorded.output = *output = fallback_output(options.command, when, claim);
     recorded.overwrite = false;

@@ -40,7 +40,7 @@ void log_finding(const LogLine& line) {
 
 class RunShelf {
  public:
-  // `viewed`: runs that somebody may look at; null = there is no viewer.
+  // `viewed` holds the runs that the viewer shows; null = there is no viewer.
   RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
       : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
 
@@ -59,7 +59,7 @@ class RunShelf {
     spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
     Open& entry = open_[run.id];
     entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
-    // castscope.json and the source lie where the job runs: none of its settings or comments silence anything here.
+    // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
     const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
     findings_.begin(run.id, judge);
     if (viewed_ == nullptr) return entry.store;
@@ -117,7 +117,7 @@ class RunShelf {
     Output output;
   };
 
-  // The newest stay in memory with all of their events; older ones are read from their files when somebody asks.
+  // The newest runs stay in memory with all of their events; older ones are read from their files when somebody asks.
   void conclude_shown(const Open& entry, web::RunState state, judging::JudgedRunPtr last) {
     constexpr std::size_t kStay = 4;
     entry.shown->concluded(state, std::move(last));
@@ -140,7 +140,7 @@ class RunShelf {
             .checkout = run.checkout};
   }
 
-  // The file that holds this run, from an earlier life of this collector or not; else a free name.
+  // Returns the file that holds this run, from before a restart of the collector too; otherwise a free name.
   Output place(const ingest::RunOpening& run) const {
     std::string name;
     for (char c : run.name.empty() ? run.id : run.name) {
@@ -165,18 +165,18 @@ class RunShelf {
   std::mutex mutex_;
   std::map<std::string, Open> open_;
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
-  std::mutex live_mutex_;  // of its own: who asks does not wait for a run that is being opened
+  std::mutex live_mutex_;  // a separate one: requests do not wait for a run that is being opened
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
   FindingsLog findings_{FindingsLogOptions{.log = log_finding}};
 };
 
-// The viewer of `castscope serve --web`: runs that are open, and those in the folder.
+// Starts the viewer of `castscope serve --web`, which shows the open runs and those in the folder.
 absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& options, const std::string& folder,
                                                           const std::shared_ptr<web::Runs>& runs) {
   runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
     return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
   });
-  // Who watches goes on watching when the collector is started again.
+  // A page keeps its address when the collector is started again.
   auto viewer = web::Viewer::on(options.web, runs, (fs::path(folder) / ".castscope-web-token").string());
   if (!viewer.ok()) return viewer.status();
   if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
@@ -191,7 +191,7 @@ int serve(const ServeOptions& options) {
     say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
     return kOwnFailure;
   }
-  // Before any thread is made, so that all of them leave the end to us.
+  // Called before any thread starts, so that all threads leave these signals to this one.
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGINT);
@@ -220,7 +220,7 @@ int serve(const ServeOptions& options) {
     viewer = *std::move(started);
     spdlog::info("runs can be watched at {}", viewer->url());
   }
-  // A relay that was killed says no goodbye: its run is closed when nobody has come back for it.
+  // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
   constexpr std::chrono::minutes kPatience{2};
   while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);

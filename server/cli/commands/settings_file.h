@@ -1,4 +1,5 @@
-// Which castscope.json counts: the one that --config names, or the next one above the folder of the command.
+// Finds the castscope.json that counts: the one that --config names, or the nearest one at or above the folder of the
+// command.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace castscope::cli {
 
-// The defaults where there is none. What is wrong with the file is an error.
+// Returns the defaults where there is no file. A wrong file is an error.
 absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder);
-// From the folder that we are in, with the policy that runs are to be held against ("" = none but their own).
+// Searches from the working folder. `policy` is the policy that runs are compared with ("" = only their own).
 absl::StatusOr<rules::Settings> settings_here(const std::string& config, const std::string& policy = "");
 
-// Reads the policy, by name or file; what is wrong with it is an error.
+// Reads the policy, by name or file; a wrong policy is an error.
 absl::Status hold_against(const std::string& policy, rules::Settings&);
 
 // --config FILE

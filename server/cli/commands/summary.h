@@ -7,13 +7,13 @@
 namespace castscope::cli {
 
 struct SummaryFiles {
-  std::string run_file, report_file;  // told at its end; "" = not told
+  std::string run_file, report_file;  // named at its end; "" = not named
 };
 
-// On stderr, fitted to the terminal there.
+// Prints to stderr, fitted to the width of its terminal.
 void print_summary(const judging::JudgedRun& run, const SummaryFiles& files);
 
-// Of the terminal that this file is open on; 80 where it is none.
+// The width of the terminal that this file is open on; 80 where it is none.
 int terminal_width(int file);
 
 }  // namespace castscope::cli

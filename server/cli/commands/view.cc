@@ -1,4 +1,4 @@
-// castscope view: runs on a page in the browser.
+// castscope view: shows runs on a page in the browser.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -32,7 +32,7 @@ int fail(const absl::Status& status, int exit_status) {
   return exit_status;
 }
 
-// Before any thread is made, so that all of them leave the end to us.
+// Called before any thread starts, so that all threads leave these signals to the main thread.
 sigset_t block_signals_that_end() {
   sigset_t ending;
   sigemptyset(&ending);
@@ -41,7 +41,7 @@ sigset_t block_signals_that_end() {
   return ending;
 }
 
-// What can be read of those that were named is shown; a folder may hold others.
+// Shows each named run as far as it can be read; a folder may hold other files too.
 absl::Status add_runs(const ViewOptions& options, const web::FileRunOptions& read, web::Runs& runs) {
   for (const std::string& name : options.runs) {
     std::error_code error;
@@ -57,7 +57,7 @@ absl::Status add_runs(const ViewOptions& options, const web::FileRunOptions& rea
   return absl::OkStatus();
 }
 
-// Says what is the matter with the runs that were named; what can be read of them is shown all the same.
+// Says what is wrong with the named runs; whatever can be read of them is shown.
 bool say_damage(const ViewOptions& options, web::Runs& runs) {
   bool damaged = false;
   for (const web::RunPtr& run : runs.all()) {
@@ -76,7 +76,7 @@ bool has_display() {
   return (x != nullptr && *x != '\0') || (wayland != nullptr && *wayland != '\0');
 }
 
-// What a browser writes is not for this terminal, and Ctrl-C here does not end it.
+// The browser's output does not go to this terminal, and Ctrl-C here does not end the browser.
 void open_browser(const std::string& url) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -113,7 +113,7 @@ int view(const ViewOptions& options) {
   int which = 0;
   sigwait(&ending, &which);
   const int status = damaged ? kIncompleteData : 0;
-  if (!(*viewer)->stop(std::chrono::seconds(1))) {  // a long report is still being made for somebody
+  if (!(*viewer)->stop(std::chrono::seconds(1))) {  // somebody is still waiting for a long report
     std::fflush(nullptr);
     _exit(status);
   }

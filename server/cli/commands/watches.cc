@@ -51,12 +51,12 @@ ProgressLine::~ProgressLine() {
   draw("");
 }
 
-// As much of it as fits into the line: one that is broken scrolls.
+// The line is cut to the terminal's width: a wrapped line would scroll.
 void ProgressLine::draw(const std::string& text) {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   const std::string line = text.substr(0, known ? size.ws_col - 1u : text.size());
-  const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // no codes: not every terminal has any
+  const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // not every terminal has codes for that
   absl::FPrintF(stderr, "\r%s%s\r%s", line, std::string(blanks, ' '), line);
   std::fflush(stderr);
   drawn_ = line.size();

@@ -1,4 +1,4 @@
-// What castscope says beside a job while it waits: each in a thread of its own, until it is destroyed.
+// Messages that castscope shows beside a job while it waits. Each watch has a thread of its own until it is destroyed.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace castscope::cli {
 
-// Runs `look` again and again; it returns false when it need not be asked any more.
+// Runs `look` again and again, until it returns false.
 class Watch {
  public:
   Watch(std::chrono::milliseconds interval, std::function<bool()> look);
@@ -26,7 +26,8 @@ class Watch {
   std::thread thread_;
 };
 
-// A line that is drawn over and over, and findings as they come up, only when asked for: the job may draw its own.
+// A line that is redrawn over and over, with findings as they come up. It is shown only on request: the job may draw a
+// line of its own.
 class ProgressLine {
  public:
   ProgressLine(Recording& recording, bool wanted);
@@ -40,7 +41,8 @@ class ProgressLine {
   std::unique_ptr<Watch> watch_;
 };
 
-// Says soon that the collector cannot be reached, and when it can be: once each. `address` "" = there is none.
+// Says soon that the collector cannot be reached, and later that it can be; once each. `address` "" = there is no
+// collector.
 class CollectorWatch {
  public:
   CollectorWatch(relay::Relay& relay, const std::string& address);
@@ -54,7 +56,7 @@ class CollectorWatch {
   std::unique_ptr<Watch> watch_;
 };
 
-// What a person at a terminal is told after a second, when what he waits for has not come.
+// Says the sentence to a person at a terminal after a second, unless it is destroyed before.
 std::unique_ptr<Watch> say_when_late(const std::string& sentence);
 
 }  // namespace castscope::cli

@@ -8,7 +8,8 @@
 namespace castscope::cli {
 namespace {
 
-// The oldest driver that runs programs of this CUDA (NVIDIA, CUDA Compatibility, "minor version compatibility").
+// Returns the oldest driver that runs programs of this CUDA (NVIDIA, CUDA Compatibility, "minor version
+// compatibility").
 int oldest_driver(int cuda) {
   if (cuda >= 13) return 580;
   return cuda == 12 ? 525 : 450;
@@ -61,7 +62,7 @@ Check check_driver(const GpuInstall& gpu) {
   return {"driver", "ok", found, ""};
 }
 
-// Who reads of the restriction looks for what it breaks.
+// People who read about the restriction look for what it breaks.
 Check check_counters(const GpuInstall& gpu) {
   return {
       "counters", "ok",
@@ -71,7 +72,7 @@ Check check_counters(const GpuInstall& gpu) {
       ""};
 }
 
-// What comes of all that where nobody asks for anything else.
+// The result of all of these where nobody asks for anything else.
 Check check_by_itself(const GpuInstall& gpu) {
   if (gpu.cuda.empty()) return {"gpu", "ok", "kernels are not timed with this PyTorch", ""};
   if (gpu.cupti.empty() || lacks(gpu, "cuptiActivityPushExternalCorrelationId"))

@@ -1,4 +1,4 @@
-// What `castscope doctor` says of GPUs. None at all is no fault: most of castscope needs none.
+// The checks of `castscope doctor` that are about GPUs. A machine without one is fine: most of castscope needs none.
 #pragma once
 
 #include <string>

@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of what agent/gpu/cupti/cupti.cc looks up: what each CUPTI has that it can work with, and what only newer ones have.
+// Functions that agent/gpu/cupti/cupti.cc looks up: the first is in each CUPTI that it can work with, the others only
+// in newer ones.
 constexpr const char* kAskedFor[] = {"cuptiActivityPushExternalCorrelationId", "cuptiGetGraphNodeId",
                                      "cuptiActivityEnableRuntimeApi"};
 
@@ -34,9 +35,9 @@ std::string first_group(const std::string& text, const char* pattern) {
   return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
 }
 
-// The linker's own answer for this Python, with all that may change it: RPATHs, LD_LIBRARY_PATH, LD_PRELOAD, its cache.
-// Libraries are mapped and no code of theirs runs; it does not know CUDA. The driver is asked for in the same way, as
-// CUDA opens it by its name.
+// Asks the linker itself about this Python, with everything that has an influence: RPATHs, LD_LIBRARY_PATH, LD_PRELOAD,
+// its cache. Libraries are mapped and none of their code runs. The linker does not know CUDA, so the driver is asked
+// for by the name by which CUDA opens it.
 std::string trace_of_loading(const PythonInstall& python) {
   if (!fits_into_ld_preload(python.torch->library)) return "";
   const char* before = std::getenv("LD_PRELOAD");

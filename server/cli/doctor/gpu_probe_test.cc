@@ -23,7 +23,7 @@ class GpuProbe : public ::testing::Test {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
-  // A PyTorch whose libraries are none: the linker says so and goes on.
+  // Makes a PyTorch whose libraries are not libraries: the linker says so and goes on.
   GpuInstall probed(const std::string& version) {
     file("torch/version.py", version);
     PythonInstall python;

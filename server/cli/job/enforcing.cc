@@ -10,7 +10,8 @@
 
 namespace castscope::cli {
 
-// Compiled graphs know nothing of policies: PyTorch's caches of them must not serve what another policy made.
+// Compiled graphs know nothing of policies: PyTorch's caches of them must not return what was compiled under another
+// policy.
 std::vector<std::string> enforcing_variables(const std::string& compiled, const std::string& path, bool all_kernels) {
   std::vector<std::string> variables = {absl::StrCat("CASTSCOPE_ENFORCE=", path)};
   if (all_kernels) variables.emplace_back("CASTSCOPE_ALL_KERNELS=1");

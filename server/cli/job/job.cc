@@ -20,9 +20,9 @@
 namespace castscope::cli {
 namespace {
 
-// What a fault of our own raises, and kill() rarely: last_resort.h has them.
+// Signals that a fault of our own raises, and that kill() rarely sends: last_resort.h handles them.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-// The kernel sends these to the whole foreground group (or to whom it meant alone).
+// The kernel sends these to the whole foreground group (or to the only process that they are meant for).
 constexpr int kStops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
 bool is_one_of(int signal, const auto& list) {
@@ -36,19 +36,20 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// A member of our process group that tells which signals the whole group got. castscope cannot see it from its own:
-// kill(pid) must be passed on to the job, while after kill(-group), or `timeout`, the job has got it already and a
-// second one may break its clean-up.
-// Asks the witness whether it has told all. The highest number: what is pending beside it is taken first.
+// This signal asks the witness whether it has reported all. It has the highest number, since other pending signals are
+// taken first.
 const int kProbe = SIGRTMAX;
 constexpr unsigned char kToldAll = 0;
 
+// The witness is a member of our process group and reports which signals the whole group got. castscope cannot see that
+// from its own: kill(pid) must be passed on to the job, while after kill(-group), or `timeout`, the job has already got
+// the signal, and a second one may break its clean-up.
 [[noreturn]] void be_witness(int report, sigset_t signals, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "castscope-sig");
   if (getppid() != parent) _exit(0);
   if (report != 3) dup2(report, 3);
-  for (int fd = 0; fd < 3; fd++) close(fd);  // the job's pipes must not be held open here
+  for (int fd = 0; fd < 3; fd++) close(fd);  // the job's pipes must not stay open here
   if (syscall(SYS_close_range, 4, ~0u, 0) != 0) {
     for (int fd = 4; fd < 4096; fd++) close(fd);
   }
@@ -84,14 +85,14 @@ void put_aside_inherited_signals() {
   if (changed_file_size) signal(SIGXFSZ, SIG_IGN);
 }
 
-// Blocked rather than caught: a blocked SIGPIPE or SIGXFSZ of our own writing stays with the thread that wrote, while
-// one that somebody sends us comes by sigwaitinfo() with all the others.
+// The signals are blocked rather than caught: a blocked SIGPIPE or SIGXFSZ from our own writing stays with the thread
+// that wrote, while one that somebody sends us comes out of sigwaitinfo() like all others.
 SignalForwarding::SignalForwarding() {
   sigfillset(&taken_);
   for (int signal : kFaults) sigdelset(&taken_, signal);
   for (int signal = 1; signal <= SIGRTMAX; signal++) {
     const bool by_us = signal == SIGXFSZ && changed_file_size;
-    if (is_ignored(signal) && !by_us) sigdelset(&taken_, signal);  // nohup's SIGHUP stays ignored, by the job too
+    if (is_ignored(signal) && !by_us) sigdelset(&taken_, signal);  // nohup's SIGHUP stays ignored, also in the job
   }
   sigdelset(&taken_, SIGCHLD);
   sigset_t blocked = taken_;
@@ -113,7 +114,7 @@ void SignalForwarding::give_back_signal_state() const {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-// Not posix_spawn, which leaves two of the C library's own signals ignored in the child.
+// This is not posix_spawn, which leaves two of the C library's own signals ignored in the child.
 pid_t SignalForwarding::launch(char* const* arguments, char* const* environment, volatile int& code) {
   const pid_t job = vfork();
   if (job == 0) {
@@ -131,7 +132,7 @@ pid_t SignalForwarding::start(const std::vector<std::string>& command, const std
   const std::vector<char*> arguments = pointers(command), variables = pointers(environment);
   volatile int code = 0;
   job_ = launch(arguments.data(), variables.data(), code);
-  if (job_ < 0 && witness_ > 0) {  // where processes are counted, ours make way
+  if (job_ < 0 && witness_ > 0) {  // where the number of processes is limited, the witness makes room
     end_witness();
     code = 0;
     job_ = launch(arguments.data(), variables.data(), code);
@@ -159,9 +160,9 @@ void SignalForwarding::become(const std::vector<std::string>& command, const std
   execvpe(arguments[0], arguments.data(), variables.data());
 }
 
-// The kernel signals a group in one go, the younger ones first: when we have it, the witness has it too. On a busy
-// machine it may wait long for its turn on a processor, and so it is asked. A moment more is for kill(-1), which begins
-// with the older ones.
+// The kernel signals a group in one go, the younger processes first: when we have the signal, the witness has it too.
+// On a busy machine the witness may wait long for a processor, so it is asked. The extra moment is for kill(-1), which
+// begins with the older processes.
 bool SignalForwarding::whole_group_got(int signal) {
   constexpr int kPatienceMs = 10'000, kMomentMs = 100;
   if (witness_ <= 0 || sigqueue(witness_, kProbe, {}) != 0) return false;
@@ -177,15 +178,15 @@ bool SignalForwarding::whole_group_got(int signal) {
 }
 
 void SignalForwarding::forward(const siginfo_t& info) {
-  if (info.si_code <= 0 && info.si_pid == getpid()) return;  // of our own writing: nobody reads, or a file is too large
-  // What the terminal does (Ctrl-C, its size) goes to the whole foreground group, the job included; but its hang-up to
-  // the leader of the session alone, which without castscope would be the job.
+  if (info.si_code <= 0 && info.si_pid == getpid()) return;  // from our own writing: no reader, or a file too large
+  // Signals of the terminal (Ctrl-C, its size) go to the whole foreground group, which includes the job; but the
+  // hang-up goes only to the leader of the session, which would be the job if castscope were not there.
   const bool leads_session = getsid(0) == getpid();
   const bool hang_up = leads_session && (info.si_signo == SIGHUP || info.si_signo == SIGCONT);
   const bool from_terminal = info.si_code == SI_KERNEL && !hang_up;
-  const bool whole_group = whole_group_got(info.si_signo);  // asked in any case: nothing must be left over
+  const bool whole_group = whole_group_got(info.si_signo);  // asked in any case, so that no report stays in the pipe
   if (!from_terminal && !whole_group) pass_on(info);
-  // Whoever started us sees a job that stops.
+  // castscope stops like the job, so that its parent sees it stop.
   if (is_one_of(info.si_signo, kStops) && (from_terminal || whole_group || job_has_stopped())) stop_as(info.si_signo);
 }
 
@@ -197,7 +198,7 @@ void SignalForwarding::pass_on(const siginfo_t& info) const {
   }
 }
 
-// A moment after it was told to.
+// Waits a moment, since the job may need it to stop.
 bool SignalForwarding::job_has_stopped() const {
   siginfo_t state{};
   for (int look = 0; look < 20; look++) {
@@ -212,17 +213,17 @@ void SignalForwarding::stop_as(int signal) {
   sigset_t only;
   sigemptyset(&only);
   sigaddset(&only, signal);
-  raise(signal);  // it waits until it is let through
+  raise(signal);  // it stays pending until it is unblocked
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   pthread_sigmask(SIG_BLOCK, &only, nullptr);
 }
 
-// By one thread, since there may be none to spare.
+// Uses only this thread, since the limits may allow no other.
 JobEnd SignalForwarding::wait() {
   sigset_t signals = taken_;
   sigaddset(&signals, SIGCHLD);
   siginfo_t ended{};
-  // SIGCHLD tells of the end; the look once a second is for a system that loses one.
+  // SIGCHLD reports the end; the look once a second is for a system that loses one.
   constexpr timespec kLook{1, 0};
   while (waitid(P_PID, static_cast<id_t>(job_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
     siginfo_t info{};

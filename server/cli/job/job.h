@@ -1,4 +1,4 @@
-// The user's command: started so that it does not notice castscope, and waited for.
+// Starts the user's command so that it does not notice castscope, and waits for it.
 #pragma once
 
 #include <signal.h>
@@ -12,25 +12,25 @@
 
 namespace castscope::cli {
 
-// For main(), before anything else: what castscope was started with and cannot work with is put aside, for the job to
-// have. Where SIGCHLD is ignored no child leaves a status, and a limit on file sizes would kill us.
+// Called by main() before anything else: sets aside the inherited signal state that castscope cannot work with, and
+// keeps it for the job. With an ignored SIGCHLD no child leaves a status, and a limit on file sizes would kill us.
 void put_aside_inherited_signals();
 
-// Signals from here on go to the job. One object per process, made before any other thread is.
+// From its construction on, signals go to the job. There is one object per process, made before any other thread.
 class SignalForwarding {
  public:
   SignalForwarding();
   struct StartError {
-    int shell_status;  // what a shell would exit with: 127 = not found, else 126
+    int shell_status;  // the exit status of a shell: 127 = not found, else 126
     std::string sentence;
-    bool no_process_left = false;  // the limits allow none beside this one
+    bool no_process_left = false;  // the limits allow no process beside this one
   };
-  // Starts the command with the signal state that castscope itself was started with, in the same process group, so
-  // that the terminal is the job's. -1: it could not be started.
+  // Starts the command with the signal state that castscope itself was started with, in the same process group, so that
+  // the terminal is the job's. Returns -1 if it could not be started.
   pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment, StartError& error);
-  // Puts the command in the place of castscope; returns only when that cannot be done.
+  // Replaces castscope by the command; returns only when that is not possible.
   void become(const std::vector<std::string>& command, const std::vector<std::string>& environment);
-  // Waits for the job's end, forwarding meanwhile.
+  // Waits for the job's end, and forwards signals meanwhile.
   JobEnd wait();
 
  private:

@@ -17,7 +17,7 @@ void leave_as(const JobEnd& end) {
     sigaddset(&only, end.signal);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     raise(end.signal);
-    _exit(128 + end.signal);  // a signal whose default is to go on
+    _exit(128 + end.signal);  // for a signal that does not end a process by default
   }
   _exit(end.exit_status);
 }

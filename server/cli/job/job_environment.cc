@@ -20,14 +20,14 @@ std::string variable(const char* name) {
 
 namespace {
 
-// After what is there; once, where an `eval "$(castscope env)"` is repeated.
+// Puts the library after those that are there; only once, even where an `eval "$(castscope env)"` is repeated.
 std::string ld_preload_with(const std::string& library) {
   const std::string before = variable("LD_PRELOAD");
   const bool known = absl::StrContains(absl::StrCat(":", before, ":"), absl::StrCat(":", library, ":"));
   return absl::StrCat("LD_PRELOAD=", before, before.empty() || known ? "" : ":", known ? "" : library);
 }
 
-// Builds the agent, and tells of the Python that was found.
+// Builds the agent, and returns the Python that was found.
 PythonInstall prepare_python(const std::vector<std::string>& command, const Say& say) {
   std::string executable = python_of(command);
   if (executable.empty()) return {};
@@ -63,7 +63,7 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
   if (lend || !python.has_castscope) {
     auto package = obtain_python_package(say);
     std::string path = variable("PYTHONPATH");
-    // First, so that no other sitecustomize hides ours; it takes itself off and makes way for the other.
+    // Our package comes first, so that no other sitecustomize hides ours; ours removes itself and runs the other one.
     const bool known = package.ok() && absl::StartsWith(absl::StrCat(path, ":"), absl::StrCat(*package, ":"));
     if (package.ok() && !known) result.push_back(absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path));
   }
@@ -88,7 +88,7 @@ std::vector<std::string> job_environment(Preparation prepared, const RunDirector
   if (!fits_into_ld_preload(prepared.preload)) {
     const std::string path = directory.path() + "/libcastscope.so";
     if (symlink(prepared.preload.c_str(), path.c_str()) != 0) say(absl::StrCat(path, ": ", strerror(errno)));
-    prepared.variables.push_back(ld_preload_with(path));  // instead of the one that is there
+    prepared.variables.push_back(ld_preload_with(path));  // in place of the existing one
     prepared.variables.erase(prepared.variables.begin());
   }
   prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));

@@ -18,7 +18,7 @@
 namespace castscope::cli {
 namespace {
 
-// Read by a signal handler: nothing in here moves once it is set.
+// A signal handler reads these: they never move once they are set.
 std::atomic<pid_t> guarded_job = -1;
 std::atomic<const std::string*> sentence = nullptr;
 std::atomic<bool> has_broken = false;
@@ -32,7 +32,7 @@ std::atomic<bool> job_has_ended = false;
     if (waitid(P_PID, static_cast<id_t>(job), &ended, WEXITED | WNOWAIT) == 0) {
       leave_as(ended.si_code == CLD_EXITED ? JobEnd{ended.si_status, 0} : JobEnd{-1, ended.si_status});
     }
-    if (errno == ECHILD) usleep(1000);  // the main thread has just waited for it
+    if (errno == ECHILD) usleep(1000);  // the main thread has just reaped it
   }
   leave_as(job_end);
 }
@@ -82,9 +82,11 @@ void guard_end(const JobEnd& end) {
 }
 
 std::string what_recording_lacks() {
-  // gRPC's pools, the relay's two, the watchers. The memory: their stacks, SQLite, what waits for an acknowledgement.
+  // Threads: gRPC's pools, the relay's two, the watchers. Memory: their stacks, SQLite, batches that wait for an
+  // acknowledgement.
   constexpr int kThreads = 24;
-  // The run file with its log and index, gRPC's own, the witness's pipe; 11 without any process, two for each.
+  // The run file with its log and index, gRPC's own files, the witness's pipe: 11 without any process, and two for
+  // each.
   constexpr int kFiles = 16;
   constexpr std::size_t kMemory = 160u << 20;
   std::mutex mutex;

@@ -1,5 +1,5 @@
-// What castscope still does when castscope itself breaks (a fault, abort(), no memory, no thread): it waits for the job
-// and ends as it ends. The job and whoever started it must not notice.
+// The last duty of castscope when castscope itself breaks (a fault, abort(), no memory, no thread): it waits for the
+// job and ends as the job ends. Neither the job nor its user must notice.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace castscope::cli {
 
-void guard_job(pid_t job);              // from here on
-void guard_sentence(std::string what);  // said on stderr when it happens
-void guard_end(const JobEnd& end);      // the job has ended, and was waited for
+void guard_job(pid_t job);              // from this call on
+void guard_sentence(std::string what);  // written to stderr when castscope breaks
+void guard_end(const JobEnd& end);      // the job has ended and has been reaped
 
-// Whether the recorder finds the threads, the files and the memory that it needs; a sentence when not.
+// Returns a sentence if the recorder would lack threads, files or memory; "" if it finds what it needs.
 std::string what_recording_lacks();
 
 }  // namespace castscope::cli

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ExitedWithCode;
 using ::testing::KilledBySignal;
 
-// In a process of its own, that has a job and then breaks.
+// Runs in a process of its own, which starts a job and then breaks.
 template <typename Job, typename Fault>
 void break_beside(Job job, Fault fault) {
   const pid_t child = fork();

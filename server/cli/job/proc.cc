@@ -16,7 +16,8 @@ namespace {
 
 std::string read_all(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  // Not by istreambuf_iterator: a process that ends between opening and reading makes the read fail, and that throws.
+  // This is not done with istreambuf_iterator: if a process ends between opening and reading, the read fails, and the
+  // iterator throws.
   std::ostringstream content;
   content << file.rdbuf();
   return content.str();
@@ -65,7 +66,7 @@ std::string working_folder() {
 
 std::string checkout_of(const std::string& folder) {
   namespace fs = std::filesystem;
-  std::error_code error;  // what cannot be looked into is none
+  std::error_code error;  // a folder that cannot be read is not a checkout
   for (fs::path at = folder; at.is_absolute(); at = at.parent_path()) {
     if (fs::exists(at / ".git", error)) return at.string();
     if (!at.has_relative_path()) break;

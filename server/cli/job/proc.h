@@ -1,4 +1,4 @@
-// Processes as /proc shows them. A pid alone may belong to another process by now: its start time tells.
+// Processes as /proc shows them. Another process may have a pid by now: its start time tells the two apart.
 #pragma once
 
 #include <sys/types.h>
@@ -9,15 +9,15 @@
 
 namespace castscope::cli {
 
-std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process (or it is a zombie)
-bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = whatever its start time
+std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process, or it is a zombie
+bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = any start time
 double process_age(pid_t pid);                  // seconds; below zero: there is no such process
 std::vector<std::string> command_line(pid_t pid);
-// Of this process; where it was deleted, as the kernel tells it; "" = not known.
+// Returns this process's working folder, in the kernel's words if it was deleted; "" = not known.
 std::string working_folder();
-// The folder at or above this one that a checkout of Git is in, "" = none.
+// Returns the folder at or above this one that is a Git checkout; "" = none.
 std::string checkout_of(const std::string& folder);
-// A command as a person may see it: without line ends, and cut where it gets long.
+// Formats a command for people: without line ends, and cut if it is long.
 std::string one_line(std::string text, std::size_t most_bytes);
 
 }  // namespace castscope::cli

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The order of agent/preload/run_directory.c.
+// In the order of agent/preload/run_directory.c.
 std::vector<std::string> bases() {
   std::vector<std::string> result;
   if (access("/dev/shm", W_OK | X_OK) == 0) result.push_back("/dev/shm");
@@ -60,14 +60,14 @@ bool is_number(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
-// "run-<seconds>-<nanoseconds>-<pid>", as create() and agent/preload/run_directory.c make them.
+// Whether it is "run-<seconds>-<nanoseconds>-<pid>", the form that create() and agent/preload/run_directory.c make.
 bool is_run_id(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '-');
   return parts.size() == 4 && (parts[0] == "run" || parts[0] == "bare") && is_number(parts[1]) && is_number(parts[2]) &&
          is_number(parts[3]);
 }
 
-// The header's list; what is named after a process begins with its number.
+// Whether the name is on the header's list; files that belong to a process begin with its number.
 bool is_castscopes(absl::string_view name) {
   if (name == "run.json" || name == "relay.lock" || name == "libcastscope.so" || name == "policy" ||
       absl::StartsWith(name, "said-")) {
@@ -82,12 +82,12 @@ bool is_castscopes(absl::string_view name) {
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
   text << file.rdbuf();
   return text.str();
 }
 
-// Of agent/preload/unfiled.h; "" where its writer was killed over it.
+// Sentences in the form of agent/preload/unfiled.h; "" where the writer was killed while writing.
 std::vector<std::string> unfiled_sentences(const std::string& page) {
   std::vector<std::string> result;
   for (std::size_t at = 0; at + CASTSCOPE_UNFILED_SLOT_BYTES <= page.size(); at += CASTSCOPE_UNFILED_SLOT_BYTES) {
@@ -102,7 +102,7 @@ pid_t leading_number(const fs::path& path) {
   return absl::SimpleAtoi(name.substr(0, name.find_first_of(".-")), &pid) ? pid : 0;
 }
 
-// The first base in which `name` can be made, or which exists where there is no name.
+// Makes `name` in the first base that allows it; without a name, finds or makes the first base.
 absl::StatusOr<std::string> make_in_base(const std::string& name) {
   std::string why = "no place";
   for (const std::string& base : bases()) {
@@ -129,20 +129,20 @@ RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
 }
 
 absl::Status RunDirectory::check() const {
-  const auto wrong = [this](absl::string_view why) {
+  const auto refuse = [this](absl::string_view why) {
     return absl::InvalidArgumentError(
         absl::StrCat(path_, " is no run directory (", why, "): `castscope recover --list` shows what there is"));
   };
   struct stat info;
-  if (lstat(path_.c_str(), &info) != 0) return wrong(strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return wrong("it is no folder");
-  if (!is_run_id(id())) return wrong("its name is not made of run- or bare- and three numbers");
-  if (info.st_uid != geteuid()) return wrong("it belongs to somebody else");
-  if ((info.st_mode & 077) != 0) return wrong("it is open to others");
+  if (lstat(path_.c_str(), &info) != 0) return refuse(strerror(errno));
+  if (!S_ISDIR(info.st_mode)) return refuse("it is no folder");
+  if (!is_run_id(id())) return refuse("its name is not made of run- or bare- and three numbers");
+  if (info.st_uid != geteuid()) return refuse("it belongs to somebody else");
+  if ((info.st_mode & 077) != 0) return refuse("it is open to others");
   const std::vector<fs::path> files = files_in(path_);
   const bool has_ours = std::any_of(files.begin(), files.end(),
                                     [](const fs::path& file) { return is_castscopes(file.filename().string()); });
-  return files.empty() || has_ours ? absl::OkStatus() : wrong("nothing in it is castscope's");
+  return files.empty() || has_ours ? absl::OkStatus() : refuse("nothing in it is castscope's");
 }
 
 absl::StatusOr<RunDirectory> RunDirectory::create() {
@@ -239,7 +239,7 @@ std::vector<std::string> RunDirectory::all_said() const {
   return result;
 }
 
-// As agent/preload/say.c does.
+// Does the same as agent/preload/say.c.
 void RunDirectory::note(const std::string& sentence) const {
   const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, sentence.data(), sentence.size());
   const std::string path = absl::StrCat(path_, "/said-", absl::Hex(hash, absl::kZeroPad16));
@@ -257,7 +257,7 @@ bool RunDirectory::tells_of_unrecorded() const {
   });
 }
 
-// A process makes its file when its agent starts; until its first event nothing is in it.
+// A process makes its file when its agent starts; the file stays empty until the first event.
 bool RunDirectory::has_segments() const {
   auto files = files_in(path_);
   return std::any_of(files.begin(), files.end(), [](const fs::path& path) {
@@ -274,7 +274,8 @@ std::vector<pid_t> RunDirectory::living_processes() const {
     bool names_process = path.extension() == ".lanes" || path.extension() == ".attached";
     struct stat info;
     if (!names_process || pid <= 0 || stat(path.c_str(), &info) != 0) continue;
-    // A process that is younger than its file only has the same number. Two seconds for the clocks' grains.
+    // A process that is younger than the file is another one with the same number. Two seconds allow for the clocks'
+    // resolution.
     double file_age = std::difftime(std::time(nullptr), info.st_mtime);
     if (process_age(pid) <= file_age - 2) continue;
     if (std::find(result.begin(), result.end(), pid) != result.end()) continue;
@@ -288,12 +289,12 @@ bool RunDirectory::is_recorded() const {
   return record && is_alive(record->pid, record->pid_ticks);
 }
 
-// Names, never a tree: whatever a path may have become meanwhile, only files that castscope makes go away.
+// Deletes single names, never a tree: only castscope's own files are removed, whatever the path has become meanwhile.
 bool RunDirectory::discard() const {
   const int folder = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return errno == ENOENT;
   bool gone = false;
-  for (int round = 0; round < 3 && !gone; round++) {  // a process that goes on may have left a file meanwhile
+  for (int round = 0; round < 3 && !gone; round++) {  // a process that goes on may have made another file meanwhile
     for (const fs::path& file : files_in(path_)) {
       const std::string name = file.filename().string();
       if (is_castscopes(name)) unlinkat(folder, name.c_str(), 0);

@@ -24,49 +24,50 @@ namespace castscope::cli {
 
 struct RunRecord {
   std::vector<std::string> command;
-  std::string cwd, stem;  // of the output
+  std::string cwd, stem;  // of the output: its working folder and stem
   std::int64_t begin_realtime_ns = 0;
-  pid_t pid = 0;  // of the castscope that records it
+  pid_t pid = 0;  // the castscope that records it
   std::uint64_t pid_ticks = 0;
   bool keep_all = false;
 };
 
 class RunDirectory {
  public:
-  // A fresh one, closed to other users, in shared memory where there is such.
+  // Makes a new directory, closed to other users, in shared memory where possible.
   static absl::StatusOr<RunDirectory> create();
-  // Where they lie: a folder of this user's own.
+  // The folder that holds them, which belongs to this user.
   static absl::StatusOr<std::string> base();
   explicit RunDirectory(std::string path);
-  // All that lie about, of this user.
+  // Returns all existing run directories of this user.
   static std::vector<RunDirectory> all();
 
   const std::string& path() const { return path_; }
-  // Whether it is one at all: a folder of ours with such a name, closed to others, that holds files of castscope or
-  // none; a sentence when not. Whoever is given a path asks this first.
+  // Checks that it is a run directory: a folder of this user with such a name, closed to others, that holds files of
+  // castscope or none. Code that is given a path calls this first.
   absl::Status check() const;
   std::string id() const;
   bool is_bare() const;  // made by the preload library, not by `castscope run`
   absl::Status write_record(const RunRecord& record) const;
-  absl::StatusOr<std::string> write_policy(const std::string& compiled) const;  // where it lies
+  absl::StatusOr<std::string> write_policy(const std::string& compiled) const;  // returns its path
   std::optional<RunRecord> read_record() const;
-  std::vector<pid_t> attached() const;           // that ever were, the first one first
-  std::vector<std::string> said() const;         // sentences
-  void note(const std::string& sentence) const;  // one more of them
-  // Whether a sentence tells, or would have told had there been room, that something of the job was not recorded.
+  std::vector<pid_t> attached() const;           // all that ever were, in order
+  std::vector<std::string> said() const;         // the sentences
+  void note(const std::string& sentence) const;  // adds a sentence
+  // Whether a sentence says that something of the job was not recorded, or would say so if there had been room for it.
   bool tells_of_unrecorded() const;
-  bool has_segments() const;  // in which something is
-  // Attached, or with a segment, and still the program with the agent: not what exec put in its place.
+  bool has_segments() const;  // segments with contents
+  // The processes that are attached or have a segment, and still run the program with the agent, not one that exec
+  // replaced it by.
   std::vector<pid_t> living_processes() const;
   bool has_living_process() const { return !living_processes().empty(); }
-  bool is_recorded() const;  // by a castscope that lives
-  // Removes the files that castscope makes there, and the directory when it is empty then. What else lies in it stays.
-  // True: it is gone.
+  bool is_recorded() const;  // a living castscope records it
+  // Removes castscope's files, and then the directory if it is empty. Other files stay. Returns true if the directory
+  // is gone.
   bool discard() const;
   void discard_unless_segments() const;
 
  private:
-  std::vector<std::string> all_said() const;  // "" for one that found no room
+  std::vector<std::string> all_said() const;  // "" for a sentence that found no room
   std::string path_;
 };
 

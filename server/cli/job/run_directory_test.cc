@@ -30,14 +30,14 @@ class RunDirectoryTest : public ::testing::Test {
   void touch(const std::string& name, const std::string& text = "") {
     std::ofstream(directory_.path() + "/" + name) << text;
   }
-  // A pid that belongs to nobody: its process has been waited for.
+  // Returns a pid that belongs to nobody: its process has been reaped.
   static pid_t dead() {
     pid_t pid = fork();
     if (pid == 0) _exit(0);
     waitpid(pid, nullptr, 0);
     return pid;
   }
-  // What makes us a process with an agent, for one who looks.
+  // Makes this process look like one with an agent.
   class MappedAgent {
    public:
     MappedAgent() : folder_(::testing::TempDir() + "mapped-" + std::to_string(getpid())) {
@@ -121,7 +121,7 @@ TEST_F(RunDirectoryTest, WhatWasNotRecorded) {
   touch("said-2", "no room in /dev/shm; this process is not recorded");
   EXPECT_TRUE(directory_.tells_of_unrecorded());
   fs::remove(directory_.path() + "/said-2");
-  touch("said-3");  // there was no room for the sentence either
+  touch("said-3");  // there was no room for the sentence
   EXPECT_TRUE(directory_.tells_of_unrecorded());
 }
 TEST_F(RunDirectoryTest, WhatCouldNotBeAFileIsReadToo) {
@@ -136,7 +136,7 @@ TEST_F(RunDirectoryTest, WhatCouldNotBeAFileIsReadToo) {
   EXPECT_EQ(directory_.said(), (std::vector<std::string>{first.substr(1), "more"}));
   EXPECT_TRUE(directory_.tells_of_unrecorded());
   page.assign(page.size(), '\0');
-  page[0] = '!';  // killed over it
+  page[0] = '!';  // the writer was killed meanwhile
   touch(CASTSCOPE_UNFILED, page);
   EXPECT_TRUE(directory_.tells_of_unrecorded());
 }
@@ -186,7 +186,7 @@ TEST_F(RunDirectoryTest, WhatItIsNot) {
 
 TEST(Proc, OurselvesAndNobody) {
   EXPECT_GT(start_ticks(getpid()), 0u);
-  EXPECT_GT(process_age(getpid()), -0.02);  // the kernel's grain is a hundredth
+  EXPECT_GT(process_age(getpid()), -0.02);  // the kernel counts in hundredths
   EXPECT_LT(process_age(0x7ffffffe), 0);
   EXPECT_TRUE(is_alive(getpid(), start_ticks(getpid())));
   EXPECT_FALSE(is_alive(0x7ffffffe, 0));

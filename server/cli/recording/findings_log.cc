@@ -51,7 +51,7 @@ void FindingsLog::end(const std::string& run_id, const judging::JudgedRun& judge
   }
   const std::lock_guard judging(run->judging);
   run->judge = nullptr;
-  say(*run, judged, true);
+  log_findings(*run, judged, true);
 }
 
 std::map<std::string, std::shared_ptr<FindingsLog::Run>> FindingsLog::runs() {
@@ -72,8 +72,8 @@ void FindingsLog::judge_until_stopped() {
   }
 }
 
-// What comes in meanwhile is looked for the next time. So is all of a file that could not be read, whose writer may be
-// at it; the end of the run has the last word, and the sentence.
+// Evidence that comes in meanwhile makes the run new again. A file that cannot be read is tried again as well, since
+// its writer may be at work; the last judgement at the run's end reports any error.
 void FindingsLog::judge(Run& run) {
   const std::lock_guard judging(run.judging);
   if (run.judge == nullptr) return;
@@ -82,10 +82,10 @@ void FindingsLog::judge(Run& run) {
   const absl::StatusOr<judging::JudgedRunPtr> judged = run.judge->judge();
   if (!judged.ok()) return;
   run.evidence = evidence;
-  say(run, **judged, false);
+  log_findings(run, **judged, false);
 }
 
-void FindingsLog::say(Run& run, const judging::JudgedRun& judged, bool last) {
+void FindingsLog::log_findings(Run& run, const judging::JudgedRun& judged, bool last) {
   for (const LogLine& line : run.told.news(judged.data, judged.judgement.findings, last)) options_.log(line);
 }
 

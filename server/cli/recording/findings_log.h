@@ -1,5 +1,5 @@
-// `castscope serve` says what it finds, while runs go on: one thread judges them in turn and logs what is new
-// (findings_told.h). Runs are many and the collector's first work is to collect, so all of them together are judged in
+// Logs what `castscope serve` finds while runs go on: one thread judges the runs in turn and logs what is new
+// (findings_told.h). There may be many runs, and collecting comes first, so judging all of them together takes at most
 // a fiftieth of the time.
 #pragma once
 
@@ -31,20 +31,20 @@ class FindingsLog {
   ~FindingsLog();
 
   void begin(const std::string& run_id, std::shared_ptr<judging::RunJudge> judge);
-  // The run was closed: its findings as they are in the end. A relay that comes back begins it anew.
+  // The run was closed: logs its final findings. A relay that comes back begins it anew.
   void end(const std::string& run_id, const judging::JudgedRun& run);
 
  private:
   struct Run {
     explicit Run(const std::string& id) : told(id) {}
     std::mutex judging;
-    std::shared_ptr<judging::RunJudge> judge;  // null: it is closed
-    std::uint64_t evidence = 0;                // when it was last judged
+    std::shared_ptr<judging::RunJudge> judge;  // null: the run is closed
+    std::uint64_t evidence = 0;                // at the last judgement
     FindingsTold told;
   };
   void judge_until_stopped();
   void judge(Run& run);
-  void say(Run& run, const judging::JudgedRun& judged, bool last);
+  void log_findings(Run& run, const judging::JudgedRun& judged, bool last);
   std::map<std::string, std::shared_ptr<Run>> runs();
 
   const FindingsLogOptions options_;
@@ -52,7 +52,8 @@ class FindingsLog {
   std::condition_variable wake_;
   bool stopped_ = false;
   std::map<std::string, std::shared_ptr<Run>> runs_;
-  std::deque<std::string> closed_;  // in that order: what was told of the latest is kept, that it is not told again
+  // The oldest is first. The log lines of these runs are remembered, so that none is written again.
+  std::deque<std::string> closed_;
   std::thread thread_;
 };
 

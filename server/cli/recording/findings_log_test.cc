@@ -28,7 +28,7 @@ class FindingsLogTest : public ::testing::Test {
     EXPECT_TRUE(store.ok()) << store.status().message();
     return *std::move(store);
   }
-  // Frozen weights that are cast twice in a region: weight-cast-repeatedly.
+  // Casts frozen weights twice in a region: weight-cast-repeatedly.
   static void cast_twice(TestRun& run, int line) {
     run.enter(run.region("train.py", line));
     const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
@@ -77,7 +77,7 @@ TEST_F(FindingsLogTest, WhileRunsGoOn) {
   EXPECT_EQ(logged(), 2u);
 }
 
-// By the writer, who holds it open.
+// The writer notices it, since it holds the file open.
 TEST_F(FindingsLogTest, ARunWhoseFileWasMovedAwayIsTold) {
   const auto one = store("one");
   TestRun run(*one);

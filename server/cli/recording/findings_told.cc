@@ -72,13 +72,13 @@ std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::v
     std::string key = absl::StrCat(finding.rule, "\n", place);
     absl::StrAppend(&key, "\n", ++equals[key]);
     auto [at, fresh] = findings_.try_emplace(key);
-    Told& told = at->second;
-    told.round = round_;
+    KnownFinding& known = at->second;
+    known.round = round_;
     if (fresh) {
-      told.rule = finding.rule;
-      told.place = place;
+      known.rule = finding.rule;
+      known.place = place;
     }
-    if (!(fresh ? is_to_be_told(told, finding) : has_grown(told, finding))) continue;
+    if (!(fresh ? register_new(known, finding) : has_grown(known, finding))) continue;
     std::set<std::uint32_t> in = processes.of(finding);
     if (in.empty()) in = all_processes(data);
     lines.push_back(
@@ -86,41 +86,41 @@ std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::v
          one_line(absl::StrCat("run ", run_id_, ": ", fresh ? finding.severity : "grown:", " ", finding.rule, " at ",
                                place, ", ", processes_text(data, in), ": ", finding.title))});
   }
-  tell_withdrawn(lines);
-  tell_held_back(lines, last);
+  add_withdrawn(lines);
+  add_held_back(lines, last);
   return lines;
 }
 
-bool FindingsTold::is_to_be_told(Told& told, const store::Finding& finding) {
-  told.size = size_of(finding);
+bool FindingsTold::register_new(KnownFinding& known, const store::Finding& finding) {
+  known.size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
-  told.said = rule.said < kMostOfARule;
-  ++(told.said ? rule.said : rule.held_back);
-  return told.said;
+  known.said = rule.said < kMostOfARule;
+  ++(known.said ? rule.said : rule.held_back);
+  return known.said;
 }
 
-bool FindingsTold::has_grown(Told& told, const store::Finding& finding) {
+bool FindingsTold::has_grown(KnownFinding& known, const store::Finding& finding) {
   const std::int64_t size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
-  if (!told.said || told.size <= 0 || size / 10 < told.size || rule.grown >= kMostOfARule) return false;
+  if (!known.said || known.size <= 0 || size / 10 < known.size || rule.grown >= kMostOfARule) return false;
   ++rule.grown;
-  told.size = size;
+  known.size = size;
   return true;
 }
 
-void FindingsTold::tell_withdrawn(std::vector<LogLine>& lines) {
-  for (auto& [key, told] : findings_) {
-    if (told.round == round_ || !told.said || told.withdrawn) continue;
-    told.withdrawn = true;
-    if (rules_[told.rule].withdrawn++ >= kMostOfARule) continue;
+void FindingsTold::add_withdrawn(std::vector<LogLine>& lines) {
+  for (auto& [key, known] : findings_) {
+    if (known.round == round_ || !known.said || known.withdrawn) continue;
+    known.withdrawn = true;
+    if (rules_[known.rule].withdrawn++ >= kMostOfARule) continue;
     lines.push_back({LogLine::Level::kInfo,
-                     one_line(absl::StrCat("run ", run_id_, ": no longer found: ", told.rule, " at ", told.place))});
+                     one_line(absl::StrCat("run ", run_id_, ": no longer found: ", known.rule, " at ", known.place))});
   }
 }
 
-void FindingsTold::tell_held_back(std::vector<LogLine>& lines, bool last) {
+void FindingsTold::add_held_back(std::vector<LogLine>& lines, bool last) {
   for (auto& [name, rule] : rules_) {
-    // Each time that they have doubled: a handful of lines, however many there are.
+    // A line is due each time their number has doubled: a handful of lines, however many findings there are.
     const std::uint64_t due = last ? rule.held_back_told + 1 : std::max<std::uint64_t>(2 * rule.held_back_told, 1);
     if (rule.held_back < due) continue;
     rule.held_back_told = rule.held_back;

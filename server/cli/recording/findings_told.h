@@ -1,6 +1,6 @@
-// What of a run's findings is worth a line in a collector's log: each finding once, when it comes up; that it has grown
-// to ten times what it was; that it is found no more. A rule that finds the same at thousands of lines does not flood
-// the log: of the first few each is told, of the others how many there are.
+// Decides which of a run's findings get a line in a collector's log: each finding once, when it comes up; again when it
+// has grown tenfold; and when it is no longer found. A rule that finds the same at thousands of lines does not flood
+// the log: the first few get lines of their own, the rest are counted.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,18 @@ struct LogLine {
 
 class FindingsTold {
  public:
-  // Of one rule in one run; the same number of lines at most tells of growth, and of what is found no more.
+  // The limit for each rule in a run. The same limit holds for lines about growth, and for lines about findings that
+  // are gone.
   static constexpr std::uint64_t kMostOfARule = 10;
 
   explicit FindingsTold(std::string run_id) : run_id_(std::move(run_id)) {}
-  // The lines that are due when these are the findings now. `last`: the run is over.
+  // Returns the lines that are due when these are the current findings. `last` means that the run is over.
   std::vector<LogLine> news(const store::RunData& data, const std::vector<store::Finding>& findings, bool last = false);
 
  private:
-  struct Told {
+  struct KnownFinding {
     std::string rule, place;
-    std::int64_t size = 0;  // the largest number of its evidence
+    std::int64_t size = 0;  // the largest number in its evidence
     std::uint64_t round = 0;
     bool said = false, withdrawn = false;
   };
@@ -38,14 +39,14 @@ class FindingsTold {
     std::uint64_t said = 0, grown = 0, withdrawn = 0;
     std::uint64_t held_back = 0, held_back_told = 0;
   };
-  bool is_to_be_told(Told&, const store::Finding&);
-  bool has_grown(Told&, const store::Finding&);
-  void tell_withdrawn(std::vector<LogLine>&);
-  void tell_held_back(std::vector<LogLine>&, bool last);
+  bool register_new(KnownFinding&, const store::Finding&);
+  bool has_grown(KnownFinding&, const store::Finding&);
+  void add_withdrawn(std::vector<LogLine>&);
+  void add_held_back(std::vector<LogLine>&, bool last);
 
   const std::string run_id_;
   std::uint64_t round_ = 0;
-  std::map<std::string, Told> findings_;  // by rule, line, and the how manieth of equals
+  std::map<std::string, KnownFinding> findings_;  // by rule, line, and a count among equal ones
   std::map<std::string, OfRule> rules_;
 };
 

@@ -48,7 +48,7 @@ TEST_F(FindingsToldTest, EachOnce) {
   EXPECT_EQ(news({found(12)}), Texts{"run job-7: warning cache-grows at train.py:12, process 4711 on node1: the cache "
                                      "grows to 1 entries"});
   EXPECT_EQ(news({found(12)}), Texts{});
-  EXPECT_EQ(news({found(5), found(12)}).size(), 1u);  // one before it is another
+  EXPECT_EQ(news({found(5), found(12)}).size(), 1u);  // the finding before it is another one
   EXPECT_EQ(news({found(5), found(12)}, true), Texts{});
 }
 
@@ -71,7 +71,7 @@ TEST_F(FindingsToldTest, NoLongerFound) {
   (void)news({found(12)});
   EXPECT_EQ(news({}), Texts{"run job-7: no longer found: cache-grows at train.py:12"});
   EXPECT_EQ(news({}), Texts{});
-  EXPECT_EQ(news({found(12)}), Texts{});  // back and forth is told once
+  EXPECT_EQ(news({found(12)}), Texts{});  // coming and going is logged once
   EXPECT_EQ(news({}), Texts{});
 }
 

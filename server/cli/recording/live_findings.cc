@@ -45,7 +45,7 @@ void LiveFindings::judge_until_stopped() {
 
 void LiveFindings::judge() {
   const absl::StatusOr<judging::JudgedRunPtr> run = judge_->judge();
-  if (!run.ok()) return;  // the end of the run has the last word, and the sentence
+  if (!run.ok()) return;  // the last judgement at the run's end reports any error
   const store::RunData& data = (*run)->data;
   const std::vector<store::Finding>& findings = (*run)->judgement.findings;
   if (judge_->store().set_findings(findings).ok()) (void)judge_->store().commit();

@@ -1,4 +1,4 @@
-// Judges a run while it is being recorded, so that its file tells what is wrong before the job has ended.
+// Judges a run while it is being recorded, so that its file has findings before the job ends.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace castscope::cli {
 
-// Judging may take a hundredth of the time: what took 50 ms is not done again for 5 s.
+// Judging may take a hundredth of the time: after 50 ms of work the next judgement comes 5 s later at the earliest.
 struct LiveFindingsPace {
   std::chrono::milliseconds least_pause{3000};
   int share = 100;
@@ -23,9 +23,9 @@ struct LiveFindingsPace {
 class LiveFindings {
  public:
   explicit LiveFindings(std::shared_ptr<judging::RunJudge> judge, LiveFindingsPace pace = {});
-  ~LiveFindings();  // stops; the run file keeps what was found last
+  ~LiveFindings();  // stops; the run file keeps the last findings
 
-  // Findings that had not been there at the judgement before: each is handed out once.
+  // Returns findings that the judgement before did not have; each is returned once.
   std::vector<store::Finding> take_new();
 
  private:

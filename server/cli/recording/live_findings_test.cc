@@ -32,7 +32,7 @@ class LiveFindingsTest : public ::testing::Test {
     return std::make_unique<LiveFindings>(std::make_shared<judging::RunJudge>(store_, std::move(settings)),
                                           LiveFindingsPace{.least_pause = milliseconds(1), .share = 1});
   }
-  // Frozen weights that are cast twice in a region: weight-cast-repeatedly.
+  // Casts frozen weights twice in a region: weight-cast-repeatedly.
   static void cast_twice(TestRun& run, int line) {
     run.enter(run.region("train.py", line));
     const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);

@@ -42,7 +42,7 @@ bool OutputClaim::take(const std::string& stem) {
       path_ = path;
       return true;
     }
-    close(fd);  // its last holder removed it just now
+    close(fd);  // the holder before has just removed it
   }
 }
 

@@ -1,5 +1,5 @@
-// Says to every other castscope of this user that an output is being written, for as long as this object lives or its
-// process does. The files alone cannot tell: at first there is none, and with --force it does not matter.
+// Tells every other castscope of this user that an output is being written, for as long as this object or its process
+// lives. The files alone cannot show that: at first there are none, and with --force existing ones do not count.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class OutputClaim {
   OutputClaim& operator=(const OutputClaim&) = delete;
   ~OutputClaim() { release(); }
 
-  // False: somebody else has it. Where no claim can be made at all, everybody has his own way.
+  // Returns false if another castscope has the claim. Where no claims are possible at all, it returns true.
   bool take(const std::string& stem);
   void release();
 

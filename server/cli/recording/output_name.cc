@@ -28,13 +28,14 @@ bool exists(const Output& output) {
 
 Output unused(const fs::path& folder, const std::string& name, OutputClaim& claim) {
   Output output{(folder / name).string()};
-  // Looked at again under the claim: its last holder may have left a file.
+  // The file is looked for again under the claim: the holder before may have left one.
   for (int n = 2; exists(output) || !claim.take(output.stem) || exists(output); n++)
     output.stem = (folder / absl::StrCat(name, "-", n)).string();
   return output;
 }
 
-// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix. Of our own two, both go.
+// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix. castscope's own double suffix goes
+// as a whole.
 std::string without_suffix(const std::string& path) {
   fs::path whole(path);
   std::string suffix = whole.extension().string();
@@ -56,7 +57,7 @@ std::string printable(std::string name) {
   return name.empty() ? "run" : name;
 }
 
-// Modules that run a script or module of the user's.
+// Whether this module runs another script or module, which the user names.
 bool starts_others(const std::string& module) {
   constexpr const char* kLaunchers[] = {"torch.distributed.run",
                                         "torch.distributed.launch",

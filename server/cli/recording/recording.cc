@@ -22,17 +22,17 @@ namespace {
 
 using std::chrono::seconds;
 
-// Everything the job left is in memory or nearly so; only a collector far away may need its time.
+// The rest of the job's data is in memory, or nearly so; only a remote collector may need this time.
 constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10}, kFirstAnswer{2}, kNextAnswer{5};
 
-// For a run whose file was taken away: where it was, when nothing is there now.
+// For a run whose file was removed: its old place, if no other file is there now.
 Output place_anew(const Output& before, const std::vector<std::string>& command, OutputClaim& claim) {
   std::error_code error;
   const bool is_free = !std::filesystem::exists(std::filesystem::symlink_status(before.run_file(), error));
   return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
 }
 
-// A device stays.
+// Deletes the report if it is an ordinary file; a device stays.
 void forget_report(const Output& output) {
   std::error_code error;  // check_writable() has said what can be said
   if (std::filesystem::is_regular_file(output.report_file(), error))
@@ -45,7 +45,7 @@ bool all_ended(const relay::Summary& summary) {
   });
 }
 
-// Nothing when it never cast.
+// Returns nothing if the process never cast.
 std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
   for (const auto& process : summary.processes) {
     if (process.pid == pid && process.end == relay::ProcessEnd::kExited && process.exit_status >= 0) {
@@ -58,7 +58,7 @@ std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
   return std::nullopt;
 }
 
-// A run whose record was lost with its recorder must not look as if nothing had happened in it.
+// If a run's record was lost with its recorder, the run must not look as if nothing had happened in it.
 std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Summary& summary) {
   std::vector<pid_t> missing;
   for (pid_t pid : expected) {
@@ -72,7 +72,7 @@ std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Sum
                       " nothing is left to recover: what they cast, if they did, is not in this record");
 }
 
-// What was judged into the run file, for whoever reads it by SQL or where the source is no more.
+// Writes findings and source lines into the run file, for readers who use SQL or no longer have the source.
 absl::Status keep(const judging::JudgedRun& run, judging::Lines lines, store::RunStore& store) {
   absl::Status status = lines == judging::Lines::kFromDisk ? store.set_source(run.data.source) : absl::OkStatus();
   return status.ok() ? store.set_findings(run.judgement.findings) : status;
@@ -126,7 +126,7 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
                                 result.output.run_file(), " instead");
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
-  // What was read is worth a report, whatever becomes of the file.
+  // Whatever was read is worth a report, even if the file cannot be kept.
   if (result.run != nullptr)
     closed.Update(write_text_file(result.output.report_file(), report::json_text(report::model_of(*result.run))));
   if (status.ok()) status = closed;
@@ -159,8 +159,8 @@ absl::Status Recording::open_store() {
                         .checkout = checkout_of(record.cwd)};
   std::string path = options_.output.run_file();
   std::error_code error;
-  // The report of an earlier run of this name would be taken for this one's, until that is written and for good when
-  // castscope is killed before.
+  // The report of an earlier run of this name would be taken for this one's until the new one is written, and for good
+  // if castscope is killed before that.
   if (options_.overwrite || options_.resume) forget_report(options_.output);
   auto store = options_.resume && std::filesystem::exists(path, error)
                    ? store::RunStore::resume(path, store_options)
@@ -181,7 +181,7 @@ absl::Status Recording::open_store() {
   keeper.watched = [this](const std::string&) {
     return shown_ != nullptr && shown_->watched(std::chrono::steady_clock::now());
   };
-  keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() has the last word
+  keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() closes the store
   auto server = ingest::Server::start({}, keeper);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -228,7 +228,7 @@ std::vector<store::Finding> Recording::new_findings() {
 
 Recording::~Recording() {
   live_.reset();
-  relay_.reset();  // before the server it talks to
+  relay_.reset();  // before the server that it is connected to
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
@@ -254,7 +254,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
     if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
   }
   result.problem = first_problem(result.relay);
-  for (const relay::ProcessSummary& process : result.relay.processes)  // of which the collector knows nothing
+  for (const relay::ProcessSummary& process : result.relay.processes)  // the collector knows nothing of these
     if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));

@@ -1,5 +1,5 @@
-// A run being recorded: relay → (in-process or network) → collector → run file and report. What `castscope run`,
-// `relay` and `recover` have in common.
+// A run being recorded: relay → (in-process or network) → collector → run file and report. `castscope run`, `relay` and
+// `recover` share this code.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@
 
 namespace castscope::cli {
 
-// How long is waited for a collector after the job; recording.cc has the numbers.
+// How long castscope waits for a collector after the job; recording.cc has the numbers.
 inline constexpr char kCollectorPatience[] =
     "ten seconds at most: two when it has never answered, five after its last answer";
 
@@ -36,26 +36,27 @@ struct CollectorAddress {
 struct RecordingOptions {
   RunDirectory directory;
   RunRecord record;
-  Output output;          // of local collecting
+  Output output;          // for local collecting
   std::string deep = {};  // as in store::RunStart
   bool overwrite = false;
-  bool resume = false;     // go on with the run file that is there
-  pid_t main_process = 0;  // whose end is the run's, where nobody waits for the job
-  // Of a run whose earlier record is not gone on with: processes it had. What is not found of them makes it incomplete.
+  bool resume = false;     // continue the existing run file
+  pid_t main_process = 0;  // its end is the run's, where nobody waits for the job
+  // For a run whose earlier record is not continued: the processes that it had. If any of them is not found, the run is
+  // incomplete.
   std::optional<std::vector<pid_t>> expected = {};
-  pid_t child = 0;  // the same process where it is ours: relay().job_ended() is going to be called
+  pid_t child = 0;  // the same process if it is our child: relay().job_ended() will be called
   CollectorAddress collector;
   rules::Settings settings = {};
-  std::shared_ptr<web::Runs> viewed = {};  // the viewer shows the run among these; null = there is none
+  std::shared_ptr<web::Runs> viewed = {};  // the viewer adds the run to these; null = no viewer
 };
 
 struct RecordingResult {
   relay::Summary relay;
   bool complete = false;
-  std::string problem;        // a sentence when the report is not what it should be
+  std::string problem;        // a sentence if the report is not as it should be
   std::string missing;        // a sentence about what was `expected` and is not there
-  Output output;              // where it is
-  judging::JudgedRunPtr run;  // of local collecting; null when it could not be kept
+  Output output;              // the place of the files
+  judging::JudgedRunPtr run;  // for local collecting; null if it could not be kept
 };
 
 class Recording {
@@ -64,9 +65,9 @@ class Recording {
   ~Recording();
 
   relay::Relay& relay() { return *relay_; }
-  // Of local collecting: findings that came up since the last call.
+  // For local collecting: returns the findings that came up since the last call.
   std::vector<store::Finding> new_findings();
-  // The last drain, the run file closed, the report written. Without `end`, that of the main process counts.
+  // Drains for the last time, closes the run file and writes the report. Without `end`, the main process's end counts.
   // `left`: processes of the job that go on unrecorded.
   RecordingResult finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                          const std::vector<pid_t>& left = {});
@@ -81,7 +82,7 @@ class Recording {
   RecordingOptions options_;
   std::shared_ptr<store::RunStore> store_;
   std::shared_ptr<judging::RunJudge> judge_;
-  std::shared_ptr<web::LiveRun> shown_;  // where somebody may look: the sink in front of the store
+  std::shared_ptr<web::LiveRun> shown_;  // for the viewer: the sink in front of the store
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
   std::unique_ptr<LiveFindings> live_;
@@ -90,11 +91,11 @@ class Recording {
 struct Conclusion {
   judging::JudgedRunPtr run;  // never null
   Output output;
-  std::string moved;  // a sentence when that is not where it was begun
+  std::string moved;  // a sentence if that is not the place where it was begun
 };
-// Reads the run, judges it, keeps what was found and closes the file: what remains to do with a store when its last
-// word has been said. Writes the report beside it. A run file that was moved or deleted meanwhile is written anew,
-// elsewhere if need be.
+// Does what remains when a store has got everything: reads the run, judges it, keeps the findings, closes the file, and
+// writes the report beside it. If the run file was moved or deleted meanwhile, it is written again, in another place if
+// necessary.
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
                                     judging::Lines lines, const rules::Settings& settings = {});
 

@@ -1,4 +1,4 @@
-// What is asked of PyTorch's libraries without loading them.
+// Reads facts from PyTorch's libraries without loading them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace castscope::cli {
 
-// The GNU build-id in hex, or "<size>-<mtime>" when there is none: the same answer as agent/preload/originals.c gives
-// for the loaded library.
+// Returns the GNU build-id in hex, or "<size>-<mtime>" when there is none: the same as agent/preload/originals.c
+// returns for the loaded library.
 absl::StatusOr<std::string> library_key(const std::string& path);
 
 absl::StatusOr<bool> file_contains(const std::string& path, std::string_view text);

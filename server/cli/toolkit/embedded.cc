@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/toolkit/fresh_file.h"
 
-// From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
+// These come from the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, with a
+// null at the end of the list.
 extern "C" {
 struct castscope_embedded_entry {
   const char* path;
@@ -24,7 +25,7 @@ namespace {
 bool holds(const std::filesystem::path& path, std::string_view content) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
-  std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
   text << file.rdbuf();
   return text.view() == content;
 }

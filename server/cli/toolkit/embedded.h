@@ -1,4 +1,4 @@
-// The sources that castscope carries inside: those of the preload library and the agent, and the Python package.
+// The sources that are embedded in castscope: those of the preload library and the agent, and the Python package.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 namespace castscope::cli {
 
 struct EmbeddedFile {
-  std::string_view path;  // from the repository root
+  std::string_view path;  // relative to the repository root
   std::string_view content;
 };
 
 std::span<const EmbeddedFile> embedded_files();
 
-// Writes them under `folder`; files that are there already with the same content are left alone.
+// Writes the sources under `folder`; existing files with the same content are left alone.
 absl::Status extract_sources(const std::string& folder);
 
 }  // namespace castscope::cli

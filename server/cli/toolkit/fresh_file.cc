@@ -16,7 +16,7 @@
 
 namespace castscope::cli {
 
-// Writes to a descriptor. Not std::ofstream, which would open a name a second time: it may be another file by then.
+// Writes to a descriptor. std::ofstream would open the name a second time, when it may already belong to another file.
 class DescriptorBuffer : public std::streambuf {
  public:
   explicit DescriptorBuffer(int fd) : fd_(fd) { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
@@ -55,14 +55,15 @@ namespace {
 
 constexpr int kAttempts = 100;
 
-// In the folder of `path`, and short: a name that is as long as names may be has no room for an ending. -1 and errno.
+// Opens a file in the folder of `path` under a short name: a name of the maximum length leaves no room for a suffix.
+// Returns -1 and sets errno on failure.
 int open_beside(const std::string& path, std::string& name) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return -1;
     name = (folder / absl::StrCat(".castscope-", absl::Hex(number, absl::kZeroPad16))).string();
-    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);  // and the umask
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);  // the umask applies
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;

@@ -1,5 +1,5 @@
-// A file that is there under its name when all of it is written, and not before: until then it has another name in the
-// same folder, one that nobody can guess and that was nobody's. Two processes that write the same file do not mix.
+// A file that appears under its name once all of it is written. Until then it has another name in the same folder, one
+// that nobody can guess and that no file had before. Two processes that write the same file do not mix.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,23 @@ class DescriptorBuffer;
 
 class FreshFile {
  public:
-  // What is no ordinary file (a pipe, /dev/null) is written as it is.
+  // A special file (a pipe, /dev/null) is written directly.
   explicit FreshFile(std::string path);
   FreshFile(const FreshFile&) = delete;
   FreshFile& operator=(const FreshFile&) = delete;
-  ~FreshFile();  // without keep(), nothing is left of it
+  ~FreshFile();  // without keep(), the file is deleted
 
   bool is_open() const { return fd_ >= 0; }
   std::ostream& stream() { return *stream_; }
   bool is_empty() const;
-  int error() const { return error_; }  // errno of what failed first
-  // Gives it its name, instead of what was called so before. False: error() tells why, and nothing is left.
+  int error() const { return error_; }  // errno of the first failure
+  // Renames the file to its final name, replacing any older file. Returns false if that fails: error() says why, and no
+  // file is left.
   bool keep();
 
  private:
   const std::string path_;
-  std::string written_;  // where it is until keep(); "" when it is written as it is
+  std::string written_;  // its name until keep(); "" if it is written directly
   int fd_ = -1, error_ = 0;
   std::unique_ptr<DescriptorBuffer> buffer_;
   std::unique_ptr<std::ostream> stream_;

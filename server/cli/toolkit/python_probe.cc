@@ -23,8 +23,8 @@ bool looks_like_python(const std::string& path) {
   return std::regex_match(fs::path(path).filename().string(), pattern);
 }
 
-// The Python that a script's first lines name: "#!/venv/bin/python", "#!/usr/bin/env python3", and pip's form for
-// long paths, a shell script that begins with '''exec' "/long path/python" "$0" "$@".
+// Returns the Python that a script's first lines name: "#!/venv/bin/python", "#!/usr/bin/env python3", and pip's form
+// for long paths, a shell script that begins with '''exec' "/long path/python" "$0" "$@".
 std::string python_of_script(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string first, second;
@@ -41,7 +41,7 @@ std::string python_of_script(const std::string& path) {
   return "";
 }
 
-// Printed between marks, since sitecustomize and .pth files may print too.
+// The answer is printed between marks, since sitecustomize and .pth files may print too.
 constexpr char kProbe[] = R"(
 import importlib.util, sys
 def folder(name):
@@ -64,7 +64,7 @@ std::string read_version(const fs::path& torch) {
   return std::regex_search(content, match, pattern) ? match[1].str() : "(version unknown)";
 }
 
-// In the wheel's own folder, or where a distribution's package has it ("libtorch_cpu.so.2.6").
+// Looks in the wheel's own folder, and where a distribution's package has it ("libtorch_cpu.so.2.6").
 std::string find_library(const fs::path& torch, const std::string& name) {
   for (const fs::path& folder :
        {torch / "lib", fs::path("/usr/lib/x86_64-linux-gnu"), fs::path("/usr/lib64"), fs::path("/usr/lib")}) {
@@ -102,7 +102,7 @@ absl::StatusOr<TorchInstall> describe(const std::string& folder) {
   if (!key.ok()) return key.status();
   torch.key = *key;
   torch.include_folders = find_headers(folder);
-  // torchCheckFail takes a std::string: its mangled name tells which one.
+  // torchCheckFail takes a std::string: its mangled name shows which ABI.
   auto cxx11 = file_contains(torch.core_library, "torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string");
   torch.cxx11_abi = !cxx11.ok() || *cxx11;
   return torch;

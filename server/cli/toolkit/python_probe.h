@@ -1,4 +1,4 @@
-// Which Python, and which PyTorch, a command will use: found out without importing torch.
+// Finds out which Python and which PyTorch a command will use, without importing torch.
 #pragma once
 
 #include <optional>
@@ -24,14 +24,14 @@ struct PythonInstall {
   std::string version;  // "3.11.7"
   bool has_castscope = false;
   std::optional<TorchInstall> torch;
-  std::string torch_problem;  // torch is there, but not as it should be
+  std::string torch_problem;  // torch is installed, but broken
 };
 
-// The Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.
+// Returns the Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.
 std::string named_python(const std::vector<std::string>& command);
 
-// The Python that this command runs: itself, by its #! line, among its arguments, or else python3 of PATH.
-// "" when there is none.
+// Returns the Python that this command runs: itself, by its #! line, among its arguments, or else python3 of PATH. ""
+// when there is none.
 std::string python_of(const std::vector<std::string>& command);
 
 absl::StatusOr<PythonInstall> probe_python(const std::string& executable);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder on PATH with make-believe programs.
+// A folder on PATH with fake programs.
 class PythonProbe : public ::testing::Test {
  protected:
   void SetUp() override {

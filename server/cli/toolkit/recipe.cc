@@ -29,8 +29,8 @@ using Words = std::vector<std::string>;
 
 const Words kPreloadFlags = {"-std=gnu11",          "-D_GNU_SOURCE", "-O2",     "-fPIC",      "-shared",
                              "-fvisibility=hidden", "-Wall",         "-Wextra", "-Wl,-z,now", "-I."};
-// NDEBUG: asserts in torch's headers (RecordFunction::inputs) fire otherwise. Functions begin with a line of the
-// cache: what a cast costs would depend on the code that happens to stand before its loops.
+// NDEBUG is needed: asserts in torch's headers (RecordFunction::inputs) fire otherwise. Functions are aligned to cache
+// lines: otherwise the cost of a cast would depend on the code that happens to lie before its loops.
 const Words kAgentFlags = {"-std=c++20",
                            "-O2",
                            "-falign-functions=64",
@@ -88,8 +88,9 @@ absl::Status rename_into_place(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-// Sources of the agent that are compiled as one: PyTorch's headers, which take longer than all of the agent, are read
-// once then. What a unit names by its room are those that no unit before it has. Others are compiled one by one.
+// Sources of the agent that are compiled as one unit, so that PyTorch's headers, which take longer than all of the
+// agent, are read only once. A room stands for its sources that no earlier unit has. All other sources are compiled one
+// by one.
 struct Unit {
   const char* name;
   std::vector<std::string_view> rooms;    // "casts"
@@ -114,7 +115,7 @@ std::string_view room_of(std::string_view source) {
   return source.substr(kAgent.size(), source.rfind('/') - kAgent.size());
 }
 
-// What the compiler is given: a file in `folder` for each unit, and what belongs to none.
+// Returns the files to compile: one in `folder` for each unit, and the sources that belong to no unit.
 absl::StatusOr<Words> write_units(const fs::path& folder) {
   Words left = sources_in("agent/", ".cc"), result;
   std::sort(left.begin(), left.end());
@@ -142,7 +143,7 @@ Words object_names(const fs::path& folder, std::size_t n) {
 Words torch_flags(const TorchInstall& torch) {
   Words flags = {absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0)};
   for (const auto& folder : torch.include_folders) {
-    // Searched anyway, and naming it breaks #include_next of the C++ library.
+    // The compiler searches it anyway, and naming it breaks #include_next of the C++ library.
     if (folder != "/usr/include") flags.push_back("-isystem" + folder);
   }
   return flags;

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A build leaves the hash of what it was built from beside its output: an older one is not used.
+// A build leaves the hash of its sources beside its output: an outdated output is not used.
 bool built_from_these_sources(const fs::path& folder) {
   std::ifstream file(folder / "castscope.sources");
   std::string hash;
@@ -33,9 +33,9 @@ bool built_from_these_sources(const fs::path& folder) {
 
 fs::path beside_program() { return fs::path(program_path()).parent_path(); }
 
-// Folders that lie in each other: what is in the last one is loaded into the job, and so nobody else may write there.
+// Nested folders. Files in the innermost one are loaded into the job, so nobody else may write there.
 struct CachePlace {
-  std::string base;  // the user's, or everybody's
+  std::string base;  // the user's, or a shared one
   std::vector<std::string> closed;
   std::string path() const { return absl::StrCat(base, "/", absl::StrJoin(closed, "/")); }
 };
@@ -53,7 +53,7 @@ std::vector<CachePlace> cache_places() {
   } else if (!home.empty()) {
     result.push_back({home + "/.cache", {"castscope", source_hash()}});
   }
-  // For a user without a home, or with a read-only one.
+  // For a user without a home folder, or with a read-only one.
   const std::string temporary = variable_with_path("TMPDIR");
   result.push_back(
       {temporary.empty() ? "/tmp" : temporary, {absl::StrCat("castscope-", getuid()), "cache", source_hash()}});
@@ -66,7 +66,7 @@ bool is_closed(const std::string& folder) {
          (info.st_mode & 022) == 0;
 }
 
-// Nobody else can put another folder in its place.
+// Whether nobody else can put another folder in its place.
 bool stays_in_place(const std::string& folder) {
   constexpr uid_t kRoot = 0, kOutsideOfNamespace = 65534;
   std::error_code error;
@@ -130,8 +130,8 @@ std::string in_cache(const std::string& name) {
   return folder.ok() ? absl::StrCat(*folder, "/", name) : "";
 }
 
-// What the compiler said when it failed, so that not every run tries again for half a minute. Another compiler gets
-// its chance.
+// Keeps the compiler's messages of a failed build, so that not every run tries again for half a minute. Another
+// compiler gets its chance.
 class BuildLog {
  public:
   explicit BuildLog(const std::string& output)
@@ -142,7 +142,7 @@ class BuildLog {
     std::string first;
     return std::getline(file, first) && first == compiler_;
   }
-  // Only the compiler's own failure is kept: what is missing may be there the next time.
+  // Only the compiler's own failure is kept: something that was missing may be there the next time.
   absl::Status keep(const absl::Status& status) const {
     unlink(path_.c_str());
     if (!absl::IsUnknown(status)) return status;
@@ -154,7 +154,7 @@ class BuildLog {
   std::string path_, compiler_;
 };
 
-// Under the lock: somebody else may have built it meanwhile.
+// The lookup is repeated under the lock: another process may have built the file meanwhile.
 template <typename Find, typename Build>
 absl::StatusOr<std::string> obtain(const std::string& name, const Say& say, Find find, Build build) {
   std::string found = find();
@@ -208,7 +208,7 @@ std::string find_agent(const TorchInstall& torch) {
 absl::StatusOr<std::string> obtain_preload(const Say& say) {
   return obtain("libcastscope.so", say, find_preload, [&](const std::string& sources, const std::string& output) {
     say(absl::StrCat("building the preload library (once, into ", fs::path(output).parent_path().string(), ")"));
-    // A bare LD_PRELOAD finds the program, for the relay, beside the library.
+    // A bare LD_PRELOAD looks for the program, which is its relay, beside the library.
     std::string link = (fs::path(output).parent_path() / "castscope").string();
     unlink(link.c_str());
     if (symlink(program_path().c_str(), link.c_str()) != 0) say(absl::StrCat(link, ": ", strerror(errno)));

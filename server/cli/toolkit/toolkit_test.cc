@@ -46,7 +46,7 @@ TEST_F(CacheFolder, IsMadeForUsAlone) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-// What lies there could be loaded into the job.
+// Files in such a folder could be loaded into the job.
 TEST_F(CacheFolder, ThatOthersCanWriteIsNotTrusted) {
   ASSERT_EQ(place(true), "home");
   chmod(cache_folder(true)->c_str(), 0777);

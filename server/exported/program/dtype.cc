@@ -49,7 +49,7 @@ Dtype dtype_of(std::int64_t number) {
 Dtype promoted(Dtype a, Dtype b) {
   if (a == b) return a;
   if (a == Dtype::kFloat64 || b == Dtype::kFloat64) return Dtype::kFloat64;
-  return Dtype::kFloat32;  // of float16 and bfloat16 too
+  return Dtype::kFloat32;  // also for float16 and bfloat16
 }
 
 }  // namespace castscope::exported

@@ -1,5 +1,5 @@
-// The dtypes of a program's tensors, by the numbers that torch.export writes (torch/_export/serde/schema.py; they are
-// not those of c10).
+// The dtypes of a program's tensors, with the numbers that torch.export writes (torch/_export/serde/schema.py; c10
+// numbers them differently).
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,16 @@ enum class Dtype : std::uint8_t {  // numbers of the file format, never reused t
   kUint64 = 35,
 };
 
-// "bfloat16"; "unknown" for a number that this castscope does not know.
+// Returns "bfloat16"; "unknown" for a number that this castscope does not know.
 std::string_view name(Dtype);
-// kUnknown for a number that is none.
+// Returns kUnknown for a number that stands for no dtype.
 Dtype dtype_of(std::int64_t number);
 
 inline bool is_half(Dtype dtype) { return dtype == Dtype::kFloat16 || dtype == Dtype::kBFloat16; }
-// What autocast casts, and what its operators give: float64 and the 8-bit ones are left alone.
+// Autocast casts these, and its operators give them; it leaves float64 and the 8-bit dtypes alone.
 inline bool is_eligible(Dtype dtype) { return is_half(dtype) || dtype == Dtype::kFloat32; }
 inline bool is_floating(Dtype dtype) { return is_eligible(dtype) || dtype == Dtype::kFloat64; }
-// What arithmetic of two floating-point tensors gives.
+// Returns the dtype of arithmetic on two floating-point tensors.
 Dtype promoted(Dtype, Dtype);
 
 }  // namespace castscope::exported

@@ -5,9 +5,10 @@
 namespace castscope::exported {
 namespace {
 
-// A graph within a graph takes eight levels; nobody nests twenty regions.
+// A graph within a graph takes eight levels, and no model nests twenty regions.
 constexpr std::size_t kMostDepth = 200;
-// 100 bytes each in memory, at most: 2 GB. The largest models have some hundred thousand operators, 60 values each.
+// Each value takes at most 100 bytes of memory: 2 GB together. The largest models have some hundred thousand operators
+// with 60 values each.
 constexpr std::size_t kMostValues = 20'000'000;
 
 }  // namespace

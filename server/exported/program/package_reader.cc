@@ -19,8 +19,8 @@ constexpr std::string_view kOldProgram = "serialized_exported_program.json", kOl
 constexpr std::uint64_t kMostTag = 64;      // bytes of a version or format
 constexpr std::size_t kMostPrograms = 100;  // in one file: prefill, decode, a few sizes of input
 
-// "model/" where "model/archive_format" is, "" where that has no folder; the folder is the file's name when it was
-// saved.
+// Returns "model/" where the archive has "model/archive_format", and "" where it has that file without a folder. The
+// folder is called what the file was called when it was saved.
 std::optional<std::string> root_of(const ZipArchive& zip, std::string_view landmark) {
   for (const ZipArchive::Entry& entry : zip.entries()) {
     if (!entry.name.ends_with(landmark)) continue;
@@ -32,7 +32,7 @@ std::optional<std::string> root_of(const ZipArchive& zip, std::string_view landm
 
 absl::Status unsupported(const std::string& sentence) { return absl::InvalidArgumentError(sentence); }
 
-// What a zip archive of PyTorch's that is none of torch.export is.
+// Says what a zip archive of PyTorch's is when it holds no program of torch.export.
 absl::Status no_program(const ZipArchive& zip) {
   if (root_of(zip, "constants.pkl") && root_of(zip, "data.pkl"))
     return unsupported(
@@ -65,13 +65,13 @@ absl::StatusOr<Program> program_in(const ZipArchive& zip, const std::string& ent
   return program;
 }
 
-// The tag's text when it can be read, for sentences.
+// Returns the text of the tag for sentences, when it can be read.
 std::string tag(const ZipArchive& zip, const std::string& entry) {
   const auto text = zip.read(entry, kMostTag);
   return text.ok() ? std::string(stripped(*text)) : "";
 }
 
-// Names of what lies in folders below `folder`: of "root/data/aotinductor/model/a.so", "model".
+// Returns the names of the folders below `folder`: "model" for "root/data/aotinductor/model/a.so".
 std::set<std::string> names_below(const ZipArchive& zip, const std::string& folder) {
   std::set<std::string> names;
   for (const ZipArchive::Entry& entry : zip.entries()) {
@@ -90,7 +90,7 @@ std::string compiled_sentence(const std::set<std::string>& names) {
 absl::StatusOr<Package> read_pt2(const ZipArchive& zip, const std::string& root, std::uint64_t most_bytes) {
   if (const std::string format = tag(zip, root + std::string(kFormat)); format != "pt2")
     return unsupported(absl::StrCat("is an archive of format \"", format, "\", and this castscope knows \"pt2\""));
-  // Absent in the first ones, which are of version 0.
+  // The first archives, which are of version 0, have no such file.
   const std::string version_file = root + std::string(kVersion);
   const std::string version = zip.has(version_file) ? tag(zip, version_file) : "0";
   if (version != "0")
@@ -123,7 +123,7 @@ absl::StatusOr<Package> read_pt2(const ZipArchive& zip, const std::string& root,
 }
 
 absl::StatusOr<Package> read_old(const ZipArchive& zip, std::uint64_t most_bytes) {
-  // Before the JSON told the version itself, and what it is told by in any case.
+  // This file gave the version before the JSON did, and it identifies such archives in any case.
   const std::string version = tag(zip, std::string(kOldVersion));
   if (!version.starts_with(absl::StrCat(kSchemaMajor, ".")))
     return unsupported(absl::StrCat("has a program of torch.export's schema \"", version,

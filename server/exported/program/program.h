@@ -1,5 +1,6 @@
 // A program of torch.export as its file holds it: graphs of operators, with the dtypes that were recorded when it was
-// made. Nothing here is believed: names may name nothing, dtypes may contradict each other.
+// made. The reader does not check that the parts agree: a name may refer to nothing, and dtypes may contradict each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +20,25 @@ enum class Origin : std::uint8_t { kComputed, kInput, kWeight };  // a weight: a
 struct Value {  // a tensor
   Dtype dtype = Dtype::kUnknown;
   std::size_t dimensions = 0;
-  std::string device;  // "cpu", "cuda": its type
+  std::string device;  // its type: "cpu", "cuda"
   Origin origin = Origin::kComputed;
 };
 
 struct Graph;
 
 struct Argument {
-  std::string name;                  // of the operator's schema; "" in operators that have none
-  std::vector<std::string> tensors;  // one, or those of a list; "" = None
+  std::string name;                  // as the operator's schema has it; "" where the operator has no schema
+  std::vector<std::string> tensors;  // one tensor, or those of a list; "" = None
   std::optional<Dtype> dtype;
   std::optional<std::string> text;
   std::optional<bool> flag;
   std::unique_ptr<Graph> graph;
 };
 
-// What is at a line of the user's own, as far as the program still says.
+// The program's record of a line of the user's own, as far as it still has one.
 struct SourcePlace {
   store::CodeLocation at;
-  std::string text;    // of the line, when it was exported
+  std::string text;    // the text of the line when it was exported
   std::string module;  // "encoder.layers.0"; "" = the outermost one
 };
 
@@ -57,7 +58,7 @@ struct Node {
 };
 
 struct Graph {
-  std::vector<std::string> inputs, outputs;  // tensors, "" for what is none
+  std::vector<std::string> inputs, outputs;  // names of tensors; "" for what is no tensor
   std::vector<Node> nodes;
   std::map<std::string, Value> values;
 
@@ -66,7 +67,7 @@ struct Graph {
 
 struct Program {
   std::string name;           // "model"
-  std::string torch_version;  // "2.13.0+cpu"; "" = not told
+  std::string torch_version;  // "2.13.0+cpu"; "" = the file does not say
   std::int64_t schema_major = 0, schema_minor = 0;
   Graph graph;
 };
@@ -75,7 +76,7 @@ struct Program {
 struct Package {
   std::string file;
   std::vector<Program> programs;
-  std::vector<std::string> not_seen;  // sentences: what else is in it and cannot be looked into
+  std::vector<std::string> not_seen;  // sentences about its other contents, which cannot be inspected
 };
 
 }  // namespace castscope::exported

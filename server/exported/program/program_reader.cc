@@ -14,17 +14,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What is in the files and says nothing of dtypes: half of their size.
+// These parts of the file say nothing of dtypes, and they are half of its size.
 constexpr std::array<std::string_view, 11> kPassedOver = {
     "strides",        "storage_offset",  "layout",           "module_call_graph", "range_constraints", "guards_code",
     "sym_int_values", "sym_bool_values", "sym_float_values", "custom_obj_values", "output_specs"};
 
-// Parts of the JSON, with their place for complaints. The first complaint is kept.
+// Gets parts of the JSON by their place, and keeps the first complaint.
 class Reading {
  public:
   const std::string& wrong() const { return wrong_; }
 
-  // null after a complaint
+  // Returns null after a complaint.
   const Json* object(const Json& in, const char* key, const std::string& place) {
     return find(in, key, place, &Json::is_object, "is no object");
   }
@@ -60,7 +60,7 @@ class Reading {
   std::string wrong_;
 };
 
-// "" where there is none.
+// Returns "" where the text is missing.
 std::string text_or_empty(const Json& in, const char* key) {
   const auto found = in.find(key);
   return found != in.end() && found->is_string() ? found->get<std::string>() : "";
@@ -68,7 +68,7 @@ std::string text_or_empty(const Json& in, const char* key) {
 
 std::string name_in(const Json& argument) { return argument.is_object() ? text_or_empty(argument, "name") : ""; }
 
-// Of an as_tensors, as_optional_tensors or as_nested_tensors.
+// Adds the tensors of an as_tensors, as_optional_tensors or as_nested_tensors.
 void add_tensors(const Json& list, std::vector<std::string>& tensors) {
   if (!list.is_array()) return;
   for (const Json& entry : list) {
@@ -81,7 +81,7 @@ void add_tensors(const Json& list, std::vector<std::string>& tensors) {
   }
 }
 
-// All tensors that an argument or output holds, in their order.
+// Returns all tensors that an argument or output holds, in their order.
 std::vector<std::string> tensors_of(const Json& argument) {
   std::vector<std::string> tensors;
   if (!argument.is_object()) return tensors;
@@ -96,7 +96,7 @@ std::vector<std::string> tensors_of(const Json& argument) {
   return tensors;
 }
 
-// "torch.ops.aten.linear.default" → aten::linear, default
+// Splits "torch.ops.aten.linear.default" into aten::linear and default.
 void name_operator(Node& node) {
   constexpr std::string_view kOps = "torch.ops.", kHigher = "torch.ops.higher_order.";
   const std::string_view target = node.target;
@@ -123,7 +123,7 @@ class ProgramReader {
       program.schema_major = reading.number(*version, "major", "schema_version");
       program.schema_minor = reading.number(*version, "minor", "schema_version");
     }
-    // What another version means by its fields is not known: nothing of it is a complaint.
+    // Another version may mean something else by its fields, so nothing in it is a complaint.
     if (!reading.wrong().empty() || program.schema_major != kSchemaMajor) return program;
     const std::string place = "graph_module";
     const Json* const module = reading.object(json, "graph_module", "");
@@ -160,7 +160,7 @@ class ProgramReader {
     return value;
   }
 
-  // One for each input or output of a graph.
+  // Returns one name for each input or output of a graph.
   std::vector<std::string> boundary(const Json& json, const char* key, const std::string& place) {
     std::vector<std::string> all;
     const Json* const list = reading.list(json, key, place);

@@ -1,4 +1,4 @@
-// The JSON of one program, schema 8 of torch.export (PyTorch 2.6 … 2.13), as a Program.
+// Reads the JSON of one program, schema 8 of torch.export (PyTorch 2.6 … 2.13), into a Program.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace castscope::exported {
 
 inline constexpr std::int64_t kSchemaMajor = 8;
 
-// What is no such JSON is an error that says where.
+// A text that is no such JSON gives an error that says where it fails.
 absl::StatusOr<Program> read_program(std::string_view json, std::string name);
 
 }  // namespace castscope::exported

@@ -106,7 +106,7 @@ TEST(ProgramReaderTest, WhatWouldTakeAllMemoryIsRefused) {
   std::string many = "[";
   for (int i = 0; i < 21'000'000; ++i) many += "1,";
   EXPECT_EQ(error_of(many + "1]"), "its JSON has more values than any program's");
-  // Brackets and commas in texts are none.
+  // Brackets and commas inside texts do not count.
   Json json = program_json(dropped());
   json["torch_version"] = std::string(1000, '[') + "\\\"" + std::string(1000, '{');
   EXPECT_EQ(error_of(json.dump()), "");

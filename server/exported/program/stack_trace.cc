@@ -9,7 +9,7 @@
 namespace castscope::exported {
 namespace {
 
-// `File "model.py", line 29, in forward`
+// Parses `File "model.py", line 29, in forward`.
 std::optional<TraceFrame> frame_in(std::string_view line) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
   if (!line.starts_with(kFile)) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<TraceFrame> frame_in(std::string_view line) {
   return frame;
 }
 
-// The next part, which is taken off the text.
+// Takes the next part off the text.
 std::string_view next(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -37,7 +37,8 @@ std::string_view next(std::string_view& text, char separator) {
 
 bool is_marks(std::string_view line) { return line.find_first_not_of("^~ ") == line.npos; }
 
-// Where the frames' torch package lies, if it is not installed as packages are: a checkout of PyTorch.
+// Returns the folders of the torch package in these frames, where it is not installed as packages are: a checkout of
+// PyTorch.
 std::vector<std::string> torch_folders(const std::vector<TraceFrame>& frames) {
   std::vector<std::string> folders;
   for (const TraceFrame& frame : frames) {
@@ -49,7 +50,7 @@ std::vector<std::string> torch_folders(const std::vector<TraceFrame>& frames) {
   return folders;
 }
 
-// "Net.forward" of a function "forward", if the class is one of this file.
+// Returns "Net.forward" for a function "forward", if the class is defined in this file.
 std::string qualified(const store::CodeLocation& at, const std::string& class_name) {
   const std::size_t dot = class_name.rfind('.');
   if (at.function != "forward" || dot == std::string::npos) return at.function;

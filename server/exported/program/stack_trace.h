@@ -1,4 +1,4 @@
-// Where an operator stands in the user's code, out of what torch.export writes beside it.
+// Finds where an operator stands in the user's code, from what torch.export writes beside the operator.
 #pragma once
 
 #include <optional>
@@ -10,26 +10,26 @@
 
 namespace castscope::exported {
 
-// Without blanks at both ends.
+// Returns the text without blanks at both ends.
 std::string_view stripped(std::string_view);
 
 struct TraceFrame {
   store::CodeLocation at;
-  std::string text;  // of the line, "" = not told
+  std::string text;  // text of the line; "" = not given
 };
-// Of a traceback as Python prints it, outermost first. Lines that are none of a traceback are passed over.
+// Reads a traceback as Python prints it, outermost frame first. It skips lines that do not belong to a traceback.
 std::vector<TraceFrame> frames_of(std::string_view stack_trace);
 
 struct ModuleFrame {
   std::string path, class_name;  // "a.l", "torch.nn.modules.linear.Linear"
 };
-// Of nn_module_stack, "key,path,class;key,path,class", outermost first.
+// Reads nn_module_stack, "key,path,class;key,path,class", outermost module first.
 std::vector<ModuleFrame> modules_of(std::string_view nn_module_stack);
-// The innermost of them that is none of PyTorch's; "" = there is none.
+// Returns the class of the innermost module that is not PyTorch's own; "" when there is none.
 std::string user_class(const std::vector<ModuleFrame>&);
 
-// The innermost line of the user's own. Without one, nothing: run_decompositions leaves lines of generated code alone
-// for what came out of a region.
+// Returns the innermost line of the user's own, and nothing where there is none: for operators that came out of a
+// region, run_decompositions records only lines of generated code.
 std::optional<SourcePlace> user_place(std::string_view stack_trace, std::string_view nn_module_stack);
 
 }  // namespace castscope::exported

@@ -15,7 +15,7 @@ namespace castscope::exported {
 namespace {
 
 constexpr std::size_t kMostEntries = 500'000;  // a model has one for each weight, and some more
-constexpr std::size_t kMostName = 1000;        // bytes; longer names are cut, and then none that is looked for
+constexpr std::size_t kMostName = 1000;  // bytes; longer names are cut, and a cut name is never one that is looked for
 
 absl::Status damaged(std::string_view what) {
   return absl::DataLossError(absl::StrCat("the zip archive is cut short or damaged: ", std::string(what)));
@@ -25,7 +25,7 @@ constexpr std::string_view kFirstEntry = "PK\x03\x04", kEndWithoutAny = "PK\x05\
 
 std::string first_bytes(const std::string& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return "";  // a pipe could not be read again
+  if (!std::filesystem::is_regular_file(file, error)) return "";  // a pipe could not be read a second time
   std::array<char, 4> begin{};
   std::ifstream stream(file, std::ios::binary);
   stream.read(begin.data(), begin.size());
@@ -44,7 +44,7 @@ void ZipArchive::Close::operator()(void* handle) const { unzClose(handle); }
 absl::StatusOr<ZipArchive> ZipArchive::open(const std::string& file) {
   ZipArchive archive;
   archive.handle_.reset(unzOpen64(file.c_str()));
-  // minizip looks for an end that has something before it.
+  // minizip looks for an end record that has something before it.
   if (archive.handle_ == nullptr && first_bytes(file) == kEndWithoutAny) return archive;
   if (archive.handle_ == nullptr) return damaged("its table of contents, which stands at its end, is not there");
   unz_global_info64 global{};
@@ -93,7 +93,7 @@ absl::StatusOr<std::string> ZipArchive::read(const std::string& name, std::uint6
     if (text.size() > most) return too_large(text.size());
   }
   std::move(close).Cancel();
-  // Tells of a wrong checksum when all of it was read.
+  // This call reports a wrong checksum once the whole entry was read.
   if (unzCloseCurrentFile(handle_.get()) != UNZ_OK || text.size() != entry->size)
     return damaged(name + " is not what was packed");
   return text;

@@ -1,5 +1,5 @@
-// A zip archive of somebody else's: sizes are held against limits before anything is unpacked, contents against their
-// checksums.
+// Reads a zip archive from an untrusted source: it checks sizes against limits before it unpacks anything, and contents
+// against their checksums.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace castscope::exported {
 
-// By its first bytes; a file that cannot be read is none.
+// Decides by the first bytes; a file that cannot be read is no zip archive.
 bool is_zip(const std::string& file);
 
 class ZipArchive {
@@ -25,8 +25,8 @@ class ZipArchive {
 
   const std::vector<Entry>& entries() const { return entries_; }  // in the archive's order
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  const Entry* find(const std::string& name) const;  // null = there is none
-  // All of an entry; an error when it is damaged, or larger than `most`, whatever size the archive says.
+  const Entry* find(const std::string& name) const;  // null when there is none
+  // Returns the whole entry; an error when it is damaged, or larger than `most`, whatever size the archive claims.
   absl::StatusOr<std::string> read(const std::string& name, std::uint64_t most) const;
 
  private:

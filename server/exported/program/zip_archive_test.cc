@@ -15,7 +15,7 @@ std::string error_of(const std::string& file, const std::string& entry, std::uin
   return std::string(zip->read(entry, most).status().message());
 }
 
-// Whatever the bytes are: an error, or what was packed.
+// Whatever the bytes are, reading gives an error or the contents that were packed.
 void expect_no_harm(const std::string& file) {
   const auto zip = ZipArchive::open(file);
   if (!zip.ok()) return;
@@ -63,7 +63,7 @@ TEST(ZipArchiveTest, WhatUnpacksToTooMuchIsRefused) {
   EXPECT_LT(std::filesystem::file_size(bomb), 100'000u);
   EXPECT_THAT(error_of(bomb, "a"),
               HasSubstr("a in it unpacks to 52428800 bytes or more, and at most 1048576 are read"));
-  // The same with a size that is a lie, in both places where an archive tells it.
+  // The same bomb, with a false size in both places where an archive gives it.
   std::string bytes = TestFolder::bytes_of(bomb);
   const std::string truth("\0\0\x20\x03", 4), lie("\x10\0\0\0", 4);
   for (std::size_t at = bytes.find(truth); at != bytes.npos; at = bytes.find(truth, at + 4)) bytes.replace(at, 4, lie);
@@ -82,7 +82,7 @@ TEST(ZipArchiveTest, NoCutAndNoByteDoesHarm) {
   const std::string bytes =
       TestFolder::bytes_of(folder.zip("a.zip", {{"m/a", std::string(300, 'x')}, {"m/b", "{\"a\": [1, 2]}"}}, 9));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    // What is cut off may be of its last record alone, whose last bytes say that no comment follows.
+    // The cut may fall into the archive's last record alone, whose last bytes say that no comment follows.
     const std::string file = folder.file("cut.zip", bytes.substr(0, size));
     expect_no_harm(file);
     if (size + 22 < bytes.size()) EXPECT_FALSE(ZipArchive::open(file).ok()) << size;

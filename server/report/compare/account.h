@@ -1,4 +1,5 @@
-// What gates and comparisons look at, of a judged run or of its report: the same from either (account_test.cc).
+// An account holds what gates and comparisons need to know about a run. It is the same whether it is made from a judged
+// run or from that run's report (account_test.cc).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct AccountSite {
   bool operator==(const AccountSite&) const = default;
 };
 
-// What an operator with weights computed in (model/precision.h); reports of the first castscopes have none.
+// The dtype that an operator with weights computed in (model/precision.h). Reports of the first castscopes have none.
 struct AccountPrecision {
   std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
   std::int64_t line = 0;
@@ -38,7 +39,7 @@ struct AccountPrecision {
 struct Account {
   std::string name;  // the file that was read
   std::string command, run_folder;
-  std::string project;  // files are named from there: as RunStart::project()
+  std::string project;  // file names are relative to it: as RunStart::project()
   bool complete = false;
   std::string damage;         // of a run file that is damaged or cut short
   std::size_t processes = 0;  // with PyTorch in them
@@ -47,7 +48,7 @@ struct Account {
   std::uint64_t casts = 0, hits = 0, passes = 0, bytes = 0, cpu_ns = 0;
   std::uint64_t cache_peak_bytes = 0, cache_peak_entries = 0;
   std::uint64_t steps = 0;
-  std::uint64_t steps_ns = 0;  // that the steps took, of all processes together
+  std::uint64_t steps_ns = 0;  // the duration of the steps, of all processes together
   std::vector<store::Finding> findings;
   std::vector<std::string> fingerprints;  // of `findings`
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
@@ -56,15 +57,15 @@ struct Account {
 };
 
 Account account_of(const Model&, const std::string& name);
-// Of a report, whose rules have spoken, what the settings select and silence is left out and their severities count;
-// thresholds do not.
+// Makes the account of a report. The report's findings are already judged: only the settings that select, silence and
+// grade findings apply to them; thresholds do not.
 absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const std::string& name,
                                    const rules::Settings& settings);
-// Of a file, which is one or the other; a run is judged by the settings.
+// Makes the account of a file, which is either a run file or a report. A run file is judged by the settings.
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
-// Why what this run does not show may be there all the same: sentences; none of a run that was seen whole and ended
-// well.
+// Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen
+// whole and ended well.
 std::vector<std::string> why_incomplete(const Account&);
 
 }  // namespace castscope::report

@@ -92,12 +92,12 @@ void read_numbers(const ReportPart& report, Account& account) {
   account.steps = steps.count("count");
   for (const ReportPart& run : steps.parts("runs")) {
     const std::int64_t begin = run.number("begin_ns"), end = run.number("end_ns");
-    // Unsigned, where no difference is too large.
+    // The numbers are unsigned, so that no difference overflows.
     if (end > begin) account.steps_ns += static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
   }
 }
 
-// What a report's own run was silenced by stays silenced; these settings come on top.
+// A finding that the report's own run silenced stays silenced; these settings silence further ones.
 void read_findings(const ReportPart& report, const rules::Settings& settings, const store::SourceLines& source,
                    Account& account) {
   if (report.has("ignored")) {
@@ -119,7 +119,7 @@ void read_findings(const ReportPart& report, const rules::Settings& settings, co
   account.fingerprints = fingerprints(account.findings, source, account.project);
 }
 
-// null: not known, as of a run that was never closed, which `complete` tells.
+// null means that the end is not known, as for a run that was never closed; `complete` says that.
 std::string failure_of(const ReportPart& run) {
   if (run.has("signal") && !run.is_null("signal")) return absl::StrCat("signal ", run.number("signal"));
   const std::int64_t status = run.number_or_0("exit");

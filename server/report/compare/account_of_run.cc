@@ -72,7 +72,7 @@ void take_numbers(const Model& model, Account& account) {
   account.cache_peak_entries = model.totals.cache.cache_peak_entries;
   account.steps = model.steps;
   for (const store::StepRun& run : model.run.step_runs) {
-    // Unsigned, where no difference is too large.
+    // The numbers are unsigned, so that no difference overflows.
     if (run.end_ns > run.begin_ns)
       account.steps_ns += static_cast<std::uint64_t>(run.end_ns) - static_cast<std::uint64_t>(run.begin_ns);
   }

@@ -119,7 +119,8 @@ TEST(AccountTest, WhatIsNoReportIsASentence) {
   EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
 }
 
-// Edited by hand, damaged, or written by a tool that rounds: what cannot be judged must not pass.
+// A report may have been edited by hand, damaged, or written by a tool that rounds: a report that cannot be judged must
+// not pass.
 TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
   const auto error_with = [](const char* pointer, const Json& value) {
     Json json = report();
@@ -205,7 +206,7 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   std::filesystem::remove(file);
 }
 
-// A gate says the same of a run and of the report that was written of it.
+// A gate says the same about a run and about the report that was written of it.
 TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
   const std::string file = ::testing::TempDir() + "account-" + std::to_string(getpid()) + ".castscope";
   store::RunStart start;

@@ -10,7 +10,8 @@
 namespace castscope::report {
 namespace {
 
-// What must be equal for two sites to be one place. The how manieth of equal lines in a function: `x = f(x)` twice.
+// Two sites are one place when all of these are equal. The number counts equal lines within a function, for code that
+// says `x = f(x)` twice.
 using Place = std::tuple<std::string, std::string, std::string, int, std::string, std::string, std::string>;
 using Dtypes = std::pair<std::string, std::string>;  // from, to
 using Places = std::map<Place, std::map<Dtypes, AccountSite>>;
@@ -53,7 +54,7 @@ class Comparison {
       after.erase(same);
       it = before.erase(it);
     }
-    // What is left on both sides took another dtype.
+    // The dtypes that are left on both sides are paired: they were replaced by one another.
     while (!before.empty() && !after.empty()) {
       changes.push_back({Change::kMoved, before.begin()->second, after.begin()->second});
       before.erase(before.begin());
@@ -69,18 +70,18 @@ class Comparison {
   static double per_step(std::uint64_t count, std::uint64_t steps) {
     return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
   }
-  // Of a pair of runs, the one is costlier by as much as the other is cheaper, whichever comes first.
+  // The result is symmetric: whichever run of a pair comes first, one is costlier by as much as the other is cheaper.
   static int compare_by(double ratio, double before, double after) {
     return after > ratio * before ? 1 : before > ratio * after ? -1 : 0;
   }
-  // Counts of a steady loop differ between runs of different length by what the first and the last step do.
+  // The counts of a steady loop differ between runs of different length by what the first and the last step do.
   int compare_counts(std::uint64_t before, std::uint64_t after) const {
     if (!differ_in_length()) return before < after ? 1 : before > after ? -1 : 0;
     constexpr double kATenthMore = 1.1;
     return compare_by(kATenthMore, per_step(before, before_steps_), per_step(after, after_steps_));
   }
-  // Times are noisy: only a site that matters (a hundredth of all, in the costlier run) and that changed by half is
-  // told.
+  // Times are noisy: a site is reported only if it matters (a hundredth of all time, in the costlier run) and its time
+  // changed by half.
   int compare_times(std::uint64_t before, std::uint64_t after) const {
     const double a = per_step(before, before_steps_), b = per_step(after, after_steps_);
     if (std::max(a, b) < all_ns_per_step_ / 100) return 0;
@@ -99,12 +100,13 @@ class Comparison {
   const double all_ns_per_step_;
 };
 
-// By dtype; with grad mode where it ran so in this run at all: what is trained counts.
+// The key is the dtype. If anything ran with grad mode in this run, only that counts: the comparison is about the code
+// that trains.
 using ComputedIn = std::map<std::string, AccountPrecision>;
 std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> operators_of(const Account& account) {
   std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> trained, all;
   for (const AccountPrecision& one : account.precision) {
-    // A model is the same in another file; without one, the code has to be.
+    // The same model may stand in another file; without a model, file and function have to be the same.
     const auto key = one.model.empty() ? std::make_tuple(one.file, one.function, one.op)
                                        : std::make_tuple(one.model, one.module, one.op);
     if (one.grad_mode) trained[key].try_emplace(one.computed, one);

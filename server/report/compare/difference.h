@@ -1,4 +1,5 @@
-// What changed from one run to the next, aligned by code: an edit above a line makes nothing new.
+// Finds what changed from one run to the next. Sites are aligned by their code, so an edit above a line makes nothing
+// new.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ std::string_view name(Change);  // "new", "gone", "moved", "costlier", "cheaper"
 
 struct SiteChange {
   Change change{};
-  AccountSite before, after;   // counts of the whole runs; empty of what is not there
+  AccountSite before, after;   // counts of the whole runs; empty where the site is missing
   bool by_time_alone = false;  // casts and bytes are the same: a measurement, not a fact
 };
 
@@ -30,9 +31,9 @@ struct TotalChange {
   std::uint64_t before = 0, after = 0;
 };
 
-// The same operator of the same model, in another dtype: a trainer and an inference engine that differ.
+// The same operator of the same model computed in another dtype, as when a trainer and an inference engine differ.
 struct PrecisionChange {
-  AccountPrecision before, after;  // of each the first in the account's order
+  AccountPrecision before, after;  // in each run the first one in the account's order
 };
 
 struct Difference {
@@ -41,10 +42,10 @@ struct Difference {
   std::vector<PrecisionChange> precision;
   std::vector<std::size_t> new_findings;    // of the second account
   std::vector<std::size_t> fixed_findings;  // of the first
-  // Why the two cannot be held against each other for sure: a run in which nothing was observed, that was not seen
-  // whole, or whose job failed. Sentences.
+  // Why the two runs cannot be compared for sure: in one of them nothing was observed, it was not seen whole, or its
+  // job failed. Whole sentences.
   std::vector<std::string> doubts;
-  // Runs of different length: sites are compared by what one step does.
+  // The runs differ in length, so sites are compared by what one step does.
   bool per_step = false;
   // Whether anything but times differs.
   bool any() const;

@@ -82,7 +82,7 @@ TEST(DifferenceTest, NewGoneMovedCostlierCheaper) {
   EXPECT_THAT(text, HasSubstr("was 5 casts, 5 µs, is 6 casts, 6 µs"));
 }
 
-// Loops over modules, ranks, other stacks further out: one place.
+// Modules in a loop, ranks, and stacks that differ further out make one place.
 TEST(DifferenceTest, SitesOfOnePlaceCountTogether) {
   const Account before = account({site(8, "y = f(x)", 10), site(8, "y = f(x)", 10)});
   EXPECT_FALSE(difference_of(before, account({site(8, "y = f(x)", 20)})).any());
@@ -171,7 +171,7 @@ TEST(DifferenceTest, FindingsNewAndFixed) {
   EXPECT_EQ(json["differ"], true);
 }
 
-// What is costlier from A to B is cheaper from B to A, and nothing else.
+// A site that is costlier from A to B is cheaper from B to A, and nothing else changes.
 TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
   const auto mirrored = [](const Account& a, const Account& b) {
     std::vector<std::string> there = changes(difference_of(a, b)), back = changes(difference_of(b, a));
@@ -188,7 +188,7 @@ TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
               ElementsAre());
   EXPECT_THAT(mirrored(account({site(8, "y = f(x)", 1000)}, 100), account({site(8, "y = f(x)", 181)}, 20)),
               ElementsAre("cheaper y = f(x)"));  // 10 and 9.05 a step
-  // A hundredth of all that the one casts, and more than that of the other.
+  // One site makes a hundredth of all casts in one run, and more than that in the other.
   Account slow = account({site(8, "y = f(x)", 1), site(9, "z = g(y)", 1)}), fast = slow;
   slow.cpu_ns = 1'000'000, slow.sites[0].cpu_ns = 1000;
   fast.cpu_ns = 10'000, fast.sites[0].cpu_ns = 500;

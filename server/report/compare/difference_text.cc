@@ -1,4 +1,4 @@
-// How a difference is told.
+// The words in which a difference is reported.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -126,7 +126,7 @@ std::string precision_text(const Difference& difference, int width) {
   return all;
 }
 
-// What one run computed in cannot be held against a run of which that is not known.
+// Dtypes of one run cannot be compared with those of a run that did not look at them.
 std::string not_looked_at(const Account& account, const Account& other, int width) {
   if (!account.precision.empty() || other.precision.empty()) return "";
   return "\n" + wrapped("  ", "  ",

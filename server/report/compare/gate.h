@@ -23,7 +23,7 @@ struct Gate {
 struct Limit {
   std::string_view option;  // "--max-cast-share"
   double most = 0;
-  std::optional<double> value;  // nothing: it cannot be told
+  std::optional<double> value;  // nothing: it is not known
   bool exceeded() const { return value && *value > most; }
 };
 
@@ -32,15 +32,15 @@ enum class Outcome { kClean = 0, kFindings = 1, kIncomplete = 3 };  // exit stat
 // Indices are those of Account::findings.
 struct Verdict {
   Outcome outcome = Outcome::kClean;
-  std::vector<std::size_t> failing, below;  // below: less grave than asked for
+  std::vector<std::size_t> failing, below;  // below: less grave than `fail_on`
   std::vector<std::size_t> known;           // in the baseline
   std::vector<std::size_t> gone;            // of the baseline's findings: not there any more
-  std::vector<Limit> limits;                // those that were asked for
-  std::vector<std::string> incomplete;      // why nothing can be said for sure
+  std::vector<Limit> limits;                // the limits that the gate sets
+  std::vector<std::string> incomplete;      // why the result is uncertain
 };
 
-// What was found stands, however incomplete the data are; what was not found may be missing in them. A file that is
-// damaged or cut short gives no verdict.
+// A finding counts however incomplete the data are; a finding that is missing may be missing because data are. A file
+// that is damaged or cut short gets no verdict.
 Verdict examine(const Account&, const Gate&, const Account* baseline = nullptr);
 
 struct VerdictNames {         // for sentences

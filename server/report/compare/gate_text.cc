@@ -1,4 +1,4 @@
-// How a verdict is told.
+// The words in which a verdict is reported.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -32,7 +32,7 @@ std::string place_of(const store::Finding& finding, const Account& account) {
 std::string in_limit(const Limit& limit, double value) {
   if (limit.option != "--max-cache") return percentage(value);
   const auto bytes = static_cast<std::uint64_t>(value);
-  // Where rounded numbers would look alike, all digits.
+  // All digits are shown where the rounded numbers would look alike.
   const bool alike = rules::readable_bytes(static_cast<std::uint64_t>(*limit.value)) ==
                      rules::readable_bytes(static_cast<std::uint64_t>(limit.most));
   return alike ? counted(bytes, "byte", "bytes") : rules::readable_bytes(bytes);
@@ -69,7 +69,7 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
   return verdict.incomplete.empty() ? "clean" : "clean, as far as the incomplete data show";
 }
 
-// What is not among the findings that fail, so that nothing vanishes without a word.
+// Lists the findings that do not fail the gate, so that none vanishes without a word.
 std::vector<std::string> left_out(const Account& account, const Gate& gate, const Verdict& verdict,
                                   const Account* baseline, const VerdictNames& names) {
   std::vector<std::string> all;

@@ -8,7 +8,7 @@ namespace {
 
 using Json = ReportPart::Json;
 
-// What a report cannot hold is a number that was rounded to a double, as some tools do, and is none any more.
+// Some tools round large numbers to doubles. Such a number is no longer a count.
 bool is_count(const Json& value) {
   if (value.is_number_unsigned()) return true;
   if (value.is_number_integer()) return value.get<std::int64_t>() >= 0;

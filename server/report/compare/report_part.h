@@ -1,5 +1,5 @@
-// A part of a report's JSON, which may have been edited by hand or come from anywhere: what is missing in it, or is not
-// what it should be, is told once, with its place, and read as nothing.
+// A part of a report's JSON. The report may have been edited by hand or come from anywhere: an entry that is missing or
+// of the wrong type is reported once, with its place, and is read as empty.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class ReportPart {
 
  private:
   std::string place_of(std::string_view key) const;
-  const Json* find(std::string_view key) const;  // nullptr: that it is missing was told
+  const Json* find(std::string_view key) const;  // nullptr: missing, which was reported
   const Json* list(std::string_view key) const;
 
   const Json* json_;  // an object

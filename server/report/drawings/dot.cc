@@ -21,7 +21,7 @@ std::string color_of(std::uint8_t dtype) {
   return "#eeeeee";
 }
 
-// A module with the operators that it calls and the modules in it.
+// A module, the operators that it calls, and its submodules.
 struct Cluster {
   std::vector<std::size_t> nodes;
   std::vector<std::pair<std::string, Cluster>> inner;
@@ -76,7 +76,7 @@ class Dot {
     for (const std::string& mark : entry_marks(node)) label += "\ncast: " + mark;
     out_ += indent + "  " + id + " [label=" + quoted(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
     if (!node.entries.empty()) out_ += ", color=\"#d9730d\", penwidth=2";
-    out_ += ", tooltip=" + quoted(told(run_, node)) + "];\n";
+    out_ += ", tooltip=" + quoted(node_details(run_, node)) + "];\n";
   }
 
   void write_edge(const graph::Edge& edge, const std::string& prefix) {

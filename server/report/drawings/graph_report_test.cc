@@ -1,4 +1,4 @@
-// The graph of a step as it is drawn and written; what is in it: server/graph.
+// Tests how the graph of a step is drawn and written. The tests of its contents are in server/graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -69,7 +69,7 @@ std::string module_text(const graph::Node& node) {
   return node.module->path.empty() ? node.module->model() : node.module->path;
 }
 
-std::string told(const store::RunData& run, const graph::Node& node) {
+std::string node_details(const store::RunData& run, const graph::Node& node) {
   std::string text = operator_text(node);
   if (node.module != nullptr) text += " in " + module_text(node) + " (" + node.module->type + ")";
   text += "\n" + place(run, node.at) + "\ncomputes in " + dtypes_text(node) +

@@ -12,7 +12,7 @@
 namespace castscope::report {
 namespace {
 
-// In pixels, as the page's text is: the drawing is never scaled, it scrolls.
+// All lengths are in pixels, as those of the page's text: the drawing is never scaled, it scrolls.
 constexpr double kBoxWidth = 232, kBoxHeight = 50, kMark = 17, kMargin = 8, kBadge = 44;
 constexpr double kLetter = 7.4, kSmallLetter = 6.4, kBoldLetter = 7;  // of the widest common fonts, at 12, 11 and 11 px
 
@@ -22,7 +22,7 @@ std::string at(double value) {
   return text;
 }
 
-// What fits, the end of a path before its begin.
+// Cuts the text to the width. The end of a path is kept rather than its beginning.
 std::string tail(const std::string& text, double width, double letter) {
   const auto most = static_cast<std::size_t>(width / letter);
   std::size_t all = utf8::characters(text);
@@ -110,7 +110,7 @@ class Drawing {
     return cast == bundle.edges.end() ? nullptr : *cast;
   }
 
-  // Different casts between two boxes are told by their number: each stands in the rows.
+  // Where several different casts lie between two boxes, the mark shows their number; the rows list each of them.
   static std::string mark_of(const graph::Bundle& bundle) {
     std::vector<std::string> marks;
     for (const graph::Edge* edge : bundle.edges) {
@@ -126,7 +126,7 @@ class Drawing {
     const std::string text = mark_of(bundle);
     const std::vector<graph::Point>& points = layout_.routes[i];
     if (text.empty() || points.size() < 2) return;
-    // Near the box that it goes into, in the free strip above it.
+    // The mark stands near the box that the line goes into, in the free strip above it.
     const graph::Point &end = points.back(), &before = points[points.size() - 2];
     const double share = 0.45, x = end.x + (before.x - end.x) * share * share, y = end.y + (before.y - end.y) * share;
     const double width = kBoldLetter * static_cast<double>(utf8::characters(text)) + 12;
@@ -150,10 +150,10 @@ class Drawing {
     const graph::Point corner = layout_.boxes[i];
     const double marks = kMark * static_cast<double>(marks_[i].size());
     const std::string target = target_of(item);
-    // A box that leads nowhere is a group all the same.
+    // A box without a link becomes a group.
     const auto link = target.empty() ? html_.element("g") : html_.element("a", {{"href", target}});
     const auto group = html_.element("g", {{"class", "box " + class_of(item)}});
-    html_.leaf("title", item.folded() ? folded_text(item) : told(run_, part_.nodes[item.node]));
+    html_.leaf("title", item.folded() ? folded_text(item) : node_details(run_, part_.nodes[item.node]));
     for (std::size_t m = 0; m < marks_[i].size(); ++m)
       entry(corner.x, corner.y + kMark * static_cast<double>(m), marks_[i][m]);
     const double x = corner.x, y = corner.y + marks;
@@ -182,7 +182,7 @@ class Drawing {
     html_.leaf("text", tail(text, kBoxWidth - 12, kBoldLetter), {{"x", at(x + 7)}, {"y", at(y + 12)}});
   }
 
-  // The dtype in words: what it computes in, and below that what it gives.
+  // Writes the dtype in words: the one that the operator computes in, and below it the one of the result.
   void badge(const graph::Item& item, double x, double y) {
     const double middle = x + kBadge / 2;
     const auto text = [&](const std::string& what, double down) {
@@ -205,7 +205,7 @@ class Drawing {
     if (item.folded()) {
       std::string last = item.module.substr(item.module.rfind('.') + 1);
       text("name", head(item.module_type.empty() ? last : item.module_type, width, kLetter), 16);
-      // Without the model: all have it in common, as a rule.
+      // The model's name is left out: as a rule all boxes share it.
       const std::size_t dot = item.module.find('.');
       text("soft", tail(dot == std::string::npos ? item.module : item.module.substr(dot + 1), width, kSmallLetter), 31);
       text("soft", counted(item.operators, "operator", "operators") + (item.view == graph::kNoView ? "" : ": open it"),

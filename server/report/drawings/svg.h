@@ -1,5 +1,5 @@
-// Draws a view of a graph as SVG (docs/decisions/graph.md). Colour stands for a dtype, and a text says it too; casts
-// are orange marks, on the line that a value comes by, or on the box where the value came from no operator.
+// Draws a view of a graph as SVG (docs/decisions/graph.md). Colour stands for a dtype, and a text names it too. Casts
+// are orange marks: on the line that brings the value, or on the box if the value came from no operator.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace castscope::report {
 
-// `id`: begins the names that the drawings of the part go by on the page. A box of an operator links to its row,
-// "#ID-opN", that of a folded module to its drawing, "#ID-viewN".
+// `id` begins the names that the drawings of the part have on the page. An operator's box links to its row, "#ID-opN";
+// a folded module's box links to its drawing, "#ID-viewN".
 void draw_view(Html& html, const store::RunData& run, const graph::Part& part, const graph::View& view,
                const std::string& id);
 

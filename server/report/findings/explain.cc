@@ -121,7 +121,7 @@ std::string rule_list_text(int width) {
     const std::string name(rule->name), severity(rule->severity);
     const std::string begin = name + std::string(widest + 2 - name.size(), ' ') + severity +
                               std::string(severity.size() < 13 ? 13 - severity.size() : 1, ' ');
-    // Beside the name where there is room for some words, else below it.
+    // The text goes beside the name where there is room for some words, otherwise below it.
     if (begin.size() + 30 <= static_cast<std::size_t>(width)) {
       all += wrapped(begin, std::string(begin.size(), ' '), rule->summary, width);
     } else {

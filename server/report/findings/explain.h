@@ -1,4 +1,4 @@
-// What `castscope rules` and `castscope rules RULE` say: the rules' own words, for people and for programs.
+// The output of `castscope rules` and `castscope rules RULE`: the rules' own words, for people and for programs.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ nlohmann::ordered_json explanation_json(const rules::Rule&);
 std::string rule_list_text(int width);
 nlohmann::ordered_json rule_list_json();
 
-// What a rule is about, by the first word of its name: "cache", "dtype".
+// The subject of a rule, which is the first word of its name: "cache", "dtype".
 std::string_view group_of(const rules::Rule&);
 
 }  // namespace castscope::report

@@ -35,7 +35,7 @@ std::string portable_path(std::string_view file, std::string_view project) {
 std::string normalised(std::string_view source_line) {
   std::string text = utf8::repaired(source_line);
   absl::RemoveExtraAsciiWhitespace(&text);
-  // Of bytes that are no UTF-8, who writes JSON may make one sign or several.
+  // Programs that write JSON replace invalid UTF-8 by one replacement character or by several.
   constexpr std::string_view kReplacement = "\xef\xbf\xbd", kTwo = "\xef\xbf\xbd\xef\xbf\xbd";
   for (std::size_t at = text.find(kTwo); at != std::string::npos; at = text.find(kTwo, at))
     text.erase(at, kReplacement.size());

@@ -1,5 +1,6 @@
-// What a finding is known by from one run to the next, so that an edit above it makes it no new one: its rule, file,
-// function and the text of its line, not the number. SARIF, baselines and diff use it.
+// A fingerprint identifies a finding from one run to the next: it is made of the rule, the file, the function and the
+// text of the line, not of the line's number, so an edit above the line does not make the finding new. SARIF, baselines
+// and diff use it.
 #pragma once
 
 #include <span>
@@ -11,16 +12,17 @@
 
 namespace castscope::report {
 
-// One for each finding, in their order: 16 hexadecimal digits, a colon, and the how manieth of equals it is (from 1).
-// The same on every machine and in every version of castscope, as long as the code is the same.
+// Returns one fingerprint for each finding, in their order: 16 hexadecimal digits, a colon, and a count (from 1) that
+// tells findings with equal digits apart. It is the same on every machine and in every version of castscope, as long as
+// the code is the same.
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
-// As in server/rules/evidence/places/places.h.
+// Does the same as the function in server/rules/evidence/places/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 
-// Without blanks at both ends, and with one blank where there are several. UTF-8: the same of a run file, which holds
-// the bytes of the line, and of its report, which cannot.
+// Strips blanks at both ends and turns several blanks into one. The result is UTF-8, and it is the same for a run file,
+// which holds the bytes of the line, and for its report, which cannot.
 std::string normalised(std::string_view source_line);
 
 }  // namespace castscope::report

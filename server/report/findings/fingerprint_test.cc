@@ -28,7 +28,7 @@ std::string one(const store::Finding& finding, const store::SourceLines& source,
   return fingerprints(std::span(&finding, 1), source, folder).front();
 }
 
-// A value that people have in baselines: it must never change.
+// People have this value in their baselines: it must never change.
 TEST(FingerprintTest, IsTheSameForEver) {
   EXPECT_EQ(one(finding("cache-grows", "/job/train.py", 8), text_of("/job/train.py", {{8, "y = f(x)"}})),
             "b0fe8d58d4d66dbe:1");
@@ -55,7 +55,8 @@ TEST(FingerprintTest, WithoutTextTheNumberCounts) {
   EXPECT_EQ(one(finding("cache-grows", "/job/train.py", 8), {}), one(finding("cache-grows", "/job/train.py", 8), {}));
 }
 
-// A run file holds the bytes of the line, its report what its writer made of them: one sign for each, or for several.
+// A run file holds the bytes of the line; its report holds what the writer made of them: one character for each byte,
+// or one for several.
 TEST(FingerprintTest, OfALineThatIsNoUtf8ItIsTheSameFromTheReport) {
   const auto of_line = [](const std::string& line) {
     return one(finding("cache-grows", "/job/train.py", 8), text_of("/job/train.py", {{8, line}}));
@@ -89,7 +90,7 @@ TEST(PortablePathTest, OfTheJobOfAPackageOfNeither) {
   EXPECT_EQ(portable_path("", "/job"), "");
 }
 
-// The folder that a job was started in is in no fingerprint.
+// No fingerprint contains the folder that a job was started in.
 TEST(PortablePathTest, StepsUpAreTaken) {
   EXPECT_EQ(portable_path("/job/sub/../lib/./mod.py", "/job"), "lib/mod.py");
   EXPECT_EQ(portable_path("sub/../lib/mod.py", "/job"), "lib/mod.py");

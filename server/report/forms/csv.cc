@@ -9,7 +9,7 @@
 namespace castscope::report {
 std::string csv_field(std::string_view text) {
   std::string field = utf8::repaired(text);
-  // A spreadsheet runs what looks like a formula to it (OWASP, CSV injection).
+  // Spreadsheets execute a field that looks like a formula (OWASP, CSV injection).
   const std::size_t begin = field.find_first_not_of(" \t\r\n\v\f");
   const bool like_formula =
       begin != std::string::npos && std::string_view("=+-@").find(field[begin]) != std::string::npos;

@@ -11,12 +11,13 @@ namespace castscope::report {
 
 std::string csv_text(const Model&);  // a header, then a line a site, costliest first; lines end with CR LF
 
-// What operators were given, computed in and gave back in deep steps: a line an argument, in the order of first calls.
+// Writes the dtypes that operators were given, computed in and returned in deep steps: one line for each argument, in
+// the order of first calls.
 std::string layers_csv_text(const Model&);
 
 void add_csv_line(std::string& text, std::initializer_list<std::string> fields);
-// A field as it stands in the file: quoted where it must be. A text that a spreadsheet would take for a formula gets an
-// apostrophe in front.
+// Returns a field as it stands in the file: quoted where necessary. A text that a spreadsheet would take for a formula
+// gets an apostrophe in front.
 std::string csv_field(std::string_view text);
 
 }  // namespace castscope::report

@@ -1,5 +1,5 @@
-// Run files that were cut short or damaged after they were written: whatever can be reported is, and a sentence says
-// that it is not all.
+// Run files that were cut short or damaged after they were written: the report contains everything that can be read,
+// and a sentence says that something is missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class DamageTest : public ::testing::Test {
   ~DamageTest() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name = "run.castscope") const { return (folder_ / name).string(); }
 
-  // Several pages of most tables, and a weight that is cast twice in a region, which rules find.
+  // Fills several pages of most tables, and casts a weight twice in a region, which rules find.
   void record(int lines = 200) {
     auto store = *RunStore::create(path(), {.run_id = "run-1",
                                             .command = {"python", "train.py"},
@@ -85,7 +85,7 @@ TEST_F(DamageTest, WithoutItsEventsAFileIsReportedAsItWas) {
   record();
   std::string before, after, events;
   ASSERT_TRUE(report(Format::kJson, path(), &before).ok());
-  // The root page of the one table that a report needs nothing of.
+  // This damages the root page of the one table that no report needs.
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
   auto root = store::Statement::prepare(*database, "SELECT rootpage FROM sqlite_master WHERE name = 'event_blocks'");
   ASSERT_TRUE(*root->next());
@@ -139,7 +139,8 @@ TEST_F(DamageTest, WhateverIsLeftIsReportedAndGivesNoVerdict) {
   EXPECT_LT(judged, reported);
 }
 
-// Numbers that mean nothing, rows of other tables, loops of pages: a sentence or the same report, never a crash.
+// Meaningless numbers, rows of other tables and loops of pages lead to a sentence or to the same report, never to a
+// crash.
 TEST_F(DamageTest, AnyBytesMayBeWrong) {
   record(60);
   std::string before;

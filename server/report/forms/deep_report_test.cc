@@ -1,4 +1,4 @@
-// What the report and the converted events say of deep steps, and of regions that are not what the code asked for.
+// Tests how the report and the converted events show deep steps, and regions that are not what the code asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,7 +12,19 @@
 
 namespace castscope::report {
 
-enum class Format { kJson, kSarif, kHtml, kMarkdown, kCsv, kLayersCsv, kDot, kPerfetto, kChrome, kSpeedscope, kJsonLines };
+enum class Format {
+  kJson,
+  kSarif,
+  kHtml,
+  kMarkdown,
+  kCsv,
+  kLayersCsv,
+  kDot,
+  kPerfetto,
+  kChrome,
+  kSpeedscope,
+  kJsonLines
+};
 
 struct FormatName {
   std::string_view name;
@@ -22,8 +34,9 @@ struct FormatName {
 std::span<const FormatName> formats();
 std::optional<Format> format_of(std::string_view name);
 
-// Reads the run and writes it: findings by these settings, events one after the other. Data loss: the file is damaged
-// or cut short, and if anything was written, it is what could be read, as a whole document.
+// Reads the run and writes its report: findings are judged by these settings, and events are written one after the
+// other. A data loss status means that the file is damaged or cut short; anything that was written is then a whole
+// document of what could be read.
 absl::Status write_report(const std::string& run_file, Format, const rules::Settings&, std::ostream&);
 
 }  // namespace castscope::report

@@ -1,4 +1,4 @@
-// What the forms of a report owe their readers, of models that are made here; whole runs are in
+// Tests the promises of each report format, with models that are made here. Tests with whole runs are in
 // tests/integration/test_reports.py.
 #include "server/report/forms/formats.h"
 
@@ -88,7 +88,7 @@ TEST(SarifTest, OfAModuleItsFileStandsInWhenItWasSeenAndNeverTheInterpreter) {
   run.stacks.push_back({.frames = {{"/job/net.py", "f", 3}, {"/job/pkg/train.py", "<module>", 9}}, .truncated = false});
   const auto known = sarif(model(run, {finding("error", "", 0)}))["results"][0];
   EXPECT_EQ(known["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "pkg/train.py");
-  // A launcher is no file of the checkout, the script that it was given is.
+  // A launcher is not a file of the checkout; the script that it was given is.
   run.start.command = {"python", "-m", "torch.distributed.run", "net.py"};
   run.stacks[0].frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
   const auto launched = sarif(model(run, {finding("error", "", 0)}))["results"][0];
@@ -230,7 +230,7 @@ TEST(MarkdownTest, HowTheJobEndedStandsFirst) {
               StartsWith("### castscope: no findings in what can be read of the run file\n"));
 }
 
-// Names as long as files' can be, at every finding, site and notice: what does not fit is told.
+// Every finding, site and notice has names as long as file names can be: the text says what does not fit.
 TEST(MarkdownTest, NoticesStayHoweverLongNamesAre) {
   store::RunData run = run_in("/job");
   const std::string name = "/job/" + std::string(4000, '<') + ".py";

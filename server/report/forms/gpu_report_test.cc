@@ -1,4 +1,4 @@
-// What reports say of GPUs.
+// Tests what reports say about GPUs.
 #include "server/report/model/gpu.h"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ class GpuReportTest : public ::testing::Test {
     data_ = *std::move(data);
     return model_of(data_);
   }
-  // Two timed steps of a linear in bfloat16, whose weight is cast by a kernel of its own, and a fill outside.
+  // Records two timed steps of a linear in bfloat16, whose weight is cast by a kernel of its own, and a fill outside.
   void train() {
     TestRun run(*store_);
     run.attribute("gpu", "0 NVIDIA H100 80GB HBM3, compute capability 9.0");
@@ -265,7 +265,7 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
   EXPECT_EQ(events["gemm"]["cat"], "castscope,gpu");
   EXPECT_EQ(events["gemm"]["args"]["launched_for"], "linear");
   EXPECT_EQ(events["gemm"]["args"]["line"], 9);
-  // It began before the other one was over.
+  // It began before the other kernel was over.
   EXPECT_EQ(tracks[events["gemm"]["tid"].dump()], "GPU 0 stream 7, at once");
 }
 

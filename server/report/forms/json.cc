@@ -83,7 +83,7 @@ Json run_json(const Model& model) {
   return run;
 }
 
-// How much was looked at operator by operator.
+// The JSON for how much was observed operator by operator.
 Json deep_json(std::uint64_t steps, std::uint64_t operators, std::uint64_t ns) {
   return {{"steps", steps}, {"operators", operators}, {"ns", ns}};
 }
@@ -158,7 +158,7 @@ Json regions_json(const Model& model) {
   return list;
 }
 
-// gpu_ns: on the device; null where no kernels were timed.
+// gpu_ns is the time on the device; null where no kernels were timed.
 Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) {
   const store::Site& site = data.site(total.site);
   const store::Module module = site.module ? data.modules[site.module - 1] : store::Module();
@@ -359,7 +359,7 @@ Json to_json(const Model& model) {
 }
 
 std::string json_text(const Model& model) {
-  // Names of files and functions are bytes; what is not UTF-8 in them must not cost the report.
+  // Names of files and functions are bytes; a byte that is not UTF-8 must not cost the report.
   return to_json(model).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

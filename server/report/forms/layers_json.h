@@ -1,4 +1,4 @@
-// docs/report.schema.json: `roles`, `model_input` and `layers`.
+// The `roles`, `model_input` and `layers` objects of docs/report.schema.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -19,12 +19,12 @@ namespace castscope::report {
 namespace {
 
 constexpr std::size_t kFindings = 25, kCosts = 10, kLayers = 40;
-// GitHub takes comments of up to 65,536 characters; what frames this text in one needs some of it.
+// GitHub takes comments of up to 65,536 characters; the text around this one needs some of them.
 constexpr std::size_t kMostBytes = 60'000;
-// Of it: names may be as long as files' can, and what stands behind them must have its place too.
+// Shares of kMostBytes. Names may be as long as file names, and the parts behind them must have their place too.
 constexpr std::size_t kMostOfFindings = 43'000, kMostOfNotices = 8'000, kMostOfNotice = 1'000;
 
-// As code: a longer fence than any inside it.
+// Formats the text as code: the fence is longer than any fence inside it.
 std::string code(std::string_view text) {
   const std::string inside = on_one_line(utf8::repaired(text));
   std::size_t longest = 0, run = 0;
@@ -34,14 +34,14 @@ std::string code(std::string_view text) {
   return inside.empty() ? "" : fence + (pad ? " " : "") + inside + (pad ? " " : "") + fence;
 }
 
-// The same in a table, whose cells end at a bar even there.
+// Formats the text as code within a table, whose cells end at a bar even there.
 std::string code_cell(std::string_view text) {
   std::string cell = code(text);
   for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
   return cell;
 }
 
-// In a block of HTML, where Markdown's own characters mean themselves.
+// Escapes the text for a block of HTML, where Markdown's own characters have no meaning.
 std::string in_html(std::string_view text) {
   std::string escaped;
   for (const char c : html_escaped(on_one_line(utf8::repaired(text)))) {
@@ -76,7 +76,7 @@ std::string heading(const Model& model) {
   return text + counted(model.findings.size(), "finding", "findings") + " (" + by_severity(model.findings) + ")" + end;
 }
 
-// The finding's line and those around it that are kept.
+// Quotes the finding's line and the kept lines around it.
 std::string excerpt(const Model& model, const rules::Finding& finding) {
   if (!finding.location) return "";
   const store::SourceFile* const file = model.run.source.file(finding.location->file);
@@ -155,7 +155,7 @@ std::string dtype(std::uint8_t number) {
   return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
 }
 
-// Of forward passes: a backward pass follows their dtypes.
+// Only forward passes are shown: a backward pass follows their dtypes.
 std::string layers(const Model& model) {
   std::vector<Layer> groups = in_groups(model.layers.all);
   std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
@@ -174,7 +174,7 @@ std::string layers(const Model& model) {
   return text + "\n</details>\n";
 }
 
-// Autocast's casts in brief, as the summary has it.
+// Lists autocast's casts in brief, as the summary does.
 std::string in_brief(const Model& model) {
   std::string text;
   const auto add = [&](const char* name, const std::string& what) {

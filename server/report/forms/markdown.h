@@ -10,7 +10,7 @@ namespace castscope::report {
 
 std::string markdown_text(const Model&);  // fits into a comment on GitHub
 
-// Text that shows as it is: no Markdown, no HTML, nobody is notified by an @.
+// Escapes a text so that it shows as it is: it contains no Markdown and no HTML, and an @ notifies nobody.
 std::string markdown_escaped(std::string_view text);
 
 }  // namespace castscope::report

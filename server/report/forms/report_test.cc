@@ -1,5 +1,5 @@
-// What a run's reports say. The golden files are tests/golden/reports/NAME.json and NAME.txt;
-// CASTSCOPE_UPDATE_GOLDEN=1 writes them. tests/golden/test_report_schema.py holds the JSON against the schema.
+// Tests the reports of a run. The golden files are tests/golden/reports/NAME.json and NAME.txt;
+// CASTSCOPE_UPDATE_GOLDEN=1 writes them. tests/golden/test_report_schema.py checks the JSON against the schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,8 @@ class ReportTest : public ::testing::Test {
     EXPECT_EQ(text, golden.str()) << path;
   }
 
-  // Two ranks that train: a kept weight, an input, a frozen weight used twice, a pass-through, a cast of the user's.
+  // Records two ranks that train: a kept weight, an input, a frozen weight that is used twice, a pass-through, and a
+  // cast that the user's code makes.
   void train(std::int64_t pid, int rank) {
     TestRun run(*store_, pid);
     ASSERT_TRUE(store_->attribute(run.key(), "torch", "2.13.0+cpu").ok());
@@ -160,7 +161,7 @@ TEST_F(ReportTest, ARunThatCastNothing) {
   expect_golden("nothing.txt", summary(data, {}));
 }
 
-// A name may hold anything, and a terminal obeys it.
+// A name may hold anything, and a terminal obeys control characters.
 TEST_F(ReportTest, NamesCannotSpeakToTheTerminal) {
   TestRun run(*store_);
   run.step().cast(run.weight("tr\x1b[2Jain.py", 8, "fc\x1b[31mred\nline\xc2\x9b\x35m"), kWeight);
@@ -203,7 +204,7 @@ TEST_F(ReportTest, OnlyAutocastAndWhatHasNoSiteMakeTheTotals) {
   EXPECT_EQ(totals["by_cause"], (nlohmann::ordered_json{{"user_to", 3}}));
 }
 
-// The tables count casts of every cause: people are told what the rest of them is, and what it took.
+// The tables count casts of every cause: the summary tells people what the rest of the casts are, and what they took.
 TEST_F(ReportTest, PeopleAreToldWhatTheTotalsLeaveOut) {
   train(100, 0);
   const store::RunData data = finish();
@@ -343,7 +344,7 @@ TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
                                 "convert it with the castscope that wrote it"));
 }
 
-// Whatever happens to the bytes of a file, it is read or refused.
+// A file is read or refused, whatever happens to its bytes.
 TEST_F(ReportTest, DamagedFilesAreReadOrRefused) {
   train(100, 0);
   finish();

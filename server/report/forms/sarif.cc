@@ -25,7 +25,7 @@ const char* level_of(std::string_view severity) {
   return severity == "warning" || severity == "performance" ? "warning" : "note";
 }
 
-// GitHub orders alerts by it.
+// GitHub sorts alerts by this property.
 const char* problem_severity(std::string_view severity) {
   if (severity == "error") return "error";
   return severity == "warning" ? "warning" : "recommendation";
@@ -64,10 +64,10 @@ Json location(const store::RunData& run, const store::CodeLocation& at) {
   return place;
 }
 
-// Code that was typed in, or made by Python, has none.
+// Code that was typed in, or that Python generated, has no file.
 bool has_file(const std::optional<store::CodeLocation>& at) { return at && !at->file.empty() && at->file[0] != '<'; }
 
-// A file of the checkout that ends like this and of which a line was seen; "" = none.
+// Finds a file of the checkout that ends with one of `endings` and of which a line was seen; "" = none.
 std::string seen_file(const store::RunData& run, std::span<const std::string> endings) {
   for (const store::Stack& stack : run.stacks) {
     for (const store::CodeLocation& frame : stack.frames) {
@@ -80,8 +80,8 @@ std::string seen_file(const store::RunData& run, std::span<const std::string> en
   return "";
 }
 
-// Code scanning refuses a result without a place: the script that was run stands in for a line that is not known.
-// Nothing where there is no script: the interpreter is no file of the checkout.
+// Code scanning refuses a result without a place: where the line is not known, the script that was run stands in.
+// Returns nothing where there is no script: the interpreter is not a file of the checkout.
 std::optional<store::CodeLocation> stand_in(const store::RunData& run) {
   const std::vector<std::string>& words = run.start.command;
   std::string file;
@@ -170,7 +170,8 @@ Json result_json(const Model& model, std::size_t i, const std::map<std::string_v
 
 Json invocation(const Model& model, std::size_t left_out) {
   const store::RunData& run = model.run;
-  // Of the analysis: that castscope saw all of the run. How the job itself ended is its exit status, and a note.
+  // "Successful" is about the analysis: castscope saw the whole run. The end of the job itself is in its exit status
+  // and in a note.
   Json json = {{"executionSuccessful", model.complete}};
   if (!run.start.command.empty()) json["commandLine"] = command_line(run);
   json["startTimeUtc"] = utc(run.start.start_ns);

@@ -41,8 +41,8 @@ class Page {
     return options_.colour ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   }
   void line(const std::string& text) { text_ += text + "\n"; }
-  // The names of files, modules and operators may hold anything, and a terminal obeys: also the C1 controls, which are
-  // 0xc2 and a byte below 0xa0 in UTF-8.
+  // The names of files, modules and operators may hold anything, and a terminal obeys control characters, the C1
+  // controls included, which are 0xc2 and a byte below 0xa0 in UTF-8.
   static std::string on_one_line(std::string text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto c = static_cast<unsigned char>(text[i]);
@@ -53,7 +53,7 @@ class Page {
     return text;
   }
 
-  // Breaks at spaces; lines after the first are indented as deep.
+  // Breaks lines at spaces; lines after the first get `indent`.
   void wrapped(const std::string& first_indent, const std::string& indent, const std::string& content) {
     const std::string text = on_one_line(content);
     std::string current = first_indent;
@@ -81,20 +81,20 @@ class Page {
     if (const std::string others = other_causes(model_); !others.empty()) {
       wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
-    told("cast", roles_line(model_.roles));
-    told("not cached", not_kept_line(model_.roles));
-    told("cache", cache_line(model_));
-    if (model_.input) told("the model's input", input_line(data_, *model_.input));
+    write_named("cast", roles_line(model_.roles));
+    write_named("not cached", not_kept_line(model_.roles));
+    write_named("cache", cache_line(model_));
+    if (model_.input) write_named("the model's input", input_line(data_, *model_.input));
     if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
-      told("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
+      write_named("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
     for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       wrapped("  ", "  ", "by the policy " + on_one_line(policy) + ", which castscope enforced");
   }
 
-  // In brief: names that a tired reader finds again stand first.
-  void told(const std::string& name, const std::string& what) {
+  // Writes a line in brief: it begins with its name, so that a tired reader finds it again.
+  void write_named(const std::string& name, const std::string& what) {
     if (!what.empty()) wrapped("  " + name + ": ", "    ", what);
   }
 
@@ -115,7 +115,7 @@ class Page {
       wrapped("  ", "  ", "What had been published until then is counted here.");
     }
     if (const std::uint64_t dropped = model_.totals.dropped_events; dropped > 0) {
-      // What was not counted to the end is told by a notice of its own.
+      // Where something was not counted to the end, a notice of its own says so.
       const bool counted_all = data_.notices.empty() && std::none_of(data_.processes.begin(), data_.processes.end(),
                                                                      [](const store::Process& process) {
                                                                        return !process.attribute("stopped").empty();

@@ -10,8 +10,8 @@ namespace castscope::report {
 struct TerminalOptions {
   int width = 80;
   bool colour = false;
-  std::string run_file{};     // said at the end; "" = not said
-  std::string report_file{};  // NAME.json; "" = not said
+  std::string run_file{};     // named at the end; "" = not named
+  std::string report_file{};  // NAME.json; "" = not named
 };
 
 std::string summary(const Model&, const TerminalOptions&);           // several lines, newline at the end

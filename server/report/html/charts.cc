@@ -11,9 +11,9 @@
 namespace castscope::report {
 namespace {
 
-// In the SVG's own units; the page scales it.
+// Lengths are in the SVG's own units; the page scales it.
 constexpr double kWidth = 480, kHeight = 170, kLeft = 80, kRight = 10, kTop = 10, kBottom = 22;
-constexpr std::size_t kColumns = 400;  // more points than that are not told apart
+constexpr std::size_t kColumns = 400;  // a reader cannot tell more points apart
 
 std::string at(double value) {
   char text[32];
@@ -24,7 +24,7 @@ std::string at(double value) {
 std::string as_count(double value) { return grouped(static_cast<std::uint64_t>(std::llround(value))); }
 std::string as_bytes(double value) { return rules::readable_bytes(static_cast<std::uint64_t>(std::llround(value))); }
 
-// The highest value of each column, so that no peak is lost.
+// Keeps the highest value of each column, so that no peak is lost.
 std::vector<Stretch> thinned(const std::vector<Stretch>& all) {
   if (all.size() <= kColumns) return all;
   const std::uint64_t begin = all.front().first, steps = all.back().last - begin + 1;

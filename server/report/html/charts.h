@@ -9,7 +9,7 @@
 
 namespace castscope::report {
 
-// One value a step: steps `first` to `last` have it each.
+// One value for each step; steps `first` to `last` all have this value.
 struct Stretch {
   std::uint64_t first = 0, last = 0;
   double value = 0;
@@ -20,12 +20,13 @@ struct Series {
   std::string (*label)(double);    // of a value at the axis
 };
 
-// Casts per step and cache bytes per step of the process that made the most steps; empty where there is one step only.
+// Returns casts per step and cache bytes per step of the process that made the most steps; empty where there is only
+// one step.
 std::vector<Series> step_series(const Model&);
 void draw(Html&, const Series&);
-void draw_share(Html&, double share);  // a bar that is so full
+void draw_share(Html&, double share);  // a bar that is filled to this share
 
-// A round number not below `value`: 1, 2 or 5 times a power of ten.
+// Returns a round number not below `value`: 1, 2 or 5 times a power of ten.
 double round_up(double value);
 
 }  // namespace castscope::report

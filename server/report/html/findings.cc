@@ -7,7 +7,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kFindings = 500;  // beyond that nobody reads a page
+constexpr std::size_t kFindings = 500;  // nobody reads a page with more
 constexpr int kContext = 3;
 
 void write_source(Html& html, const Model& model, const store::CodeLocation& at) {

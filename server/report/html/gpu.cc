@@ -1,4 +1,4 @@
-// Of the page: what GPUs did in timed steps.
+// The section of the page about what GPUs did in timed steps.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -21,7 +21,7 @@ std::string share(const Model& model, const DeviceWork& work) { return percent(m
 // "1.2 ms"; "" for none.
 std::string time_text(const DeviceWork& work) { return work.launches == 0 ? "" : duration(work.ns); }
 
-// Of autograd's threads, which run no line: the node.
+// Autograd's threads run no line of Python: their place is the node.
 std::string where(const store::RunData& run, const store::OperatorUse& use) {
   const auto at = run.user_location(use.stack);
   return at || use.node.empty() ? place(run, at) : use.node;
@@ -55,7 +55,7 @@ void write_operators(Html& html, const Model& model) {
   write_rest(html, rows.size(), kOperators, "JSON");
 }
 
-// "A, B": matrices that Tensor Cores are fed badly from.
+// "A, B": the matrices that are misaligned for Tensor Cores.
 std::string misaligned_text(const store::MatmulCall& call) {
   return absl::StrJoin(rules::misaligned(call), ", ", [](std::string* text, const rules::Misaligned& one) {
     text->append(1, one.matrix).append(one.by_size() ? " by its size" : " by its place");
@@ -67,7 +67,7 @@ std::string types_text(const store::MatmulCall& call) {
          std::string(store::dtype_name(call.c));
 }
 
-// The most frequent first: cuBLAS does not say how long one took.
+// Lists the most frequent products first: cuBLAS does not say how long one took.
 void write_products(Html& html, const Model& model) {
   const std::vector<std::uint64_t> times = rules::times_of_matmuls(model.run);
   std::vector<const store::Matmul*> rows;
@@ -98,7 +98,7 @@ void write_products(Html& html, const Model& model) {
   write_rest(html, rows.size(), kProducts, "JSON");
 }
 
-// Instances of one template are one row.
+// All instances of one template share a row.
 void write_kernels(Html& html, const Model& model) {
   std::vector<GpuName> rows;
   for (GpuName& row : gpu_kernel_names(model)) {

@@ -1,5 +1,5 @@
-// The graph of a step on the page: what is drawn, and a row for each operator, where its box leads to. Folding is done
-// without a script: a module's box leads to a drawing of its own, which is closed until somebody asks for it.
+// The graph of a step on the page: the drawing, and a row for each operator, which the operator's box links to. Folding
+// works without a script: a module's box links to a drawing of its own, which is closed until somebody opens it.
 #include <algorithm>
 
 #include "server/graph/folding.h"
@@ -107,7 +107,7 @@ void write_part(Html& html, const Model& model, const graph::Part& part, const s
   for (std::size_t i = 1; i < views.size(); ++i) {
     const auto details = html.element("details");
     html.leaf("summary", "Inside " + views[i].module);
-    // The place of a link is within: that opens it.
+    // The target of the link lies inside the closed drawing: following the link opens the drawing.
     const auto place = html.element("div", {{"id", id + "-view" + std::to_string(i)}});
     write_view(html, model, part, views[i], id);
   }

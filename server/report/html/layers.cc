@@ -1,4 +1,4 @@
-// The page's tables of what operators were given, computed in and gave back, and of what was not cast.
+// The tables of the page that show which dtypes operators were given, computed in and returned, and what was not cast.
 #include <algorithm>
 
 #include "server/report/html/parts.h"

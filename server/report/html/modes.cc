@@ -1,4 +1,4 @@
-// Of the page: what code computed in, by the mode that it ran in.
+// The section of the page about the dtypes that code computed in, by the mode that it ran in.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kRows = 300, kCompilations = 100, kComparisons = 20;
 constexpr const char* kNothing = "–";
 
-// Only lines that ran in more than one mode have a row.
+// Writes a row for each line that ran in more than one mode; other lines have none.
 void write_seen(Html& html, const Model& model) {
   const std::vector<ModeRow> rows = mode_rows(model.run);
   if (rows.empty()) return;

@@ -90,19 +90,19 @@ void write_totals(Html& html, const Model& model) {
   if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));
 }
 
-// As the summary has it.
+// Writes the same lines as the summary.
 void write_in_brief(Html& html, const Model& model) {
-  const auto told = [&](const char* name, const std::string& what) {
+  const auto write_named = [&](const char* name, const std::string& what) {
     if (what.empty()) return;
     const auto line = html.element("p");
     html.leaf("strong", name);
     html.text(" " + what);
   };
-  told("Cast:", roles_line(model.roles));
-  told("Not cached:", not_kept_line(model.roles));
-  if (model.input) told("The model's input:", input_line(model.run, *model.input));
+  write_named("Cast:", roles_line(model.roles));
+  write_named("Not cached:", not_kept_line(model.roles));
+  if (model.input) write_named("The model's input:", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    told("Computed:", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
+    write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
 }
 
 void write_sources(Html& html, const Model& model) {

@@ -1,5 +1,5 @@
-// A run as one page: opens from disk, asks the network for nothing, has no script, prints. Findings come first, with
-// the source as it was at the run's end.
+// Writes a run as one page: it opens from disk, asks the network for nothing, has no script, and prints. Findings come
+// first, with the source as it was at the run's end.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Of the page: arguments that annotations and policies protect.
+// The section of the page about arguments that annotations and policies protect.
 #include <algorithm>
 
 #include "server/report/html/parts.h"
@@ -23,7 +23,7 @@ void write_protected(Html& html, const Model& model) {
     for (std::size_t i = 0; i < std::min(all.size(), kRows); ++i) {
       const ProtectedArgument& one = all[i];
       table.row({one.function, one.argument, one.by, std::string(store::dtype_name(one.arrived)), grouped(one.times),
-                 fate(one), one.called_at.file.empty() ? "" : place(model.run, one.called_at)});
+                 fate_text(one), one.called_at.file.empty() ? "" : place(model.run, one.called_at)});
     }
   }
   write_rest(html, all.size(), kRows, "JSON");

@@ -1,5 +1,5 @@
-// The style of the page, and its digest for the Content-Security-Policy: the page may use this text and nothing else.
-// tests/integration/test_reports.py tells the new digest when the style has changed.
+// The style of the page, and its digest for the Content-Security-Policy, which allows this text and nothing else.
+// tests/integration/test_reports.py prints the new digest when the style has changed.
 #pragma once
 
 namespace castscope::report {

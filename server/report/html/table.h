@@ -9,7 +9,7 @@
 
 namespace castscope::report {
 
-// Its rows become blocks with labels where the page is narrow.
+// A table of the page. Its rows become blocks with labels where the page is narrow.
 class Table {
  public:
   struct Column {
@@ -17,7 +17,7 @@ class Table {
     bool number = false;
   };
   Table(Html& html, std::vector<Column> columns);
-  void row(const std::vector<std::string>& cells, std::string_view id = "");  // id: what a link on the page leads to
+  void row(const std::vector<std::string>& cells, std::string_view id = "");  // id: the target of links on the page
 
  private:
   Html& html_;
@@ -25,7 +25,7 @@ class Table {
   const Html::Scope table_;
 };
 
-// "12 more are in the JSON report.", where not all are shown.
+// Writes "12 more are in the JSON report." where not all rows are shown.
 void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where);
 
 }  // namespace castscope::report

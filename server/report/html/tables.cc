@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kProcesses = 256;
 
-// Of all causes: what the table of sites sums up to.
+// Adds up the counts of all sites and causes: the total of the table of sites.
 store::Counts at_sites(const Model& model) {
   store::Counts all;
   for (const SiteTotal& total : model.sites) all += total.counts;

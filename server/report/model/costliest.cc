@@ -10,7 +10,7 @@
 namespace castscope::report {
 namespace {
 
-// Of casts that share what people see of them.
+// Puts casts together that look the same to people: the same place, operator, argument, dtypes and reason.
 std::vector<Cost> put_together(const Model& model) {
   const store::RunData& run = model.run;
   std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Cost> together;

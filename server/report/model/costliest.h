@@ -1,8 +1,8 @@
-// Where the casts' time goes, as people see it: sites that share a line, an operator, an argument and dtypes are one
-// (modules in a loop), named by the first.
+// Finds where the casts' time goes, as people see it: sites that share a line, an operator, an argument and dtypes are
+// one entry (modules in a loop), named by the first.
 //
 // The first cast of each site in each process is left out: it sets things up, and in a short run that is most of the
-// time. Where no site cast twice there is nothing else, and those are told.
+// time. Where no site cast twice, only first casts exist, and those are reported.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,14 @@ struct Cost {
   std::uint64_t gpu_ns = 0;  // on the device, in timed steps
   std::uint64_t sites = 0;
   std::uint64_t first_ns = 0;  // part of counts.cpu_ns
-  std::uint64_t told_ns = 0;   // by which they are ranked: the rest, or all
+  std::uint64_t told_ns = 0;   // what they are ranked by: the time without first casts, or all
   double share = 0;            // of told_ns of all casts, autocast's and others
 };
 struct Costs {
   bool without_first = false;
   std::uint64_t told_ns = 0;  // of all
-  std::vector<Cost> all;  // costliest first; sites that only hit, and without_first those that cast once, are not here
+  // The costliest comes first. Sites that only hit are left out, and with without_first those that cast once are too.
+  std::vector<Cost> all;
 };
 Costs costliest(const Model&);
 

@@ -25,7 +25,7 @@ class CostliestTest : public RecordedTest {
   }
 };
 
-// In a short run the first cast is most of the time: it does not count for the order, and is told apart.
+// In a short run the first cast takes most of the time: it does not count for the order, and is reported apart.
 TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
   const store::RunData data = recorded([](TestRun& run) {
     const auto cold = run.weight("train.py", 8, "cold", WhyNotCached::kNoRequiresGrad);

@@ -43,7 +43,7 @@ std::string sentence_of(const rules::DeviceTime& time) {
   return duration(time.all.ns) + " in " + counted(time.steps, "timed step", "timed steps");
 }
 
-// By site, those that launched something.
+// Returns a row for each site that launched something.
 std::vector<GpuSite> rows_of(const std::vector<DeviceWork>& by_site) {
   std::vector<GpuSite> rows;
   for (std::size_t i = 0; i < by_site.size(); ++i)
@@ -52,7 +52,7 @@ std::vector<GpuSite> rows_of(const std::vector<DeviceWork>& by_site) {
   return rows;
 }
 
-// Of all layers that a line calls together.
+// Names the costliest cast. All layers that one line calls count together.
 std::string top_cast(const Model& model, const std::vector<GpuSite>& sites) {
   std::map<std::string, std::uint64_t> ns;
   std::string top;
@@ -174,7 +174,7 @@ std::vector<std::string> gpu_attributes(const store::RunData& run, std::string_v
   return all;
 }
 
-// Told again when it is over: of those with the same begin the last one counts.
+// A process reports a stay again when it is over: of those with the same begin the last one counts.
 std::vector<GpuSeat> gpu_seats(const store::RunData& run) {
   std::vector<GpuSeat> seats;
   for (const store::Process& process : run.processes) {

@@ -22,7 +22,7 @@ void add_work(Json& json, const DeviceWork& work, const DeviceWork& casts) {
   json["cast_ns"] = casts.ns;
 }
 
-// Of an operator use; 0: nulls.
+// Describes an operator use; all members are null where the id is 0.
 Json use_json(const store::RunData& run, std::uint32_t id, const std::string& op) {
   const store::OperatorUse use = id == 0 ? store::OperatorUse() : run.operator_use(id);
   const store::Module module = use.module ? run.modules[use.module - 1] : store::Module();

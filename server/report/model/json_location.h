@@ -8,7 +8,7 @@
 
 namespace castscope::report {
 
-// Of nulls where the place is not known.
+// All members are null where the place is not known.
 inline nlohmann::ordered_json location_json(const std::optional<store::CodeLocation>& at) {
   if (!at || at->file.empty()) return {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
   return {{"file", at->file}, {"line", at->line}, {"function", at->function}};

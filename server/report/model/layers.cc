@@ -49,7 +49,7 @@ std::string text(std::uint8_t dtype) { return std::string(store::dtype_name(dtyp
 
 bool is_number(const LayerArgument& argument) { return argument.why == NotCast::kNumber; }
 
-// "what of them" of each argument, or once where it is the same of all.
+// Describes each argument ("input bfloat16, weight float32"), or all at once where they are the same.
 template <typename WhatOf>
 std::string of_arguments(const Layer& layer, const char* between, WhatOf what_of) {
   std::vector<std::pair<std::string, std::string>> told;
@@ -138,7 +138,7 @@ std::string elsewhere_text(const Layer& layer) {
 
 namespace {
 
-// What a model computes where a region of its device decides, one with autocast off as well.
+// Whether a model computes this inside a region of its device, including a region with autocast off.
 bool computes_in_region(const store::RunData& data, const store::OperatorUse& use) {
   return rules::is_forward(use) && rules::region_of_device(data, use) != nullptr && !use.operands.empty() &&
          !use.is(lanes::kUseConverts) && !rules::is_upkeep(use);

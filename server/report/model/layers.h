@@ -1,5 +1,5 @@
-// In which dtypes operators were given their arguments, computed and gave back, as deep steps saw it, line by line and
-// module by module; and why autocast left an argument as it was.
+// The dtypes in which operators were given their arguments, computed and returned, as deep steps saw them, line by line
+// and module by module, and why autocast left an argument as it was.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 namespace castscope::report {
 
 struct LayerArgument {
-  std::string name;  // in the schema, else its position there
+  std::string name;  // from the schema, else its position there
   lanes::Role role{};
-  std::uint8_t given = 0, entered = 0;  // the same where autocast did not cast it
+  std::uint8_t given = 0, entered = 0;  // equal where autocast did not cast it
   rules::NotCast why{};
   auto operator<=>(const LayerArgument&) const = default;
 };
 
 struct Layer {
-  const store::OperatorUse* first = nullptr;  // of those that are told as one: place, module, operator, node, region
+  const store::OperatorUse* first = nullptr;  // of those that are shown as one: place, module, operator, node, region
   std::optional<store::CodeLocation> at;
   std::vector<LayerArgument> arguments;
   std::uint64_t calls = 0;
   std::vector<rules::DeviceDtype> elsewhere;
-  std::size_t modules = 1;  // that do the same at this line (in_groups)
+  std::size_t modules = 1;  // modules that do the same at this line (in_groups)
 };
 
 struct Layers {
@@ -36,22 +36,24 @@ struct Layers {
 };
 Layers layers_of(const store::RunData&);
 
-// For people: what modules do alike at one line (modules in a loop) is one, named by the first; forward passes first.
+// Groups the layers for people: modules that do the same at one line (modules in a loop) are one entry, named by the
+// first; forward passes come first.
 std::vector<Layer> in_groups(const std::vector<Layer>&);
 
 // "float32"; "input bfloat16, weight float32" where they differ; "" without a tensor.
 std::string given_text(const Layer&);
-// "already in bfloat16"; "input already in bfloat16; bias float64, which …" where arguments differ. What was cast, and
-// numbers, are left out.
+// "already in bfloat16"; "input already in bfloat16; bias float64, which …" where arguments differ. Arguments that were
+// cast, and numbers, are left out.
 std::string why_text(const Layer&);
 // "float32 on cuda, xpu and mps"
 std::string elsewhere_text(const Layer&);
 // "encoder.0 and 11 more"
 std::string module_text(const store::RunData&, const Layer&);
-// "in bfloat16: linear, conv2d; in float32: layer_norm": of forward passes in regions, the most frequent first. ""
-// where no operator was looked at there.
+// "in bfloat16: linear, conv2d; in float32: layer_norm": forward passes in regions, the most frequent first. "" where
+// no operator was observed there.
 std::string computed_line(const store::RunData&, const Layers&);
-// How much of the run that is: "3 of 12 steps"; of a job without steps, which is one to us, "40 calls of operators".
+// How much of the run was observed: "3 of 12 steps"; for a job without steps, which counts as one step, "40 calls of
+// operators".
 std::string looked_at_text(const Layers&, std::uint64_t steps);
 // "the 3 of 12 steps in which every operator was looked at"
 std::string what_was_looked_at(const Layers&, std::uint64_t steps);

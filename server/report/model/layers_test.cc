@@ -97,7 +97,8 @@ TEST_F(LayersTest, WhatComputesInWhichDtypeIsALine) {
   EXPECT_EQ(computed_line(store::RunData(), Layers()), "");
 }
 
-// What a region with autocast off holds in float32 is what its readers look for; what fills weights is no layer.
+// A region with autocast off holds operators in float32, and its readers look for those; operators that fill weights
+// are no layers.
 TEST_F(LayersTest, TheLineHasDisabledRegionsAndNoUpkeep) {
   const store::RunData data = recorded([](TestRun& run) {
     const auto outer = run.region("train.py", 5);

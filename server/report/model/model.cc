@@ -93,13 +93,13 @@ std::string failure_text(const Model& model) {
 
 namespace {
 
-// A job that has done nothing has no process here.
+// A job that has done nothing has no process in the run.
 bool was_always_deep(const store::RunData& run) {
   if (run.start.deep == "always") return true;
   return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
 }
 
-// A region that was on was entered.
+// Whether a region with autocast on was entered.
 bool was_on(const store::RunData& run) {
   return std::ranges::any_of(
       run.region_uses, [&](const store::RegionUse& use) { return use.entered > 0 && run.region(use.region).enabled; });

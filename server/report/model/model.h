@@ -1,5 +1,5 @@
-// What every report of a run is made from: the run's data with what is worked out from it once. Reports differ in form
-// only; a number that two of them tell comes from here.
+// The data that every report of a run is made from: the run's data and the results that are computed from it once.
+// Reports differ in form only; a number that two of them show comes from here.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Model {
   bool complete = false;
   bool judged() const {
     return !run.damage || !run.damage->evidence;
-  }  // else no findings does not mean that all is well
+  }  // else an empty list does not mean that all is well
 
   const store::Module* module_of(const store::Site& site) const {
     return site.module == 0 ? nullptr : &run.modules[site.module - 1];
@@ -67,8 +67,8 @@ absl::Status damage_status(const std::string& run_file, const store::RunData&);
 
 // "24 casts by autocast, 6 cache hits, 12 pass-throughs; 21.0 kB copied in 12 µs of CPU time; 3 steps; 2 processes"
 std::string totals_line(const Model&);
-// "the job ended with exit status 1", "the job was ended by signal 9 (SIGKILL)"; "" when it ended well, or it is not
-// known how.
+// "the job ended with exit status 1", "the job was ended by signal 9 (SIGKILL)"; "" when it ended well, or when its end
+// is not known.
 std::string failure_text(const Model&);
 // "6 user_to, 2 promotion; 384 bytes copied in 3 µs of CPU time": casts that autocast did not make; "" when there are
 // none. The tables of sites and of steps count them too.

@@ -61,15 +61,17 @@ class Search {
   }
 
  private:
-  // What makes a batch or fills parameters is none.
+  // Operators that make a batch or fill parameters are not work.
   bool is_work(const OperatorUse& use) const {
     return times_[use.id] > 0 && rules::is_forward(use) && rules::in_autocast(data_, use) && !use.operands.empty() &&
            !rules::raised(use) && !rules::is_upkeep(use);
   }
-  // A region may reach beyond the model (all of a job under apex's amp): modules tell, where there are any.
+  // A region may reach beyond the model (all of a job under apex's amp): where the run has modules, only their
+  // operators are the model's.
   bool is_of_model(const OperatorUse& use) const { return is_work(use) && (use.module != 0 || !has_modules_); }
 
-  // A batch that operators made before the model, too, which deep steps call an activation: they follow values.
+  // A batch that operators made before the model is an input too. Deep steps call it an activation, since they follow
+  // values.
   bool is_input(const OperatorUse& use, const Operand& operand) const {
     if (operand.flags & (lanes::kOperandNumber | lanes::kOperandRequiresGrad)) return false;
     if (operand.role != lanes::Role::kActivation) return operand.role == lanes::Role::kInput;
@@ -83,7 +85,7 @@ class Search {
     return made;
   }
 
-  // The first one; one that was cast stands before one that was not.
+  // Returns the first input; an input that was cast comes before one that was not.
   std::size_t input_of(const OperatorUse& use) const {
     std::size_t found = kNone;
     for (std::size_t i = 0; i < use.operands.size(); ++i) {
@@ -127,7 +129,7 @@ class Search {
     }
   }
 
-  // What takes their results, and what takes those.
+  // Adds the uses that take the results of these uses, directly or through others.
   std::set<std::uint32_t> with_what_comes_of(std::set<std::uint32_t> uses) const {
     std::vector<std::uint32_t> open(uses.begin(), uses.end());
     while (!open.empty()) {

@@ -28,7 +28,7 @@ TestUse kept(const std::string& op, std::uint8_t dtype) {
 
 class ModelInputTest : public RecordedTest {
  protected:
-  // These operators one after the other, each taking what the one before gave back.
+  // Records these operators one after the other; each takes what the one before returned.
   std::string line(const std::vector<TestUse>& uses) {
     const store::RunData data = recorded([&](TestRun& run) {
       run.step().deep().enter(run.region("train.py", 5));
@@ -69,7 +69,7 @@ TEST_F(ModelInputTest, OfIntegersIsNeverCast) {
             "bfloat16 for linear input, train.py:12");
 }
 
-// A batch that is stacked in the same step comes out of an operator, and is the model's input all the same.
+// A batch that is stacked in the same step comes out of an operator, and is still the model's input.
 TEST_F(ModelInputTest, MayBeMadeByOperatorsBeforeTheRegion) {
   TestUse stack{.op = "aten::stack", .line = 3, .operands = {operand(kFloat32)}, .computed = kFloat32};
   stack.outside = true;
@@ -84,7 +84,7 @@ TestUse within(const std::string& module, TestUse use) {
   return use;
 }
 
-// A region around a whole job (apex's amp) has the making of the batch in it.
+// A region around a whole job (apex's amp) also contains the making of the batch.
 TEST_F(ModelInputTest, BeginsWithTheFirstModuleWhereThereAreAny) {
   const TestUse fill{.op = "aten::randn", .line = 2, .computed = kFloat32};
   const TestUse scale{.op = "aten::mul.Tensor", .line = 3, .operands = {operand(kFloat32)}, .computed = kFloat32};

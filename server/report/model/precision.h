@@ -1,5 +1,5 @@
-// What operators with weights computed in, place by place, as deep steps saw it: so that two runs of one model can be
-// held against each other (a trainer and an inference engine).
+// The dtypes that operators with weights computed in, place by place, as deep steps saw them. With these rows two runs
+// of one model can be compared (a trainer and an inference engine).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct PrecisionRow {
 
 // Ordered by place.
 std::vector<PrecisionRow> precision_rows(const store::RunData&);
-// docs/report.schema.json, `precision`: the same.
+// docs/report.schema.json, `precision`: the same rows.
 nlohmann::ordered_json precision_json(const store::RunData&);
 
 }  // namespace castscope::report

@@ -70,7 +70,7 @@ Json protected_json(const store::RunData& data) {
   return list;
 }
 
-std::string fate(const ProtectedArgument& one) {
+std::string fate_text(const ProtectedArgument& one) {
   if (one.cast_to != kNotCast) return StrCat("cast to ", std::string(store::dtype_name(one.cast_to)));
   if (!one.kept) return "left as it is";
   if (one.held_off == 0) return "never cast";
@@ -87,7 +87,7 @@ std::vector<std::string> protected_lines(const store::RunData& data) {
     }
     lines.push_back(on_one_line(StrCat(one.argument, " of ", one.function, " arrived in ",
                                        std::string(store::dtype_name(one.arrived)), " ",
-                                       counted(one.times, "time", "times"), ": ", fate(one))));
+                                       counted(one.times, "time", "times"), ": ", fate_text(one))));
   }
   return lines;
 }

@@ -1,5 +1,5 @@
-// Arguments that arrived where castscope.never_cast, castscope.force_fp32 or a policy protects them: in which dtype,
-// and what became of them.
+// Arguments that castscope.never_cast, castscope.force_fp32 or a policy protects: the dtypes in which they arrived, and
+// what became of them.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct ProtectedArgument {
   std::string function, argument;  // "RoIPool.forward", "rois"
   std::string by;                  // "float", "half", "promote": the annotation; "policy": a rule of the policy's
   std::uint8_t arrived = 0;        // c10::ScalarType
-  bool kept = false;               // it is named as one that is never cast
+  bool kept = false;               // it is listed as an argument that is never cast
   std::uint8_t cast_to = 0xff;     // 0xff: it was not
   std::uint64_t times = 0;
-  std::uint64_t held_off = 0;     // of these, how often the annotation or the policy would have cast it else
+  std::uint64_t held_off = 0;     // of these, how often it would have been cast without the protection
   store::CodeLocation called_at;  // the first call; no file where it is not known
 };
 
@@ -27,7 +27,7 @@ std::vector<ProtectedArgument> protected_arguments(const store::RunData&);
 // docs/report.schema.json, `protected`.
 nlohmann::ordered_json protected_json(const store::RunData&);
 // "never cast, 12 casts held off"
-std::string fate(const ProtectedArgument&);
+std::string fate_text(const ProtectedArgument&);
 // "rois of RoIPool.forward arrived in bfloat16 12 times: never cast, 12 casts held off", the first few.
 std::vector<std::string> protected_lines(const store::RunData&);
 

@@ -60,7 +60,8 @@ std::vector<RoleTotal> by_role(const store::RunData& data) {
   return list;
 }
 
-// A policy may name another dtype for what is cast down. The copy of what is no weight would be kept in neither.
+// A policy may name another dtype for arguments that are cast down. PyTorch would keep the copy of a non-weight in
+// neither dtype.
 WhyNotCached reason_not_kept(const store::Site& site) {
   const bool lowered = site.why == WhyNotCached::kOtherDtype && rules::is_low(site.to);
   return lowered && !is_of_model(site.role) ? WhyNotCached::kNoRequiresGrad : site.why;

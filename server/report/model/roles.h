@@ -1,4 +1,5 @@
-// What autocast cast by what it was (weights, inputs, activations, gradients), and why copies were not kept.
+// Groups autocast's casts by the role of the source (weights, inputs, activations, gradients), with the reasons why
+// copies were not kept.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,20 @@ namespace castscope::report {
 struct RoleTotal {
   lanes::Role role{};
   store::Counts counts;
-  std::map<lanes::WhyNotCached, std::uint64_t> not_kept;  // casts whose copy could not be kept, by the reason
+  std::map<lanes::WhyNotCached, std::uint64_t> not_kept;  // casts whose copy could not be kept, by reason
 };
 
-// Weights, inputs, activations and gradients always; buffers, and what is not known, where there are any. Together they
-// are the totals, less what belongs to no site.
+// Weights, inputs, activations and gradients are always listed; buffers and unknown roles only where there are any.
+// Together they make the totals, less the casts that belong to no site.
 std::vector<RoleTotal> by_role(const store::RunData&);
 
 // "weights 12 (24 cache hits), inputs 3, activations 9, gradients 0"; "" where autocast cast nothing.
 std::string roles_line(const std::vector<RoleTotal>&);
 // "inputs 3 and activations 9 (not parameters); weights 6 (no grad required)"; "" where all are kept.
 std::string not_kept_line(const std::vector<RoleTotal>&);
-// Why a copy of such a source is not kept, in words: "no grad required".
+// Says why a copy of such a source is not kept: "no grad required".
 std::string why_not_kept(lanes::WhyNotCached, lanes::Role);
-// The reason that reports give for this site: SiteInfo::why, but for inputs that are cast to a policy's dtype.
+// The reason that reports give for this site. It is SiteInfo::why, except for inputs that are cast to a policy's dtype.
 lanes::WhyNotCached reason_not_kept(const store::Site&);
 
 }  // namespace castscope::report

@@ -28,7 +28,7 @@ Totals totals_of(const store::RunData& data) {
     totals.beyond_sites += process.beyond_sites;
     for (const store::LaneRow& lane : process.lanes) {
       totals.dropped_events += lane.dropped;
-      // What is still on its way is not dropped before the process, or the run, has ended.
+      // Events that are still on their way only count as dropped once the process, or the run, has ended.
       const bool nothing_comes = process.ended || data.end;
       if (nothing_comes && lane.written > lane.received) totals.dropped_events += lane.written - lane.received;
     }
@@ -46,7 +46,7 @@ Totals totals_of(const store::RunData& data) {
   return totals;
 }
 
-// Both are rounded to ns, each by itself.
+// Both numbers are rounded to ns separately, so the first may exceed the sum.
 std::uint64_t first_ns_of(const store::SiteUse& use) {
   return use.counts.casts == 1 ? use.counts.cpu_ns : std::min(use.evidence.first_ns, use.counts.cpu_ns);
 }

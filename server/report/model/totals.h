@@ -13,12 +13,12 @@ namespace castscope::report {
 
 struct Totals {
   store::Counts autocast;      // of autocast's causes (server/store/run/causes.h), wherever they were counted
-  store::Counts beyond_sites;  // the part of it that belongs to no site
+  store::Counts beyond_sites;  // the part of `autocast` that belongs to no site
   store::Counts others;        // of other causes
-  std::uint64_t first_ns = 0;  // of autocast's CPU time: what SiteTotal::first_ns is of its sites
-  std::array<std::uint64_t, count_of(lanes::Cause{})> by_cause{};       // casts, index = lanes::Cause
-  std::array<std::uint64_t, count_of(lanes::FactKind{})> by_fact{};     // times seen, index = lanes::FactKind
-  std::uint64_t dropped_events = 0;                               // made by the processes and not in the run's evidence
+  std::uint64_t first_ns = 0;  // the part of autocast's CPU time that is SiteTotal::first_ns of its sites
+  std::array<std::uint64_t, count_of(lanes::Cause{})> by_cause{};    // casts, index = lanes::Cause
+  std::array<std::uint64_t, count_of(lanes::FactKind{})> by_fact{};  // times seen, index = lanes::FactKind
+  std::uint64_t dropped_events = 0;  // events that processes made and the run's evidence lacks
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
   store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together
 };
@@ -28,8 +28,8 @@ struct SiteTotal {
   std::uint32_t site = 0;
   store::Counts counts;
   std::vector<const store::SiteUse*> uses;  // by process
-  // Of the first cast in each process, which sets things up: it pays for page faults and the start of threads. 0 where
-  // its event was dropped.
+  // The CPU time of the first cast in each process, which sets things up: it pays for page faults and the start of
+  // threads. 0 where its event was dropped.
   std::uint64_t first_ns = 0;
   std::uint64_t later_ns() const { return counts.cpu_ns - first_ns; }
 };
@@ -39,23 +39,24 @@ std::vector<SiteTotal> cast_sites(const store::RunData&);
 
 // The command's exit status as a shell shows it: 128 + signal when a signal ended it.
 std::optional<int> exit_of(const store::RunData&);
-// Steps from the first to the last in which something was begun, of the process with the most: ranks that train
-// together make their steps together.
+// Counts the steps from the first to the last in which something was begun, in the process with the most: ranks that
+// train together make their steps together.
 std::uint64_t step_count(const store::RunData&);
-// The end of the run and of each of its processes was seen.
+// Whether the end of the run and of each of its processes was seen.
 bool is_complete(const store::RunData&);
-// A sentence for each process that did not end by itself before the record was closed: which one, and what is known.
+// Returns a sentence for each process that did not end by itself before the record was closed: which process it is, and
+// what is known of it.
 std::vector<std::string> unseen_ends(const store::RunData&);
-// Calls were traced, and no graph of torch.compile was seen for them. Whether a compiler made something of them cannot
-// be told: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are counted like
-// any other.
+// Whether calls were traced and no graph of torch.compile was seen for them. It cannot be known whether a compiler made
+// something of them: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are
+// counted like any other.
 bool traced_without_graph(const store::RunData&);
 inline constexpr const char* kTracedNotice =
     "calls of autocast were traced, as torch.compile does, and no compiled graph was seen: where a backend generated "
     "code, that code casts by itself, and those casts are not counted";
-// What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
-// Of source files that were written to after the run began; also among the notices.
+// Returns a sentence for each source file that was written to after the run began. notices() has them too.
 std::vector<std::string> changed_sources(const store::RunData&);
+// Returns the sentences that were said during the run, the notes of its processes, and unseen_ends(); each once.
 std::vector<std::string> notices(const store::RunData&);
 
 }  // namespace castscope::report

@@ -1,4 +1,4 @@
-// Why nothing was cast in a region that asks for autocast.
+// Explains why nothing was cast in a region that asks for autocast.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,9 @@
 
 namespace castscope::report {
 
-// By region, index = id - 1: "no_device", "no_such_dtype", "script_autocast_off", "other_device" (its operators work on
-// tensors of another), "python" (a script calls Python code in it); "" where something was cast, or that is not known.
+// One reason for each region, index = id - 1: "no_device", "no_such_dtype", "script_autocast_off", "other_device" (the
+// region's operators work on tensors of another device), "python" (a script calls Python code in the region); "" where
+// something was cast, or where the reason is not known.
 std::vector<std::string_view> why_nothing_was_cast(const store::RunData&);
 
 }  // namespace castscope::report

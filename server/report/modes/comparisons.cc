@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr char kForm[] = "castscope-comparison-table/1";
 constexpr std::array<std::string_view, 5> kVerdicts = {"reference", "same", "cause", "follower", "alone"};
 
-// What is not there, or of another type, is as if it were empty: the text was written by the job.
+// The job wrote the text: a member that is missing, or that has another type, counts as empty.
 std::string text(const Json& of, const char* key) {
   const auto found = of.find(key);
   return found != of.end() && found->is_string() ? found->get<std::string>() : "";

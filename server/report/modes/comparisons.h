@@ -1,6 +1,6 @@
-// Comparisons that the job made itself (castscope.compare): what each operator computed in, by mode. The job's Python
-// tells them as text, `castscope-comparison-table/1` of docs/decisions/comparison.md; what is not of that form is left
-// out.
+// Comparisons that the job made itself (castscope.compare): the dtype that each operator computed in, by mode. The
+// job's Python reports them as text, `castscope-comparison-table/1` of docs/decisions/comparison.md; a text in any
+// other form is left out.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ inline constexpr char kComparisonAttribute[] = "comparison";
 
 struct ComparedMode {
   std::string mode;
-  std::string error;  // why the mode could not be had; "" where it ran
+  std::string error;  // why the mode failed; "" where it ran
   store::CodeLocation error_at;
   std::uint64_t same = 0, differences = 0, followers = 0, not_comparable = 0;
   bool same_values = true;            // within the tolerances
-  std::optional<double> max_error{};  // of any output; none where that is not finite, or nothing was compared
+  std::optional<double> max_error{};  // of any output; none if not finite, or if nothing was compared
 };
 struct ComparedCell {
   std::string computed;  // "bfloat16", "bfloat16,float32→float32"; "" where the mode has no such operator
@@ -31,7 +31,7 @@ struct ComparedCell {
 struct ComparedRow {
   std::string op, module;
   store::CodeLocation location;     // no file where it is not known
-  std::vector<ComparedCell> cells;  // of eager, then as `modes`
+  std::vector<ComparedCell> cells;  // first of eager, then in the order of `modes`
   bool differs() const;
 };
 struct Comparison {

@@ -1,4 +1,4 @@
-// What torch.compile compiled, and why it did so again.
+// What torch.compile compiled, and why it recompiled.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace castscope::report {
 
 struct Recompilation {
-  std::string guard;  // that failed, as PyTorch words it
+  std::string guard;  // the guard that failed, as PyTorch words it
   std::uint64_t times = 0;
 };
 struct Compilation {
   std::string code;               // "forward (net.py:12)"
   store::CodeLocation called_at;  // the user's call that compiled it; no file where it is not known
-  std::uint64_t times = 0;        // in all processes, the recompilations with them
+  std::uint64_t times = 0;        // in all processes, including the recompilations
   std::vector<Recompilation> again;
 };
 

@@ -24,14 +24,14 @@ constexpr std::uint8_t kNone = 0xff;
 
 constexpr std::size_t at(Mode mode) { return static_cast<std::size_t>(mode); }
 
-// What ran in regions of one dtype; those without a region are under kNone.
+// The dtypes that operators computed in, by the dtype of their region; kNone stands for no region.
 using ByRegion = std::map<std::uint8_t, std::set<std::uint8_t>>;
 
 struct Line {
   store::CodeLocation location;
   std::map<std::string, ModeRow> by_work;
   std::map<std::string, ByRegion> eager;
-  // Of its matrix work, whose operators have other names in graphs: linear is addmm there, conv1d is convolution.
+  // Matrix work of a compiled graph. Its operators have other names there: linear is addmm, conv1d is convolution.
   ByRegion compiled;
   std::array<std::set<std::uint8_t>, kModeNames.size()> matrix;
 };
@@ -40,7 +40,7 @@ std::uint8_t region_dtype(const store::RunData& data, const store::OperatorUse& 
   return use.region == 0 || !data.region(use.region).enabled ? kNone : data.region(use.region).dtype;
 }
 
-// Deep steps need not have seen eager code in each region that the graph ran in.
+// A region counts only where both ran: deep steps need not have seen eager code in each region that the graph ran in.
 bool differ(const ByRegion& eager, const ByRegion& compiled) {
   return std::ranges::any_of(compiled, [&](const auto& region) {
     const auto same = eager.find(region.first);
@@ -80,7 +80,7 @@ Lines lines_of(const store::RunData& data) {
   return lines;
 }
 
-// Matrix work by the name that a graph has for it, beside that of eager code.
+// Whether this is matrix work under the name that only the graph uses, beside the name that eager code uses.
 bool is_another_name(const Line& line, const std::string& work) {
   if (!rules::is_matrix_work(work) || line.eager.contains(work)) return false;
   return std::ranges::any_of(line.eager, [](const auto& other) { return rules::is_matrix_work(other.first); });

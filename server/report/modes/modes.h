@@ -1,6 +1,6 @@
-// Where one line of code ran in more than one mode: what its operators computed in, in each. Of code that runs in
-// Python or in TorchScript deep steps saw it; of a compiled graph it is known for matrix products, convolutions and
-// attention, which no decomposition takes apart.
+// Rows for lines of code that ran in more than one mode, with the dtypes that their operators computed in, by mode.
+// Deep steps see code that runs in Python or in TorchScript; for a compiled graph the dtypes of matrix products,
+// convolutions and attention are known, since no decomposition takes those apart.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct ModeRow {
   bool differs() const;           // from eager code, or between two other modes
 };
 
-// By place; those that ran in one mode alone are left out.
+// Returns rows by place; lines that ran in only one mode are left out.
 std::vector<ModeRow> mode_rows(const store::RunData&);
 // docs/report.schema.json, `modes`.
 nlohmann::ordered_json modes_json(const store::RunData&);

@@ -1,4 +1,4 @@
-// The report's section `modes`: which mode an operator ran in, what was compiled, and what the job compared.
+// Tests the report's section `modes`: the mode that an operator ran in, what was compiled, and what the job compared.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -103,7 +103,7 @@ TEST(Compilations, OfOneCodeAreOneWithItsGuards) {
   EXPECT_TRUE(all[1].again.empty());
 }
 
-// Of one line, in a frame of a graph that torch.fx made into code.
+// Adds a use at one line, in a frame of a graph that torch.fx made into code.
 std::uint32_t use(store::RunData& data, const std::string& graph, std::uint16_t flags = 0) {
   store::Stack stack;
   stack.frames = {{"/home/user/net.py", "forward", 4}};

@@ -21,8 +21,8 @@ using policy::OperatorName;
 using policy::Policy;
 
 struct Decided {
-  OperatorName shown;  // without an overload where all of them are decided alike
-  OperatorName op;     // of those that are, the first
+  OperatorName shown;  // without an overload where all overloads have the same decision
+  OperatorName op;     // the first of those
   Decision decision;
 };
 
@@ -46,7 +46,7 @@ std::vector<Decided> decided_on(const Policy& policy, const OperatorName& asked,
   return all;
 }
 
-// PyTorch's own of its device says itself what PyTorch does there.
+// PyTorch's own policy of a device says itself what PyTorch does there.
 bool is_pytorchs(const Policy& policy) { return policy.name == StrCat("torch-", policy.device); }
 
 // A library may register autocast kernels of its own for its operators, in code or with torch.library.

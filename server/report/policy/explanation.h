@@ -1,4 +1,4 @@
-// What a policy decides for an operator, or for a function that one calls from Python, and why.
+// Explains what a policy decides for an operator, or for a function that Python code calls, and why.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ struct Explanation {
   std::string text;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();  // of decisions, or of one function's fate
 };
-// An error where neither an operator nor a function has this name.
+// Returns an error where neither an operator nor a function has this name.
 absl::StatusOr<Explanation> explained(const policy::Policy&, const Asked&, int width);
 
 }  // namespace castscope::report

@@ -19,7 +19,7 @@ namespace {
 using absl::StrCat;
 using policy::CastPolicy;
 
-// What was seen of one operator, on one device.
+// The observations of one operator on one device.
 struct Seen {
   std::uint64_t down = 0, up = 0;
 };
@@ -46,7 +46,7 @@ std::map<std::string, SeenOperators> seen_by_device(const store::RunData& run) {
   return seen;
 }
 
-// Could an operator of this cast policy have done that?
+// Whether an operator of this cast policy could have done that.
 bool explains(CastPolicy policy, const Seen& seen) {
   switch (policy) {
     case CastPolicy::kLowerPrecision:
@@ -64,7 +64,7 @@ CastPolicy policy_of(CastPolicy usual, const Seen& seen) {
   return seen.down > 0 ? CastPolicy::kLowerPrecision : CastPolicy::kFp32;
 }
 
-// What regions got that named no dtype, where that is not what PyTorch would have given them.
+// The dtypes of regions that named none, where they differ from PyTorch's own default.
 std::set<std::string> default_dtypes(const store::RunData& run, const std::string& device) {
   std::set<std::string> dtypes;
   for (const store::Region& region : run.regions) {
@@ -76,7 +76,7 @@ std::set<std::string> default_dtypes(const store::RunData& run, const std::strin
   return dtypes;
 }
 
-// As PyTorch's own policy writes it: "linear" where that means all overloads.
+// Writes a name as PyTorch's own policy does: "linear" where that means all overloads.
 std::string written(const policy::Policy& usual, const policy::OperatorName& op) {
   const bool is_short = !usual.operators.contains(op) && usual.operators.contains({op.name, ""});
   const bool is_only = op.overload == "default" && !op.name.starts_with("aten::");

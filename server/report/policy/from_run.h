@@ -1,4 +1,4 @@
-// The policy that a recorded run followed: what autocast was seen to do with each operator.
+// Derives the policy that a recorded run followed from what autocast did with each operator.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace castscope::report {
 
-// A policy file that extends PyTorch's own of that device and states each operator that was seen. `device`: "cpu", …;
-// "" = the one that the run used autocast on; an error where there is none, or several. `name`: of the run, for a
-// comment.
+// Returns a policy file that extends PyTorch's own policy of the device and states each operator that was seen.
+// `device`: "cpu", …; "" = the device that the run used autocast on, and an error where there is none, or several.
+// `name` is the run's, for a comment.
 absl::StatusOr<std::string> policy_followed(const store::RunData&, const std::string& device, const std::string& name);
 
 }  // namespace castscope::report

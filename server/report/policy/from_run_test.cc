@@ -42,7 +42,7 @@ class PolicyFromRunTest : public ::testing::Test {
     const auto policy = policy_followed(run_, device, "train");
     return policy.ok() ? *policy : std::string(policy.status().message());
   }
-  // As operators differ from those of PyTorch.
+  // Returns the operators that differ from PyTorch's own policy.
   std::vector<policy::OperatorChange> changes(const std::string& text) {
     const auto file = policy::parse_policy(text, "seen.json", policy::Operators::of_pytorch());
     EXPECT_TRUE(file.ok()) << file.status().message() << text;

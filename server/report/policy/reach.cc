@@ -36,7 +36,7 @@ std::string name_of(const policy::Step& step) {
   return shown(op);
 }
 
-// As far as the operator that decides; the whole of one that nothing decides on.
+// Names the operators up to the one that decides; all of them if none decides.
 std::string text_of(const WayDecision& decided) {
   std::string text;
   for (const policy::Step& step : *decided.way) {
@@ -46,7 +46,7 @@ std::string text_of(const WayDecision& decided) {
   return text;
 }
 
-// To the operator that decides.
+// Whether the operator that decides is given a dtype.
 bool gives_dtype(const WayDecision& decided) { return decided.by != nullptr && decided.by->given_dtype; }
 
 void add(std::vector<std::string>& list, std::string text) {
@@ -54,7 +54,7 @@ void add(std::vector<std::string>& list, std::string text) {
 }
 
 // "end in linalg_vector_norm (fp32); not reached: div.out, which writes into an argument"
-std::string fate(const Policy& policy, const Function& function, const std::vector<policy::ModuleUse>& modules) {
+std::string fate_text(const Policy& policy, const Function& function, const std::vector<policy::ModuleUse>& modules) {
   if (const policy::FunctionRule* rule = rule_of(policy, function))
     return StrCat("as a whole: functions ", std::string(name(rule->cast)),
                   rule->place.empty() ? "" : StrCat(" (", rule->place, ")"));
@@ -98,7 +98,7 @@ std::string_view word(Computed computed) {
   return computed == Computed::kLow ? "lower precision" : computed == Computed::kFloat32 ? "float32" : "an error";
 }
 
-// The layers that other devices than the CPU have an operator for, or cells.
+// A recurrent layer: devices other than the CPU have an operator for it, or for its cells.
 struct Recurrent {
   std::string_view op, cell;
 };
@@ -110,7 +110,7 @@ std::string decided_text(const Policy& policy, std::string_view op, const std::v
   return StrCat(std::string(op), " (", std::string(name(decision.policy)), ")");
 }
 
-// functions.txt is of a CPU. `kind`: of the layer that this function calls and the policy says nothing of.
+// functions.txt describes a CPU. `kind` is the layer that this function calls and that the policy does not mention.
 std::string elsewhere_of(const Policy& policy, const Recurrent& kind, const std::vector<policy::ModuleUse>& modules) {
   std::string cells = decided_text(policy, "linear", modules);
   if (!kind.cell.empty()) absl::StrAppend(&cells, " and ", decided_text(policy, kind.cell, modules));
@@ -125,7 +125,7 @@ std::string elsewhere_of(const Policy& policy, const Recurrent& kind, const std:
   return StrCat("on CUDA: where cuDNN computes it, by ", by_cudnn, "; else by ", cells);
 }
 
-// "" where there is nothing to add.
+// Returns "" where there is nothing to add.
 std::string on_other_devices(const Policy& policy, const Function& function,
                              const std::vector<policy::ModuleUse>& modules) {
   if (policy.device == "cpu" || rule_of(policy, function) != nullptr) return "";
@@ -147,7 +147,7 @@ std::string functions_text(const Policy& policy, const std::vector<const Functio
                            const std::vector<policy::ModuleUse>& modules, int width) {
   std::vector<std::pair<std::string, std::vector<std::string>>> alike;
   for (const Function* function : functions) {
-    std::string text = fate(policy, *function, modules);
+    std::string text = fate_text(policy, *function, modules);
     if (const std::string more = on_other_devices(policy, *function, modules); !more.empty())
       absl::StrAppend(&text, text.empty() ? "" : "; ", more);
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& one) { return one.first == text; });

@@ -15,10 +15,10 @@ using Json = nlohmann::ordered_json;
 using absl::StrCat;
 using policy::CastPolicy;
 
-std::string said(std::string_view text) { return std::string(text); }
+std::string to_string(std::string_view text) { return std::string(text); }
 
 std::string counted(std::size_t count, std::string_view one) {
-  return StrCat(count, " ", said(one), count == 1 ? "" : "s");
+  return StrCat(count, " ", to_string(one), count == 1 ? "" : "s");
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -43,11 +43,12 @@ std::vector<std::string> cache_words(const policy::CacheRules& cache) {
   flag("views", cache.views);
   flag("nonleaf", cache.nonleaf);
   if (cache.max_bytes) words.push_back(StrCat("at most ", *cache.max_bytes, " bytes"));
-  if (cache.keep) words.push_back(StrCat("kept for ", said(policy::kKeepNames[static_cast<std::size_t>(*cache.keep)])));
+  if (cache.keep)
+    words.push_back(StrCat("kept for ", to_string(policy::kKeepNames[static_cast<std::size_t>(*cache.keep)])));
   return words;
 }
 
-// A line with a title in a column of its own.
+// Formats a line with its title in a column of its own.
 std::string titled(const std::string& title, const std::string& text, int width) {
   constexpr std::size_t kTitle = 22;
   const std::string pad(title.size() < kTitle ? kTitle - title.size() : 1, ' ');
@@ -58,15 +59,16 @@ Json default_dtype(const policy::Policy& policy) {
   return policy.default_dtype ? Json(name(*policy.default_dtype)) : Json();
 }
 
-// What the region says where it names no dtype.
+// The dtype of a region that names none, in words.
 std::string default_words(const policy::Policy& policy) {
-  if (policy.default_dtype) return StrCat(", ", said(name(*policy.default_dtype)), " where it names none");
+  if (policy.default_dtype) return StrCat(", ", to_string(name(*policy.default_dtype)), " where it names none");
   if (policy.device == "any") return "";
-  return StrCat(", ", said(name(policy::default_of(policy.device))), " where it names none, as in PyTorch");
+  return StrCat(", ", to_string(name(policy::default_of(policy.device))), " where it names none, as in PyTorch");
 }
 
 std::string reason_line(std::string_view word, const policy::Reason& reason, int width) {
-  return titled(said(word), reason.place.empty() ? reason.rule : StrCat(reason.rule, " (", reason.place, ")"), width);
+  return titled(to_string(word), reason.place.empty() ? reason.rule : StrCat(reason.rule, " (", reason.place, ")"),
+                width);
 }
 
 }  // namespace
@@ -75,25 +77,26 @@ std::string policy_text(const policy::Policy& policy, int width) {
   std::string all = StrCat(policy.name, ": understood\n");
   if (!policy.description.empty()) all += wrapped("  ", "  ", on_one_line(policy.description), width);
   all += titled("device", policy.device, width);
-  if (policy.dtype) all += titled("dtype", said(name(*policy.dtype)), width);
+  if (policy.dtype) all += titled("dtype", to_string(name(*policy.dtype)), width);
   if (policy.default_dtype)
-    all += titled("default dtype", StrCat(said(name(*policy.default_dtype)), ", of regions that name none"), width);
+    all +=
+        titled("default dtype", StrCat(to_string(name(*policy.default_dtype)), ", of regions that name none"), width);
   all += titled("read from", joined(policy.files), width);
   for (const auto& [kind, operators] : by_cast_policy(policy))
-    all += titled(said(name(kind)), counted(operators.size(), "operator"), width);
+    all += titled(to_string(name(kind)), counted(operators.size(), "operator"), width);
   for (const auto& [op, rule] : policy.never_cast)
     all += titled("never cast", StrCat(joined(rule.arguments), " of ", shown(op)), width);
   for (const policy::ModuleRule& rule : policy.modules)
     all += titled("modules", StrCat(rule.pattern, " → ", shown(rule.precision)), width);
   for (const policy::FunctionRule& rule : policy.functions)
-    all += titled("functions", StrCat(rule.function, " → ", said(name(rule.cast))), width);
+    all += titled("functions", StrCat(rule.function, " → ", to_string(name(rule.cast))), width);
   if (const auto cache = cache_words(policy.cache); !cache.empty()) all += titled("cache", joined(cache), width);
   return all;
 }
 
 Json policy_json(const policy::Policy& policy) {
   Json operators = Json::object(), modules = Json::array(), functions = Json::object(), never = Json::object();
-  for (const auto& [kind, list] : by_cast_policy(policy)) operators[said(name(kind))] = list;
+  for (const auto& [kind, list] : by_cast_policy(policy)) operators[to_string(name(kind))] = list;
   for (const auto& [op, rule] : policy.never_cast) never[shown(op)] = rule.arguments;
   for (const policy::ModuleRule& rule : policy.modules)
     modules.push_back({{"pattern", rule.pattern}, {"precision", shown(rule.precision)}, {"at", rule.place}});
@@ -114,14 +117,14 @@ std::string decision_text(const policy::Policy& policy, const Question& question
                           int width) {
   std::string where = question.module.empty() ? "" : StrCat(" in ", question.module);
   if (!question.class_name.empty()) where += StrCat(" (", question.class_name, ")");
-  std::string what = said(meaning(decision.policy));
+  std::string what = to_string(meaning(decision.policy));
   if (decision.policy == CastPolicy::kLowerPrecision)
     what += decision.dtype == policy::Dtype::kAmbient ? StrCat(" that the autocast region says", default_words(policy))
-                                                      : StrCat(": ", said(name(decision.dtype)));
+                                                      : StrCat(": ", to_string(name(decision.dtype)));
   if (!decision.message.empty() && decision.policy == CastPolicy::kBanned) what += StrCat(": ", decision.message);
   if (!question.parts.empty()) what += StrCat("; but it is made of others, which are not left alone: ", question.parts);
   std::string all = StrCat(shown(question.op), where, " by ", policy.name, "\n");
-  all += titled(said(name(decision.policy)), what, width);
+  all += titled(to_string(name(decision.policy)), what, width);
   for (const policy::Reason& one : decision.exceptions) all += reason_line("but", one, width);
   for (std::size_t i = 0; i < decision.because.size(); ++i)
     all += reason_line(i == 0 ? "because" : "which stands above", decision.because[i], width);
@@ -157,7 +160,8 @@ std::string policy_difference_text(const policy::Policy& before, const policy::P
   for (const policy::OperatorChange& change : difference.operators)
     ways[{change.before, change.after}].push_back(shown(change.op));
   for (const auto& [way, operators] : ways) {
-    all += StrCat("\n  ", said(name(way.first)), " → ", said(name(way.second)), " (", operators.size(), ")\n");
+    all +=
+        StrCat("\n  ", to_string(name(way.first)), " → ", to_string(name(way.second)), " (", operators.size(), ")\n");
     all += wrapped("    ", "    ", joined(operators), width);
   }
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> from_python;

@@ -1,4 +1,4 @@
-// Policies for people and for programs: what one says, what it decides, how two differ.
+// Describes policies for people and for programs: what a policy says, what it decides, how two policies differ.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,10 +13,11 @@ namespace castscope::report {
 std::string policy_text(const policy::Policy&, int width);
 nlohmann::ordered_json policy_json(const policy::Policy&);
 
-struct Question {  // what a decision is about
+struct Question {  // the subject of a decision
   policy::OperatorName op;
   std::string module, class_name;
-  std::string parts = {};  // what it calls and is not left alone, where it is itself: "bmm (lower_precision_fp)"
+  // The operators that it calls and that are cast, where it is itself left alone: "bmm (lower_precision_fp)".
+  std::string parts = {};
 };
 std::string decision_text(const policy::Policy&, const Question&, const policy::Decision&, int width);
 nlohmann::ordered_json decision_json(const policy::Policy&, const Question&, const policy::Decision&);

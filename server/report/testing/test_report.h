@@ -1,4 +1,4 @@
-// For tests of reports: a process acts, and is read back as a report reads it.
+// For tests of reports: records what a process does, and reads it back as a report does.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the events of a run, its lanes and its processes are called where they are shown in time.
+// The names that the events of a run, its lanes and its processes have in timelines.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace castscope::report {
 std::string span_name(const store::RunData&, const store::Site&);
 // "autocast cpu bfloat16", "autocast cpu off"
 std::string span_name(const store::Region&);
-// "step 12", "cache clear"; of a hit "cache hit"
+// "step 12", "cache clear", "cache hit".
 std::string instant_name(const lanes::Event&);
 // "python, lane 1"
 std::string lane_name(const store::Process&, std::uint32_t lane);

@@ -38,7 +38,7 @@ void Html::begin(std::string_view tag, Attributes attributes) {
   }
   out_ += '>';
 }
-// No line ends within a line of text: in <pre> they would show.
+// Writes no line ends within a line of text: in <pre> they would show.
 void Html::end(std::string_view tag) {
   const bool within_text = tag == "code" || tag == "i" || tag == "span" || tag == "strong";
   out_.append("</").append(tag).append(within_text ? ">" : ">\n");

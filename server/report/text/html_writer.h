@@ -1,5 +1,5 @@
-// Writes HTML so that nothing a job named can become markup: all text and attributes are escaped here, elements are
-// closed by their scope.
+// Writes HTML so that nothing that a job named can become markup: all text and attributes are escaped here, and
+// elements are closed by their scope.
 #pragma once
 
 #include <initializer_list>

@@ -12,7 +12,7 @@
 namespace castscope::report {
 namespace {
 
-// What stands between `at`, an opening bracket, and its closing one; to the end where there is none.
+// Finds the closing bracket for the opening one at `at`; the end of the text where there is none.
 std::size_t end_of_bracket(const std::string& text, std::size_t at, char open, char close) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -49,7 +49,7 @@ std::string short_kernel_name(const std::string& demangled) {
       name += demangled[at++];
     }
   }
-  // A template's instance is written with what it returns.
+  // The name of a template's instance begins with its return type.
   if (const std::size_t space = name.rfind(' '); space != std::string::npos && name.starts_with("void "))
     name.erase(0, space + 1);
   return name.empty() ? demangled : name;

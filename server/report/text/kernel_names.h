@@ -1,4 +1,4 @@
-// Kernels of a GPU, as people know them: their names, what they were launched for, and the stream that they ran in.
+// Readable names for GPU kernels, for what they were launched for, and for the streams that they ran in.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace castscope::report {
 
-// A kernel's name as a compiler wrote it; what is not mangled stays.
+// Demangles a kernel's name; a name that is not mangled stays.
 std::string demangled(const std::string& name);
-// … without template arguments and parameters: "at::native::vectorized_elementwise_kernel". CUTLASS's kernels are known
-// by their first template argument.
+// Returns the name without template arguments and parameters: "at::native::vectorized_elementwise_kernel". CUTLASS's
+// kernels are known by their first template argument.
 std::string short_kernel_name(const std::string& demangled);
 
-// For what a kernel was launched: "cast linear weight, float32 to bfloat16", "linear", a compiled graph; "" = not
+// Says what a kernel was launched for: "cast linear weight, float32 to bfloat16", "linear", a compiled graph; "" = not
 // known.
 std::string purpose_of(const store::RunData&, const store::Kernel&);
-// "backward" of "0/1 backward"; "unknown" where that is not known.
+// "backward" for "0/1 backward"; "unknown" where the phase is not known.
 std::string_view phase_of_origin(std::string_view origin);
-// Where that stands: 0 = not known.
+// The stack of the code that launched the kernel; 0 = not known.
 std::uint32_t stack_of(const store::RunData&, const store::Kernel&);
 std::uint32_t module_of(const store::RunData&, const store::Kernel&);
-// "GPU 0 stream 7", "GPU 0 stream 7, at once" of a further line
+// "GPU 0 stream 7"; "GPU 0 stream 7, at once" for further lines of the stream.
 std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_t line = 0);
 // The short name; "kernel" where it has none.
 std::string name_of(const store::RunData&, const store::Kernel&);

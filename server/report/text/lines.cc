@@ -11,7 +11,7 @@ std::size_t columns(std::string_view text) { return utf8::characters(text); }
 
 namespace {
 
-// Of the next words that are not to be torn apart: "3 %", "1.4 s", "12 MB".
+// Finds the end of the next words, which are not to be torn apart: "3 %", "1.4 s", "12 MB".
 std::size_t end_of_words(std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.find(' ', at), text.size());
   if (end == at || end == text.size() || !std::isdigit(static_cast<unsigned char>(text[end - 1]))) return end;

@@ -7,7 +7,7 @@
 
 namespace castscope::report {
 
-// Characters, not bytes: paths and units are UTF-8.
+// Counts characters, not bytes: paths and units are UTF-8.
 std::size_t columns(std::string_view text);
 
 // Breaks at spaces; lines after the first get the second indent. Ends with a newline.

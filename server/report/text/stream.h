@@ -1,5 +1,5 @@
-// Many small pieces of text into a stream: gathered first, since an ostream's own formatting takes longer than all
-// else.
+// Writes many small pieces of text into a stream. They are gathered first, since an ostream's own formatting takes
+// longer than everything else.
 #pragma once
 
 #include <charconv>

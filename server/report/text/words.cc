@@ -68,7 +68,7 @@ std::string without_controls(std::string_view text, std::string_view kept) {
   const std::string valid = utf8::repaired(text);
   std::string shown;
   for (std::size_t at = 0; at < valid.size(); ++at) {
-    // Of the C1 controls, which are 0xc2 and a byte below 0xa0, the number is that byte.
+    // The C1 controls are 0xc2 and a byte below 0xa0 in UTF-8; that byte is the control's number.
     const bool is_c1 = valid[at] == '\xc2' && static_cast<unsigned char>(valid[at + 1]) < 0xa0;
     const char c = is_c1 ? valid[++at] : valid[at];
     const bool is_control = is_c1 || static_cast<unsigned char>(c) < ' ' || c == '\x7f';

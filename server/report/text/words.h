@@ -1,4 +1,4 @@
-// How reports for people say numbers and places.
+// The words for numbers and places in reports for people.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
 std::string listed(const std::vector<std::string>& words);                               // "a, b and c"
 std::string duration(std::uint64_t ns);                                                  // "12 µs", "3.1 ms", "1.20 s"
 std::string percent(double share);                                                       // 0.06 → "6 %", "<1 %"
-// A line of source as it is shown: UTF-8, tabs as spaces, nothing that a terminal or a page would obey.
+// Returns a line of source as it is shown: UTF-8, tabs as spaces, without anything that a terminal or a page would
+// obey.
 std::string shown_source(std::string_view line);
-// Shown in terminals and pages: anything below a space would be obeyed there.
+// Makes a text safe to show in terminals and pages, which would obey characters below a space.
 std::string on_one_line(std::string text);
-// The same where it must be told what there is: "\x1b", "\n". What is in `kept` stays.
+// Does the same, but shows which characters there are: "\x1b", "\n". Characters in `kept` stay.
 std::string without_controls(std::string_view text, std::string_view kept = "");
 
-// Relative to the run's folder, or to the packages' folder, when it lies in one.
+// Returns the path relative to the run's folder, or to the packages' folder, if the file lies in one.
 std::string short_path(const store::RunData&, const std::string& file);
 // "train.py:12"; "no Python line" without one.
 std::string place(const store::RunData&, const std::optional<store::CodeLocation>&);
-// Name of the operator's argument, else "argument 2", "" when not known.
+// Returns the name of the operator's argument, or else "argument 2"; "" when it is not known.
 std::string argument_of(const store::RunData&, const store::Site&);
-// "linear" for aten::linear; the cause where no operator is known.
+// Returns "linear" for aten::linear; the cause where no operator is known.
 std::string operator_of(const store::Site&);
 std::string utc(std::int64_t ns);                 // 2026-11-18T11:06:40.000Z
 std::string command_line(const store::RunData&);  // words joined, those with spaces quoted
-// What mending a finding would save, as one line; "" when nothing was measured.
+// Says in one line what fixing a finding would save; "" when nothing was measured.
 std::string savings_text(const std::optional<store::Savings>&, std::uint64_t steps);
 
 }  // namespace castscope::report

@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// What never changes of a site's events, as JSON text: worked out once, since there are millions of events.
+// The parts of a site's events that never change, as JSON text. They are computed once, since there are millions of
+// events.
 struct SiteText {
   std::string cast, hit;  // names
   std::string members;    // of args: ,"site":1,"file":…
@@ -43,7 +44,7 @@ SiteText text_of(const store::RunData& run, const store::Site& site) {
           .members = "," + members.substr(1, members.size() - 2)};
 }
 
-// The same of kernels: for what they were launched stands with each.
+// The same parts of a kernel's events, with what the kernel was launched for.
 struct KernelText {
   std::string name, category, members;
 };
@@ -65,7 +66,7 @@ KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
           .members = "," + members.substr(1, members.size() - 2)};
 }
 
-// Numbers of tracks: streams come after all lanes.
+// Track numbers of streams come after those of all lanes.
 constexpr std::uint32_t kFirstStreamTrack = 1u << 20;
 
 class Writer final : public TimelineSink {
@@ -140,7 +141,7 @@ class Writer final : public TimelineSink {
     }
     return dumped(args);
   }
-  // Named when it comes up first.
+  // A track is named when its first event comes.
   LaneKey track_of(const StreamLine& line) {
     const auto [known, is_new] = streams_.try_emplace(line, kFirstStreamTrack + streams_.size());
     const LaneKey key{line.process, known->second};
@@ -193,7 +194,7 @@ absl::Status chrome_trace(const std::string& run_file, std::ostream& stream) {
   for (const LaneKey& key : timeline->lanes()) {
     writer.metadata("thread_name", key, lane_name(timeline->run().process(key.process), key.lane));
   }
-  const absl::Status status = timeline->tell(writer, [&] { return out.status(); });
+  const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
   out << "\n]}\n";
   if (absl::Status finished = out.finish(); !finished.ok()) return finished;

@@ -131,13 +131,14 @@ Json site_words(const store::RunData& data, std::uint32_t id) {
   return words;
 }
 
-// What all formats need: the run, its numbers of sites by process, and each site's words worked out once.
+// The data that the lines of all kinds need: the run, its numbers of sites by process, and each site's words, which are
+// computed once.
 class Context {
  public:
   explicit Context(const store::RunData& data, store::LocalNumbers numbers)
       : data_(data), numbers_(std::move(numbers)) {}
   const store::RunData& data() const { return data_; }
-  // Of what the event names; empty when it names nothing that is known.
+  // Describes what the event refers to; empty when that is not known.
   Json named(std::uint32_t process, const lanes::Event& event) {
     if (has_region(event.kind)) return region(process, event.site);
     if (has_fact(event.kind)) return fact(process, event.site);
@@ -249,7 +250,7 @@ absl::Status json_lines(const std::string& run_file, std::ostream& out) {
     return absl::UnavailableError("the output cannot be written: check the disk for space");
   };
   const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
-    const absl::Status bad = unpacked(run_file, *data, block, &events);
+    const absl::Status bad = unpack_block(run_file, *data, block, &events);
     if (!bad.ok()) return bad;
     if (block.after_gap) {
       out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';

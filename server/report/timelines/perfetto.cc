@@ -16,7 +16,7 @@
 namespace castscope::report {
 namespace {
 
-// Field numbers of perfetto/trace/*.proto; tests/integration/test_reports.py reads what comes out by Perfetto's own
+// Field numbers of perfetto/trace/*.proto. tests/integration/test_reports.py reads the output by Perfetto's own
 // definitions.
 namespace trace {
 constexpr int kPacket = 1;
@@ -54,7 +54,8 @@ constexpr const char* kAnnotationNames[] = {"",      "bytes",  "step",   "kept",
                                             "shape", "stream", "blocks", "threads", "launched for", "kernel"};
 constexpr std::uint64_t kCategory = 1, kGpuCategory = 2, kCastKernelCategory = 3, kSequenceId = 1, kUnitBytes = 3;
 
-// Names that need no definition in the run: one for each kind of instant, and what has no site or region.
+// Names that need no definition in the run: one for each kind of instant, and names for events without a site or
+// region.
 enum Name : std::uint64_t { kUnknownCast = 1, kUnknownRegion, kUnknownKernel, kInstants };
 constexpr std::uint64_t kSites = 64;  // names of sites and regions begin here
 constexpr std::uint64_t kKinds = kSites - kInstants;
@@ -148,7 +149,7 @@ class Writer final : public TimelineSink {
     part_.clear();
     event_.message(track_event::kAnnotation, part_.number(1, name).number(3, value));
   }
-  // One of the interned strings.
+  // Annotates the event with one of the interned strings.
   void annotate_text(Annotation name, std::uint64_t string) {
     part_.clear();
     event_.message(track_event::kAnnotation, part_.number(1, name).number(17, string));
@@ -175,7 +176,7 @@ class Writer final : public TimelineSink {
     part_.clear();
     event_.message(track_event::kAnnotation, part_.number(1, kShape).bytes(6, shape));
   }
-  // What the cache held, up to here; then nothing.
+  // Writes the bytes that the cache held up to this time, then zero.
   void freed(const LaneKey& key, std::int64_t time, const lanes::Event& event) {
     for (const std::uint64_t value : {event.bytes, std::uint64_t{0}}) {
       event_.clear();
@@ -209,7 +210,7 @@ class Writer final : public TimelineSink {
               .bytes(track::kName, "autocast cache, at each clear")
               .message(track::kCounter, counter));
   }
-  // A lane is a track of its own: a thread of the kernel may have had several.
+  // Each lane is a track of its own: a thread of the kernel may have had several lanes.
   void thread_track(const LaneKey& key) {
     const store::Process& process = run_.process(key.process);
     Message about;
@@ -220,7 +221,7 @@ class Writer final : public TimelineSink {
               .number(track::kParent, process_uuid(key.process))
               .message(track::kThread, about));
   }
-  // Of a stream, told when it comes up first.
+  // Returns a stream's track, and describes the track when its first event comes.
   std::uint64_t stream_track(const StreamLine& line) {
     const auto [known, is_new] = streams_.try_emplace(line, std::uint64_t{1} << 63 | streams_.size());
     if (is_new) {
@@ -296,7 +297,7 @@ absl::Status perfetto_trace(const std::string& run_file, std::ostream& stream) {
   Stream out(stream);
   Writer writer(timeline->run(), out);
   writer.definitions(timeline->lanes());
-  const absl::Status status = timeline->tell(writer, [&] { return out.status(); });
+  const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
   if (absl::Status finished = out.finish(); !finished.ok()) return finished;
   return status;

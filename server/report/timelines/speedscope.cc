@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// Frames of speedscope: those of Python, then one for each site and each region.
+// The frames of speedscope: Python's frames, then one for each site and each region.
 class Frames {
  public:
   explicit Frames(const store::RunData& run) : run_(run) {
@@ -33,7 +33,7 @@ class Frames {
   }
   std::size_t of_site(std::uint32_t id) const { return first_site_ + id; }
   std::size_t of_region(std::uint32_t id) const { return first_region_ + id; }
-  // Outermost first.
+  // The outermost frame comes first.
   std::vector<std::size_t> of_stack(std::uint32_t id) {
     std::vector<std::size_t> all;
     if (id == 0) return all;
@@ -65,8 +65,8 @@ class Frames {
   std::size_t first_site_ = 0, first_region_ = 0;
 };
 
-// One lane's spans: `,"events":[…]`, first and last time. What GPUs did is left out: a lane is what one thread did, and
-// kernels are streams of their own.
+// Writes one lane's spans: `,"events":[…]`, and the first and last time. Work of GPUs is left out: a lane is what one
+// thread did, and kernels run in streams.
 class LaneWriter final : public TimelineSink {
  public:
   LaneWriter(const Frames& frames, Stream& out) : frames_(frames), out_(out) {}
@@ -125,7 +125,7 @@ absl::Status write_lane(const Timeline& timeline, const LaneKey& key, const Fram
   out << ",\n{\"type\":\"evented\",\"name\":" << dumped(process_name(process) + ", " + lane_name(process, key.lane))
       << ",\"unit\":\"nanoseconds\",\"events\":[\n";
   LaneWriter writer(frames, out);
-  const absl::Status status = timeline.tell(
+  const absl::Status status = timeline.send_events(
       writer, [&] { return out.status(); }, key);
   out << "],\"startValue\":" << writer.begin() << ",\"endValue\":" << writer.end() << '}';
   return status;

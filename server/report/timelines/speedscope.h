@@ -1,4 +1,5 @@
-// For speedscope.app: the casts' CPU time by stack, of exact counts, and each thread's kept events in time.
+// Writes files for speedscope.app: the casts' CPU time by stack, from exact counts, and each thread's kept events in
+// time.
 #pragma once
 
 #include <ostream>

@@ -16,18 +16,18 @@ namespace {
 
 using lanes::EventKind;
 
-// Later than any clock: what a damaged file says beyond it must not overflow.
+// This time is later than any clock's: a damaged file with later times must not cause an overflow.
 constexpr std::int64_t kLatest = std::int64_t{1} << 62;
 
-// What one lane has told so far.
+// The state of one lane so far.
 struct Lane {
   std::vector<std::uint32_t> open;  // regions, by their numbers in the process
   std::int64_t last = 0;            // no later time may lie before it
 };
 
-class Teller {
+class SpanSender {
  public:
-  Teller(const store::RunData& run, const store::LocalNumbers& numbers, TimelineSink& sink)
+  SpanSender(const store::RunData& run, const store::LocalNumbers& numbers, TimelineSink& sink)
       : run_(run), numbers_(numbers), sink_(sink) {}
 
   void gap(std::uint32_t process) {
@@ -40,14 +40,14 @@ class Teller {
     const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
                        static_cast<std::uint64_t>(run_.start.start_ns);
     for (const lanes::Event& event : events) {
-      if (event.kind == EventKind::kKernel) continue;    // of a GPU, at a time of its own: run()
-      if (event.kind == EventKind::kOperator) continue;  // told at its end, when what it holds was told as a span
+      if (event.kind == EventKind::kKernel) continue;    // it has a time of its own: send_kernels()
+      if (event.kind == EventKind::kOperator) continue;  // it comes at its end, after the spans within it
       const std::int64_t time =
           std::clamp(static_cast<std::int64_t>(begin + event.time), lane.last, std::max(lane.last, kLatest));
       lane.last = time;
-      tell(key, lane, time, event);
+      send(key, lane, time, event);
     }
-    run(key.process, static_cast<std::int64_t>(begin), events);
+    send_kernels(key.process, static_cast<std::int64_t>(begin), events);
   }
   void end() {
     for (auto& [key, lane] : lanes_) close(LaneKey{key.first, key.second}, lane, 0);
@@ -66,8 +66,8 @@ class Teller {
     for (; lane.open.size() > depth; lane.open.pop_back()) sink_.region_end(key, lane.last);
   }
 
-  // Of a block, what GPUs did. It comes in the order in which it is known whose it is.
-  void run(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
+  // Reports the GPU work of a block. Kernels are in the order in which their launcher became known.
+  void send_kernels(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
     std::vector<const lanes::Event*> kernels;
     for (const lanes::Event& event : events)
       if (event.kind == EventKind::kKernel) kernels.push_back(&event);
@@ -88,7 +88,7 @@ class Teller {
     }
   }
 
-  void tell(const LaneKey& key, Lane& lane, std::int64_t time, const lanes::Event& event) {
+  void send(const LaneKey& key, Lane& lane, std::int64_t time, const lanes::Event& event) {
     switch (event.kind) {
       case EventKind::kCast:
         sink_.cast(key, time, event.duration, site(key, event), event);
@@ -98,7 +98,7 @@ class Teller {
         lane.open.push_back(event.site);
         return sink_.region_begin(key, time, region(key, event), event);
       case EventKind::kRegionExit: {
-        // Its begin may have been dropped, or ends of those inside it.
+        // The region's begin may have been dropped, or the ends of regions inside it.
         const auto found = std::find(lane.open.rbegin(), lane.open.rend(), event.site);
         if (found != lane.open.rend()) close(key, lane, static_cast<std::size_t>(lane.open.rend() - found) - 1);
         return;
@@ -141,28 +141,28 @@ std::vector<LaneKey> Timeline::lanes() const {
   return all;
 }
 
-absl::Status Timeline::tell(TimelineSink& sink, const std::function<absl::Status()>& check,
-                            std::optional<LaneKey> only) const {
-  Teller teller(run_, numbers_, sink);
+absl::Status Timeline::send_events(TimelineSink& sink, const std::function<absl::Status()>& check,
+                                   std::optional<LaneKey> only) const {
+  SpanSender sender(run_, numbers_, sink);
   std::vector<lanes::Event> events;
   const auto take = [&](const store::KeptBlock& block) -> absl::Status {
-    if (block.after_gap) teller.gap(block.process);
+    if (block.after_gap) sender.gap(block.process);
     const LaneKey key{block.process, block.lane};
     if (only && key != *only) return absl::OkStatus();
-    const absl::Status bad = unpacked(run_file_, run_, block, &events);
+    const absl::Status bad = unpack_block(run_file_, run_, block, &events);
     if (!bad.ok()) return bad;
-    teller.take(key, events);
+    sender.take(key, events);
     return check();
   };
   const absl::Status status = store::read_event_blocks(run_file_, take);
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
-  teller.end();
+  sender.end();
   if (absl::Status checked = check(); !checked.ok()) return checked;
   return run_.damage ? damage_status(run_file_, run_) : status;
 }
 
-absl::Status unpacked(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,
-                      std::vector<lanes::Event>* events) {
+absl::Status unpack_block(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,
+                          std::vector<lanes::Event>* events) {
   events->clear();
   if (block.process == 0 || block.process > run.processes.size()) {
     return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));

@@ -16,7 +16,7 @@ namespace {
 using store::RunStore;
 using store::TestRun;
 
-// "B1 C2 H2 E": a letter for each thing told, with the id of its region or site. Fails where times go back.
+// "B1 C2 H2 E": a letter for each event, with the id of its region or site. Fails where times go back.
 class Letters final : public TimelineSink {
  public:
   void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) override {
@@ -68,13 +68,13 @@ class TimelineTest : public ::testing::Test {
     weight_ = run_->weight("train.py", 8, "fc");
   }
   std::string path() const { return (folder_ / "run.castscope").string(); }
-  std::string told(std::optional<LaneKey> only = std::nullopt) {
+  std::string letters(std::optional<LaneKey> only = std::nullopt) {
     run_->end();
     EXPECT_TRUE(store_->close().ok());
     const auto timeline = Timeline::open(path());
     EXPECT_TRUE(timeline.ok()) << timeline.status().message();
     Letters letters;
-    const absl::Status status = timeline->tell(
+    const absl::Status status = timeline->send_events(
         letters, [] { return absl::OkStatus(); }, only);
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(letters.open, 0);
@@ -89,54 +89,54 @@ class TimelineTest : public ::testing::Test {
 
 TEST_F(TimelineTest, RegionsHoldTheirCasts) {
   run_->step().enter(region_).cast(weight_, 1, true).enter(inner_).hit(weight_, 1).exit(false).exit();
-  EXPECT_EQ(told(), "I B1 C1 B2 H1 E E I");
+  EXPECT_EQ(letters(), "I B1 C1 B2 H1 E E I");
 }
 
-// Told at its end, it would have to begin before what it holds.
+// Operators are left out: an operator's event comes at its end, after the spans that it contains.
 TEST_F(TimelineTest, OperatorsAreLeftOutAndWhatPassesThroughIsAnInstant) {
   const auto linear = run_->use({.op = "aten::linear", .line = 8});
   run_->enter(region_).told_pass(weight_).cast(weight_, 1, true).told(linear, 1500).hit(weight_, 1).exit(false);
-  EXPECT_EQ(told(), "B1 I C1 H1 E");
+  EXPECT_EQ(letters(), "B1 I C1 H1 E");
 }
 
 TEST_F(TimelineTest, WhatIsOpenAtTheEndIsEnded) {
   run_->enter(region_).enter(inner_).cast(weight_, 1);
-  EXPECT_EQ(told(), "B1 B2 C1 E E");
+  EXPECT_EQ(letters(), "B1 B2 C1 E E");
 }
 
 TEST_F(TimelineTest, AnEndWhoseBeginWasDroppedEndsNothing) {
   run_->enter(region_).flush();
   run_->enter(inner_).drop().exit(false).flush().cast(weight_, 1).exit(false);
-  EXPECT_EQ(told(), "B1 C1 E");
+  EXPECT_EQ(letters(), "B1 C1 E");
 }
 
 TEST_F(TimelineTest, AnEndEndsWhatIsInsideToo) {
   run_->enter(region_).enter(inner_).flush();
   run_->exit(false).drop().cast(weight_, 1).exit(false);
-  EXPECT_EQ(told(), "B1 B2 C1 E E");
+  EXPECT_EQ(letters(), "B1 B2 C1 E E");
 }
 
 TEST_F(TimelineTest, ACastThatTookLongerThanUntilTheNextEventStillNests) {
   run_->enter(region_).cast(weight_, 1, false, 10, 5000).cast(weight_, 1).exit(false);
-  EXPECT_EQ(told(), "B1 C1 C1 E");
+  EXPECT_EQ(letters(), "B1 C1 C1 E");
 }
 
 TEST_F(TimelineTest, WhereEventsAreNotKeptNothingStaysOpen) {
   begin({.keep_all = false, .first_window_bytes = 1, .newest_window_bytes = 1});
   run_->enter(region_).flush();
   for (int i = 0; i < 9; ++i) run_->cast(weight_, 1).flush();
-  EXPECT_EQ(told(), "B1 E C1");
+  EXPECT_EQ(letters(), "B1 E C1");
 }
 
 TEST_F(TimelineTest, OneLaneAlone) {
   run_->enter(region_).flush();
   run_->lane(2).cast(weight_, 1).flush();
-  EXPECT_EQ(told(LaneKey{1, 2}), "C1");
+  EXPECT_EQ(letters(LaneKey{1, 2}), "C1");
 }
 
 TEST_F(TimelineTest, NamesSayWhatIsCastToWhat) {
   run_->enter(region_);
-  told();
+  letters();
   const auto timeline = Timeline::open(path());
   EXPECT_EQ(span_name(timeline->run(), timeline->run().site(1)), "linear weight, float32 to bfloat16");
   EXPECT_EQ(span_name(timeline->run().region(1)), "autocast cpu bfloat16");

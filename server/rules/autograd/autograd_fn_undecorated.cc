@@ -1,9 +1,9 @@
-// autograd-fn-undecorated: autocast cast down what the forward of an own autograd Function computed with, and its
-// backward computed in float32, outside autocast: the region had ended, and nothing brought it back (custom_fwd and
-// custom_bwd do). Where such a backward mixes both dtypes, it fails.
+// autograd-fn-undecorated: autocast cast down the arguments that the forward of the job's own autograd Function
+// computed with, and its backward computed in float32, outside autocast: the region had ended, and nothing brought it
+// back (custom_fwd and custom_bwd do). Where such a backward mixes both dtypes, it fails.
 //
-// Not this: a backward that converts all that it computes with to float32 itself, and code that backward recomputes
-// with a graph of its own (checkpoint-recompute-differs).
+// Not a finding: a backward that itself converts everything it computes with to float32, and code that backward
+// recomputes with a graph of its own (checkpoint-recompute-differs).
 #include "absl/strings/str_join.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
@@ -15,14 +15,14 @@
 namespace castscope::rules {
 namespace {
 
-void judge_undecorated(Inquiry& inquiry) {
+void judge_undecorated_functions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto in_float = [&](const OwnFunction& function, const store::OperatorUse& use) {
     return !function.forward_low.empty() && use.computed == kFloat && !in_autocast(data, use);
   };
   for (const WrongBackward& found : wrong_backwards(data, in_float)) {
     const OwnFunction& function = found.function;
-    // One that is used outside regions too computes in float32 there, rightly.
+    // A Function that is used outside regions too rightly computes in float32 there.
     if (found.fewest <= function.forward_float) continue;
     const std::string low(store::dtype_name(*function.forward_low.begin()));
     Finding& finding = inquiry.add(found.first->stack);
@@ -84,7 +84,7 @@ y.sum().backward())",
                 "`custom_fwd(cast_inputs=torch.float32)` both run in float32, if that is what is meant.",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
-    .judge = judge_undecorated,
+    .judge = judge_undecorated_functions,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using AutogradFnUndecoratedTest = AutogradTest;
 
 TEST_F(AutogradFnUndecoratedTest, C50_BackwardInFloat32) {
-  expect_golden("C-50", judged([](TestRun& run) {
+  expect_golden("autograd_fn_undecorated_backward_in_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto forward = forward_product(run);
                   const auto first = backward_product(run, 12, {});

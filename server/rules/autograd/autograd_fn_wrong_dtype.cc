@@ -1,6 +1,6 @@
-// autograd-fn-wrong-dtype: an own autograd Function's backward ran under autocast, and in another dtype than its
-// forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
-// one), or in low precision for a forward that ran in float32.
+// autograd-fn-wrong-dtype: the backward of the job's own autograd Function ran under autocast, and in another dtype
+// than its forward: in float16 for a bfloat16 forward (backward was called in another region, or the decorator restored
+// the wrong state), or in low precision for a forward that ran in float32.
 #include "absl/strings/str_join.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/uses.h"
@@ -18,7 +18,7 @@ bool is_wrong(const store::RunData& data, const OwnFunction& function, const sto
   return function.forward_float > 0;
 }
 
-void judge_wrong_dtype(Inquiry& inquiry) {
+void judge_backward_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto wrong = [&](const OwnFunction& function, const store::OperatorUse& use) {
     return is_wrong(data, function, use);
@@ -83,7 +83,7 @@ with torch.autocast("cpu", dtype=torch.float16):
                 "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`.",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
-    .judge = judge_wrong_dtype,
+    .judge = judge_backward_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -12,7 +12,7 @@ std::uint32_t float16_region(TestRun& run) {
 }
 
 TEST_F(AutogradFnWrongDtypeTest, C49_BackwardInFloat16) {
-  expect_golden("C-49", judged([](TestRun& run) {
+  expect_golden("autograd_fn_wrong_dtype_backward_in_float16", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto forward = forward_product(run);
                   const auto restored = float16_region(run);

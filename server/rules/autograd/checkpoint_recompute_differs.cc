@@ -1,8 +1,9 @@
 // checkpoint-recompute-differs: code that forward ran under autocast is run again during backward, with a graph (a
-// hand-written checkpoint), and computes in another dtype there: the region was not entered again. Gradients then
-// belong to other values than those of forward.
+// hand-written checkpoint), and computes in another dtype there, because the region was not entered again. The
+// gradients then belong to other values than those of forward.
 //
-// Not this: torch.utils.checkpoint, which restores autocast; a line that runs in both dtypes in forward too, as often.
+// Not a finding: torch.utils.checkpoint, which restores autocast, and a line that runs in both dtypes in forward just
+// as often.
 #include <map>
 #include <set>
 
@@ -25,7 +26,7 @@ using lanes::Phase;
 using store::OperatorUse;
 
 struct SpotUses {
-  std::map<std::uint8_t, std::uint64_t> forward;  // how often in which dtype
+  std::map<std::uint8_t, std::uint64_t> forward;  // how often in each dtype
   std::set<std::uint8_t> cast_down;               // in forward, by autocast
   std::uint32_t forward_stack = 0;
   std::map<std::uint8_t, std::uint64_t> again;  // in backward
@@ -50,7 +51,7 @@ std::map<Spot, SpotUses> spots_of(const store::RunData& data, const ProcessUses&
   return spots;
 }
 
-// Of one hand-written checkpoint, or of the function that is run again.
+// The recomputation of one hand-written checkpoint, or of the function that is run again.
 struct Recompute {
   const OperatorUse* first = nullptr;
   std::uint32_t forward_stack = 0;
@@ -66,7 +67,7 @@ std::pair<std::string, std::string> owner_of(const store::RunData& data, const O
   return {at.file, at.function};
 }
 
-void tell(Inquiry& inquiry, const Recompute& found) {
+void add_finding(Inquiry& inquiry, const Recompute& found) {
   const store::RunData& data = inquiry.data;
   const std::string was(store::dtype_name(found.was)), is(store::dtype_name(found.first->computed));
   const std::string name = short_name(found.first->op);
@@ -84,7 +85,7 @@ void tell(Inquiry& inquiry, const Recompute& found) {
                       "torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False), which does.";
 }
 
-// Of one process, by owner_of.
+// Returns the recomputations of one process, by owner_of.
 std::map<std::pair<std::string, std::string>, Recompute> recomputes_of(const store::RunData& data,
                                                                        const ProcessUses& process) {
   std::map<std::pair<std::string, std::string>, Recompute> by_owner;
@@ -118,7 +119,7 @@ void judge_recompute(Inquiry& inquiry) {
       at->second.operators.merge(found.operators);
     }
   }
-  for (const auto& [place, found] : by_place) tell(inquiry, found);
+  for (const auto& [place, found] : by_place) add_finding(inquiry, found);
 }
 
 }  // namespace

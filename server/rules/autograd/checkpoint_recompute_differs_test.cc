@@ -7,7 +7,7 @@ class CheckpointRecomputeDiffersTest : public AutogradTest {
  protected:
   static constexpr std::uint16_t kWithGraph = lanes::kUseEligible | lanes::kUseGradMode;
 
-  // Line 20 of the function that is checkpointed.
+  // Adds a use at line 20 of the function that is checkpointed.
   static std::uint32_t forward(TestRun& run, std::uint8_t computed = kBFloat16, bool outside = false) {
     return run.use({.op = "aten::linear",
                     .operands = {operand(kFloat32, Role::kInput), operand(kFloat32, Role::kWeight)},
@@ -31,7 +31,7 @@ class CheckpointRecomputeDiffersTest : public AutogradTest {
 };
 
 TEST_F(CheckpointRecomputeDiffersTest, C51b_RecomputedInFloat32) {
-  expect_golden("C-51b", judged([](TestRun& run) {
+  expect_golden("checkpoint_recompute_differs_recomputed_in_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto first = forward(run);
                   const auto second = again(run, kFloat32, true);

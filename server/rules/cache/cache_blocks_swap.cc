@@ -1,9 +1,9 @@
 // cache-blocks-swap: torch.utils.swap_tensors, or a module's conversion that uses it, was refused because something
-// holds a weak reference to the weight, and autocast's cache does: it keeps one to every weight that it has a copy of,
-// until the outermost region ends.
+// holds a weak reference to the weight. Autocast's cache does: it keeps a weak reference to every weight of which it
+// has a copy, until the outermost region ends.
 //
-// PyTorch's sentence about weak references of C++ is the evidence, together with weights that went into the cache of
-// that process; its other sentence ("it has weakref associated with it") is about the job's own weakref.ref.
+// The evidence is PyTorch's sentence about weak references of C++, together with weights that went into the cache of
+// that process. Its other sentence ("it has weakref associated with it") is about the job's own weakref.ref.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 

@@ -8,7 +8,7 @@ using CacheBlocksSwapTest = RulesTest;
 constexpr const char* kNative = "Expected no weakrefs to t1's Tensor object but got 1";
 
 TEST_F(CacheBlocksSwapTest, X05_AModuleIsConvertedInsideTheRegion) {
-  expect_golden("X-05", judged([](TestRun& run) {
+  expect_golden("cache_blocks_swap_module_converted_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 6, "fc");
                   const auto native = run.error(8, kNative);

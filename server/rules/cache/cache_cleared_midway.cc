@@ -1,6 +1,6 @@
-// cache-cleared-midway: the end of a thread's outermost region cleared what another thread's open region had put into
-// the autocast cache. The cache is one for the process, the nesting is counted per thread. Nothing becomes wrong: the
-// other thread casts its weights again.
+// cache-cleared-midway: the end of a thread's outermost region cleared the copies that another thread's open region had
+// put into the autocast cache. The process has one cache, but the nesting is counted per thread. No result becomes
+// wrong: the other thread casts its weights again.
 #include <map>
 
 #include "server/rules/evidence/finding.h"

@@ -6,7 +6,7 @@ namespace {
 using CacheClearedMidwayTest = RulesTest;
 
 TEST_F(CacheClearedMidwayTest, X04_AWorkersRegionEndsWhileTheMainOneIsOpen) {
-  expect_golden("X-04", judged([](TestRun& run) {
+  expect_golden("cache_cleared_midway_worker_region_ends", judged([](TestRun& run) {
                   const auto mains = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 10, "fc");
                   const auto workers = run.region("worker.py", 7);
@@ -29,7 +29,7 @@ TEST_F(CacheClearedMidwayTest, X04_AWorkerWithoutARegion) {
   }));
 }
 
-// custom_bwd on the thread that opened the region: a nested one, whose end clears nothing.
+// custom_bwd opens a region on the thread that opened the outer one: its end clears nothing, since it is nested.
 TEST_F(CacheClearedMidwayTest, X04_ADecoratedBackwardOnTheSameThread) {
   expect_none(judged([](TestRun& run) {
     const auto mains = run.region("train.py", 5);

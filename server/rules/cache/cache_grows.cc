@@ -2,8 +2,8 @@
 // and none of them is asked for again. The cache is emptied only when the region ends, so memory grows with the number
 // of weights made meanwhile (modules built in a loop, weights generated per sample).
 //
-// Not this: a big model, whose entries stop growing after the first pass (hits follow the last new entry), and a list
-// of weights that come back in the next region (their sources are alive).
+// Not a finding: a big model, whose entries stop growing after the first pass (hits follow the last new entry), and a
+// list of weights that come back in the next region (their sources are alive).
 #include <map>
 
 #include "server/rules/cache/kept_entries.h"
@@ -15,8 +15,8 @@
 namespace castscope::rules {
 namespace {
 
-// A line of ordinary code uses one weight, a loop over the layers of a block a handful. 16 new ones that nobody asks
-// for again are a loop that makes them.
+// A line of ordinary code uses one weight, a loop over the layers of a block a handful. A line that makes 16 new ones,
+// none of which is asked for again, is a loop that creates them.
 constexpr Threshold kThresholds[] = {
     {"entries", 16, "a line that puts fewer different weights into the cache in one region is ordinary code"}};
 
@@ -35,7 +35,7 @@ void judge_growth(Inquiry& inquiry) {
     store::SiteUse worst;
     std::uint64_t entries = 0, bytes = 0;
   };
-  std::map<Line, Group> lines;  // of outermost regions; of what needs none, its own
+  std::map<Line, Group> lines;  // by the outermost region's line; where no region is needed, by the line itself
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     if (site.role == lanes::Role::kInput || !keeps_growing(use.evidence, many)) continue;

@@ -10,7 +10,7 @@ namespace {
 using CacheGrowsTest = RulesTest;
 
 TEST_F(CacheGrowsTest, C04_ModulesMadeInOneLongRegion) {
-  expect_golden("C-04", judged([](TestRun& run) {
+  expect_golden("cache_grows_modules_made_in_one_region", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto weight = run.weight("serve.py", 8, "");
                   const auto input = run.input("serve.py", 8, "");
@@ -51,7 +51,7 @@ TEST_F(CacheGrowsTest, C04_ClearedByHandAfterEachUse) {
   }));
 }
 
-// The cache is one per process. What the other thread did is told after what the first one did.
+// The process has one cache. The other thread's events arrive after those of the first thread.
 TEST_F(CacheGrowsTest, C04_ClearedByAnotherThread) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);
@@ -91,7 +91,7 @@ TEST_F(CacheGrowsTest, C04_AListOfWeightsThatComesBackInEachRegion) {
   }));
 }
 
-// Each at lines of its own, and the weights of each are gone after it: the next ones get their addresses.
+// The weights of each region are at lines of their own and gone after it: the next ones get their addresses.
 TEST_F(CacheGrowsTest, C04_AddressesThatAreUsedAgain) {
   constexpr int kRegions = 20;
   const auto findings = judged([](TestRun& run) {
@@ -110,7 +110,7 @@ TEST_F(CacheGrowsTest, C04_AddressesThatAreUsedAgain) {
   EXPECT_EQ(findings.size(), kRegions);
 }
 
-// A list that is used in one region, and in another.
+// A list of weights is used in one region, and in another.
 TEST_F(CacheGrowsTest, C04_AListInTwoRegions) {
   expect_none(judged([](TestRun& run) {
     for (const int line : {5, 15, 5, 15}) {
@@ -123,8 +123,8 @@ TEST_F(CacheGrowsTest, C04_AListInTwoRegions) {
   }));
 }
 
-// castscope.amp.init(): one region around the whole job, cleared after each backward pass. castscope keeps no copies
-// of weights that are used once a region: the casts that follow are another site's.
+// castscope.amp.init() opens one region around the whole job and clears the cache after each backward pass. castscope
+// keeps no copies of weights that are used once in a region: their next casts belong to another site.
 TEST_F(CacheGrowsTest, AListThatComesBackUncached) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

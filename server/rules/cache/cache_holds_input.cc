@@ -1,9 +1,9 @@
-// cache-holds-input: the autocast cache takes any float32 leaf that requires grad, inputs too (an adversarial example,
-// an optimised prompt). Two things go wrong with that: an input that is changed in place between two uses is served as
-// it was before, and inputs that are made anew for each use stay in memory, each with its copy, until the outermost
-// region ends.
+// cache-holds-input: the autocast cache takes any float32 leaf that requires grad, so also inputs (an adversarial
+// example, an optimised prompt). Two things go wrong with that: an input that is changed in place between two uses is
+// served as it was before, and inputs that are made anew for each use stay in memory, each with its copy, until the
+// outermost region ends.
 //
-// Not this: an input that several layers use as it is (the cache helps), and one input per region.
+// Not a finding: an input that several layers use unchanged (the cache helps), and one input per region.
 #include <map>
 
 #include "server/rules/cache/kept_entries.h"
@@ -17,8 +17,8 @@
 namespace castscope::rules {
 namespace {
 
-// An attack of ten iterations within one region holds ten inputs for a moment: nobody's trouble. 16 as for weights
-// (cache-grows).
+// An attack of ten iterations within one region holds ten inputs for a moment, which troubles nobody. 16 is the number
+// for weights, too (cache-grows).
 constexpr Threshold kThresholds[] = {
     {"inputs", 16, "a line whose inputs put fewer entries into the cache in one region is ordinary code"}};
 
@@ -34,17 +34,17 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
 
 bool is_input(const store::Site& site) { return site.role == lanes::Role::kInput; }
 
-struct Held {
+struct KeptInputs {
   std::uint32_t stack = 0, region = 0;
   std::uint64_t entries = 0, bytes = 0;
 };
-std::map<Line, Held> held_inputs(const store::RunData& data, std::uint64_t many) {
-  std::map<Line, Held> places;
+std::map<Line, KeptInputs> held_inputs(const store::RunData& data, std::uint64_t many) {
+  std::map<Line, KeptInputs> places;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const store::SiteEvidence& e = use.evidence;
     if (!is_input(site) || !keeps_growing(e, many)) continue;
-    Held& held = places[line_of(data, site.stack)];
+    KeptInputs& held = places[line_of(data, site.stack)];
     if (e.most_kept_bytes < held.bytes) continue;
     held = {site.stack, data.outermost(site.region), e.most_kept, e.most_kept_bytes};
   }
@@ -66,7 +66,7 @@ void judge_inputs(Inquiry& inquiry) {
       held.erase(also);
     }
     finding.evidence_text = {{"input", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
-    tell_opened(data, served.region, finding);
+    add_opening_place(data, served.region, finding);
     finding.fix = fix_for(amp_handle_around(data, served.region));
   }
   for (const auto& [place, inputs] : held) {
@@ -74,7 +74,7 @@ void judge_inputs(Inquiry& inquiry) {
     finding.title = std::to_string(inputs.entries) + " inputs that require grad went into the autocast cache here (" +
                     readable_bytes(inputs.bytes) + " of copies), and stay in memory until the region ends";
     finding.evidence_number = {{"entries", inputs.entries}, {"bytes", inputs.bytes}};
-    tell_opened(data, inputs.region, finding);
+    add_opening_place(data, inputs.region, finding);
     finding.fix = fix_for(amp_handle_around(data, inputs.region));
   }
 }

@@ -9,7 +9,7 @@ using CacheHoldsInputTest = RulesTest;
 using lanes::Staleness;
 
 TEST_F(CacheHoldsInputTest, S02_AnInputChangedInPlace) {
-  expect_golden("S-02", judged([](TestRun& run) {
+  expect_golden("cache_holds_input_changed_in_place", judged([](TestRun& run) {
                   const auto region = run.region("attack.py", 5);
                   const auto input = run.input("attack.py", 8, "fc");
                   const auto stale = run.fact(

@@ -1,5 +1,5 @@
-// cache-in-cudagraph: CUDA graphs were to be captured with autocast's cache on. A graph that is replayed would use the
-// copies of the weights as they were when it was captured: torch.cuda.make_graphed_callables refuses.
+// cache-in-cudagraph: CUDA graphs were to be captured with autocast's cache on. A replayed graph would use the copies
+// of the weights as they were at capture, so torch.cuda.make_graphed_callables refuses.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 

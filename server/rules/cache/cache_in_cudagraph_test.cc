@@ -6,7 +6,7 @@ namespace {
 using CacheInCudagraphTest = RulesTest;
 
 TEST_F(CacheInCudagraphTest, C12_MakeGraphedCallablesRefuses) {
-  expect_golden("C-12", judged([](TestRun& run) {
+  expect_golden("cache_in_cudagraph_make_graphed_callables", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto refused = run.error(8,
                                                  "make_graphed_callables does not support the autocast caching. Please "

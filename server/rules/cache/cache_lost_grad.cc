@@ -1,6 +1,7 @@
-// cache-lost-grad: with grad mode on, the autocast cache served a copy that has no graph of a weight that requires
-// grad: it was cast while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
-// from there. PyTorch mended this; the rule judges what was served, so it is silent where it is mended.
+// cache-lost-grad: with grad mode on, the autocast cache served a copy without a graph of a weight that requires grad:
+// the copy was made while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
+// from there. PyTorch fixed this; the rule judges the copies that were served, so it is silent where PyTorch has the
+// fix.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/weights.h"
@@ -9,7 +10,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_lost(Inquiry& inquiry) {
+void judge_lost_gradients(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto any = [](const store::Site&) { return true; };
   for (const auto& [place, served] : served_copies(data, lanes::FactKind::kLostGrad, any)) {
@@ -18,7 +19,7 @@ void judge_lost(Inquiry& inquiry) {
                     " used here without a gradient: autocast serves the copy that it made while grad mode was off";
     finding.evidence_number = {{"uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}};
-    tell_opened(data, served.region, finding);
+    add_opening_place(data, served.region, finding);
     const auto handle = amp_handle_around(data, served.region);
     finding.fix = (handle ? "Call " + clearing_the_cache(*handle) + " after the pass without gradients"
                           : std::string("Give the pass without gradients an autocast region of its own, or call "
@@ -52,7 +53,7 @@ print(layer.weight.grad)  # None where the copy was served)",
                     .fix = "Give the pass without gradients a region of its own, or call "
                            "`torch.clear_autocast_cache()` after it.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_lost,
+    .judge = judge_lost_gradients,
 };
 
 }  // namespace castscope::rules

@@ -5,9 +5,9 @@ namespace {
 
 using CacheLostGradTest = RulesTest;
 
-// PyTorch 2.13 casts such a weight again: this is what an older one does.
+// PyTorch 2.13 casts such a weight again: this is the behaviour of an older version.
 TEST_F(CacheLostGradTest, C01_CastUnderNoGradUsedWithGrad) {
-  expect_golden("C-01", judged([](TestRun& run) {
+  expect_golden("cache_lost_grad_cast_under_no_grad", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto teacher = run.weight("train.py", 7, "fc");
                   const auto student = run.weight("train.py", 8, "fc");

@@ -17,7 +17,7 @@ namespace {
 void judge_clears(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   struct Use {
-    std::uint32_t region = 0;  // the first of them
+    std::uint32_t region = 0;  // the first of the regions
     std::set<std::uint32_t> processes;
     std::uint64_t entries = 0, bytes = 0, held_bytes = 0;
   };

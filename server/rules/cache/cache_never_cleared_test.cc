@@ -6,7 +6,7 @@ namespace {
 using CacheNeverClearedTest = RulesTest;
 
 TEST_F(CacheNeverClearedTest, C05_ThreadsThatSwitchAutocastOnByTheRawSetter) {
-  expect_golden("C-05", judged([](TestRun& run) {
+  expect_golden("cache_never_cleared_raw_setter_in_threads", judged([](TestRun& run) {
                   run.region("worker.py", 5, TestRun::raw_region());
                   const auto weight = run.weight("worker.py", 8, "fc");
                   for (std::uint32_t lane = 2; lane <= 5; ++lane) run.lane(lane).cast(weight, kWeight + lane, true);

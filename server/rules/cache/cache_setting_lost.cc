@@ -1,6 +1,6 @@
-// cache-setting-lost: autocast's cache was switched off by a region, and is on again within it: a context object that
-// was built elsewhere brings the setting of the time when it was built, and a new thread begins with the cache on.
-// Said only where something went into the cache then.
+// cache-setting-lost: a region switched autocast's cache off, and it is on again within that region: a context object
+// that was built elsewhere restores the setting of the time when it was built, and a new thread begins with the cache
+// on. The rule reports this only where something went into the cache then.
 #include <map>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace castscope::rules {
 namespace {
 
-// Of the regions around it the nearest one that casts.
+// Returns the nearest of the regions around this one that casts.
 const store::Region* casting_parent(const store::RunData& data, const store::Region& region) {
   std::uint32_t id = region.parent;
   while (id != 0 && !data.region(id).enabled) id = data.region(id).parent;

@@ -14,7 +14,7 @@ store::RegionInfo with_cache(bool on, std::uint32_t parent = 0) {
 }
 
 TEST_F(CacheSettingLostTest, C10_AContextObjectBuiltEarlier) {
-  expect_golden("C-10", judged([](TestRun& run) {
+  expect_golden("cache_setting_lost_context_built_earlier", judged([](TestRun& run) {
                   const auto outer = run.region("train.py", 5, with_cache(false));
                   const auto inner = run.region("train.py", 6, with_cache(true, outer));
                   const auto weight = run.weight("train.py", 8, "fc");

@@ -1,9 +1,9 @@
-// cache-stale-weight: the autocast cache served the copy of a weight that had changed since it was cast. It is emptied
-// only when the outermost region ends, so whatever changes weights within one (an optimizer step, load_state_dict, an
-// average swapped in) is not seen by what runs after it there.
+// cache-stale-weight: the autocast cache served the copy of a weight that had changed since it was cast. The cache is
+// emptied only when the outermost region ends, so code that runs later in the region does not see changes of weights
+// within it (an optimizer step, load_state_dict, an average swapped in).
 //
-// That it changed is told by its values (Staleness): writes that leave them as they were are nobody's error, and
-// version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
+// The weight's values show whether it changed (Staleness): a write that leaves them equal harms nobody, and version
+// counters miss some writes. cache-holds-input reports inputs that change.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/weights.h"
@@ -24,7 +24,7 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
          "weight would be cast again at each use.";
 }
 
-void judge_stale(Inquiry& inquiry) {
+void judge_stale_weights(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto is_weight = [](const store::Site& site) { return site.role != lanes::Role::kInput; };
   for (const auto& [place, served] : served_copies(data, lanes::FactKind::kStaleHit, is_weight)) {
@@ -33,7 +33,7 @@ void judge_stale(Inquiry& inquiry) {
         subject_of(served.sources) + " out of date here: autocast serves a copy that it made before the last change";
     finding.evidence_number = {{"stale_uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
-    tell_opened(data, served.region, finding);
+    add_opening_place(data, served.region, finding);
     finding.fix = fix_for(amp_handle_around(data, served.region));
   }
 }
@@ -67,7 +67,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
                            "`torch.clear_autocast_cache()` after each change of the weights. With "
                            "`cache_enabled=False` each weight would be cast again at each use.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_stale,
+    .judge = judge_stale_weights,
 };
 
 }  // namespace castscope::rules

@@ -9,7 +9,7 @@ using CacheStaleWeightTest = RulesTest;
 using lanes::Staleness;
 
 TEST_F(CacheStaleWeightTest, C03_WholeLoopInOneRegion) {
-  expect_golden("C-03", judged([](TestRun& run) {
+  expect_golden("cache_stale_weight_loop_in_one_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "fc");
                   const auto other = run.weight("train.py", 8, "head");

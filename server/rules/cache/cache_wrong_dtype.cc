@@ -1,6 +1,6 @@
-// cache-wrong-dtype: a cache hit gave back another dtype than that of the region it was asked for in. The cache knows
-// weights by identity alone, so a copy made for a bfloat16 region comes back in a float16 one that is opened inside it,
-// or after set_autocast_dtype. The operator then raises, or computes in a dtype that nobody asked for.
+// cache-wrong-dtype: a cache hit gave back another dtype than that of the region in which it was asked for. The cache
+// knows weights by identity alone, so a copy made for a bfloat16 region comes back in a float16 region that is opened
+// inside it, or after set_autocast_dtype. The operator then raises, or computes in a dtype that nobody asked for.
 #include <map>
 
 #include "server/rules/cache/served_copies.h"

@@ -16,7 +16,7 @@ std::uint32_t nested(TestRun& run, std::uint32_t outer, std::int64_t line, std::
 }
 
 TEST_F(CacheWrongDtypeTest, C11_ABfloat16CopyInAFloat16Region) {
-  expect_golden("C-11", judged([](TestRun& run) {
+  expect_golden("cache_wrong_dtype_bfloat16_copy_in_float16_region", judged([](TestRun& run) {
                   const auto outer = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 6, "fc");
                   const auto inner = nested(run, outer, 7, kFloat16);
@@ -25,7 +25,7 @@ TEST_F(CacheWrongDtypeTest, C11_ABfloat16CopyInAFloat16Region) {
                 }));
 }
 
-// The same region is another definition from where its dtype is changed.
+// Once its dtype is changed, the same region has another definition.
 TEST_F(CacheWrongDtypeTest, X03_TheDtypeChangedInsideAnOpenRegion) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -61,7 +61,7 @@ TEST_F(CacheWrongDtypeTest, C11_TwoRegionsOneAfterTheOther) {
   }));
 }
 
-// What a float32-policy operator in a bfloat16 region casts is never served from the cache.
+// The casts of a float32-policy operator in a bfloat16 region are never served from the cache.
 TEST_F(CacheWrongDtypeTest, CastsToAnotherDtypeAreNoHits) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

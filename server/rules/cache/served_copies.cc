@@ -50,7 +50,7 @@ std::string changes_text(const std::set<Staleness>& changes) {
   return text;
 }
 
-void tell_opened(const store::RunData& data, std::uint32_t region, Finding& finding) {
+void add_opening_place(const store::RunData& data, std::uint32_t region, Finding& finding) {
   const std::uint32_t stack = region == 0 ? 0 : data.region(region).stack;
   if (!data.user_location(stack)) return;
   finding.evidence_text.emplace_back("region_opened_at", line_of(data, stack).text());

@@ -1,4 +1,4 @@
-// What facts say of cache hits (kStaleHit, kLostGrad), by the line of the user's own that consumed the copy.
+// Collects the facts about cache hits (kStaleHit, kLostGrad) by the line of the user's own that consumed the copy.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@
 namespace castscope::rules {
 
 struct ServedCopies {
-  std::uint32_t stack = 0;   // that consumed one
-  std::uint32_t region = 0;  // in which; 0 = not known
-  std::uint64_t times = 0;   // that were looked at: a lower bound
+  std::uint32_t stack = 0;   // of a line that consumed one
+  std::uint32_t region = 0;  // the region in which it did; 0 = not known
+  std::uint64_t times = 0;   // hits that were inspected: a lower bound
   std::set<std::string> sources;
-  std::set<lanes::Staleness> changes;  // of kStaleHit
+  std::set<lanes::Staleness> changes;  // for kStaleHit
 };
 using ServedByPlace = std::map<Line, ServedCopies>;
 
-// Facts of this kind whose site is wanted. Copies that were written to with the values that they had are none.
+// Returns the copies that facts of this kind report, of sites that are `wanted`. It leaves out weights that were
+// written to with the values that they already had.
 ServedByPlace served_copies(const store::RunData&, lanes::FactKind, bool (*wanted)(const store::Site&));
 
-// "written to in place", …
+// Returns "written to in place", …
 std::string changes_text(const std::set<lanes::Staleness>&);
 
-// Where the region was opened, as evidence and as a related place; nothing for 0, and where that is not known.
-void tell_opened(const store::RunData&, std::uint32_t region, Finding&);
+// Adds the place where the region was opened, as evidence and as a related place; does nothing for region 0, and where
+// the place is not known.
+void add_opening_place(const store::RunData&, std::uint32_t region, Finding&);
 
 }  // namespace castscope::rules

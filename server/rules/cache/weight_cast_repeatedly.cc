@@ -1,11 +1,11 @@
 // weight-cast-repeatedly: within one stay in an outermost autocast region the same weight is cast more than once,
-// because PyTorch did not keep the copy. A weight used once per region is cast once per region: nothing to mend. Nor is
-// there when it was written to in place meanwhile: its cast is needed.
+// because PyTorch did not keep the copy. A weight that is used once per region is cast once per region, which nothing
+// can improve; a weight that was written to in place meanwhile needs its cast.
 //
-// The same weight: the same tensor in the same argument of the same module, whatever the line; where tensors are made
-// anew for each use (`w.t()`, `w.data`, w.detach()), the same data in the same shape. A weight that is computed for
-// each use (weight_norm) has neither: there the same site counts, and the finding says so, because a loop over
-// different ones looks the same.
+// Casts have the same weight when they have the same tensor in the same argument of the same module, whatever the line;
+// where tensors are made anew for each use (`w.t()`, `w.data`, w.detach()), when they have the same data in the same
+// shape. A weight that is computed for each use (weight_norm) has neither: there the rule goes by the site, and the
+// finding says so, because a loop over different weights looks the same.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -32,13 +32,13 @@ using lanes::WhyNotCached;
 struct Group {
   std::uint32_t stack = 0;
   WhyNotCached why{};
-  bool computed = false;            // for each use: whether it is one weight cannot be told
-  bool passed_in = false;           // a tensor in a parameter's place
-  bool fast_path = false;           // … that PyTorch itself put there
-  std::optional<AmpHandle> handle;  // that opened the region
+  bool computed = false;            // for each use: nobody can tell whether it is one weight
+  bool passed_in = false;           // the code passes a tensor in a parameter's place
+  bool fast_path = false;           // PyTorch itself passed that tensor
+  std::optional<AmpHandle> handle;  // the handle that opened the region
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
-  std::map<std::string, std::uint64_t> weights;            // different ones of a name; 0: that is not known
+  std::map<std::string, std::uint64_t> weights;            // number of different weights of a name; 0: not known
   std::map<std::uint32_t, double> needless_ns;             // by process
   std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
@@ -61,8 +61,8 @@ std::uint64_t stays_of(const store::RunData& data, const store::SiteUse& use) {
   return 0;
 }
 
-// Different weights may be used at one place (a ParameterList on one line, the layers of an LSTM). What was cast for
-// the first time in each stay tells how many, where the stays were alike. 0: they were not, or events are missing.
+// Several weights may be used at one place (a ParameterList on one line, the layers of an LSTM). The first casts of
+// each stay give their number, if the stays were alike. 0: the stays were not alike, or events are missing.
 std::uint64_t different_weights(const store::RunData& data, const store::SiteUse& use) {
   const std::uint64_t casts = use.counts.casts, most = use.evidence.most_in_region;
   const std::uint64_t first = casts - std::min(casts, use.evidence.same_source), entered = stays_of(data, use);
@@ -85,16 +85,16 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
   return site.why == WhyNotCached::kNotLeaf && evidence.repeats > 0;
 }
 
-// Casts beyond the first one of a weight in a region, as far as events showed.
+// Counts the casts of a weight beyond its first in a region, as far as events showed.
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
-  if (site.cause == lanes::Cause::kScript) return 0;  // script-recasts-weights tells of it
+  if (site.cause == lanes::Cause::kScript) return 0;  // script-recasts-weights reports it
   if (!is_of_model(site) || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
-  // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
+  // dtype-double-cast reports a float16 weight in a bfloat16 region, however often it is used.
   if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
   return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
 }
 
-// What deep steps saw called, by line.
+// Returns the operators that deep steps saw called, by line.
 std::map<Line, std::set<std::string>> operators_by_line(const store::RunData& data) {
   std::map<Line, std::set<std::string>> operators;
   for (const store::OperatorUse& use : data.operator_uses)
@@ -102,8 +102,8 @@ std::map<Line, std::set<std::string>> operators_by_line(const store::RunData& da
   return operators;
 }
 
-// A factor of a product that another operator makes inside itself, for parts of its arguments (F.bilinear): which of
-// the arguments of the user's that is, its place does not tell.
+// The site casts a factor of a product that another operator makes inside itself from parts of its arguments
+// (F.bilinear): the factor's place does not tell from which of the user's arguments it comes.
 bool is_inside_another(const store::RunData& data, const store::Site& site,
                        const std::map<Line, std::set<std::string>>& operators) {
   const std::string argument = argument_name(data, site);
@@ -113,11 +113,12 @@ bool is_inside_another(const store::RunData& data, const store::Site& site,
   return !called->second.contains(short_name(site.op)) && std::ranges::none_of(called->second, is_made_of_products);
 }
 
-// What is converted once, before the loop, is never cast again; of any other weight one cast a region stays.
+// A frozen weight that is converted once before the loop is never cast again; any other weight still needs one cast for
+// each region.
 double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
   const store::Counts& counts = use.counts;
   if (counts.casts == 0) return 0;
-  // The first one alone may have paid for page faults and the start of threads.
+  // The first cast alone may have paid for page faults and the start of threads.
   const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
   const double each =
       several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
@@ -125,7 +126,7 @@ double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen
   return each * static_cast<double>(frozen ? counts.casts : repeats);
 }
 
-// A weight that is computed for each use may be another each time: nothing is promised.
+// A weight that is computed for each use may differ each time, so the finding promises nothing.
 std::optional<store::Savings> savings_of(const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   if (group.computed) return std::nullopt;
   double ns = 0;
@@ -185,7 +186,7 @@ std::string fix_for(const Group& group) {
   }
 }
 
-void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+void add_finding(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   Finding& finding = inquiry.add(group.stack);
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
@@ -229,7 +230,7 @@ void judge_repeats(Inquiry& inquiry) {
     group.fast_path |= fast_path;
     const std::string weight = fast_path ? "a weight of " + module_name(data, site) : weight_name(data, site);
     const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
-    // One that is computed anew, or a piece of one, is counted by its place.
+    // A weight that is computed anew, or a piece of one, is counted by its place.
     const std::uint64_t number = computed || fast_path ? 1 : different_weights(data, use);
     const auto [named, fresh] = group.weights.try_emplace(weight, number);
     if (!fresh) named->second = number == 0 || named->second == 0 ? 0 : std::max(named->second, number);
@@ -238,7 +239,7 @@ void judge_repeats(Inquiry& inquiry) {
     bytes = std::max(bytes, use.counts.casts == 0 ? 0 : number * use.counts.bytes / use.counts.casts);
   }
   const auto times = step_times(data);
-  for (const auto& [key, group] : groups) tell(inquiry, group, times);
+  for (const auto& [key, group] : groups) add_finding(inquiry, group, times);
 }
 
 }  // namespace

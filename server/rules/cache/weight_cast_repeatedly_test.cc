@@ -8,7 +8,7 @@ namespace {
 using WeightCastRepeatedlyTest = RulesTest;
 
 TEST_F(WeightCastRepeatedlyTest, C07_InferenceModeCastsWeightsAtEachUse) {
-  expect_golden("C-07", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_inference_mode", judged([](TestRun& run) {
                   const auto region = run.region("generate.py", 5);
                   const auto weight = run.weight("generate.py", 8, "fc", WhyNotCached::kInferenceMode);
                   const auto input = run.input("generate.py", 8, "fc");
@@ -28,7 +28,7 @@ TEST_F(WeightCastRepeatedlyTest, C07_NoGradKeepsThem) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsAtTwoLines) {
-  expect_golden("C-08", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_frozen_weights", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
                   const auto second = run.weight("train.py", 9, "base", WhyNotCached::kNoRequiresGrad);
@@ -44,7 +44,7 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
   }));
 }
 
-// In a region of float16 within one of bfloat16: to convert it once, to either, would not do.
+// The weight is used in a region of float16 within one of bfloat16: converting it once, to either dtype, would not do.
 TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
   const auto used = [](std::uint64_t times) {
     return [times](TestRun& run) {
@@ -75,7 +75,7 @@ TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
   EXPECT_EQ(judged(used(2)).size(), 2u);  // at each line
 }
 
-// torch.jit.trace runs the code, and runs it again to check the trace; with the cache off, as it must be.
+// torch.jit.trace runs the code, and runs it again to check the trace; the cache is off, as tracing requires.
 TEST_F(WeightCastRepeatedlyTest, C13_ATraceAndItsCheckAreNoLoop) {
   const auto traced = [](std::uint8_t flags) {
     return [flags](TestRun& run) {
@@ -126,7 +126,7 @@ TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreKnownByTheirData) {
-  expect_golden("C-09", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_view", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "", WhyNotCached::kView);
                   run.enter(region).cast_data(weight, kWeight).cast_data(weight, kWeight).exit();
@@ -140,7 +140,7 @@ TEST_F(WeightCastRepeatedlyTest, ALoopOverTheRowsOfAWeightCastsEachOnce) {
       const auto weight = run.weight("train.py", 8, "", why);
       run.enter(region);
       for (int i = 0; i < 8; ++i) run.cast_data(weight, kWeight + i * 4096);
-      run.cast_data(weight, kWeight, 8).exit();  // all of them at once is another weight
+      run.cast_data(weight, kWeight, 8).exit();  // all of them at once are another weight
     }));
   }
 }
@@ -208,7 +208,7 @@ TEST_F(WeightCastRepeatedlyTest, S01_InputsAreNotWeights) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOff) {
-  expect_golden("S-04", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_cache_off", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto ih = run.weight("train.py", 8, "cell", WhyNotCached::kCacheDisabled);
                   const auto hh = run.weight("train.py", 8, "cell.hh", WhyNotCached::kCacheDisabled);
@@ -251,7 +251,7 @@ TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
   EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
 }
 
-// One region makes more casts than the others: how many weights there are is not known.
+// One region makes more casts than the others, so the number of weights is not known.
 TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -1,8 +1,9 @@
 // region-contains-backward: backward() is called inside an autocast region. Backward nodes that compute anew (a custom
-// Function without custom_bwd, checkpointed code) then compute in the region's dtype, which their forward may not have.
+// Function without custom_bwd, checkpointed code) then compute in the region's dtype, which may not be that of their
+// forward.
 //
-// autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
-// autocast cast something in it. One for a device that nothing works on does nothing (region-wrong-device).
+// autograd.grad inside a region may be part of a forward pass (forces, gradient penalties), so it counts only where
+// autocast cast something in it. A region for a device that no operator works on does nothing (region-wrong-device).
 #include <algorithm>
 #include <map>
 
@@ -36,7 +37,7 @@ std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region
   return casts;
 }
 
-// The innermost one that does something for its device.
+// Returns the innermost region that does something for its device.
 const store::Region* region_around(const store::RunData& data, std::uint32_t innermost,
                                    const std::vector<bool>& wrong) {
   const store::Region* region = enabled_for_any_device(data, innermost);
@@ -44,7 +45,7 @@ const store::Region* region_around(const store::RunData& data, std::uint32_t inn
   return region;
 }
 
-// A Function of the job's own in whose backward this region cast something, as custom_bwd was not there to do it.
+// Returns the job's own Function in whose backward this region cast something, since the Function has no custom_bwd.
 std::string function_without_decorator(const store::RunData& data, const store::Region& region) {
   for (const ProcessUses& uses : uses_by_process(data))
     for (const OwnFunction& function : own_functions(data, uses))
@@ -70,7 +71,7 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
   return fix + ". Backward needs no autocast: " + as_forward;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.stack);
   const std::string opened_at = line_of(data, place.region->stack).short_text();
@@ -104,7 +105,7 @@ void judge_backward(Inquiry& inquiry) {
     place.calls += calls;
     place.casts = std::max(place.casts, casts);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::uint32_t cast_in_backward(TestRun& run, std::uint32_t region) {
 }
 
 TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
-  expect_golden("S-08", judged([](TestRun& run) {
+  expect_golden("region_contains_backward_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto cast = cast_in_backward(run, region);
                   const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
@@ -85,7 +85,7 @@ TEST_F(RegionContainsBackwardTest, InADisabledRegionWithinOne) {
   }));
 }
 
-// Forces of a potential, a gradient penalty: part of the forward pass.
+// Forces of a potential and a gradient penalty are part of the forward pass.
 TEST_F(RegionContainsBackwardTest, GradientsAskedFor) {
   const auto act = [](TestRun& run, bool casts) {
     const auto region = run.region("train.py", 5);
@@ -99,7 +99,7 @@ TEST_F(RegionContainsBackwardTest, GradientsAskedFor) {
   EXPECT_EQ(judged([&](TestRun& run) { act(run, true); }).size(), 1u);
 }
 
-// Both are told: what the loop does to the copies of the weights, and where backward is called.
+// Two findings: how the loop affects the copies of the weights, and where backward is called.
 TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoop) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -115,7 +115,8 @@ TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoop) {
   EXPECT_EQ(findings[1].rule, "region-spans-steps");
 }
 
-// As castscope.amp's scale_loss does it: the region around the loop is left before backward, and entered anew.
+// castscope.amp's scale_loss works like this: it leaves the region around the loop before backward, and enters it
+// again.
 TEST_F(RegionContainsBackwardTest, TheRegionIsLeftAroundBackward) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

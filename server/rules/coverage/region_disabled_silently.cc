@@ -1,7 +1,8 @@
-// region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is not
-// there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32. In
-// a script it says nothing where its autocast pass is off.
-// What the code itself switches off (enabled=False) is what it wants.
+// region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is
+// absent or autocast does not know the dtype. PyTorch says so once, in a warning; the job then runs in float32. In a
+// script, PyTorch says nothing where its autocast pass is off.
+//
+// The rule leaves alone the regions that the code itself switches off (enabled=False).
 #include <algorithm>
 #include <map>
 
@@ -18,7 +19,7 @@ namespace {
 struct Place {
   const store::Region* region = nullptr;
   std::uint64_t entered = 0;
-  std::uint64_t operators = 0;  // that autocast would have cast
+  std::uint64_t operators = 0;  // those that autocast would have cast
   std::vector<const store::OperatorUse*> uses;
 };
 
@@ -26,7 +27,7 @@ void count_work(const store::RunData& data, const store::Region& region, const s
                 Place& place) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_within(data, use.region, region.id) || !is_uncast_work(use)) continue;
-    if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // of a region inside
+    if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // in an inner region
     place.operators += times[use.id];
     place.uses.push_back(&use);
   }
@@ -50,7 +51,7 @@ Reason reason_of(const store::Region& region) {
               " is meant, pass enabled=False, or leave the region out."};
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::Region& region = *place.region;
   const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
   const Reason reason = reason_of(region);
@@ -62,19 +63,19 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.fix = reason.fix;
 }
 
-void judge_disabled(Inquiry& inquiry) {
+void judge_disabled_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;
-    if (has_enabled_beside(data, region)) continue;  // code that asks for several devices and gets one of them
+    if (has_enabled_beside(data, region)) continue;  // the code asks for several devices and gets one of them
     Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
     count_work(data, region, times, place);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ with torch.autocast("cpu", dtype=torch.float32):  # stays off
                         "Take the device from the tensors, pass a dtype that autocast knows, and pass `enabled=False` "
                         "where float32 is meant.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_disabled,
+    .judge = judge_disabled_regions,
 };
 
 }  // namespace castscope::rules

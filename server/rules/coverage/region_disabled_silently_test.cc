@@ -19,7 +19,7 @@ constexpr std::uint8_t kNoDevice = lanes::kRegionAskedEnabled | lanes::kRegionNo
 constexpr std::uint8_t kBadDtype = lanes::kRegionAskedEnabled | lanes::kRegionBadDtype;
 
 TEST_F(RegionDisabledSilentlyTest, C44_CudaWithoutAGpu) {
-  expect_golden("C-44", judged([](TestRun& run) {
+  expect_golden("region_disabled_silently_cuda_without_gpu", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice));
                   const auto linear = run.use({.op = "aten::linear",
                                                .line = 8,
@@ -31,7 +31,7 @@ TEST_F(RegionDisabledSilentlyTest, C44_CudaWithoutAGpu) {
 }
 
 TEST_F(RegionDisabledSilentlyTest, C45_Float32) {
-  expect_golden("C-45", judged([](TestRun& run) {
+  expect_golden("region_disabled_silently_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, disabled(0, kFloat32, kBadDtype));
                   run.enter(region).exit();
                 }));
@@ -54,7 +54,7 @@ TEST_F(RegionDisabledSilentlyTest, WithoutDeepStepsToo) {
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice))).exit();
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice | lanes::kRegionDefaultDtype))).exit();
   });
-  ASSERT_EQ(findings.size(), 1u);  // of one place
+  ASSERT_EQ(findings.size(), 1u);  // both at one place
   EXPECT_FALSE(findings[0].deep_only);
 }
 

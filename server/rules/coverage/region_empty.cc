@@ -1,9 +1,10 @@
-// region-empty: a region in which nothing ran that autocast could cast, not once, while the work that it was put around
-// ran outside: it ends before. So it is with a decorated class, generator function or coroutine function, whose call
-// only makes what runs later, and with a `with` around a lazy call.
+// region-empty: in no stay in this region did an operator run that autocast could cast, while the work that it was put
+// around ran outside: the region ends too early. This happens to a decorated class, generator function or coroutine
+// function, whose call only makes an object that runs later, and to a `with` around a lazy call.
 //
-// Most empty regions are harmless: they load a checkpoint, or had nothing to do. Work counts as theirs where the call
-// is known to run later, or where it ran further on in the same function and that function opens no region that works.
+// Most empty regions are harmless: they load a checkpoint, or had nothing to do. The rule counts work as theirs where
+// the call is known to run later, or where the work ran further on in the same function and that function opens no
+// region that works.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,15 +23,15 @@ struct Place {
   const store::Region* region = nullptr;
   std::uint64_t entered = 0, operators = 0;
   std::vector<const store::OperatorUse*> missed;
-  std::set<std::uint32_t> counted;  // of them
+  std::set<std::uint32_t> counted;  // ids of these uses
 };
 
 bool is_of_function(const store::CodeLocation& frame, const store::CodeLocation& function) {
   return frame.file == function.file && frame.function == function.function;
 }
 
-// Regions, by id, in which, or within which, there was something that autocast has a kernel for, on any device. What
-// was traced there is work too.
+// Returns, by region id, whether the region, or one within it, had an operator for which autocast has a kernel, on any
+// device. Operators that were traced there count as work, too.
 std::vector<bool> working_regions(const store::RunData& data) {
   std::vector<bool> working(data.regions.size() + 1);
   const auto mark = [&](std::uint32_t id) {
@@ -45,7 +46,7 @@ std::vector<bool> working_regions(const store::RunData& data) {
   return working;
 }
 
-// Another region, opened by the same function, does what it is there for: then what runs outside of it is meant to.
+// The same function opens another region that has work to cast; operators that run outside of it are then meant to.
 bool function_has_working_region(const store::RunData& data, const std::vector<bool>& working,
                                  const store::CodeLocation& function) {
   return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
@@ -55,7 +56,7 @@ bool function_has_working_region(const store::RunData& data, const std::vector<b
   });
 }
 
-// It ran in a call that `function` made at this line or further on.
+// The operator ran in a call that `function` made at this line or further on.
 bool is_later_in(const store::RunData& data, const store::OperatorUse& use, const store::CodeLocation& function) {
   const auto& frames = frames_of(data, use.stack);
   return std::any_of(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
@@ -82,7 +83,7 @@ std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, c
   return missed;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const bool runs_later = place.region->flags & lanes::kRegionRunsLater;
   const std::string first = line_of(data, place.missed.front()->stack).short_text();
@@ -102,7 +103,7 @@ void tell(Inquiry& inquiry, const Place& place) {
                     : "Put the work into the region: " + first + " runs after it has ended.";
 }
 
-void judge_empty(Inquiry& inquiry) {
+void judge_empty_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
   const std::vector<std::uint64_t> times = times_of_uses(data);
@@ -123,7 +124,7 @@ void judge_empty(Inquiry& inquiry) {
       place.operators += times[use->id];
     }
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ model = Net()
 print(model(torch.randn(2, 32)).dtype))",
                     .fix = "Decorate `forward`, or open the region inside the function.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_empty,
+    .judge = judge_empty_regions,
 };
 
 }  // namespace castscope::rules

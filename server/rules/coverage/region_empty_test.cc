@@ -27,7 +27,7 @@ std::uint32_t region_at(TestRun& run, std::vector<CodeLocation> frames, std::uin
 }
 
 TEST_F(RegionEmptyTest, S09_DecoratedClass) {
-  expect_golden("S-09", judged([](TestRun& run) {
+  expect_golden("region_empty_decorated_class", judged([](TestRun& run) {
                   const auto region =
                       region_at(run, {kDecorator, frame("build", 20), frame("<module>", 40)}, lanes::kRegionRunsLater);
                   const auto forward =
@@ -38,7 +38,7 @@ TEST_F(RegionEmptyTest, S09_DecoratedClass) {
 
 TEST_F(RegionEmptyTest, S10_WithAroundALazyCall) {
   expect_golden(
-      "S-10", judged([](TestRun& run) {
+      "region_empty_lazy_call", judged([](TestRun& run) {
         const auto region = region_at(run, {frame("run", 20), frame("<module>", 40)});
         const auto later = run.use(linear(run.stack({frame("batches", 12), frame("run", 22), frame("<module>", 40)})));
         run.enter(region).exit().deep().called(later, 2);
@@ -54,7 +54,7 @@ TEST_F(RegionEmptyTest, S10_PlainDecoratedFunction) {
   }));
 }
 
-// Nothing to do in it, and nothing that it missed.
+// The region has nothing to do, and missed nothing.
 TEST_F(RegionEmptyTest, ACheckpointIsLoaded) {
   expect_none(judged([](TestRun& run) {
     const auto region = region_at(run, {frame("load", 20), frame("main", 30), frame("<module>", 40)});
@@ -112,7 +112,7 @@ TEST_F(RegionEmptyTest, TheRegionAroundItCoversTheWork) {
   }));
 }
 
-// PyTorch opens regions of its own: custom_bwd around the backward of a Function that has nothing to cast.
+// PyTorch opens regions of its own: custom_bwd opens one around the backward of a Function that has nothing to cast.
 TEST_F(RegionEmptyTest, OpenedByPyTorch) {
   expect_none(judged([](TestRun& run) {
     const CodeLocation engine = {"/venv/lib/python3.11/site-packages/torch/autograd/function.py",

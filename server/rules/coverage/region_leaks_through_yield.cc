@@ -1,8 +1,8 @@
-// region-leaks-through-yield: a coroutine holds a region open across an await, or a generator across a yield, and
-// others ran in it meanwhile: their operators were cast. Autocast is a state of the thread, not of the coroutine.
+// region-leaks-through-yield: a coroutine holds a region open across an await, or a generator across a yield, and other
+// code ran in it meanwhile: its operators were cast. Autocast is a state of the thread, not of the coroutine.
 //
-// The agent tells (kRegionLeaked), once the owner itself has left the region: so a region that is lent on purpose, by a
-// context manager or a class that enters in one method and leaves in another, is none.
+// The agent reports it (kRegionLeaked) once the owner itself has left the region. A region that is lent on purpose, by
+// a context manager or by a class that enters in one method and leaves in another, is therefore not reported.
 #include <map>
 
 #include "server/rules/evidence/counts/counts.h"
@@ -18,10 +18,10 @@ struct Place {
   const store::Region* region = nullptr;
   const store::Fact* first = nullptr;
   std::uint64_t operators = 0;
-  std::map<Line, std::uint32_t> others;  // where they ran, one stack of each place
+  std::map<Line, std::uint32_t> others;  // lines that ran in it, with one stack for each
 };
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.region->stack);
   const std::string first_at = line_of(data, place.first->stack).short_text();
@@ -53,7 +53,7 @@ void judge_leaks(Inquiry& inquiry) {
     place.operators += times;
     place.others.emplace(line_of(data, fact.stack), fact.stack);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

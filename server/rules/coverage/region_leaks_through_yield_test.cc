@@ -6,7 +6,7 @@ namespace {
 using RegionLeaksThroughYieldTest = RulesTest;
 
 TEST_F(RegionLeaksThroughYieldTest, S11_AnotherCoroutineRunsInIt) {
-  expect_golden("S-11", judged([](TestRun& run) {
+  expect_golden("region_leaks_through_yield_other_coroutine", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto leak =
                       run.fact(FactKind::kRegionLeaked, 20, {.subject = region, .text = "aten::linear"}, "serve.py");
@@ -20,7 +20,7 @@ TEST_F(RegionLeaksThroughYieldTest, S11_NoAwaitInside) {
   expect_none(judged([](TestRun& run) { run.deep().enter(run.region("serve.py", 5)).exit(); }));
 }
 
-// A fact that was defined and never counted was not seen.
+// A fact that was defined but never counted was not seen.
 TEST_F(RegionLeaksThroughYieldTest, NotSeen) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);

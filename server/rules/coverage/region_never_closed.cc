@@ -1,7 +1,8 @@
 // region-never-closed: a region was entered and never left: by hand (__enter__), twice for one exit, or by a generator
-// that was never run to its end. Told when its thread or process has ended; a `with` that a job ended inside of is
-// none. Or it was left to no effect: a torch.autocast object that is entered again within itself forgets the setting
-// that it has to go back to (torch/amp/autocast_mode.py: __enter__ writes self.prev).
+// that was never run to its end. The rule reports it when its thread or process has ended, and leaves out a `with`
+// inside of which the job ended. It also reports a region whose exit had no effect: a torch.autocast object that is
+// entered again within itself forgets the setting to which it has to go back (torch/amp/autocast_mode.py: __enter__
+// writes self.prev).
 #include <map>
 
 #include "server/rules/evidence/counts/counts.h"
@@ -19,7 +20,7 @@ struct Place {
   Stays stays;
 };
 
-void tell_entered_again(Finding& finding, bool enabled) {
+void describe_entered_again(Finding& finding, bool enabled) {
   finding.title = std::string("autocast stays ") + (enabled ? "on" : "off") +
                   " after the region entered here: its torch.autocast object is entered again within it";
   finding.fix =
@@ -28,17 +29,17 @@ void tell_entered_again(Finding& finding, bool enabled) {
       "back to its own.";
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.region->stack);
   finding.evidence_number = {
       {"left_open", place.left_open}, {"entered", place.stays.entered}, {"exited", place.stays.exited}};
   finding.evidence_text = {{"region", region_text(*place.region)}};
-  if (place.entered_again) return tell_entered_again(finding, place.region->enabled);
+  if (place.entered_again) return describe_entered_again(finding, place.region->enabled);
   finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
 }
 
-void judge_closed(Inquiry& inquiry) {
+void judge_open_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> seen = times_of_facts(data);
   std::map<Line, Place> places;
@@ -54,7 +55,7 @@ void judge_closed(Inquiry& inquiry) {
     place.stays.entered += stays.entered;
     place.stays.exited += stays.exited;
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ print(torch.is_autocast_enabled("cpu")))",
          .fix = "Enter regions by `with`, each with a `torch.autocast(…)` of its own; `contextlib.ExitStack` "
                 "where they end elsewhere.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_closed,
+    .judge = judge_open_regions,
 };
 
 }  // namespace castscope::rules

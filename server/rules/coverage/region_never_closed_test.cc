@@ -8,7 +8,7 @@ namespace {
 using RegionNeverClosedTest = RulesTest;
 
 TEST_F(RegionNeverClosedTest, X06_EnteredTwiceLeftOnce) {
-  expect_golden("X-06", judged([](TestRun& run) {
+  expect_golden("region_never_closed_entered_twice_left_once", judged([](TestRun& run) {
                   const auto first = run.region("train.py", 5);
                   auto info = TestRun::default_region();
                   info.parent = first;
@@ -26,14 +26,15 @@ TEST_F(RegionNeverClosedTest, X06_BalancedNesting) {
   }));
 }
 
-// The process ended, or was killed, inside of a `with`: the agent says nothing, and neither does an open region.
+// The process ended, or was killed, inside of a `with`: the agent reports nothing, and an open region alone is no
+// finding.
 TEST_F(RegionNeverClosedTest, OpenAtTheEnd) {
   expect_none(judged([](TestRun& run) { run.enter(run.region("serve.py", 5)); }));
   expect_none(judged([](TestRun& run) { run.enter(run.region("serve.py", 5)); }, /*ends=*/false));
 }
 
-// Its object was entered again within it: autocast stays on for what comes after, which is in a region that nobody
-// opened. Rules on that region say nothing of it.
+// The region's object was entered again within it: autocast stays on for the code after it, which is in a region that
+// nobody opened. The rules about regions say nothing of that one.
 TEST_F(RegionNeverClosedTest, EnteredAgain) {
   const auto findings = judged([](TestRun& run) {
     auto info = TestRun::default_region();

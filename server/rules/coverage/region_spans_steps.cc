@@ -1,6 +1,5 @@
 // region-spans-steps: one stay in a region holds several optimizer steps. The copies of the weights that autocast keeps
-// live as long as the outermost region, unless the code clears the cache: after a step they are of weights that are no
-// more.
+// live as long as the outermost region, unless the code clears the cache: after a step they hold old values.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -18,8 +17,8 @@
 namespace castscope::rules {
 namespace {
 
-// Two: with one the region ends before the weights are used again. A step in which several optimizers each take their
-// own parameters, one after the other, counts as one (EvidenceTracker::optimizer).
+// With a single step the region ends before the weights are used again, so two steps are asked for. A step in which
+// several optimizers each take their own parameters, one after the other, counts as one (EvidenceTracker::optimizer).
 constexpr Threshold kThresholds[] = {
     {.name = "optimizer_steps", .value = 2, .meaning = "fewer optimizer steps in one stay are no loop"}};
 
@@ -33,14 +32,14 @@ struct Place {
   const store::Region* region = nullptr;
   Stays stays;
   bool backward_inside = false;
-  bool all_events = true;  // none was dropped: what is not known did not happen
+  bool all_events = true;  // no event was dropped, so that whatever is not known did not happen
   std::uint64_t hits = 0, weight_casts = 0, stale_hits = 0;
 };
 
-// Some of its hits may be known to the agent alone (FactKind::kStaleHit), others by their order among the events.
+// Some old hits are known to the agent alone (FactKind::kStaleHit), others show in the order of the events.
 bool served_old_copies(const Place& place) { return place.stays.old_hits > 0 || place.stale_hits > 0; }
 
-// As in a region for each step: nothing that is old can be served.
+// The cache works as in a region for each step: it cannot serve an old copy.
 bool is_cleared_each_step(const Place& place) {
   const std::uint64_t between_steps = place.stays.most_optimizer_steps - 1;
   return !served_old_copies(place) && place.all_events && place.stays.clears_within >= between_steps;
@@ -74,7 +73,7 @@ std::string fix_for(bool cleared, std::optional<AmpHandle> handle) {
                    "backward() and the optimizer's step() after it.";
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const std::uint64_t steps = place.stays.most_optimizer_steps;
   const bool cleared = is_cleared_each_step(place);
   Finding& finding = cleared ? inquiry.add(place.region->stack, "info") : inquiry.add(place.region->stack);
@@ -111,7 +110,7 @@ void add_casts(const store::RunData& data, const store::Region& region, Place& p
   }
 }
 
-// Of the processes that were in this region.
+// Returns whether the processes that were in this region have all their events.
 bool has_all_events(const store::RunData& data, const store::Region& region) {
   return std::none_of(data.region_uses.begin(), data.region_uses.end(), [&](const store::RegionUse& use) {
     if (use.region != region.id) return false;
@@ -120,7 +119,7 @@ bool has_all_events(const store::RunData& data, const store::Region& region) {
   });
 }
 
-void add(const store::RunData& data, const store::Region& region, Place& place) {
+void add_region(const store::RunData& data, const store::Region& region, Place& place) {
   const Stays stays = stays_in(data, region.id);
   if (place.region == nullptr) place.region = &region;
   place.stays.entered += stays.entered;
@@ -139,9 +138,9 @@ void judge_steps(Inquiry& inquiry) {
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!spans_steps(data, region, least) || is_in_another(data, region, least)) continue;
-    add(data, region, places[line_of(data, region.stack)]);
+    add_region(data, region, places[line_of(data, region.stack)]);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

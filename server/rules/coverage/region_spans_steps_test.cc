@@ -5,7 +5,8 @@ namespace {
 
 using RegionSpansStepsTest = RulesTest;
 
-// A region around a loop whose steps are given: what it does with the weight, then backward and a step.
+// Opens a region around a loop. Each step is given by what it does with the weight; backward and an optimizer step
+// follow.
 void loop(TestRun& run, const std::vector<std::function<void(std::uint32_t weight)>>& steps) {
   const auto region = run.region("train.py", 5);
   const auto weight = run.weight("train.py", 10, "fc");
@@ -19,7 +20,7 @@ void loop(TestRun& run, const std::vector<std::function<void(std::uint32_t weigh
 }
 
 TEST_F(RegionSpansStepsTest, S07_LoopInsideARegion) {
-  expect_golden("S-07", judged([](TestRun& run) {
+  expect_golden("region_spans_steps_loop_in_region", judged([](TestRun& run) {
                   const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight, true); };
                   const auto hit = [&](std::uint32_t weight) { run.hit(weight, kWeight); };
                   loop(run, {cast, hit, hit, hit, hit});
@@ -60,7 +61,7 @@ TEST_F(RegionSpansStepsTest, TheCacheIsClearedAfterSomeSteps) {
             "latest step, though its cache was cleared 2 times meanwhile");
 }
 
-// A hit within the step that made the copy serves nothing old.
+// A hit within the step that made the copy serves no old value.
 TEST_F(RegionSpansStepsTest, HitsOfFreshCopies) {
   const auto findings = judged([](TestRun& run) {
     const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true).hit(weight, kWeight); };
@@ -69,7 +70,7 @@ TEST_F(RegionSpansStepsTest, HitsOfFreshCopies) {
   EXPECT_EQ(one_of(findings).severity, "info");
 }
 
-// Weights that are not kept: nothing clears a cache in which nothing is.
+// The weights are not kept: nothing clears a cache that is empty.
 TEST_F(RegionSpansStepsTest, NothingIsKept) {
   const auto findings = judged([](TestRun& run) {
     const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight); };
@@ -82,7 +83,7 @@ TEST_F(RegionSpansStepsTest, NothingIsKept) {
             "of a weight from before the latest step");
 }
 
-// What the events would have shown is not known, and not said.
+// The finding does not say what the missing events would have shown.
 TEST_F(RegionSpansStepsTest, SomeEventsAreMissing) {
   const auto findings = judged([](TestRun& run) {
     const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true); };

@@ -1,6 +1,6 @@
-// region-wrong-device: a region for one device, and every operator seen in it that autocast could have cast works on
-// tensors of another. Not when a region of the right device is around them, nor when anything of the region's own
-// device was there to cast.
+// region-wrong-device: a region is for one device, and every operator seen in it that autocast could have cast works on
+// tensors of another. Not a finding: a region with one for the right device around it, and one in which anything of its
+// own device was there to cast.
 #include <map>
 
 #include "server/rules/evidence/amp_handle.h"
@@ -21,7 +21,8 @@ struct Place {
   std::uint64_t entered = 0, operators = 0;
 };
 
-// Operators that autocast could have cast, on the region's device and on others, where it let them be; by region.
+// By region: whether operators that autocast could have cast ran on the region's own device, and those on other
+// devices, which it left alone.
 struct Work {
   bool own = false;
   std::vector<const store::OperatorUse*> strangers;
@@ -41,7 +42,7 @@ std::vector<Work> work_in_regions(const store::RunData& data) {
   return work;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const std::string device(store::device_name(place.region->device));
   const std::string other(store::device_name(place.uses.front()->device));
   Finding& finding = inquiry.add(place.region->stack);
@@ -51,7 +52,7 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {
       {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
   finding.deep_only = true;
-  // A script needs a constant.
+  // In a script the device must be a constant.
   const bool constant = place.region->kind == lanes::RegionKind::kScript;
   if (amp_handle_of(inquiry.data, *place.region))
     finding.fix = "Name the device that the tensors are on: amp.init(device_type=\"" + other + "\")";
@@ -62,7 +63,7 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.fix += ", or move model and data to " + device + " before.";
 }
 
-void judge_device(Inquiry& inquiry) {
+void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<Work> work = work_in_regions(data);
   const std::vector<bool> with_casts = regions_with_casts(data);
@@ -79,7 +80,7 @@ void judge_device(Inquiry& inquiry) {
     for (const store::OperatorUse* use : strangers) place.operators += times[use->id];
     place.uses.insert(place.uses.end(), strangers.begin(), strangers.end());
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ with torch.autocast("xpu"):
     print(layer(torch.randn(2, 32)).dtype))",
                     .fix = "Take the device from the tensors: `torch.autocast(x.device.type)`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_device,
+    .judge = judge_devices,
 };
 
 }  // namespace castscope::rules

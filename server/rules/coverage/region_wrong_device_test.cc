@@ -22,7 +22,7 @@ store::TestUse linear(std::int64_t line, std::uint8_t device = 0) {
 }
 
 TEST_F(RegionWrongDeviceTest, C46b_XpuRegionAroundTheCpu) {
-  expect_golden("C-46b", judged([](TestRun& run) {
+  expect_golden("region_wrong_device_xpu_region_on_cpu", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, xpu_region());
                   const auto use = run.use(linear(8));
                   run.deep().enter(region).called(use, 4).exit();
@@ -65,7 +65,7 @@ TEST_F(RegionWrongDeviceTest, S13_WorkOnBothDevices) {
   }));
 }
 
-// What was cast is counted in every step, operators in deep ones only.
+// Casts are counted in every step, operators in deep steps only.
 TEST_F(RegionWrongDeviceTest, S13_ItsOwnDeviceHadWorkInOtherSteps) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
@@ -98,7 +98,7 @@ TEST_F(RegionWrongDeviceTest, NothingThatAutocastWouldCast) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
     auto cat = linear(8);
-    cat.op = "aten::cat";  // eligible, and as good without
+    cat.op = "aten::cat";  // eligible, though it does as well without autocast
     auto norm = linear(9);
     norm.op = "aten::layer_norm";
     norm.flags = 0;

@@ -1,9 +1,9 @@
-// thread-lost-region: a thread computes in float32, without a region, what autocast is there for, whenever it is seen
-// while another thread is in a region: it was started, or given its work, from within. Autocast is a state of each
-// thread, and a new one begins without.
+// thread-lost-region: a thread without a region computes operators in float32 that autocast would cast, and every time
+// it is seen another thread is in a region: it was started, or given its work, from within that region. Autocast is a
+// state of each thread, and a new thread begins without it.
 //
-// A thread that goes its own way (an evaluation, a loader that multiplies matrices) is seen outside the others' regions
-// too, and is left alone; so is one that says what it wants by a region of its own, be it a disabled one.
+// Not a finding: a thread that works independently (an evaluation, a loader that multiplies matrices) is seen outside
+// the others' regions too; and a thread that opens a region of its own, even a disabled one, says what it wants.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@
 namespace castscope::rules {
 namespace {
 
-// What the thread runs: its outermost function that is the user's own, or its innermost frame at all.
+// Returns the function that the thread runs: the outermost one that is the user's own, or else its innermost frame.
 Line thread_function(const store::RunData& data, std::uint32_t stack) {
   const auto& frames = frames_of(data, stack);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
@@ -25,7 +25,7 @@ Line thread_function(const store::RunData& data, std::uint32_t stack) {
   return frames.empty() ? Line() : Line{frames.front().file, frames.front().line};
 }
 
-// The program's first thread is nobody's: it begins with a module's code.
+// Nobody started the program's first thread: its stack begins with a module's code.
 bool is_started_thread(const store::RunData& data, std::uint32_t stack) {
   const auto& frames = frames_of(data, stack);
   if (frames.empty() || data.stacks[stack - 1].truncated) return false;
@@ -39,7 +39,7 @@ struct Thread {
   std::uint64_t operators = 0;
 };
 
-// At one place, of all processes.
+// The lost operators at one place, of all processes.
 struct Lost {
   std::uint32_t stack = 0;
   const store::Region* region = nullptr;
@@ -47,7 +47,7 @@ struct Lost {
   std::uint64_t operators = 0;
 };
 
-// Regions of the thread's process that have autocast on for this device: one of them was open meanwhile.
+// Returns the regions of the thread's process that have autocast on for this device: one of them was open meanwhile.
 std::vector<const store::Region*> regions_of_others(const store::RunData& data, std::uint32_t process,
                                                     std::uint8_t device) {
   std::vector<const store::Region*> regions;
@@ -58,7 +58,7 @@ std::vector<const store::Region*> regions_of_others(const store::RunData& data, 
   return regions;
 }
 
-// Where it was opened, as far as there is but one place.
+// Returns the region that was open, if all of them were opened at one place.
 const store::Region* open_region(const store::RunData& data, const std::vector<const store::Region*>& regions) {
   const store::Region* only = nullptr;
   for (const store::Region* region : regions) {
@@ -86,7 +86,7 @@ std::string advice(bool by_amp_handle) {
          "enabled=False).";
 }
 
-void tell(Inquiry& inquiry, const Lost& lost) {
+void add_finding(Inquiry& inquiry, const Lost& lost) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& first = *lost.uses.front();
   const store::Region* region = lost.region;
@@ -105,7 +105,7 @@ void tell(Inquiry& inquiry, const Lost& lost) {
   finding.fix = advice(region != nullptr && amp_handle_of(data, *region));
 }
 
-// Of each process: what its threads ran.
+// By process and function: the operators of the threads that ran it.
 using Threads = std::map<std::pair<std::uint32_t, Line>, Thread>;
 Threads threads_without_region(const store::RunData& data) {
   Threads threads;
@@ -132,14 +132,14 @@ void judge_threads(Inquiry& inquiry) {
     const store::OperatorUse& first = *thread.lost.front();
     const auto regions = regions_of_others(data, key.first, first.device);
     if (regions.empty()) continue;
-    // A thread that runs nothing of the user's own (target=model) is told where the region is.
+    // Where the thread runs no code of the user's own (target=model), the finding stands at the region.
     const std::uint32_t stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
     Lost& lost = places[line_of(data, stack)];
     if (lost.stack == 0) lost.stack = stack, lost.region = open_region(data, regions);
     lost.operators += thread.operators;
     lost.uses.insert(lost.uses.end(), thread.lost.begin(), thread.lost.end());
   }
-  for (const auto& [at, lost] : places) tell(inquiry, lost);
+  for (const auto& [at, lost] : places) add_finding(inquiry, lost);
 }
 
 }  // namespace

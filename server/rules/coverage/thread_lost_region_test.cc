@@ -22,7 +22,7 @@ store::TestUse linear(std::uint32_t stack, std::uint16_t flags = lanes::kUseOthe
 }
 
 TEST_F(ThreadLostRegionTest, C47_ThreadStartedInsideARegion) {
-  expect_golden("C-47", judged([](TestRun& run) {
+  expect_golden("thread_lost_region_thread_started_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.use(linear(run.stack({kLinear, frame("work", 20), kRun, kBootstrap})));
                   const auto second = run.use(linear(run.stack({frame("work", 21), kRun, kBootstrap})));
@@ -37,7 +37,7 @@ TEST_F(ThreadLostRegionTest, C47_ThreadThatRunsAModuleItself) {
     run.deep().enter(region).lane(2).called(use).lane(1).exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].location->line, 5);  // none of its lines is the user's own
+  EXPECT_EQ(findings[0].location->line, 5);  // the thread has no line of the user's own
 }
 
 TEST_F(ThreadLostRegionTest, C47_ThreadOpensItsOwnRegion) {
@@ -65,7 +65,7 @@ TEST_F(ThreadLostRegionTest, C47_HelperWithoutWorkForAutocast) {
   }));
 }
 
-// A loader that works on while the others are between regions has nothing to do with them.
+// A loader that goes on working while the others are between regions is independent of them.
 TEST_F(ThreadLostRegionTest, AThreadThatGoesItsOwnWay) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -1,5 +1,5 @@
-// thread-wrong-dtype: a backward thread that autocast was handed down to computes in another low dtype than the region
-// that it was handed down from casts to.
+// thread-wrong-dtype: a backward thread inherits autocast from a region, but computes in another low dtype than that
+// region casts to.
 #include <map>
 #include <utility>
 #include <vector>
@@ -16,11 +16,11 @@ namespace {
 struct Place {
   std::uint32_t stack = 0;
   const store::OperatorUse* first = nullptr;
-  const store::Region* own = nullptr;  // that it should have
+  const store::Region* own = nullptr;  // the region whose dtype it should have
   std::uint64_t operators = 0;
 };
 
-// The region in which a process called backward, of this device.
+// A region of this device in which a process called backward.
 struct Called {
   const store::Region* region = nullptr;
   std::uint32_t stack = 0;
@@ -42,7 +42,8 @@ bool is_handed_down(const store::RunData& data, const store::OperatorUse& use) {
          is_low(use.computed);
 }
 
-// All backward calls were made in regions of another dtype: none that it could have its own from.
+// Returns the call if all backward calls were made in regions of another dtype, so that the thread has its dtype from
+// none of them.
 const Called* wrong_call(const std::vector<Called>& calls, std::uint8_t dtype) {
   const Called* wrong = nullptr;
   for (const Called& call : calls) {
@@ -52,7 +53,7 @@ const Called* wrong_call(const std::vector<Called>& calls, std::uint8_t dtype) {
   return wrong;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const std::string has(store::dtype_name(place.first->computed)), should(store::dtype_name(place.own->dtype));
   Finding& finding = inquiry.add(place.stack);
@@ -69,7 +70,7 @@ void tell(Inquiry& inquiry, const Place& place) {
       "then nothing depends on what a backward thread was handed down.";
 }
 
-void judge_dtype(Inquiry& inquiry) {
+void judge_thread_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::vector<Called>> calls_of;  // process, device
   std::map<Line, Place> places;
@@ -80,13 +81,13 @@ void judge_dtype(Inquiry& inquiry) {
     if (fresh) calls->second = backward_calls(data, count.process, use.device);
     const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
     if (call == nullptr) continue;
-    // The engine's threads have no Python of their own: then it is where backward was called.
+    // The engine's threads have no Python stack of their own, so the finding stands where backward was called.
     const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
     Place& place = places[line_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
     place.operators += count.times;
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ with torch.autocast("cpu", dtype=torch.float16):
          .fix = "Call backward after the region; decorate custom Functions with custom_fwd and custom_bwd.",
          .links =
              "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions"},
-    .judge = judge_dtype,
+    .judge = judge_thread_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -5,7 +5,7 @@ namespace {
 
 using ThreadWrongDtypeTest = RulesTest;
 
-// Backward is called in a float16 region; its thread has autocast on in this dtype.
+// Backward is called in a float16 region; its thread has autocast on with this dtype.
 void backward_in(TestRun& run, std::uint8_t dtype, bool called_in_region = true) {
   auto info = TestRun::default_region();
   info.dtype = kFloat16;
@@ -29,7 +29,7 @@ void backward_in(TestRun& run, std::uint8_t dtype, bool called_in_region = true)
 }
 
 TEST_F(ThreadWrongDtypeTest, C48_BackwardThreadHasAnotherDtype) {
-  expect_golden("C-48", judged([](TestRun& run) { backward_in(run, kBFloat16); }));
+  expect_golden("thread_wrong_dtype_backward_thread", judged([](TestRun& run) { backward_in(run, kBFloat16); }));
 }
 
 TEST_F(ThreadWrongDtypeTest, C48_TheDtypeIsHandedDown) {

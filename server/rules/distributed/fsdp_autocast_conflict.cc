@@ -1,5 +1,6 @@
 // fsdp-autocast-conflict: a module that FSDP casts by its own mixed-precision policy is called in an autocast region.
-// With two dtypes they undo each other's work, or meet in one operator; with one dtype the region has little to do.
+// With two dtypes, FSDP and autocast undo each other's work, or both dtypes meet in one operator; with one dtype the
+// region has little to do.
 #include <map>
 #include <tuple>
 
@@ -12,7 +13,7 @@
 namespace castscope::rules {
 namespace {
 
-// The outermost module and the region: the calls of the modules in it that FSDP wraps one by one are one matter.
+// Outermost module and region: the modules within it that FSDP wraps one by one belong to the same finding.
 using Key = std::tuple<std::uint32_t, std::string, std::uint32_t, std::uint8_t>;
 
 struct Group {

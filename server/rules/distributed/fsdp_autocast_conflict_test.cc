@@ -8,7 +8,7 @@ namespace {
 using FsdpAutocastConflictTest = RulesTest;
 
 TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
-  expect_golden("C-57", judged([](TestRun& run) {
+  expect_golden("fsdp_autocast_conflict_same_dtype", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
                   run.enter(region).cast(input, 0x10).exit();
@@ -16,12 +16,12 @@ TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
 }
 
 TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
-  expect_golden("C-57-fp16", judged([](TestRun& run) {
+  expect_golden("fsdp_autocast_conflict_other_dtype", judged([](TestRun& run) {
                   store::RegionInfo half = TestRun::default_region();
                   half.dtype = kFloat16;
                   const auto region = run.region("train.py", 5, half);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
-                  // What comes of it: autocast casts FSDP's copies again, and a norm gets both.
+                  // As a consequence, autocast casts FSDP's copies again, and a norm gets both dtypes.
                   const auto again = run.site({.stack = run.line("train.py", 9, true),
                                                .call_site = run.call_site("aten::linear", 1, "weight"),
                                                .region = region,

@@ -1,8 +1,8 @@
 // fsdp-casts-buffer: a table or positions in float32, passed to a module of FSDP as an argument, arrive in the policy's
 // dtype: FSDP casts all floating arguments (cast_forward_inputs), whatever they mean.
 //
-// What a job means by an argument is not known. A buffer of a module is a table; integers that the dtype cannot tell
-// apart are positions.
+// The rule cannot know the meaning of an argument. It takes a module's buffer for a table, and integers that the dtype
+// cannot tell apart for positions.
 #include <algorithm>
 #include <map>
 
@@ -14,7 +14,7 @@
 namespace castscope::rules {
 namespace {
 
-// FSDP's cast of a module's own buffers, which MixedPrecision(buffer_dtype=…) asks for.
+// FSDP casts a module's own buffers in this function, as MixedPrecision(buffer_dtype=…) asks it to.
 constexpr std::string_view kAskedFor = "_cast_buffers_to_dtype_and_device";
 
 bool is_asked_for(const store::RunData& data, const store::Site& site) {
@@ -23,7 +23,8 @@ bool is_asked_for(const store::RunData& data, const store::Site& site) {
                      [](const store::CodeLocation& frame) { return frame.function.ends_with(kAskedFor); });
 }
 
-// The largest number among tensors of integers, where the dtype cast to cannot tell it from its neighbours; 0 = none.
+// Returns the largest number in tensors of integers, if the dtype that they are cast to cannot tell it from its
+// neighbours; else 0.
 double lost_position(const store::RunData& data, const store::Site& site) {
   double most = 0;
   for (const store::ValueRange& range : data.value_ranges)
@@ -38,7 +39,7 @@ struct Group {
   double position = 0;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::Site& site = data.site(group.site);
   const std::string to(store::dtype_name(site.to)), from(store::dtype_name(site.from));
@@ -74,7 +75,7 @@ void judge_buffers(Inquiry& inquiry) {
     group.buffer |= buffer;
     group.position = std::max(group.position, position);
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

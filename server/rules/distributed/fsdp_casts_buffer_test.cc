@@ -6,18 +6,18 @@ namespace {
 using FsdpCastsBufferTest = RulesTest;
 
 TEST_F(FsdpCastsBufferTest, C58_Positions) {
-  expect_golden("C-58", judged([](TestRun& run) {
+  expect_golden("fsdp_casts_buffer_positions", judged([](TestRun& run) {
                   const auto positions = fsdp_site(run, 0, kBFloat16, Role::kInput);
                   run.deep().cast(positions, 0x10).values(positions, {.most = 999, .integers = 256}).shallow();
                 }));
 }
 
 TEST_F(FsdpCastsBufferTest, C58_ABuffer) {
-  expect_golden("C-58-buffer",
+  expect_golden("fsdp_casts_buffer_module_buffer",
                 judged([](TestRun& run) { run.cast(fsdp_site(run, 0, kBFloat16, Role::kBuffer), 0x10); }));
 }
 
-// Images, embeddings, small numbers: what the policy is there for.
+// Images, embeddings and small numbers are the inputs that the policy is meant for.
 TEST_F(FsdpCastsBufferTest, OrdinaryInputs) {
   expect_none(judged([](TestRun& run) {
     const auto image = fsdp_site(run, 0, kBFloat16, Role::kInput), classes = fsdp_site(run, 0, kBFloat16, Role::kInput);

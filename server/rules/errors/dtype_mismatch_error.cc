@@ -1,5 +1,5 @@
-// dtype-mismatch-error: an operator raised because its arguments differ in dtype, a half among them: what autocast made
-// of one of them, and did not make of the other. Or it has no kernel for the half that it got (missing_kernels.h).
+// dtype-mismatch-error: an operator raised because its arguments differ in dtype and one of them is a half: autocast
+// cast one of them and not the other. Or the operator has no kernel for the half that it got (missing_kernels.h).
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -34,10 +34,10 @@ enum class Why {
   kOther
 };
 
-// An operator of a script whose pass left arguments as they came: "conv2d", "bias: Optional[Tensor]".
+// An operator of a script whose pass did not cast some arguments: "conv2d", "bias: Optional[Tensor]".
 struct LeftByScript {
   std::string op, arguments;
-  // "bias", "hx, bias": without their types.
+  // Returns "bias" or "hx, bias": the arguments without their types.
   std::string names() const {
     std::vector<std::string> names;
     for (const absl::string_view argument : absl::StrSplit(arguments, ", "))
@@ -47,7 +47,7 @@ struct LeftByScript {
   }
 };
 
-// By the lines at which they raised.
+// Returns such operators by the lines at which they raised.
 std::map<Line, LeftByScript> left_by_scripts(const store::RunData& data) {
   std::map<Line, LeftByScript> left;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptLeavesArgument)) {
@@ -58,20 +58,21 @@ std::map<Line, LeftByScript> left_by_scripts(const store::RunData& data) {
   return left;
 }
 
-// What the pass leaves is float32, beside what it made low: other dtypes that meet in a script it would not cast
-// either.
+// An argument that the pass leaves is float32, and meets one that it made low; the pass would not have cast other
+// dtypes that meet in a script.
 bool is_for_script(const ErrorAt& at) {
   const std::set<std::uint8_t> named = dtypes_named(at.text);
   return named.contains(kFloat) && named.size() == 2 && std::ranges::any_of(named, is_low);
 }
 
-// Autograd called it, or the backward of a script's graph; not the backward of a Function of the job's own.
+// The operator was called by autograd, or by the backward of a script's graph, and not by the backward of the job's own
+// Function.
 bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
   if (use.phase != lanes::Phase::kBackward) return false;
   return use.stack == 0 || use.is(lanes::kUseScript) || is_inside_torch(data, use.stack);
 }
 
-// The policy in force has a say in it: it casts for this operator by rules of its own, or leaves it alone.
+// The policy in force casts for this operator by rules of its own, or leaves it alone.
 bool is_left_by_policy(const policy::Decision* decided) {
   return decided != nullptr && (decided->policy == policy::CastPolicy::kPassthrough || !decided->never_cast.empty());
 }
@@ -87,15 +88,15 @@ Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const 
   return use.is(lanes::kUseEligible) || enforced.of(use) != nullptr ? Why::kOther : Why::kNoKernel;
 }
 
-// In the backward of a Function of the job's own, outside of autocast: what is wrong with such a Function is told by
-// the rules about it.
+// The error was raised in the backward of the job's own Function, outside of autocast; the rules about such Functions
+// report it.
 bool raised_by_own_backward(const store::RunData& data, const ErrorAt& at) {
   const FunctionMethod method = function_method(data, at.stack);
   if (method.kind != FunctionMethod::Kind::kBackward || method.owner.empty() || at.use == 0) return false;
   return !in_autocast(data, data.operator_use(at.use));
 }
 
-// "weight": as the schema calls it, or else its role.
+// Returns "weight": the argument's name in the schema, or else its role.
 std::string argument_name(const store::OperatorUse& use, std::size_t i) {
   if (i < use.argument_names.size() && !use.argument_names[i].empty()) return use.argument_names[i];
   const lanes::Operand& operand = use.operands[i];
@@ -103,7 +104,7 @@ std::string argument_name(const store::OperatorUse& use, std::size_t i) {
                                                : std::string(store::name(operand.role));
 }
 
-// The floating arguments as the operator's kernel got them, those of one dtype together: bfloat16: input; float32:
+// The names of floating arguments as the operator's kernel got them, grouped by dtype: bfloat16: input; float32:
 // weight, bias.
 using ByDtype = std::vector<std::pair<std::uint8_t, std::vector<std::string>>>;
 ByDtype arguments_by_dtype(const store::OperatorUse& use) {
@@ -119,8 +120,8 @@ ByDtype arguments_by_dtype(const store::OperatorUse& use) {
   return all;
 }
 
-// What met: "bfloat16 (input) and float32 (weight, bias)"; or, where the arguments are not known, the dtypes that the
-// text names.
+// Returns "bfloat16 (input) and float32 (weight, bias)"; or, where the arguments are not known, the dtypes that the
+// error's text names.
 std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
   const auto and_text = [](std::string* words, const auto& dtype) { *words += store::dtype_name(dtype); };
   if (at.use != 0) {
@@ -163,7 +164,7 @@ std::string_view reason(Why why) {
   return "";
 }
 
-// Its list decides, and not PyTorch's.
+// Says why the policy, which decides in place of PyTorch's lists, did not cast.
 std::string policys_reason(const EnforcedDecisions& enforced, const policy::Decision& decided) {
   if (!decided.never_cast.empty())
     return ": " + enforced.name() + " never casts its " + absl::StrJoin(decided.never_cast, ", ");
@@ -199,8 +200,8 @@ std::string_view fix_for(Why why) {
   }
 }
 
-// Where the half among the arguments comes from.
-void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+// Adds the operator that made the half among the arguments.
+void add_origin_of_half(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   if (at.use == 0) return;
   const store::OperatorUse& use = data.operator_use(at.use);
   for (const store::Flow& flow : data.flows) {
@@ -217,7 +218,7 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
   }
 }
 
-// The layer is PyTorch's own, or the call is in the code of the job.
+// Advises according to whether the call stands in a layer of PyTorch's own or in the job's code.
 std::string fix_for(const store::RunData& data, const ErrorAt& at, const LeftByScript& left) {
   const std::string around =
       "open the region around the call of the script instead of inside of it, where eager autocast casts every "
@@ -236,12 +237,12 @@ std::string fix_for(const store::RunData& data, const ErrorAt& at, const LeftByS
          around;
 }
 
-void tell_script(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) {
+void add_script_finding(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(at.stack);
   finding.title = left.op + " raised in a script: TorchScript's autocast pass does not cast its " + left.names() +
                   ", so that " + dtypes_that_met(data, at) + " met";
-  tell_error(data, at, finding);
+  add_error_evidence(data, at, finding);
   finding.evidence_text.emplace_back("arguments_that_are_not_cast", left.arguments);
   finding.evidence_text.emplace_back("cause", "the pass casts arguments of the type Tensor only");
   finding.fix = fix_for(data, at, left);
@@ -251,12 +252,12 @@ void judge_mismatches(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::map<Line, LeftByScript> scripts = left_by_scripts(data);
   const EnforcedDecisions enforced(data);
-  tell_missing_kernels(inquiry);
+  judge_missing_kernels(inquiry);
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     if (raised_by_own_backward(data, at)) continue;
     const auto script = scripts.find(line_of(data, at.stack));
     if (script != scripts.end() && is_for_script(at)) {
-      tell_script(inquiry, at, script->second);
+      add_script_finding(inquiry, at, script->second);
       continue;
     }
     const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_use(at.use);
@@ -267,9 +268,9 @@ void judge_mismatches(Inquiry& inquiry) {
     finding.title = operator_of(data, at) + " raised" + (backward ? " in " + (node.empty() ? "backward" : node) : "") +
                     ": it got " + dtypes_that_met(data, at) +
                     (why == Why::kPolicy ? policys_reason(enforced, *enforced.of(*use)) : std::string(reason(why)));
-    tell_error(data, at, finding);
+    add_error_evidence(data, at, finding);
     if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
-    tell_origin(data, at, finding);
+    add_origin_of_half(data, at, finding);
     finding.fix = why == Why::kScriptBackward ? call_with_autocast_off(use->device) : std::string(fix_for(why));
   }
 }

@@ -11,9 +11,9 @@ constexpr char kMat[] = "mat1 and mat2 must have the same dtype, but got BFloat1
 
 lanes::Operand weight(std::uint8_t dtype) { return operand(dtype, Role::kWeight); }
 
-// The result of a region, used outside with a float32 layer.
+// The result of a region is used outside with a float32 layer.
 TEST_F(DtypeMismatchErrorTest, S18_AHalfLeavesItsRegion) {
-  expect_golden("S-18", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_after_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto inside = run.use({.op = "aten::linear",
                                                .line = 6,
@@ -40,7 +40,7 @@ TEST_F(DtypeMismatchErrorTest, S18_FloatFirst) {
 }
 
 TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
-  expect_golden("C-41", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_disabled_region", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   store::RegionInfo off = TestRun::default_region();
                   off.enabled = false;
@@ -55,7 +55,7 @@ TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
 }
 
 TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
-  expect_golden("C-39", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_indexed_assignment", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto use = run.use({.op = "aten::index_put_",
                                             .line = 9,
@@ -71,7 +71,7 @@ TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
                 }));
 }
 
-// scatter_add on a CPU: its text names no dtype, its arguments do.
+// scatter_add on a CPU: the error's text names no dtype, but the arguments have them.
 TEST_F(DtypeMismatchErrorTest, C38_TheArgumentsTellWhereTheTextDoesNot) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
@@ -118,7 +118,7 @@ TEST_F(DtypeMismatchErrorTest, InBackward) {
   EXPECT_THAT(findings[0].fix, testing::HasSubstr("enabled=False"));
 }
 
-// The region of another device that lies between counts for nothing.
+// The region of another device that lies between does not count.
 TEST_F(DtypeMismatchErrorTest, ARegionOfAnotherDevice) {
   const auto findings = judged([](TestRun& run) {
     auto cuda = TestRun::default_region();
@@ -134,7 +134,7 @@ TEST_F(DtypeMismatchErrorTest, ARegionOfAnotherDevice) {
   EXPECT_THAT(findings[0].title, testing::HasSubstr("outside of autocast"));
 }
 
-// Outside of deep steps the operator is not known: the text tells.
+// Outside of deep steps the operator is not known, so the text decides.
 TEST_F(DtypeMismatchErrorTest, TheTextAloneIsEnough) {
   for (const char* text :
        {"Input type (c10::BFloat16) and bias type (float) should be the same",
@@ -170,7 +170,7 @@ TEST_F(DtypeMismatchErrorTest, WhatIsRaisedAnewIsToldOnce) {
       << "another error";
 }
 
-// An operator that raised since it was given this, in the region last defined; its finding.
+// Returns the finding about an operator that raised because it was given this, in the region last defined.
 Finding raised_for_want_of_a_kernel(const std::vector<Finding>& found) {
   EXPECT_EQ(found.size(), 1u);
   return found.empty() ? Finding() : found[0];
@@ -207,7 +207,7 @@ TEST_F(DtypeMismatchErrorTest, NoKernelAndNoRuleOfTorchScripts) {
   EXPECT_NE(found.fix.find("around the call of the script"), std::string::npos) << found.fix;
 }
 
-// The text names three dtypes, and there is one; another names none.
+// The first text names three dtypes, of which the operator got one; the other text names none.
 TEST_F(DtypeMismatchErrorTest, NoKernelIsKnownByTheOperatorToo) {
   for (const auto& [op, text] : {std::pair("aten::quantile",
                                            "quantile() input tensor must be either float or double "
@@ -229,7 +229,7 @@ TEST_F(DtypeMismatchErrorTest, NoKernelOfAnOperatorThatIsNotKnown) {
   EXPECT_TRUE(found.title.starts_with("an operator raised: PyTorch has no kernel of it for float16")) << found.title;
 }
 
-// What is wrong with its shapes is nobody's dtype.
+// An error about the operator's shapes has nothing to do with dtypes.
 TEST_F(DtypeMismatchErrorTest, AnotherErrorOfAnOperatorWithoutAKernel) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
@@ -237,7 +237,7 @@ TEST_F(DtypeMismatchErrorTest, AnotherErrorOfAnOperatorWithoutAKernel) {
   }));
 }
 
-// TorchScript differentiates its graph, which knows nothing of what eager autocast cast while it ran.
+// TorchScript differentiates its graph, which does not have the casts that eager autocast made while it ran.
 TEST_F(DtypeMismatchErrorTest, InTheBackwardOfAScriptThatIsCastThoughOff) {
   const auto judged_with = [&](bool though_off) {
     return judged([&](TestRun& run) {
@@ -277,7 +277,7 @@ TEST_F(DtypeMismatchErrorTest, OtherErrorsAreNone) {
   }));
 }
 
-// C-11: the cache served a float16 region with the bfloat16 copy. That is another rule's.
+// The cache served a float16 region with the bfloat16 copy: cache-wrong-dtype reports that.
 TEST_F(DtypeMismatchErrorTest, ACopyOfAnotherDtypeFromTheCacheIsNoneOfIts) {
   for (const auto& finding : judged([](TestRun& run) {
          store::RegionInfo half = TestRun::default_region();
@@ -309,7 +309,7 @@ void convolved(TestRun& run, const std::string& error, std::int64_t line_of_fact
 constexpr char kBias[] = "Input type (c10::BFloat16) and bias type (float) should be the same";
 
 TEST_F(DtypeMismatchErrorTest, S28_AScriptLeavesTheBias) {
-  expect_golden("S-28", judged([](TestRun& run) { convolved(run, kBias); }));
+  expect_golden("dtype_mismatch_error_scripted_bias", judged([](TestRun& run) { convolved(run, kBias); }));
 }
 
 TEST_F(DtypeMismatchErrorTest, S28_InTheJobsOwnCode) {
@@ -318,7 +318,7 @@ TEST_F(DtypeMismatchErrorTest, S28_InTheJobsOwnCode) {
   EXPECT_NE(found[0].fix.find("assert bias is not None"), std::string::npos) << found[0].fix;
 }
 
-// Another line's argument, and dtypes that the pass would not have cast either, are no reason.
+// Neither another line's argument, nor dtypes that the pass would not have cast either, explains the error.
 TEST_F(DtypeMismatchErrorTest, S28_AnotherReason) {
   for (const auto& [text, line] :
        {std::pair(kBias, 9), {"Input type (c10::BFloat16) and bias type (double) should be the same", 8}}) {

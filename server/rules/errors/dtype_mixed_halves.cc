@@ -1,5 +1,5 @@
-// dtype-mixed-halves: an operator for which autocast takes the widest dtype of the arguments got float16 and bfloat16,
-// of which neither is wider.
+// dtype-mixed-halves: an operator for which autocast takes the widest dtype of its arguments got float16 and bfloat16,
+// neither of which is wider.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
@@ -11,7 +11,7 @@ void judge_mixtures(Inquiry& inquiry) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = operator_of(inquiry.data, at) +
                     " raised: autocast found float16 and bfloat16 among its arguments, and neither is the wider";
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         "Use one of the two throughout: the dtype of the region, and no .half() or .bfloat16() beside it; or bring the "
         "odd one to the dtype of the others before this call.";

@@ -6,7 +6,7 @@ namespace {
 using DtypeMixedHalvesTest = RulesTest;
 
 TEST_F(DtypeMixedHalvesTest, X07_CatOfBoth) {
-  expect_golden("X-07", judged([](TestRun& run) {
+  expect_golden("dtype_mixed_halves_cat", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto use = run.use({.op = "aten::cat",
                                             .line = 9,

@@ -15,7 +15,7 @@ namespace {
 
 enum class Why { kUnknown, kScript, kDisabled, kNoRegion };
 
-// Eager autocast of its device would have brought it to float32.
+// Eager autocast of the operator's device would have brought its arguments to float32.
 bool is_held_by_eager(const store::OperatorUse& use) {
   return policy::computes_on(store::device_name(use.device), policy::operator_called(use.op), policy::Given::kLow) ==
          policy::Computed::kFloat32;
@@ -44,7 +44,7 @@ std::string_view reason(Why why) {
   return "";
 }
 
-// "bfloat16": as the arguments have it, or else the text.
+// Returns "bfloat16": the dtype of the arguments, or else the one in the error's text.
 std::string dtype_got(const store::RunData& data, const ErrorAt& at) {
   if (at.use != 0)
     for (const lanes::Operand& operand : data.operator_use(at.use).operands)
@@ -58,14 +58,14 @@ std::string on_device(const store::RunData& data, const ErrorAt& at) {
 
 }  // namespace
 
-void tell_missing_kernels(Inquiry& inquiry) {
+void judge_missing_kernels(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kNoKernel)) {
     const Why why = why_of(data, at);
     Finding& finding = inquiry.add(at.stack);
     finding.title = operator_of(data, at) + " raised: PyTorch has no kernel of it for " + dtype_got(data, at) +
                     on_device(data, at) + std::string(reason(why));
-    tell_error(data, at, finding);
+    add_error_evidence(data, at, finding);
     finding.fix = "Give it float32 (x.float())";
     if (why == Why::kScript)
       finding.fix += "; or open the region around the call of the script instead of inside of it";

@@ -1,10 +1,11 @@
-// Errors of operators that have no kernel for the low precision that they got: a part of dtype-mismatch-error.
+// Judges errors of operators that have no kernel for the low precision that they got, as a part of
+// dtype-mismatch-error.
 #pragma once
 
 #include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 
-void tell_missing_kernels(Inquiry&);
+void judge_missing_kernels(Inquiry&);
 
 }  // namespace castscope::rules

@@ -1,6 +1,6 @@
-// op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half:
-// binary_cross_entropy on a GPU; or one that the enforced policy bans. A policy that has it in float32 instead raises
-// nothing, and nothing is found.
+// op-banned: autocast refuses an operator in a region, since its result would be wrong in a half (binary_cross_entropy
+// on a GPU), or the enforced policy bans it. Under a policy that runs the operator in float32 instead nothing raises,
+// so there is no finding.
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/bans.h"
 #include "server/rules/evidence/error_facts.h"
@@ -28,7 +28,7 @@ void judge_bans(Inquiry& inquiry) {
     const std::string op = ban.op.empty() ? operator_of(inquiry.data, at) : ban.op;
     finding.title = op + (ban.policy.empty() ? " raised: autocast refuses it in a region, as unsafe in a half dtype"
                                              : " raised: the policy " + ban.policy + " bans it in a region");
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     if (!ban.policy.empty()) finding.evidence_text.emplace_back("policy", ban.policy);
     const std::uint32_t region = at.use == 0 ? 0 : inquiry.data.operator_use(at.use).region;
     finding.fix = fix_for(ban, turned_off(inquiry.data, region));

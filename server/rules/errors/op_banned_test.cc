@@ -17,7 +17,7 @@ constexpr char kText[] =
     "Many models use a sigmoid layer right before the binary cross entropy layer.";
 
 TEST_F(OpBannedTest, C43_BinaryCrossEntropyOnAGpu) {
-  expect_golden("C-43", judged([](TestRun& run) {
+  expect_golden("op_banned_binary_cross_entropy", judged([](TestRun& run) {
                   store::RegionInfo gpu = TestRun::default_region();
                   gpu.device = 1;
                   gpu.dtype = kFloat16;
@@ -45,7 +45,7 @@ class BannedByPolicyTest : public RulesTest {
     EXPECT_TRUE(parsed.ok()) << parsed.status().message();
     return parsed->policy;
   }
-  // What is said of this error under this policy.
+  // Returns the findings about this error under this policy.
   std::vector<Finding> told(const policy::Policy& policy, const std::string& error) {
     const std::string path = (folder_ / "run.castscope").string();
     store::RunStart start;
@@ -92,7 +92,7 @@ TEST_F(BannedByPolicyTest, WithoutAMessage) {
   EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");
 }
 
-// The policy has it in float32 on the CPU; what raised is PyTorch's own, on a GPU.
+// The policy runs it in float32 on the CPU; PyTorch's own ban raised, on a GPU.
 TEST_F(BannedByPolicyTest, PyTorchsOwnBanIsToldAsThat) {
   const auto found = told(parsed(R"({"device": "cpu", "operators": {"fp32": ["binary_cross_entropy"]}})"), kText);
   ASSERT_EQ(found.size(), 1u);

@@ -1,6 +1,7 @@
 // op-not-listed: in a region an operator that autocast does not know on any device got arguments of different dtypes,
-// one of which autocast had made: nothing brings them to one dtype. An error when the operator raised; of operators
-// that a library brings, a warning when they took the mixture. (PyTorch's own then promote, which is another matter.)
+// one of which autocast had made: nothing brings them to one dtype. The finding is an error when the operator raised,
+// and a warning when an operator of another library accepted the mixed dtypes. (PyTorch's own operators then promote,
+// which is another matter.)
 #include <map>
 
 #include "server/rules/evidence/error_facts.h"
@@ -17,7 +18,7 @@
 namespace castscope::rules {
 namespace {
 
-// Of PyTorch itself: parts of its machinery that take tensors of all dtypes side by side.
+// PyTorch's own namespaces: parts of its machinery that take tensors of all dtypes side by side.
 constexpr std::string_view kMachinery[] = {"aten",
                                            "prims",
                                            "prim",
@@ -39,12 +40,12 @@ constexpr std::string_view kMachinery[] = {"aten",
                                            "rngprims",
                                            "bucketing"};
 
-// What nn.TransformerEncoderLayer and nn.MultiheadAttention become in inference.
+// nn.TransformerEncoderLayer and nn.MultiheadAttention become these in inference.
 constexpr std::string_view kFastPaths[] = {"_transformer_encoder_layer_fwd", "_native_multi_head_attention"};
 
 bool is_of_a_library(std::string_view op) { return !is_one_of(op.substr(0, op.find(':')), kMachinery); }
 
-// Where a policy is carried out, its rules are the list.
+// Where a policy is enforced, its rules are the list.
 bool is_unknown_to_autocast(const store::RunData& data, const EnforcedDecisions& enforced,
                             const store::OperatorUse& use) {
   if (!is_on_no_list(use) || !is_forward(use) || !in_autocast(data, use)) return false;
@@ -52,7 +53,7 @@ bool is_unknown_to_autocast(const store::RunData& data, const EnforcedDecisions&
   return decided == nullptr || !decided->ruled;
 }
 
-// "on none of autocast's lists"
+// Returns "on none of autocast's lists".
 std::string where_it_is_not(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   return enforced.of(use) == nullptr ? "on none of autocast's lists" : "in no rule of " + enforced.name();
 }
@@ -64,8 +65,8 @@ std::string how_to_list(const EnforcedDecisions& enforced, const store::Operator
   return "Register the operator with autocast (torch.library.register_autocast(\"" + name + "\", device, dtype))";
 }
 
-// Places in an image in float32, beside features in less: to be listed would cast the places too, which loses some of
-// them (policy-protected-arg-cast).
+// Returns the argument that holds places in an image in float32 beside features in low precision. If the operator were
+// listed, autocast would cast the places too, which loses some of them (policy-protected-arg-cast).
 const lanes::Operand* places_in_float(const store::OperatorUse& use) {
   for (const lanes::Operand& operand : use.operands)
     if ((operand.flags & lanes::kOperandBoxes) != 0 && operand.dtype == kFloat) return &operand;
@@ -101,7 +102,7 @@ void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<
     finding.title = short_name(use.op) + " raised in a region: it is " + where_it_is_not(enforced, use) +
                     (fast_path ? ", and what it calls is cast here and there"
                                : ", so " + arguments_of(use) + " reached it as they are");
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         fast_path ? "Switch the fast path of nn.TransformerEncoder and nn.MultiheadAttention off: "
                     "torch.backends.mha.set_fastpath_enabled(False)."
@@ -150,7 +151,7 @@ void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const s
   }
 }
 
-void judge_unlisted(Inquiry& inquiry) {
+void judge_unlisted_operators(Inquiry& inquiry) {
   const EnforcedDecisions enforced(inquiry.data);
   std::map<Line, bool> told;
   judge_errors(inquiry, enforced, told);
@@ -182,7 +183,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "`torch.library.register_autocast(\"example::scale_rows\", \"cpu\", torch.bfloat16)`, or a "
                            "cast before the call.",
                     .links = "https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autocast"},
-    .judge = judge_unlisted,
+    .judge = judge_unlisted_operators,
 };
 
 }  // namespace castscope::rules

@@ -7,7 +7,7 @@ namespace {
 
 using OpNotListedTest = RulesTest;
 
-// A library's operator with a body in Python.
+// A library's operator whose body is Python code.
 store::TestUse custom(std::uint8_t second) {
   return {.op = "mylib::attend",
           .line = 9,
@@ -17,7 +17,7 @@ store::TestUse custom(std::uint8_t second) {
 
 TEST_F(OpNotListedTest, C40_GroupedProductRaises) {
   expect_golden(
-      "C-40", judged([](TestRun& run) {
+      "op_not_listed_grouped_product_raises", judged([](TestRun& run) {
         run.region("train.py", 5);
         const auto use = run.use(
             {.op = "aten::_grouped_mm", .line = 9, .operands = {operand(kBFloat16), operand(kFloat32, Role::kWeight)}});
@@ -38,13 +38,13 @@ TEST_F(OpNotListedTest, C40_BothInTheRegionsDtype) {
 }
 
 TEST_F(OpNotListedTest, S38_AnOperatorOfALibraryTakesTheMixture) {
-  expect_golden("S-38", judged([](TestRun& run) {
+  expect_golden("op_not_listed_library_operator", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   run.deep().called(run.use(custom(kFloat32)), 3).shallow();
                 }));
 }
 
-// To register it would cast the rois too.
+// If it were registered with autocast, its rois would be cast too.
 TEST_F(OpNotListedTest, PlacesInAnImageStayInFloat32) {
   auto pool = custom(kFloat32);
   pool.operands[1] = operand(kFloat32, Role::kInput, lanes::kOperandBoxes);
@@ -63,7 +63,7 @@ TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use(custom(kFloat32));
-    run.deep().seen(run.error(30, "a and b differ", use)).shallow();  // in its body
+    run.deep().seen(run.error(30, "a and b differ", use)).shallow();  // raised in its body
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, "error");
@@ -93,7 +93,7 @@ TEST_F(OpNotListedTest, S38_RegisteredOrOfOneDtypeOrOutside) {
   }));
 }
 
-// The region that counts is the one of the operator's device.
+// The region of the operator's device is the one that counts.
 TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
   const auto findings = judged([](TestRun& run) {
     auto cuda = TestRun::default_region();
@@ -107,7 +107,7 @@ TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
   EXPECT_THAT(findings[0].evidence_text, testing::Contains(testing::Pair("region_dtype", "bfloat16")));
 }
 
-// C-42: PyTorch's own attention is on the lists, and aligns its arguments.
+// PyTorch's own attention is on the lists, and aligns its arguments.
 TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
@@ -120,7 +120,7 @@ TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
   }));
 }
 
-// What FSDP and other parts of PyTorch itself hand around comes in all dtypes.
+// FSDP and other parts of PyTorch itself pass tensors of all dtypes around.
 TEST_F(OpNotListedTest, PyTorchsOwnMachineryIsLeftAlone) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);

@@ -4,7 +4,7 @@
 
 namespace castscope::rules {
 
-// Its code stands between PyTorch's and the job's (agent/python/castscope/amp).
+// The frames of castscope.amp lie between PyTorch's and the job's (agent/python/castscope/amp).
 std::optional<AmpHandle> amp_handle_of(const store::RunData& data, const store::Region& region) {
   std::optional<AmpHandle> handle;
   for (const store::CodeLocation& frame : frames_of(data, region.stack)) {

@@ -1,5 +1,5 @@
-// castscope.amp opens a region that the job does not write: amp.init() and amp.initialize() do, and keep it open over
-// training steps. What is advised about that one is said in the words of its handle.
+// castscope.amp opens a region that the job does not write itself: amp.init() and amp.initialize() open it and keep it
+// open over training steps. Advice about that region is given in the terms of its handle.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace castscope::rules {
 
-// How the job asked for it: apex's handle, or its later interface, which has none.
+// The interface by which the job asked for it: apex's handle, or apex's later interface, which has no handle.
 enum class AmpHandle : std::uint8_t { kInit, kInitialize };
 
-// Of the region itself; nothing where the job opens it in another way.
+// Returns the interface that opened this region; nothing where the job opens it in another way.
 std::optional<AmpHandle> amp_handle_of(const store::RunData&, const store::Region&);
-// Of the outermost region around this one, by number: that one keeps the cache.
+// Returns the interface that opened the outermost region around this one: that region keeps the cache.
 std::optional<AmpHandle> amp_handle_around(const store::RunData&, std::uint32_t region);
 
-// Of a region that this process entered.
+// Returns the interface that opened a region which this process entered.
 std::optional<AmpHandle> amp_handle_in(const store::RunData&, std::uint32_t process);
 
-// "amp_handle.scale_loss(loss, optimizer)"
+// Returns "amp_handle.scale_loss(loss, optimizer)".
 std::string scaled_loss(AmpHandle);
-// "amp_handle._clear_cache()"
+// Returns "amp_handle._clear_cache()".
 std::string clearing_the_cache(AmpHandle);
-// "amp.init(enable_caching=False)"
+// Returns "amp.init(enable_caching=False)".
 std::string without_the_cache(AmpHandle);
-// "amp_handle.disable_casts()": what turns autocast off in a part of the code, in this region (0: in none). Where it is
-// the job's own, "torch.autocast(device, enabled=False)".
+// Returns the code that turns autocast off for a part of this region (0: of no region): "amp_handle.disable_casts()",
+// or "torch.autocast(device, enabled=False)" where the region is the job's own.
 std::string turned_off(const store::RunData&, std::uint32_t region);
 std::string turned_off(const std::optional<AmpHandle>&);
 

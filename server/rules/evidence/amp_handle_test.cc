@@ -1,4 +1,4 @@
-// Advice on the region that castscope.amp's handle opens is in the handle's words.
+// Advice about the region that castscope.amp's handle opens uses the terms of that handle.
 #include "server/rules/evidence/amp_handle.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ store::CodeLocation frame(const std::string& file, const std::string& function) 
   return {kPackage + file, function, 44};
 }
 
-// As amp.init() at this line opens one; amp.initialize(), where `later`.
+// Opens a region as amp.init() at this line does, or amp.initialize() where `later`.
 std::uint32_t opened(TestRun& run, bool later = false, store::RegionInfo info = TestRun::default_region()) {
   std::vector<store::CodeLocation> frames = {TestRun::torch_frame("amp/autocast_mode.py", "autocast.__enter__"),
                                              frame("handle.py", "AmpHandle._enter"), frame("handle.py", "init")};
@@ -38,11 +38,11 @@ class AmpHandleTest : public RulesTest {
   }
 };
 
-// Nothing of a torch.autocast that the job does not write.
+// The advice mentions no torch.autocast, which the job does not write.
 const auto kOfNoRegion = Not(::testing::AnyOf(HasSubstr("torch.autocast("), HasSubstr(" cache_enabled"),
                                               HasSubstr("torch.clear_autocast_cache"), HasSubstr("Open the")));
 
-// backward and a step in the region, the cache cleared by hand or not.
+// Runs backward and an optimizer step in the region; the cache is cleared by hand or not.
 void loop(TestRun& run, std::uint32_t region, bool clears) {
   const auto weight = run.weight("train.py", 10, "fc");
   const auto backward = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
@@ -73,7 +73,7 @@ TEST_F(AmpHandleTest, RegionContainsBackward) {
               AllOf(HasSubstr("with amp.scale_loss(loss, optimizer)"), Not(HasSubstr("amp_handle"))));
 }
 
-// A region of the job's own within the handle's, and one beside it, are the job's.
+// A region of the job's own within the handle's, or beside it, is the job's.
 TEST_F(AmpHandleTest, TheJobsOwnRegionIsNotTheHandles) {
   EXPECT_THAT(fix_of("region-contains-backward",
                      [](TestRun& run) {
@@ -153,7 +153,7 @@ TEST_F(AmpHandleTest, CacheWrongDtype) {
                     HasSubstr("amp_handle._clear_cache()"), kOfNoRegion));
 }
 
-// Gradients that are sampled: too small for float16, and nothing scales the loss.
+// The sampled gradients are too small for float16, and nothing scales the loss.
 TEST_F(AmpHandleTest, ScalerMissing) {
   const auto act = [](bool handle) {
     return [handle](TestRun& run) {

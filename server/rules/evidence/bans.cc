@@ -7,11 +7,11 @@
 namespace castscope::rules {
 namespace {
 
-// What castscope's kernel says where the policy has no message (agent/enforce/kernel.cc), and PyTorch's
+// The text of castscope's kernel where the policy has no message (agent/enforce/kernel.cc), and the text of PyTorch
 // (aten/src/ATen/autocast_mode.cpp).
 constexpr std::string_view kByPolicy = " is banned under autocast by the policy";
 constexpr std::string_view kByPyTorch = "unsafe to autocast";
-// A recording has so much of an error's text, or a character less (agent/errors/errors.cc).
+// A recording keeps this much of an error's text, or a character less (agent/errors/errors.cc).
 constexpr std::size_t kMostText = 500;
 
 bool is_message(std::string_view text, const std::string& message) {

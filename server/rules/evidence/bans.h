@@ -1,4 +1,4 @@
-// Errors by which autocast refuses an operator in a region, and who says so.
+// Recognises errors by which autocast refuses an operator in a region, and whether PyTorch or a policy bans it.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 namespace castscope::rules {
 
 struct Ban {
-  std::string op;      // "binary_cross_entropy"; "" = the text does not tell
-  std::string policy;  // the enforced one that bans it; "" = PyTorch does
+  std::string op;      // "binary_cross_entropy"; "" = the text does not name it
+  std::string policy;  // the enforced policy that bans it; "" = PyTorch does
 };
 
-// In the text of an error.
+// Finds a ban in the text of an error.
 std::optional<Ban> ban_in(const store::RunData&, std::string_view text);
 
 }  // namespace castscope::rules

@@ -24,7 +24,7 @@ namespace {
 
 bool says(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// at::autocast::prioritize, which is asked for the widest of the arguments' dtypes.
+// at::autocast::prioritize, which finds the widest of the arguments' dtypes, raises with this text.
 constexpr std::string_view kMixedHalvesText = "Unexpected floating ScalarType in at::autocast::prioritize";
 
 bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
@@ -35,7 +35,7 @@ bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
   return (says(text, "dtype") || says(text, "scalar type")) && use != nullptr && mixes_halves(*use);
 }
 
-// The low dtype that all of its floating arguments came to it in; kNoDtype: not so.
+// Returns the low dtype that all of the operator's floating arguments came in; kNoDtype when they did not share one.
 std::uint8_t low_dtype_got(const store::OperatorUse& use) {
   std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
@@ -47,12 +47,12 @@ std::uint8_t low_dtype_got(const store::OperatorUse& use) {
   return low;
 }
 
-// "\"svd_cpu\" not implemented for 'BFloat16'", "Unsupported dtype Half", …: how PyTorch's kernels say it.
+// PyTorch's kernels word it in these ways: "\"svd_cpu\" not implemented for 'BFloat16'", "Unsupported dtype Half", ….
 constexpr std::string_view kNoKernelTexts[] = {"not implemented for '", "Unsupported dtype ",
                                                "Low precision dtypes not supported", "support tensors of type: "};
 
-// It says so; or its operator is known to have none, and it speaks of dtypes ("input tensor must be either float or
-// double dtype").
+// The text says that there is no kernel; or the operator is known to have none, and the text is about dtypes ("input
+// tensor must be either float or double dtype").
 bool is_about_missing_kernel(std::string_view text, const store::OperatorUse* use) {
   const std::set<std::uint8_t> named = dtypes_named(text);
   const bool low_named = named.size() == 1 && is_low(*named.begin());
@@ -63,7 +63,7 @@ bool is_about_missing_kernel(std::string_view text, const store::OperatorUse* us
   return (said && low_named) || (raises_in(use->op, use->device, got) && (says(text, "type") || !named.empty()));
 }
 
-// Where a policy is carried out, its rules are the list.
+// Where a policy is enforced, its rules are the list.
 bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
   if (!is_on_no_list(use) || use.is(lanes::kUseWrites) || !in_autocast(data, use)) return false;
   const EnforcedDecisions enforced(data);
@@ -71,7 +71,7 @@ bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
   return decided == nullptr || !decided->ruled;
 }
 
-// The cache served a copy in another dtype than that of the region, at this line.
+// The cache served a copy at this line in another dtype than that of the region.
 bool got_wrong_copy(const store::RunData& data, const Line& line) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
     const store::Site& site = data.site(of.site);
@@ -87,9 +87,9 @@ bool is_of_fsdp(const store::RunData& data, const store::Fact& error) {
   });
 }
 
-// The interpreter of TorchScript raises anew, at the line that called the script, what an operator of it has raised.
+// The interpreter of TorchScript raises an operator's error once more, at the line that called the script.
 constexpr std::string_view kInterpreterText = "The following operation failed in the TorchScript interpreter";
-constexpr std::size_t kCutFrom = 450;  // the agent cuts long texts: what they quote may be missing
+constexpr std::size_t kCutFrom = 450;  // the agent cuts long texts, so that the quoted error may be missing
 
 bool is_raised_anew(const store::RunData& data, const store::Fact& error) {
   if (!error.text.starts_with(kInterpreterText)) return false;
@@ -99,13 +99,13 @@ bool is_raised_anew(const store::RunData& data, const store::Fact& error) {
   });
 }
 
-// An operator with a body in Python raises within it: what it got is the matter of its call.
+// An operator whose body is Python code raises within that body; its arguments were given at the call of the operator.
 std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
   if (error.subject == 0 || data.operator_use(error.subject).op.starts_with("aten::")) return error.stack;
   return data.operator_use(error.subject).stack;
 }
 
-// `times`: how often each was seen, by id.
+// `times` says how often each fact was seen, by id.
 std::vector<ErrorAt> errors(const store::RunData& data, const std::vector<std::uint64_t>& times,
                             const std::function<bool(const store::Fact&)>& belongs) {
   std::map<Line, ErrorAt> places;
@@ -165,7 +165,8 @@ std::string words_of(const std::vector<lanes::Operand>& operands) {
 
 namespace {
 
-// It was called so and came back: what was raised in its body was caught there (an import on its first call, say).
+// The operator was also called with such arguments and returned, so the error in its body was caught there (an import
+// on its first call, for instance).
 bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
   const auto same = [&](const lanes::Operand& a, const lanes::Operand& b) {
     return a.argument == b.argument && a.dtype == b.dtype;
@@ -213,7 +214,7 @@ std::string operator_of(const store::RunData& data, const ErrorAt& at) {
   return at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
 }
 
-void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+void add_error_evidence(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   finding.evidence_number.emplace_back("errors", at.times);
   finding.evidence_text.emplace_back("error", at.text);
   if (at.use == 0) return;

@@ -1,7 +1,7 @@
-// Errors that deep or other steps saw being made: which of them are about dtypes, and whose they are to tell.
+// Finds errors that steps saw being raised, decides which of them are about dtypes, and which rule reports each.
 //
-// PyTorch has no kind of error of its own for it, so the texts decide, together with the operator that was in the midst
-// of its work where that is known (deep steps).
+// PyTorch has no error type of its own for dtypes, so the texts decide, together with the operator that was running
+// where that is known (deep steps).
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,39 @@ namespace castscope::rules {
 enum class ErrorTopic : std::uint8_t {
   kOther,
   kMismatch,     // arguments of different dtypes, a half among them
-  kNotListed,    // … of an operator that autocast does not know, in a region
-  kNoKernel,     // it has no kernel for the low precision that it got
+  kNotListed,    // the same for an operator that autocast does not know, in a region
+  kNoKernel,     // the operator has no kernel for the low precision that it got
   kMixedHalves,  // float16 and bfloat16 for an operator that takes the widest
   kBanned,       // autocast refuses the operator
-  kElsewhere,    // … but another rule knows the cause: the form of the operator, an old copy from the cache, FSDP
+  kElsewhere,    // another rule knows the cause: the operator's form, an old copy from the cache, FSDP
 };
 ErrorTopic topic_of(const store::RunData&, const store::Fact& error);
 
-// Errors of one topic at one line of the user's.
+// The errors of one topic at one line of the user's.
 struct ErrorAt {
   std::uint32_t stack = 0;
-  std::uint32_t use = 0;  // operator use that raised it, 0 = not known
+  std::uint32_t use = 0;  // the operator use that raised it, 0 = not known
   std::uint64_t times = 0;
-  std::string text;  // of the first
+  std::string text;  // the text of the first one
 };
 std::vector<ErrorAt> errors_about(const store::RunData&, ErrorTopic);
-// … that say this; of the processes that are asked for.
+// Returns errors whose text contains `part`, in the processes that `counts` accepts.
 std::vector<ErrorAt> errors_saying(
     const store::RunData&, std::string_view part,
     const std::function<bool(std::uint32_t process)>& counts = [](std::uint32_t) { return true; });
 
-// "cat"; "an operator" where it is not known.
+// Returns "cat"; "an operator" where it is not known.
 std::string operator_of(const store::RunData&, const ErrorAt&);
 
-// Evidence: how often, the text, and where it is known the operator, its arguments and the region in force.
-void tell_error(const store::RunData&, const ErrorAt&, Finding&);
+// Adds how often the error was raised, its text, and where it is known the operator, its arguments and the region in
+// force.
+void add_error_evidence(const store::RunData&, const ErrorAt&, Finding&);
 
-// c10::ScalarType of the floating dtypes that a text names, in C++ or Python words.
+// Returns the c10::ScalarType of the floating dtypes that a text names, in C++ or Python words.
 std::set<std::uint8_t> dtypes_named(std::string_view text);
-// Among its floating arguments are a half and another dtype.
+// The operator's floating arguments include a half and another dtype.
 bool mixes_halves(const store::OperatorUse&);
-// "float32 weight, bfloat16 activation"
+// Returns "float32 weight, bfloat16 activation".
 std::string words_of(const std::vector<lanes::Operand>&);
 
 }  // namespace castscope::rules

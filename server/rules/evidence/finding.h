@@ -1,4 +1,4 @@
-// What rules share when they say something.
+// Texts and places that rules share when they write findings.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string readable_bytes(std::uint64_t bytes);                  // "1.5 MB"
 std::string readable_number(double number);                       // "65536", "0.0625"
 std::string counted(std::uint64_t n, std::string_view singular);  // "1 cast", "12 casts"
 
-// The user's line on this stack is another place that belongs to the finding; without one (stack 0), nothing.
+// Adds the user's line on this stack as a related place of the finding; does nothing for stack 0, which has none.
 void add_related(Finding&, const store::RunData&, std::uint32_t stack);
 
 }  // namespace castscope::rules

@@ -1,4 +1,4 @@
-// What several rules ask about casts that FSDP makes by its mixed-precision policy.
+// Answers questions that several rules ask about casts that FSDP makes by its mixed-precision policy.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace castscope::rules {
 
-// In this process FSDP cast to one low dtype within an autocast region of another: whatever halves meet there, or are
-// cast into each other, are their two. fsdp-autocast-conflict tells of it.
+// In this process FSDP cast to one low dtype within an autocast region of another: any halves that meet there, or are
+// cast into each other, are these two. fsdp-autocast-conflict reports it.
 bool fsdp_and_autocast_differ(const store::RunData&, std::uint32_t process);
 
 }  // namespace castscope::rules

@@ -23,7 +23,7 @@ struct Spot {
 };
 struct Seen {
   std::vector<const OperatorUse*> eager, other;
-  std::set<std::uint8_t> outside;  // what eager code computed in without a region
+  std::set<std::uint8_t> outside;  // dtypes that eager code computed in without a region
 };
 
 bool is_compared(const OperatorUse& use) {
@@ -31,8 +31,8 @@ bool is_compared(const OperatorUse& use) {
          !use.is(lanes::kUseView | lanes::kUseConverts) && !raised(use);
 }
 
-// Graphs have other names for matrix work: linear is addmm in a program that was taken apart, conv1d is convolution. It
-// is held against all such work of its line.
+// Graphs have other names for matrix work: linear is addmm in a decomposed program, conv1d is convolution. Such an
+// operator is compared with all matrix work of its line.
 void add_other_names(std::map<Spot, Seen>& spots) {
   std::map<Line, std::vector<const OperatorUse*>> matrix_work;
   std::map<Line, std::set<std::uint8_t>> outside;
@@ -68,7 +68,7 @@ bool computed_in(const std::vector<const OperatorUse*>& uses, std::uint8_t dtype
   return std::ranges::any_of(uses, [&](const OperatorUse* use) { return use->computed == dtype; });
 }
 
-// Where scripts open regions of their own.
+// Returns the lines at which scripts open regions of their own.
 std::set<Line> script_regions(const RunData& data) {
   std::set<Line> lines;
   for (const store::Region& region : data.regions)
@@ -76,8 +76,8 @@ std::set<Line> script_regions(const RunData& data) {
   return lines;
 }
 
-// Eager code that ran as `other` did: in a region of the same dtype. Where that ran in none, a program of torch.export
-// is held against any; a script or a trace against regions that it has too.
+// Returns the eager uses that ran as `other` did: in a region of the same dtype. If `other` ran in no region, a program
+// of torch.export is compared with all of them, and a script or a trace with those in regions that the script has too.
 std::vector<const OperatorUse*> alike(const RunData& data, const Seen& seen, const OperatorUse& other,
                                       const std::set<Line>& script_regions) {
   const store::Region* region = enabled_region(data, other);
@@ -93,8 +93,9 @@ std::vector<const OperatorUse*> alike(const RunData& data, const Seen& seen, con
   return found;
 }
 
-// Where TorchScript brings low values to float32 for an operator, and eager code does not: one of different dtypes at
-// different calls that computes low in eager code then differs, even where float32 is among them.
+// Finds the operators for which TorchScript brings low values to float32 and eager code does not. If such an operator
+// had several dtypes in eager code, a low one among them, its float32 in the script counts as a difference, although
+// eager code computed in float32 too.
 std::set<Spot> raised_by_script(const RunData& data) {
   std::set<Spot> script, eager;
   for (const store::Site& site : data.sites)
@@ -142,7 +143,7 @@ std::set<Line> ModeDifferences::lines() const {
 
 std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) const {
   std::set<std::uint32_t> reached;
-  for (const ModeDifference& difference : of) reach(difference.other->id, reached);
+  for (const ModeDifference& difference : of) collect_reached(difference.other->id, reached);
   std::set<Line> lines;
   for (const std::uint32_t id : reached)
     if (const auto at = found_.find(id); at != found_.end()) lines.insert(line_of(data_, at->second.other->stack));
@@ -150,7 +151,7 @@ std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) co
   return absl::StrJoin(lines, ", ", [](std::string* out, const Line& line) { *out += line.short_text(); });
 }
 
-// A value goes through views and casts to what computes with it.
+// Views and casts hand a value on to the operator that computes with it.
 bool ModeDifferences::hands_on(std::uint32_t use) const {
   return graph_.use(use).is(lanes::kUseView | lanes::kUseConverts);
 }
@@ -174,10 +175,10 @@ bool ModeDifferences::follows(std::uint32_t use) const {
   return false;
 }
 
-void ModeDifferences::reach(std::uint32_t use, std::set<std::uint32_t>& reached) const {
+void ModeDifferences::collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const {
   for (const UseGraph::Edge& edge : graph_.out_of(use)) {
     const std::uint32_t to = edge.flow->to;
-    if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) reach(to, reached);
+    if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) collect_reached(to, reached);
   }
 }
 

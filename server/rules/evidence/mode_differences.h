@@ -1,9 +1,9 @@
-// Operators that computed in another dtype in one mode than the same line did in eager code.
+// Finds operators that computed in another dtype in one mode than the same line did in eager code.
 //
-// Compared are operators of one name at one line, of any name where both are matrix work, eager ones in an enabled
-// region, as deep steps saw them, and only what ran alike: in regions of one dtype. What differs only because an
-// operator before it did is its follower; so is what follows a line of a script or a trace that is cast though it has
-// autocast off, which rules of their own tell.
+// It compares operators of one name at one line, or of any name where both are matrix work; the eager ones in an
+// enabled region, as deep steps saw them; and only operators that ran under the same conditions, in regions of one
+// dtype. An operator that differs only because one before it does is its follower. So is an operator that follows a
+// line of a script or trace which is cast although it has autocast off; other rules report that line.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace castscope::rules {
 
-// A pair that differs: the first use of each.
+// A pair that differs, by the first use of each.
 struct ModeDifference {
   const store::OperatorUse *other = nullptr, *eager = nullptr;
 };
@@ -26,18 +26,18 @@ struct ModeDifference {
 class ModeDifferences {
  public:
   ModeDifferences(const store::RunData&, const std::set<Mode>& modes);
-  // By the line of the mode's operator, those that follow from no other.
+  // Returns the differences that follow from no other, by the line of the mode's operator.
   std::map<Line, std::vector<ModeDifference>> first() const;
-  // Lines of all of them.
+  // Returns the lines of all differences.
   std::set<Line> lines() const;
-  // "net.py:4, net.py:9": lines of those that follow from these.
+  // Returns "net.py:4, net.py:9": the lines of the differences that follow from these.
   std::string followers(const std::vector<ModeDifference>& of) const;
 
  private:
   bool hands_on(std::uint32_t use) const;
   bool follows(std::uint32_t use) const;
   bool is_told(const store::OperatorUse&) const;
-  void reach(std::uint32_t use, std::set<std::uint32_t>& reached) const;
+  void collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const;
 
   const store::RunData& data_;
   const UseGraph graph_;
@@ -45,7 +45,7 @@ class ModeDifferences {
   std::map<std::uint32_t, ModeDifference> found_;  // by the mode's use
 };
 
-// "gelu, linear"
+// Returns "gelu, linear".
 std::string operators_of(const std::vector<ModeDifference>&);
 
 }  // namespace castscope::rules

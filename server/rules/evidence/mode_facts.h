@@ -1,5 +1,5 @@
-// What the agent saw of other modes than eager (lanes::FactKind::kScript…, kTrace…, kCompile…, kExport…), by the lines
-// of the user's that they stand at.
+// Collects the agent's facts about modes other than eager (lanes::FactKind::kScript…, kTrace…, kCompile…, kExport…) by
+// the user's lines at which they stand.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace castscope::rules {
 
-// Facts of one kind at one line.
+// The facts of one kind at one line.
 struct ModeFacts {
   std::vector<const store::Fact*> facts;  // at least one
   std::set<std::uint32_t> processes;
@@ -22,21 +22,22 @@ struct ModeFacts {
 };
 std::map<Line, ModeFacts> mode_facts(const store::RunData&, lanes::FactKind);
 
-// Of a fact whose text is the place of a region, "file:line": relative to the run's folder; "" when it is not known.
+// Reads a fact whose text is the place of a region, "file:line", and returns it relative to the run's folder; "" when
+// it is not known.
 std::string region_place(const store::RunData&, const store::Fact&);
 
-// Lines of scripts and traces that switch autocast off, and are cast all the same: whatever dtype differs there, or
-// after them, differs because of that.
+// Returns the lines of scripts and traces that switch autocast off and are cast all the same: a dtype that differs
+// there, or after them, differs because of that.
 std::set<Line> lines_cast_though_off(const store::RunData&);
-// What puts a script right for which eager autocast is to be off: "Call the script in `with torch.autocast("cpu",
-// enabled=False):`, …".
+// Returns the advice for a script in which eager autocast has to be off: "Call the script in `with
+// torch.autocast("cpu", enabled=False):`, …".
 std::string call_with_autocast_off(std::uint8_t device);
 
-// c10::DeviceType of the first of those sites.
+// Returns the c10::DeviceType of the first of the facts' sites.
 std::uint8_t device_of(const store::RunData&, const ModeFacts&);
-// Casts of the sites that these facts are about, in the run.
+// Counts the casts in the run of the sites that these facts are about.
 std::uint64_t casts_of(const store::RunData&, const ModeFacts&);
-// "mm, linear": the operators of those sites.
+// Returns "mm, linear": the operators of those sites.
 std::string operators_of(const store::RunData&, const ModeFacts&);
 
 }  // namespace castscope::rules

@@ -48,7 +48,7 @@ class Collector {
   }
 
  private:
-  // On this device, or in this process: what autocast casts down.
+  // Autocast casts the operator down, on this device or in this process.
   bool is_low_by_policy(const OperatorUse& use) const {
     return is_product(use.op) || (use.is(lanes::kUseEligible) && low_.contains(short_name(use.op)));
   }
@@ -60,7 +60,7 @@ class Collector {
              return !has_dimensions(operand) || all_converted(use, operand.argument);
            });
   }
-  // A list of tensors is one argument.
+  // Tensors of a list are one argument.
   bool all_converted(const OperatorUse& use, std::uint8_t argument) const {
     const auto converted = converted_.find({use.id, argument});
     return converted != converted_.end() &&
@@ -71,7 +71,7 @@ class Collector {
 
   void take_backward(const CountedUse& counted) {
     const OperatorUse& use = *counted.use;
-    // Nodes of PyTorch's own, of another backward pass inside this one, have a number at their end.
+    // Nodes of PyTorch's own, which belong to another backward pass inside this one, have a number at their end.
     if (use.phase != Phase::kBackward || !use.node.ends_with("Backward")) return;
     const FunctionMethod method = function_method(data_, use.stack);
     if (method.kind != Kind::kBackward || method.owner.empty()) return;
@@ -82,8 +82,8 @@ class Collector {
     if (is_low_by_policy(use) && !is_recomputed(use) && !is_meant_in_float(use)) function.backward.push_back(counted);
   }
 
-  // Its forward stands beside its backward; or, where one of them is inherited, in a class that is named like the node:
-  // the one of the same scope, or the only one.
+  // The forward of a Function stands beside its backward. Where one of them is inherited, it stands in a class that is
+  // named like the node: the class of the same scope, or the only one.
   OwnFunction* function_of(const FunctionMethod& method) {
     const auto found = functions_.find({method.file, method.owner});
     if (found != functions_.end()) return &found->second;
@@ -114,7 +114,7 @@ class Collector {
   std::set<std::string> low_;                                        // operators that autocast was seen to cast down
   std::set<Spot> forward_spots_;
   std::map<Key, OwnFunction> functions_;
-  std::map<std::string, std::set<Key>> by_node_;  // by the name that its backward node has
+  std::map<std::string, std::set<Key>> by_node_;  // by the name of its backward node
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The job's own autograd Functions (torch.autograd.Function), as deep steps saw them: what autocast made of their
-// forward, and what their backward computed in.
+// Describes the job's own autograd Functions (torch.autograd.Function) as deep steps saw them: how autocast treated
+// their forward, and in which dtypes their backward computed.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace castscope::rules {
 struct OwnFunction {
   std::string name;                    // "Product"
   std::set<std::uint8_t> forward_low;  // dtypes that autocast cast arguments of its forward down to
-  std::uint32_t forward_stack = 0;     // of the first use in there, that was cast down if any was
-  std::uint64_t forward_float = 0;     // how often its forward made a product in float32, outside autocast, at most
-  // Of operators that autocast casts down, in the order of their first calls. Left out: what is recomputed, with a
-  // graph, by code that forward ran (checkpoint-recompute-differs), and what backward itself converted to float32
-  // argument by argument: that is meant.
+  std::uint32_t forward_stack = 0;     // the first use in its forward, one that was cast down if there was any
+  std::uint64_t forward_float = 0;     // the most runs of any product of its forward in float32, outside autocast
+  // Uses of operators that autocast casts down, in the order of their first calls. It leaves out operators that are
+  // recomputed, with a graph, by code that forward ran (checkpoint-recompute-differs), and those whose arguments
+  // backward itself converted to float32, one by one: that is intended.
   std::vector<CountedUse> backward;
 };
 
-// Of one process, in a stable order. A Function without forward is not among them.
+// Returns the Functions of one process, in a stable order; those without a forward are not among them.
 std::vector<OwnFunction> own_functions(const store::RunData&, const ProcessUses&);
 
-// Uses in the backward of one Function that are wrong in one way.
+// The uses in the backward of one Function that are wrong in one way.
 struct WrongBackward {
   OwnFunction function;
   const store::OperatorUse* first = nullptr;
-  std::uint64_t times = 0;   // together
-  std::uint64_t fewest = 0;  // of one use: about how often backward ran
+  std::uint64_t times = 0;   // all uses together
+  std::uint64_t fewest = 0;  // the least frequent use: about how often backward ran
   std::set<std::string> operators;
 };
-// Of all processes, one for each place of the first use. `is_wrong(function, use)`.
+// Returns the wrong backwards of all processes, one for each place of the first use. `is_wrong(function, use)` decides.
 template <typename IsWrong>
 std::vector<WrongBackward> wrong_backwards(const store::RunData&, IsWrong is_wrong);
 

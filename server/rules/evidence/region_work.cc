@@ -99,7 +99,7 @@ Stays stays_in(const store::RunData& data, std::uint32_t region) {
 }
 
 bool spans_steps(const store::RunData& data, const store::Region& region, std::uint64_t steps) {
-  // Without its cache a region that goes on serves nothing old.
+  // A region without its cache serves no old copies, however long it goes on.
   return is_context(region) && region.enabled && region.cache_enabled &&
          stays_in(data, region.id).most_optimizer_steps >= steps;
 }

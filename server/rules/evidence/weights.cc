@@ -17,7 +17,7 @@ std::string module_name(const store::RunData& data, const store::Site& site) {
 std::string weight_name(const store::RunData& data, const store::Site& site) {
   const std::string module = module_name(data, site);
   std::string argument = argument_name(data, site);
-  // "other" and "mat2" say nothing without a module.
+  // "other" and "mat2" mean nothing without a module.
   const bool telling = argument.find("weight") != std::string::npos || argument.find("bias") != std::string::npos;
   if (argument.empty() || (module.empty() && !telling)) argument = store::name(site.role);
   const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;

@@ -1,4 +1,4 @@
-// What weights are called in findings.
+// Names weights for findings.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace castscope::rules {
 
-// "encoder.0.weight", "Linear.bias of Net#2": module and argument, as far as they are known.
+// Returns "encoder.0.weight", "Linear.bias of Net#2": module and argument, as far as they are known.
 std::string weight_name(const store::RunData&, const store::Site&);
 
-// "encoder.0"; the class of an outermost module; "" without one.
+// Returns "encoder.0"; the class of an outermost module; "" without one.
 std::string module_name(const store::RunData&, const store::Site&);
 
-// The one to speak of: a "….weight" rather than a bias. Of one or more.
+// Returns the name to mention: a "….weight" rather than a bias. `weights` must not be empty.
 const std::string& first_of(const std::set<std::string>& weights);
-// "fc.weight is", "fc.weight and 3 other weights are".
+// Returns "fc.weight is", "fc.weight and 3 other weights are".
 std::string subject_of(const std::set<std::string>& weights);
-// … where several may have one name: so many in all; 0: nobody knows ("fc.weight and others are").
+// Does the same where several weights may have one name: `number` counts them all; 0: not known ("fc.weight and others
+// are").
 std::string subject_of(const std::set<std::string>& weights, std::uint64_t number);
 
-// Why no copy of a weight is kept, in words: "no grad required", "the cache is switched off"; "" of kNone.
+// Says why no copy of a weight is kept: "no grad required", "the cache is switched off"; "" for kNone.
 std::string why_not_kept(lanes::WhyNotCached);
 
 }  // namespace castscope::rules

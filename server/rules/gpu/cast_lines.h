@@ -1,4 +1,4 @@
-// Casts by the line of code that they are made at, with their time on the device.
+// Groups casts by the line of code that makes them, with their time on the device.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@ namespace castscope::rules {
 
 struct CastLine {
   Line line;
-  std::uint32_t site = 0;  // the costliest of them
-  bool mixed = false;      // there are others of other operators or arguments
+  std::uint32_t site = 0;  // the costliest of the line's sites
+  bool mixed = false;      // the line has casts of other operators or arguments, too
   DeviceWork work;
 };
-// Costliest first; those that no GPU worked for are left out.
+// Returns the lines, costliest first; casts that no GPU worked for are left out.
 std::vector<CastLine> cast_lines(const store::RunData&, const DeviceTime&);
 
-// The first that a line of code made, as a finding stands at one; else the first. Not of an empty list.
+// Returns the first cast that a line of code made, since a finding stands at one; else the first. The list must not be
+// empty.
 const CastLine& first_placed(const std::vector<CastLine>&);
 
-// "train.py:12 linear weight, 1.2 ms", "train.py:12 linear weight and others, 1.4 ms"
+// Returns "train.py:12 linear weight, 1.2 ms", "train.py:12 linear weight and others, 1.4 ms".
 std::string text_of(const store::RunData&, const CastLine&);
 std::string readable_time(double ns);  // "1.2 ms", "3.4 µs"
 
-// What can be done about casts of this kind.
+// Advises what to do about casts of this kind.
 std::string advice_for(const store::Site&);
 
 }  // namespace castscope::rules

@@ -8,9 +8,9 @@ namespace castscope::rules {
 namespace {
 
 // A conversion reads 4 bytes and writes 2 for each number, and computes nothing: a training step of a model that keeps
-// Tensor Cores busy spends some 2 to 10 % of its device time on them. What is over a fifth is seldom needed.
+// Tensor Cores busy spends some 2 to 10 % of its device time on conversions. More than a fifth is seldom needed.
 //
-// A short job says little: 2 ms are 300 launches of some 7 µs. Steps that were not timed count like those that were.
+// A short job proves little: 2 ms are 300 launches of some 7 µs. Steps that were not timed count like those that were.
 constexpr Threshold kThresholds[] = {
     {"share", 0.2, "of the device time of timed steps that casts take; less is what autocast costs"},
     {"ns", 2e6, "that casts take in the whole run, as the timed steps have it; less is hardly worth a change"},
@@ -18,7 +18,7 @@ constexpr Threshold kThresholds[] = {
 
 constexpr std::size_t kTold = 3;
 
-// How many steps there are to each that was timed.
+// Returns how many steps of the job stand for each timed one.
 double steps_to_each(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
   for (const auto& [process, steps] : step_times(data))

@@ -5,7 +5,7 @@ namespace {
 
 class GpuCastsDominateTest : public RulesTest {
  protected:
-  // Timed steps of three lines that cast weights of `cast_ns` altogether, and one product of `rest_ns`.
+  // Runs timed steps with three lines that cast weights, in `cast_ns` altogether, and one product of `rest_ns`.
   static void steps(TestRun& run, std::uint64_t cast_ns, std::uint64_t rest_ns, std::uint64_t times = 5) {
     const auto region = run.region("train.py", 5);
     std::uint64_t launches = times;
@@ -22,7 +22,7 @@ class GpuCastsDominateTest : public RulesTest {
 };
 
 TEST_F(GpuCastsDominateTest, CastsTakeAThird) {
-  expect_golden("gpu-casts-dominate", judged([](TestRun& run) { steps(run, 3'000'000, 7'000'000); }));
+  expect_golden("gpu_casts_dominate_third_of_time", judged([](TestRun& run) { steps(run, 3'000'000, 7'000'000); }));
 }
 
 TEST_F(GpuCastsDominateTest, CastsTakeATenth) {

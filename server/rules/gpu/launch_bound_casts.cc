@@ -12,15 +12,15 @@
 namespace castscope::rules {
 namespace {
 
-// PyTorch takes some 5 µs of CPU time to launch a kernel: while it is busy with shorter ones, the GPU waits for it.
-// A GPU that works for four fifths of a step waits for little.
+// PyTorch takes some 5 µs of CPU time to launch a kernel: while it launches shorter kernels, the GPU waits for it. A
+// GPU that works for four fifths of a step waits for little.
 constexpr Threshold kThresholds[] = {
     {"ns", 5000, "of the median cast on the device; a longer one takes more than its launch"},
     {"share", 0.5, "of all launches in timed steps that are casts; fewer are not what the launches are about"},
     {"launches_per_step", 100, "of casts; fewer take less than half a millisecond to launch"},
     {"busy", 0.8, "of a step's time that the GPU works; more, and it does not wait for launches"}};
 
-// Each launch of a kernel counts with the mean of that kernel, as single launches are not kept.
+// Each launch of a kernel counts with that kernel's mean, as single launches are not kept.
 double median_ns(const store::RunData& data, const DeviceTime& time) {
   std::vector<std::pair<double, std::uint64_t>> means;
   for (const store::Kernel& kernel : data.kernels) {
@@ -37,7 +37,7 @@ double median_ns(const store::RunData& data, const DeviceTime& time) {
   return 0;
 }
 
-// Of a step's time; 0 = not known.
+// Returns the share of a step's time in which the GPU works; 0 = not known.
 double busy_share(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
   for (const auto& [process, steps] : step_times(data)) all += steps;

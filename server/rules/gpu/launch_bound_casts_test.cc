@@ -5,8 +5,8 @@ namespace {
 
 class LaunchBoundCastsTest : public RulesTest {
  protected:
-  // A hundred small layers at one line, whose inputs are cast by kernels of `ns`; `others` kernels beside each; two
-  // steps.
+  // Runs two steps of a hundred small layers at one line, whose inputs are cast by kernels of `ns`, each with `others`
+  // kernels beside it.
   static void layers(TestRun& run, std::uint64_t ns, std::uint64_t others = 1, std::uint64_t count = 100,
                      std::int64_t step_ns = 20'000'000) {
     const auto region = run.region("train.py", 5);
@@ -20,7 +20,7 @@ class LaunchBoundCastsTest : public RulesTest {
 };
 
 TEST_F(LaunchBoundCastsTest, SmallCastsAreMostOfAStep) {
-  expect_golden("launch-bound-casts", judged([](TestRun& run) { layers(run, 1500); }));
+  expect_golden("launch_bound_casts_small_casts", judged([](TestRun& run) { layers(run, 1500); }));
 }
 
 TEST_F(LaunchBoundCastsTest, CastsThatTakeLongerThanTheirLaunch) {
@@ -35,7 +35,7 @@ TEST_F(LaunchBoundCastsTest, AFewCasts) {
   expect_none_of("launch-bound-casts", judged([](TestRun& run) { layers(run, 1500, 1, 20); }));
 }
 
-// 100 kernels of 20 µs and 200 of 1.5 are 2.3 ms: nearly all of a step of 2.5 ms, and little of one of 20.
+// 100 kernels of 20 µs and 200 of 1.5 µs are 2.3 ms: nearly all of a step of 2.5 ms, and little of one of 20 ms.
 TEST_F(LaunchBoundCastsTest, AGpuThatIsBusyWaitsForNoLaunch) {
   expect_none_of("launch-bound-casts", judged([](TestRun& run) { layers(run, 1500, 1, 100, 2'500'000); }));
   EXPECT_FALSE(judged([](TestRun& run) { layers(run, 1500); }).empty());

@@ -15,8 +15,8 @@
 namespace castscope::rules {
 namespace {
 
-// In true float32 a product takes 8 to 16 times as long as on Tensor Cores, so that of one with a hundredth of the time
-// nearly all could be saved; of less nobody would notice.
+// In true float32 a product takes 8 to 16 times as long as on Tensor Cores, so nearly all of its time could be saved.
+// Nobody would notice the gain where the product takes less than a hundredth of the time.
 constexpr Threshold kThresholds[] = {
     {"share", 0.01, "of the device time of timed steps that the product takes; less is hardly worth a change"}};
 
@@ -40,7 +40,7 @@ std::string fix_for(const store::OperatorUse& use, const std::string& low) {
          "; where float32 is meant, let it round to TF32 (torch.set_float32_matmul_precision(\"high\")).";
 }
 
-void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
+void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = data.operator_use(product.matmul->use);
   const std::string op = short_name(use.op), low(store::dtype_name(enabled_region(data, use)->dtype));
@@ -63,7 +63,7 @@ void judge_products(Inquiry& inquiry) {
     return region != nullptr && is_low(region->dtype);
   };
   for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))
-    tell(inquiry, time, line);
+    add_finding(inquiry, time, line);
 }
 
 }  // namespace

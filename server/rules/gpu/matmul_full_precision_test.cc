@@ -45,7 +45,7 @@ class MatmulFullPrecisionTest : public RulesTest {
 TEST_F(MatmulFullPrecisionTest, AnOutVariant) {
   auto findings = judged([](TestRun& run) { run_product(run, {}); });
   std::erase_if(findings, [](const Finding& finding) { return finding.rule != "matmul-full-precision"; });
-  expect_golden("matmul-full-precision", findings);
+  expect_golden("matmul_full_precision_out_variant", findings);
 }
 
 TEST_F(MatmulFullPrecisionTest, SaysWhyAutocastLeftIt) {

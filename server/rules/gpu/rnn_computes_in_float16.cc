@@ -1,5 +1,5 @@
-// rnn-computes-in-float16: autocast's kernel for cuDNN's RNN knows one dtype, float16, whatever the region's is. So in
-// a region of bfloat16 the RNN has float16's range, without the scaling of gradients that this needs.
+// rnn-computes-in-float16: autocast's kernel for cuDNN's RNN knows one dtype, float16, whatever the region's dtype is.
+// So in a region of bfloat16 the RNN has float16's range, without the scaling of gradients that this needs.
 #include <map>
 #include <set>
 
@@ -14,19 +14,20 @@ namespace castscope::rules {
 namespace {
 
 struct Casting {
-  std::uint32_t site = 0;  // that cast most
+  std::uint32_t site = 0;  // the site that cast most
   std::uint64_t most = 0, casts = 0, bytes = 0;
   bool trains = false;
 };
 
-// The region of bfloat16 in which the weights of an RNN were cast to float16; nullptr where it is none.
+// Returns the region of bfloat16 in which the weights of an RNN were cast to float16; nullptr where it is no such
+// region.
 const store::Region* brain_region(const store::RunData& data, const store::Site& site) {
   if (site.cause != lanes::Cause::kReflatten || site.to != kHalf) return nullptr;
   const store::Region* const region = enabled_region(data, site.region, site.device);
   return region != nullptr && region->dtype == kBrain ? region : nullptr;
 }
 
-// The casts of the weights tell, so nothing of the GPU needs to be known.
+// The casts of the weights show it, so nothing needs to be known of the GPU.
 std::map<Line, Casting> castings(const store::RunData& data) {
   const std::set<std::uint32_t> train = processes_that_train(data);
   std::map<Line, Casting> lines;

@@ -46,7 +46,7 @@ class RnnComputesInFloat16Test : public RulesTest {
 };
 
 TEST_F(RnnComputesInFloat16Test, InARegionOfBfloat16) {
-  expect_golden("rnn-computes-in-float16", found(kBFloat16, {}));
+  expect_golden("rnn_computes_in_float16_in_bfloat16_region", found(kBFloat16, {}));
 }
 
 TEST_F(RnnComputesInFloat16Test, OnceInInference) {

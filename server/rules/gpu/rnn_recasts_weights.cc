@@ -27,13 +27,13 @@ constexpr Threshold kThresholds[] = {
 constexpr std::string_view kNetworks[] = {"_cudnn_rnn", "lstm", "gru", "rnn_tanh", "rnn_relu"};
 
 struct Casting {
-  std::uint32_t site = 0;  // that cast most
+  std::uint32_t site = 0;  // the site that cast most
   std::uint64_t most = 0, casts = 0, bytes = 0, cpu_ns = 0, gpu_ns = 0;
   bool same = false;  // the weights do not change
 };
 
-// How often a step calls the RNN at this line, by what deep steps saw; 0 = they did not. A call without a state, or
-// with a sequence of other kind, is a use of its own; aten::lstm calls _cudnn_rnn, and that is one call.
+// Returns how often a step calls the RNN at this line, as deep steps saw it; 0 = they did not see it. A call without a
+// state, or with another kind of sequence, is a use of its own; aten::lstm calls _cudnn_rnn, and that is one call.
 double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t>& times, const Line& line) {
   struct Calls {
     std::uint64_t times = 0;
@@ -89,7 +89,7 @@ void judge_rnns(Inquiry& inquiry) {
     if (casting.gpu_ns > 0) finding.evidence_number.emplace_back("device_ns", casting.gpu_ns);
     if (calls >= 1) finding.evidence_number.emplace_back("calls_per_step", static_cast<std::int64_t>(calls));
     finding.evidence_text = {{"to", std::string(store::dtype_name(site.to))}};
-    // The kernel casts to float16 whatever the region's dtype is, and that is the one that is meant.
+    // The kernel casts to float16 whatever the region's dtype is, but the code means the region's dtype.
     const store::Region* const region = enabled_region(data, site.region, site.device);
     const std::string low(store::dtype_name(region == nullptr ? site.to : region->dtype));
     finding.fix = casting.same

@@ -8,7 +8,7 @@ namespace {
 class RnnRecastsWeightsTest : public RulesTest {
  protected:
   struct Job {
-    int calls = 1, steps = 5;  // of the RNN in each step
+    int calls = 1, steps = 5;  // calls of the RNN in each step
     bool trains = true;
     bool begins_without_state = false;  // the first call of a step is then another use of the operator
     std::uint64_t bytes = 16'000'000;
@@ -63,7 +63,7 @@ class RnnRecastsWeightsTest : public RulesTest {
 };
 
 TEST_F(RnnRecastsWeightsTest, StepByStep) {
-  expect_golden("rnn-recasts-weights", only(judged([](TestRun& run) { run_rnn(run, {.calls = 20}); })));
+  expect_golden("rnn_recasts_weights_every_step", only(judged([](TestRun& run) { run_rnn(run, {.calls = 20}); })));
 }
 
 TEST_F(RnnRecastsWeightsTest, InferenceWithTheSameWeights) {

@@ -1,5 +1,5 @@
 // tensor-cores-unused: a matrix product in low precision, or in TF32, is not aligned to the 16 bytes that Tensor Cores
-// are fed at a time: its sizes, or where its matrices begin, keep it off them or slow.
+// are fed at a time: its sizes, or the addresses of its matrices, keep it off Tensor Cores or make it slow on them.
 #include <algorithm>
 #include <string>
 
@@ -13,15 +13,16 @@
 namespace castscope::rules {
 namespace {
 
-// A vocabulary of 50257 instead of 50304 makes a product take two to four times as long, so that half of its time could
-// be saved at least: a hundredth of all.
+// A vocabulary of 50257 instead of 50304 makes a product take two to four times as long, so at least half of its time
+// could be saved: a hundredth of all time.
 //
-// Padding a dimension to a multiple of 8 helps only where it has more than that: a vector's product waits for memory.
+// Padding a dimension to a multiple of 8 helps only where the dimension is larger than that: a vector's product waits
+// for memory.
 constexpr Threshold kThresholds[] = {
     {"share", 0.02, "of the device time of timed steps that the product takes; less is hardly worth a change"},
     {"size", 16, "of the smallest dimension; a product with less waits for memory, whatever its alignment"}};
 
-// "m is 50257, no multiple of 8", "B begins at a multiple of 2 bytes"
+// Returns "m is 50257, no multiple of 8" or "B begins at a multiple of 2 bytes".
 std::string what_is_wrong(const Misaligned& one) {
   if (one.by_size())
     return std::string(1, one.matrix) + "'s columns are " + std::to_string(one.ld) + " apart (" +
@@ -40,11 +41,11 @@ std::string fix_for(const Misaligned& one) {
          "masked.";
 }
 
-void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
+void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::MatmulCall& call = product.matmul->call;
   const store::OperatorUse& use = inquiry.data.operator_use(product.matmul->use);
   const std::vector<Misaligned> all = misaligned(call);
-  // Where both are so, sizes come first: padding them mends the rest.
+  // A size that is not aligned is reported first: padding it corrects the addresses as well.
   const Misaligned* worst = &all.front();
   for (const Misaligned& one : all)
     if (one.by_size() && !worst->by_size()) worst = &one;
@@ -68,12 +69,12 @@ void judge_alignment(Inquiry& inquiry) {
   const auto is_asked = [&](const store::Matmul& matmul) {
     const store::MatmulCall& call = matmul.call;
     const store::OperatorUse& use = data.operator_use(matmul.use);
-    // Those of backward have the sizes of those of forward, which are there to be padded.
+    // Products of backward have the sizes of those of forward, whose dimensions the code can pad.
     if (use.stack == 0 || use.phase == lanes::Phase::kBackward) return false;
     return std::min({call.m, call.n, call.k}) >= inquiry.threshold("size") && !misaligned(call).empty();
   };
   for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))
-    tell(inquiry, time, line);
+    add_finding(inquiry, time, line);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ class TensorCoresUnusedTest : public RulesTest {
 };
 
 TEST_F(TensorCoresUnusedTest, AVocabularyThatIsNoMultipleOf8) {
-  expect_golden("tensor-cores-unused", judged([](TestRun& run) { run_product(run, head(50257, 1)); }));
+  expect_golden("tensor_cores_unused_vocabulary_not_multiple_of_8",
+                judged([](TestRun& run) { run_product(run, head(50257, 1)); }));
 }
 
 TEST_F(TensorCoresUnusedTest, PaddedItIsRight) {

@@ -15,12 +15,12 @@
 namespace castscope::rules {
 namespace {
 
-// On Tensor Cores in TF32 a product takes an eighth of the time; where all of them together take a tenth, a step would
-// be 8 % shorter.
+// In TF32 on Tensor Cores a product takes an eighth of the time; where all of them together take a tenth of the time, a
+// step would be 8 % shorter.
 constexpr Threshold kThresholds[] = {
     {"share", 0.1, "of the device time of timed steps that products in true float32 outside autocast take"}};
 
-// "0 NVIDIA A100, compute capability 8.0": the first with TF32.
+// The first number of "0 NVIDIA A100, compute capability 8.0": 8 is the first with TF32.
 constexpr int kFirstWithTf32 = 8;
 constexpr std::string_view kCapability = "compute capability ";
 
@@ -34,7 +34,7 @@ Tf32 meaning_of(const std::string& settings) {
   return Tf32::kNotKnown;
 }
 
-// What the process's settings say, where they said the same all the time.
+// Returns what the process's settings say, if they said the same all the time.
 Tf32 setting_of(const store::Process& process) {
   std::optional<Tf32> said;
   for (const auto& [name, value] : process.attributes) {
@@ -57,8 +57,8 @@ bool has_tf32(const store::Process& process) {
 struct Products {
   std::map<std::uint32_t, std::uint64_t> times;  // by use
   std::uint64_t ns = 0, all = 0;
-  std::uint32_t costliest = 0;  // that a line of code called
-  void weigh(const store::RunData& data, const DeviceTime& time) {
+  std::uint32_t costliest = 0;  // the costliest use that a line of code called
+  void sum_up_uses(const store::RunData& data, const DeviceTime& time) {
     for (const auto& [use, count] : times) {
       ns += time.own_ns(use);
       all += count;
@@ -68,7 +68,8 @@ struct Products {
   }
 };
 
-Finding& tell(Inquiry& inquiry, const DeviceTime& time, const Products& products, const store::Process& process) {
+Finding& add_finding(Inquiry& inquiry, const DeviceTime& time, const Products& products,
+                     const store::Process& process) {
   const store::OperatorUse& use = inquiry.data.operator_use(products.costliest);
   Finding& finding = inquiry.add(use.stack);
   finding.evidence_number = product_numbers(time, products.ns, products.all);
@@ -93,12 +94,12 @@ void judge_settings(Inquiry& inquiry) {
     if (off && matmul.call.compute == lanes::MatmulCompute::kTf32)
       rounded.times[matmul.use] += count.times, rounded_in = &process;
   }
-  slow.weigh(data, time);
-  rounded.weigh(data, time);
+  slow.sum_up_uses(data, time);
+  rounded.sum_up_uses(data, time);
   if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
-    // Who switches autocast off within the code means float32, if perhaps not all of its bits.
+    // Code that switches autocast off inside a region wants float32, if perhaps not all of its bits.
     const bool switched_off = region_of_device(data, data.operator_use(slow.costliest)) != nullptr;
-    Finding& finding = tell(inquiry, time, slow, *slow_in);
+    Finding& finding = add_finding(inquiry, time, slow, *slow_in);
     finding.title = std::string("products of float32 ") + (switched_off ? "with autocast off" : "outside autocast") +
                     " run without Tensor Cores, since TF32 is off: " + part_of_time(time, slow.ns);
     finding.fix =
@@ -107,7 +108,7 @@ void judge_settings(Inquiry& inquiry) {
         (switched_off ? "or leave it where all of float32 is meant." : "or let autocast cover this code.");
   }
   if (rounded.costliest != 0 && rounded.ns > 0) {
-    Finding& finding = tell(inquiry, time, rounded, *rounded_in);
+    Finding& finding = add_finding(inquiry, time, rounded, *rounded_in);
     finding.title = "products of float32 are rounded to TF32, though the settings ask for float32: " +
                     part_of_time(time, rounded.ns);
     finding.fix =

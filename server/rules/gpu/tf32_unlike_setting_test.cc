@@ -52,7 +52,9 @@ class Tf32UnlikeSettingTest : public RulesTest {
   }
 };
 
-TEST_F(Tf32UnlikeSettingTest, ProductsInTrueFloat32) { expect_golden("tf32-off", judged_job({})); }
+TEST_F(Tf32UnlikeSettingTest, ProductsInTrueFloat32) {
+  expect_golden("tf32_unlike_setting_products_in_float32", judged_job({}));
+}
 
 TEST_F(Tf32UnlikeSettingTest, WhoSwitchesAutocastOffIsNotToldToSwitchItOn) {
   const auto findings = judged_job({.off = true});
@@ -62,7 +64,7 @@ TEST_F(Tf32UnlikeSettingTest, WhoSwitchesAutocastOffIsNotToldToSwitchItOn) {
 }
 
 TEST_F(Tf32UnlikeSettingTest, RoundedThoughTheSettingsSayFloat32) {
-  expect_golden("tf32-on", judged_job({.compute = MatmulCompute::kTf32}));
+  expect_golden("tf32_unlike_setting_rounded_to_tf32", judged_job({.compute = MatmulCompute::kTf32}));
 }
 
 TEST_F(Tf32UnlikeSettingTest, AsTheSettingsSay) {

@@ -1,4 +1,4 @@
-// The policy that a run is held against: the one that is asked for now, else the one that it was started with.
+// Finds the policy that a run is compared with: the one that is requested now, else the one with which it was started.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@
 
 namespace castscope::rules {
 
-// Null: none.
+// Returns null when there is none.
 std::shared_ptr<const policy::Policy> policy_in_force(const store::RunData&, const Settings&);
 
-// "the policy p.json is for cuda, and autocast was used on cpu alone: it says nothing of this run"; "" = it does.
+// Returns "the policy p.json is for cuda, and autocast was used on cpu alone: it says nothing of this run"; "" when the
+// policy is for a device that was used.
 std::string unused_policy(const store::RunData&, const Settings&);
 
 }  // namespace castscope::rules

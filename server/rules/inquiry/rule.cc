@@ -10,10 +10,10 @@ namespace castscope::rules {
 
 namespace {
 
-// Of an installed package, which the user may have chosen but did not write.
+// The frame belongs to an installed package, which the user may have chosen but did not write.
 bool is_in_package(const store::CodeLocation& frame) { return frame.file.find("-packages/") != std::string::npos; }
 
-// The innermost line that is the user's own and in no package; nothing when there is none.
+// Returns the innermost line that is the user's own and in no package; nothing when there is none.
 std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, std::uint32_t stack) {
   const auto& frames = frames_of(data, stack);
   const auto found = std::find_if(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {

@@ -1,9 +1,9 @@
-// What a rule is, and what it is asked. A rule looks at what a run did and says what is wrong with it: a pure function
-// of the run's data, so that it says the same during a run and about a finished file. It judges behaviour that was
-// seen, never a version.
+// Defines rules and the inquiry that each is given. A rule examines a run and says what is wrong with it. It is a pure
+// function of the run's data, so that it says the same during a run and about a finished file, and it judges behaviour
+// that was seen, never a version.
 //
-// One rule = one file in one of the groups that defines its Rule, one line in ../list.h, one golden case that it must
-// find and those that it must leave alone (NAME_test.cc).
+// A rule is one file in one of the groups that defines its Rule, one line in ../list.h, and a test (NAME_test.cc) with
+// a golden case that it must find and cases that it must leave alone.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@
 
 namespace castscope::rules {
 
-// A number that decides, with its default; people may set another in castscope.json. Its arithmetic stands in a comment
-// where it is defined.
+// A number that decides, with its default; people may set another in castscope.json. A comment at its definition
+// explains how it was chosen.
 struct Threshold {
   std::string_view name;  // "entries"
   double value;
   std::string_view meaning;  // one line: "fewer entries of one line in one region are ordinary code"
 };
 
-// For `castscope explain`: short paragraphs of Markdown.
+// The text of `castscope explain`, in short paragraphs of Markdown.
 struct Explanation {
-  std::string_view what;     // happens
-  std::string_view why;      // it matters
+  std::string_view what;     // what happens
+  std::string_view why;      // why it matters
   std::string_view example;  // Python that shows it: runs as it stands on a CPU, unless it says otherwise
   std::string_view fix;
-  std::string_view links;  // of PyTorch's documentation, one a line
+  std::string_view links;  // to PyTorch's documentation, one a line
 };
 
 class Inquiry;
@@ -47,20 +47,20 @@ struct Rule {
   void (*judge)(Inquiry&);
 };
 
-// What a rule is asked: is this run all right? Its findings go in here.
+// Asks a rule about one run, and collects its findings.
 class Inquiry {
  public:
   Inquiry(const Rule& rule, const store::RunData& run, const Settings& settings)
       : data(run), rule_(rule), settings_(settings) {}
   const store::RunData& data;
   double threshold(std::string_view name) const;
-  // What the run is to be held against; null = nothing.
+  // Returns the policy that the run is compared with; null = none.
   std::shared_ptr<const policy::Policy> policy() const;
-  // A finding at the innermost line of the user's own on this stack (0 = none), with rule and severity; title, evidence
-  // and fix are the rule's to fill in; where that line is in an installed package, the line that calls it is related.
-  // The reference holds until the next one is added.
+  // Adds a finding at the innermost line of the user's own on this stack (0 = none), with rule and severity; the rule
+  // fills in title, evidence and fix. Where that line is in an installed package, the line that calls it becomes a
+  // related place. The reference is valid until the next finding is added.
   Finding& add(std::uint32_t stack) { return add(stack, rule_.severity); }
-  // … where this one is more, or less, than the rule is at large. What the settings say of the rule stands.
+  // Does the same with another severity than the rule's. A severity that the settings give the rule takes precedence.
   Finding& add(std::uint32_t stack, std::string_view severity);
   std::vector<Finding> take() { return std::move(findings_); }
 

@@ -14,7 +14,7 @@ bool any_names(const std::vector<std::string>& patterns, std::string_view rule) 
                      [&](const std::string& pattern) { return names_rule(pattern, rule); });
 }
 
-// `file` as seen from `folder`; "" when it is not in there.
+// Returns `file` relative to `folder`; "" when it is not in there.
 std::string seen_from(std::string_view folder, const std::string& file) {
   while (folder.ends_with('/')) folder.remove_suffix(1);
   if (folder.empty() || !file.starts_with(folder) || file.size() <= folder.size() || file[folder.size()] != '/')
@@ -36,7 +36,7 @@ bool Settings::ignores_in(std::string_view rule, const std::string& name, std::s
   const std::string file = plain_path(name);
   const std::string shown = portable_path(name, project), from_settings = seen_from(folder, file);
   return std::any_of(per_path.begin(), per_path.end(), [&](const PathIgnore& entry) {
-    // A star goes across folders, as people expect of "tests/*".
+    // A star matches across folders, as people expect of "tests/*".
     const auto fits = [&](const std::string& path) {
       return !path.empty() && fnmatch(entry.path.c_str(), path.c_str(), 0) == 0;
     };

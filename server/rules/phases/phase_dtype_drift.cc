@@ -1,11 +1,11 @@
 // phase-dtype-drift: an operator with a weight computes in low precision in training, because of an autocast region,
-// and in another dtype without grad mode, where no region is (validation that forgot it) or one of another dtype.
+// and in another dtype without grad mode, where there is no region (validation that forgot it) or one of another dtype.
 //
-// What is compared is the same code of the same module (Spot). Not compared: what runs without grad mode as a part of
-// training (forward of an own Function, of a checkpoint), what tracers and exporters run, a weight that was converted,
-// and an explicit enabled=False, which says what is meant. A single call before training is a dry run. Another object
-// of the same class is another model, though it may be an average of this one's weights (EMA): a teacher, or a frozen
-// backbone, may well be in float32.
+// The rule compares the same code of the same module (Spot). It leaves out operators that run without grad mode as a
+// part of training (forward of an own Function, of a checkpoint), operators that tracers and exporters run, a weight
+// that was converted, and an explicit enabled=False, which says what the code wants. It takes a single call before
+// training for a dry run. Another object of the same class is another model, although it may be an average of this
+// one's weights (EMA): a teacher, or a frozen backbone, may well be in float32.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -67,17 +67,17 @@ bool requires_grad(const OperatorUse& use) {
 }
 
 struct Drift {
-  const OperatorUse *training = nullptr, *evaluation = nullptr;  // each the first
+  const OperatorUse *training = nullptr, *evaluation = nullptr;  // the first use of each
   std::uint64_t operators = 0, times = 0;
   std::set<std::string> names;
 };
 
-// Of one process.
+// Compares the phases of one process.
 class Comparison {
  public:
   Comparison(const RunData& data, const ProcessUses& uses) : data_(data), spots_(spots_of(data, uses)) {}
 
-  // By model, or by function where there is none.
+  // Returns the drifts by model, or by function where there is none.
   std::map<std::string, Drift> drifts() const {
     std::map<std::string, Drift> found;
     for (const auto& [spot, uses] : spots_) {
@@ -86,7 +86,7 @@ class Comparison {
       bool is_one = false;
       for (const CountedUse& evaluation : uses.evaluation) {
         if (!drifted(uses, *training, evaluation)) continue;
-        note(found[owner_of(*training)], *training, evaluation);
+        add_evaluation(found[owner_of(*training)], *training, evaluation);
         is_one = true;
       }
       if (is_one) ++found[owner_of(*training)].operators;
@@ -116,7 +116,7 @@ class Comparison {
     const store::CodeLocation at = data_.user_location(use.stack).value_or(store::CodeLocation());
     return at.file + "\n" + at.function;
   }
-  static void note(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
+  static void add_evaluation(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
     drift.times += evaluation.times;
     drift.names.insert(short_name(evaluation.use->op));
     if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;
@@ -128,7 +128,7 @@ class Comparison {
   const std::map<Spot, SpotUses> spots_;
 };
 
-// The outermost line of the user's: where evaluation and training part.
+// Returns the outermost line of the user's, where the paths of evaluation and training part.
 std::optional<store::CodeLocation> entry_of(const RunData& data, std::uint32_t stack) {
   std::optional<store::CodeLocation> entry;
   for (const store::CodeLocation& frame : frames_of(data, stack)) {
@@ -140,7 +140,7 @@ std::optional<store::CodeLocation> entry_of(const RunData& data, std::uint32_t s
   return entry;
 }
 
-void tell(Inquiry& inquiry, const Drift& drift) {
+void add_finding(Inquiry& inquiry, const Drift& drift) {
   const RunData& data = inquiry.data;
   const OperatorUse &training = *drift.training, &evaluation = *drift.evaluation;
   const std::string low(store::dtype_name(training.computed)), other(store::dtype_name(evaluation.computed));
@@ -175,7 +175,7 @@ void judge_drift(Inquiry& inquiry) {
       if (!fresh) at->second.times += drift.times;
     }
   }
-  for (const auto& [place, drift] : by_place) tell(inquiry, drift);
+  for (const auto& [place, drift] : by_place) add_finding(inquiry, drift);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ class PhaseDtypeDriftTest : public RulesTest {
   static constexpr std::uint16_t kEligible = lanes::kUseEligible, kTraining = kEligible | lanes::kUseGradMode;
 
   struct How {
-    std::int64_t line = 20;  // that calls the module
+    std::int64_t line = 20;  // the line that calls the module
     std::uint8_t computed = kBFloat16;
     bool outside = false;
     std::uint16_t flags = kTraining;
@@ -42,7 +42,7 @@ class PhaseDtypeDriftTest : public RulesTest {
 };
 
 TEST_F(PhaseDtypeDriftTest, C59_ValidationWithoutARegion) {
-  expect_golden("C-59", judged([](TestRun& run) {
+  expect_golden("phase_dtype_drift_validation_without_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 19);
                   const auto training = linear(run, {});
                   const auto evaluation = linear(run, validation());

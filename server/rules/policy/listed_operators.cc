@@ -11,7 +11,7 @@
 namespace castscope::rules {
 namespace {
 
-constexpr std::size_t kMostPlaces = 20;  // in a finding: who has more looks at the operators of the run file
+constexpr std::size_t kMostPlaces = 20;  // in a finding; the run file has all the operators
 
 std::vector<std::pair<std::string, std::uint64_t>> by_frequency(const ListedOperators& listed) {
   std::vector<std::pair<std::string, std::uint64_t>> names(listed.names.begin(), listed.names.end());

@@ -1,4 +1,5 @@
-// Operators that a policy rule tells of, all of a process together: one finding for a job, however many lines it has.
+// Lists the operators that a policy rule reports, all of a process together: one finding for a job, however many lines
+// it has.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,16 @@ struct ListedOperators {
   std::vector<const store::OperatorUse*> uses;  // in the order of first calls
 };
 
-// Of each process those uses that `is_one` says; processes with the same first place are one. Ordered by that place.
+// Returns for each process the uses that `is_one` accepts; processes with the same first place share an entry. The
+// entries are ordered by that place.
 template <typename IsOne>
 std::vector<ListedOperators> listed_operators(const store::RunData&, IsOne is_one);
 
-// "cdist (3 times), fft_fft (once)"; the most frequent first.
+// Returns "cdist (3 times), fft_fft (once)"; the most frequent first.
 std::string list_text(const ListedOperators&);
-// "cdist"; "cdist, fft_fft and 3 more".
+// Returns "cdist"; "cdist, fft_fft and 3 more".
 std::string short_list(const ListedOperators&);
-// The lines besides the finding's own, each once.
+// Returns the lines besides the finding's own, each once.
 std::vector<store::CodeLocation> other_places(const store::RunData&, const ListedOperators&);
 
 void add_use(ListedOperators&, const store::OperatorUse&, const store::UseCount&);

@@ -1,10 +1,11 @@
 // op-fp32-by-policy: autocast brought the low-precision arguments of an operator up to float32, because it holds the
-// operator to be unsafe in low precision. Nothing is wrong; who counts on low precision there should know.
+// operator to be unsafe in low precision. Nothing is wrong, but people who count on low precision there should know.
 //
-// Told once for a job, with all its operators. Left out: a loss. Its result is one number, everybody wants it in
-// float32, and it is where training ends: whatever gives one number in a process that trains, or without grad mode.
-// Arguments of different dtypes are left out too: they may have been promoted; an operator that the job registered with
-// autocast itself; and what a script or a trace has autocast off for, which other rules tell.
+// The rule reports it once for a job, with all its operators. It leaves out losses: an operator that gives one number
+// in a process that trains, or without grad mode. Everybody wants a loss in float32, and training ends there. It also
+// leaves out operators whose arguments have different dtypes, since they may have been promoted; an operator that the
+// job registered with autocast itself; and operators for which a script or a trace has autocast off, which other rules
+// report.
 #include <set>
 
 #include "absl/strings/str_join.h"
@@ -22,12 +23,12 @@
 namespace castscope::rules {
 namespace {
 
-// The low dtype that all of its arguments have that decide; kNoDtype: not so.
+// Returns the low dtype of all arguments that decide; kNoDtype when they do not share one.
 std::uint8_t low_dtype_of(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
     if (!has_dimensions(operand) || !is_floating(operand.dtype)) continue;
-    // A norm's weights are float32 whatever it computes in.
+    // The weights of a norm are float32 whatever the norm computes in.
     if (operand.role == lanes::Role::kWeight && !enforced.promotes_to_widest(use)) continue;
     if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return kNoDtype;
     low = operand.dtype;
@@ -35,9 +36,9 @@ std::uint8_t low_dtype_of(const EnforcedDecisions& enforced, const store::Operat
   return low;
 }
 
-// By what can be done about them.
+// The operators, by the advice that the finding can give.
 struct Advised {
-  std::set<std::string> low, none;  // that have a kernel in low precision, and that have none
+  std::set<std::string> low, none;  // operators with a kernel in low precision, and those without
   std::string none_in;              // "bfloat16 on cpu"
   bool in_script = false;           // one of `low` was called by a script
 };
@@ -82,7 +83,7 @@ void judge_fp32(Inquiry& inquiry) {
     if (!use.op.starts_with("aten::")) return false;
     if (const auto* decision = enforced.of(use); decision != nullptr && decision->ruled)
       if (enforced.promotes_to_widest(use)) return false;  // float32 came with another argument
-    // What a script's own region casts is in its graph: no kernel of autocast ran.
+    // The casts of a script's own region are in its graph: no kernel of autocast ran.
     if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
     return use.computed == kFloat && in_autocast(data, use) && low_dtype_of(enforced, use) != kNoDtype && !loss &&

@@ -13,7 +13,7 @@ std::uint32_t in_float(TestRun& run, const std::string& op, std::int64_t line, s
 }
 
 TEST_F(OpFp32ByPolicyTest, C30_ListsThem) {
-  expect_golden("C-30-fp32", judged([](TestRun& run) {
+  expect_golden("op_fp32_by_policy_cdist_and_fft", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto distance = in_float(run, "aten::cdist", 8), spectrum = in_float(run, "aten::fft_fft", 9);
                   run.enter(region).deep().called(distance, 3).called(spectrum).shallow().exit();
@@ -72,7 +72,7 @@ TEST_F(OpFp32ByPolicyTest, AnIslandOnPurpose) {
   }));
 }
 
-// apex has lists of its own: `add` promotes, and the float32 parameter or number is why it computes in float32.
+// apex has lists of its own: `add` promotes, and computes in float32 because of the float32 parameter or number.
 TEST_F(OpFp32ByPolicyTest, ThePolicyPromotes) {
   for (const auto& wide :
        {operand(kFloat32, Role::kWeight), operand(kFloat32, Role::kActivation, lanes::kOperandScalar)}) {
@@ -115,7 +115,7 @@ const Finding& only(const std::vector<Finding>& found) {
   return found[0];
 }
 
-// Whoever wrote enabled=False in a script has done what could be advised.
+// Code that has enabled=False in a script has already followed the advice.
 TEST_F(OpFp32ByPolicyTest, WhereAScriptHasAutocastOff) {
   expect_none_of("op-fp32-by-policy", judged([](TestRun& run) {
                    const auto region = run.region("train.py", 5);
@@ -125,7 +125,7 @@ TEST_F(OpFp32ByPolicyTest, WhereAScriptHasAutocastOff) {
                  }));
 }
 
-// A region with enabled=False around what has no kernel in low precision would make it raise.
+// An operator without a kernel in low precision would raise in a region with enabled=False.
 TEST_F(OpFp32ByPolicyTest, WithoutAKernelInLowPrecisionNoRegionIsAdvised) {
   const auto found = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -161,7 +161,7 @@ TEST_F(OpFp32ByPolicyTest, OnAnotherDeviceNothingIsKnownToRaise) {
   EXPECT_NE(only(found).fix.find("enabled=False"), std::string::npos) << found[0].fix;
 }
 
-// A region that the script has itself would change nothing.
+// A region within the script would change nothing.
 TEST_F(OpFp32ByPolicyTest, InAScriptTheRegionIsPythons) {
   const auto found = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

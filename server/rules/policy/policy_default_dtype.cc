@@ -1,9 +1,9 @@
-// policy-default-dtype: a region that leaves its dtype to the device's default, where that default was not one and the
-// same: the line was entered with several dtypes (another device, or the default was set anew), or is a device's whose
-// default is float16 where people expect the bfloat16 of the CPU, and of that device's own older packages.
+// policy-default-dtype: a region leaves its dtype to the device's default, and that default was not one and the same:
+// the line was entered with several dtypes (on another device, or after the default was set anew), or the device's
+// default is float16, where people expect the bfloat16 of the CPU and of that device's own older packages.
 //
-// Not this: torch.autocast("cpu") and torch.autocast("cuda") without a dtype, which everybody writes; nor a region of
-// one device around the operators of another, where no dtype counts (region-wrong-device).
+// Not a finding: torch.autocast("cpu") and torch.autocast("cuda") without a dtype, which everybody writes; and a region
+// of one device around the operators of another, where no dtype counts (region-wrong-device).
 #include <map>
 #include <set>
 
@@ -25,7 +25,7 @@ struct Place {
   bool unexpected = false;
 };
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.stack);
   const std::string dtypes = absl::StrJoin(place.dtypes, " and "), devices = absl::StrJoin(place.devices, " and ");
   finding.title =
@@ -54,7 +54,7 @@ void judge_defaults(Inquiry& inquiry) {
         !wrong_device[region.id] && region.device != kCpu && region.device != kCuda && region.dtype == kHalf;
   }
   for (const auto& [at, place] : places)
-    if (place.unexpected || place.dtypes.size() > 1) tell(inquiry, place);
+    if (place.unexpected || place.dtypes.size() > 1) add_finding(inquiry, place);
 }
 
 }  // namespace

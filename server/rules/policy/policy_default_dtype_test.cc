@@ -16,7 +16,8 @@ std::uint32_t region_on(TestRun& run, std::uint8_t device, std::uint8_t dtype, b
 }
 
 TEST_F(PolicyDefaultDtypeTest, S45_Float16OnXpu) {
-  expect_golden("S-45", judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16)).exit(); }));
+  expect_golden("policy_default_dtype_float16_on_xpu",
+                judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16)).exit(); }));
 }
 
 TEST_F(PolicyDefaultDtypeTest, S45_DtypeGiven) {
@@ -46,7 +47,7 @@ TEST_F(PolicyDefaultDtypeTest, ARegionOfTheWrongDevice) {
                  }));
 }
 
-// A number is made on the CPU; the rest is where it should be.
+// A number is made on the CPU; the other operators run on the right device.
 TEST_F(PolicyDefaultDtypeTest, OneOperatorOfAnotherDevice) {
   const auto findings = judged([](TestRun& run) {
     const auto region = region_on(run, kXpu, kFloat16);

@@ -1,8 +1,9 @@
-// policy-deviation: what autocast did is not what the policy says that the run is held against (`--policy`). The
-// operators are PyTorch's own autocast's; the policy only looks on.
+// policy-deviation: autocast did something else than the policy says with which the run is compared (`--policy`).
+// PyTorch's own autocast ran the operators; the policy was not enforced.
 //
-// Seen at casts: one that the policy does not make, or makes to another dtype. Operators that are not cast where the
-// policy casts them are seen in deep steps alone: there the dtype is known that they computed in.
+// Casts show a deviation in every step: one that the policy does not make, or makes to another dtype. Operators that
+// are not cast although the policy casts them show in deep steps alone, where the dtype is known in which they
+// computed.
 #include <map>
 #include <set>
 #include <tuple>
@@ -45,9 +46,9 @@ class Audit {
  public:
   Audit(const store::RunData& data, const Policy& policy) : data_(data), policy_(policy) {}
 
-  void look() {
-    for (const store::SiteUse& use : data_.site_uses) look_at(data_.site(use.site), use.counts);
-    for (const store::UseCount& count : data_.use_counts) look_at(data_.operator_use(count.use), count.times);
+  void compare_run() {
+    for (const store::SiteUse& use : data_.site_uses) compare_cast(data_.site(use.site), use.counts);
+    for (const store::UseCount& count : data_.use_counts) compare_use(data_.operator_use(count.use), count.times);
   }
   const auto& groups() const { return groups_; }
 
@@ -56,7 +57,7 @@ class Audit {
     return policy_.device == "any" || policy_.device == store::device_name(device);
   }
 
-  // Asked for the same operator in the same module again and again.
+  // The decision is remembered, since the same operator in the same module is asked for again and again.
   const Decision& decided(const std::string& op, std::uint32_t module) {
     const auto [found, fresh] = decisions_.try_emplace({op, module});
     if (!fresh) return found->second;
@@ -64,12 +65,12 @@ class Audit {
     if (module != 0) {
       const store::Module& in = data_.modules[module - 1];
       modules = policy::modules_of(in.path, in.type);
-      modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
+      modules.back().classes.push_back("torch.nn." + in.type);  // a recording has the classes without their package
     }
     return found->second = policy::decide(policy_, policy::operator_called(op), modules);
   }
 
-  // The dtype that an argument of this operator is cast to; kNoDtype = it stays.
+  // Returns the dtype to which an argument of this operator is cast; kNoDtype = it stays.
   std::uint8_t wanted(const Decision& decision, const std::string& argument, std::uint8_t ambient) const {
     for (const std::string& never : decision.never_cast) {
       if (never == argument) return kNoDtype;
@@ -87,13 +88,13 @@ class Audit {
     }
   }
 
-  void look_at(const store::Site& site, const store::Counts& counts) {
+  void compare_cast(const store::Site& site, const store::Counts& counts) {
     const std::uint64_t times = counts.casts + counts.hits;
     if (site.cause != lanes::Cause::kAutocast || site.op.empty() || !is_meant(site.device)) return;
     const Decision& decision = decided(site.op, site.module);
     if (!site.has_dtypes()) {
       if (decision.policy == CastPolicy::kBanned && counts.passes > 0)
-        add(site.stack, site.op, decision, "is called", "", counts.passes, false);
+        add_deviation(site.stack, site.op, decision, "is called", "", counts.passes, false);
       return;
     }
     if (times == 0) return;
@@ -101,13 +102,14 @@ class Audit {
     const store::Region* const region = region_of_device(data_, site.region, site.device);
     const std::uint8_t ambient = region == nullptr ? site.to : region->dtype;
     if (wanted(decision, argument_name(data_, site), ambient) == site.to) return;
-    add(site.stack, site.op, decision, "casts to " + text(store::dtype_name(site.to)), argument_text(data_, site),
-        times, false);
+    add_deviation(site.stack, site.op, decision, "casts to " + text(store::dtype_name(site.to)),
+                  argument_text(data_, site), times, false);
   }
 
-  // What autocast left alone where the policy has it in float32. What writes to an argument (in place, out=) is cast by
-  // no autocast and by no policy; and in a region of a script TorchScript's lists decide.
-  void look_at(const store::OperatorUse& use, std::uint64_t times) {
+  // Looks for operators that autocast left alone and the policy runs in float32. Neither autocast nor a policy casts
+  // for an operator that writes to an argument (in place, out=), and in a region of a script TorchScript's lists
+  // decide.
+  void compare_use(const store::OperatorUse& use, std::uint64_t times) {
     if (times == 0 || !is_forward(use) || !is_meant(use.device) || !is_low(use.computed)) return;
     if (use.is(lanes::kUseConverts | lanes::kUseWrites)) return;
     const store::Region* const region = enabled_region(data_, use);
@@ -116,12 +118,12 @@ class Audit {
     const bool held = decision.policy == CastPolicy::kFp32 || decision.policy == CastPolicy::kFp32SetOptDtype ||
                       decision.policy == CastPolicy::kFp32AppendDtype;
     if (!held || !decision.never_cast.empty()) return;
-    if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // that was looked at
-    add(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
+    if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // its casts were judged already
+    add_deviation(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
   }
 
-  void add(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
-           const std::string& argument, std::uint64_t times, bool deep_only) {
+  void add_deviation(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
+                     const std::string& argument, std::uint64_t times, bool deep_only) {
     Group& group = groups_[{line_of(data_, stack), op, did}];
     if (group.stack == 0) group.stack = stack, group.op = op, group.decision = decision, group.did = did;
     if (!argument.empty()) group.arguments.insert(argument);
@@ -144,7 +146,7 @@ std::string says(const Decision& decision) {
   return said;
 }
 
-void tell(Inquiry& inquiry, const Policy& policy, const Group& group) {
+void add_finding(Inquiry& inquiry, const Policy& policy, const Group& group) {
   Finding& finding = inquiry.add(group.stack);
   const std::string arguments = absl::StrJoin(group.arguments, ", ");
   finding.title = short_name(group.op) + " " + group.did + (arguments.empty() ? "" : " its " + arguments) + "; " +
@@ -163,8 +165,8 @@ void tell(Inquiry& inquiry, const Policy& policy, const Group& group) {
       "operator the dtypes that it says; where the job is, say so in the policy.";
 }
 
-// A region that names no dtype has PyTorch's default, where the policy has another. One that the job set is the job's
-// own, and where the policy was carried out, PyTorch's default is one, too.
+// A region that names no dtype has PyTorch's default, while the policy has another. A default that the job set itself
+// is its own choice; where the policy was enforced, PyTorch's default counts as a choice, too.
 void judge_default(Inquiry& inquiry, const Policy& policy) {
   const store::RunData& data = inquiry.data;
   if (!policy.default_dtype || !enforced_policy(data).empty()) return;
@@ -190,8 +192,8 @@ void judge_deviations(Inquiry& inquiry) {
   if (policy == nullptr) return;
   judge_default(inquiry, *policy);
   Audit audit(inquiry.data, *policy);
-  audit.look();
-  for (const auto& [key, group] : audit.groups()) tell(inquiry, *policy, group);
+  audit.compare_run();
+  for (const auto& [key, group] : audit.groups()) add_finding(inquiry, *policy, group);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class PolicyDeviationTest : public RulesTest {
     parsed->policy.name = "ours.json";
     policy_ = std::make_shared<const policy::Policy>(parsed->policy);
   }
-  // What policy-deviation alone says of a process that does this.
+  // Returns the findings of policy-deviation alone about a process that does this.
   std::vector<Finding> deviations(const std::function<void(TestRun&)>& act) {
     const std::string path = (folder_ / "run.castscope").string();
     auto store = RunStore::create(path, {}, {.overwrite = true});
@@ -48,7 +48,7 @@ TEST_F(PolicyDeviationTest, WhatThePolicySaysIsNoDeviation) {
   EXPECT_TRUE(deviations(linear).empty());
 }
 
-// Entered where PyTorch's default, and where the policy's, is what it says.
+// Enters a region that names no dtype, where the default has this dtype.
 void by_default(TestRun& run, std::uint8_t dtype) {
   auto info = TestRun::default_region();
   info.dtype = dtype;
@@ -122,7 +122,7 @@ TEST_F(PolicyDeviationTest, WhatComputesInLowPrecisionWhereThePolicyHasItInFloat
   EXPECT_TRUE(found[0].deep_only);
 }
 
-// PyTorch's autocast casts nothing for them, by design, and no policy does.
+// PyTorch's autocast casts nothing for such operators, by design, and neither does a policy.
 TEST_F(PolicyDeviationTest, WhatWritesToAnArgumentIsBeyondPolicies) {
   hold_against(R"({"device": "cpu", "operators": {"fp32": ["exp"]}})");
   const auto called = [&](const std::string& op, std::uint16_t flags) {

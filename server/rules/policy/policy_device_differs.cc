@@ -1,9 +1,10 @@
-// policy-device-differs: operators that this device's autocast leaves alone, so that they computed in low precision,
-// while autocast of other devices has a rule for them (most of them: float32). A run here is no proof for dtypes there.
+// policy-device-differs: this device's autocast leaves some operators alone, so that they computed in low precision,
+// while autocast of other devices has a rule for them (for most of them: float32). A run here proves nothing about the
+// dtypes there.
 //
-// Which devices know an operator is asked of the dispatcher, in the job. Left out are products, recurrent cells and the
-// like, which are cast down elsewhere, and what is only promoted there: those compute in low precision everywhere when
-// they are given it.
+// The agent asks the dispatcher in the job which devices know an operator. The rule leaves out products, recurrent
+// cells and the like, which are cast down elsewhere, and operators that are only promoted there: those compute in low
+// precision everywhere when they are given it.
 #include <algorithm>
 
 #include "server/rules/evidence/operators/dtypes.h"
@@ -18,7 +19,7 @@ namespace castscope::rules {
 namespace {
 
 // A model of ordinary layers has up to four of them: layer_norm, softmax, pow (in GELU and RMS norms) and sum. That a
-// CPU run differs from a GPU run in these is no news; five and more are code that leans on them.
+// CPU run differs from a GPU run in these surprises nobody; code with five or more depends on them.
 constexpr Threshold kThresholds[] = {
     {"operators", 5, "a job with fewer different operators of this kind is an ordinary model"}};
 

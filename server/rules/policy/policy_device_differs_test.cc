@@ -5,7 +5,7 @@ namespace {
 
 using PolicyDeviceDiffersTest = RulesTest;
 
-// In low precision here, where autocast does not know it.
+// Calls operators in low precision on a device whose autocast does not know them.
 void call(TestRun& run, const std::vector<std::string>& ops, std::uint16_t flags = lanes::kUseElsewhere) {
   const auto region = run.region("train.py", 5);
   run.enter(region).deep();
@@ -19,7 +19,7 @@ const std::vector<std::string> kMany = {"aten::linalg_vector_norm", "aten::sum",
                                         "aten::layer_norm",         "aten::cumsum"};
 
 TEST_F(PolicyDeviceDiffersTest, S44_ManyOfThem) {
-  expect_golden("S-44", judged([](TestRun& run) { call(run, kMany); }));
+  expect_golden("policy_device_differs_many_operators", judged([](TestRun& run) { call(run, kMany); }));
 }
 
 TEST_F(PolicyDeviceDiffersTest, S44_OperatorsThatDevicesShare) {

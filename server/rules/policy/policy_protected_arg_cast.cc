@@ -1,10 +1,10 @@
 // policy-protected-arg-cast: places in an image, in pixels, lost their fractions in an autocast operator before they
-// reached the operator that takes them as such (boxes of an ROI pooling).
+// reached the operator that takes them as places (boxes of an ROI pooling).
 //
-// What is protected is told by the operator that takes it: an argument that its schema calls boxes, rois and the like
-// (lanes::kOperandBoxes). A policy that names other arguments comes with enforcement. From there the value is followed
-// back through conversions and what computed in low precision, to the operator whose argument autocast cast down. Told
-// only where that argument was seen to hold numbers that the dtype does not hold.
+// The operator that takes an argument shows that it is protected: its schema calls the argument boxes, rois and the
+// like (lanes::kOperandBoxes). A policy that names other arguments takes effect when it is enforced. From there the
+// rule follows the value back through conversions and operators that computed in low precision, to the operator whose
+// argument autocast cast down. It reports only where that argument was seen to hold numbers that the dtype cannot hold.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -30,15 +30,15 @@ class Search {
   explicit Search(const RunData& data) : data_(data) {
     for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
     for (const store::ValueRange& range : data.value_ranges)
-      if (range.site != 0 && range.integers < range.elements) note(data.site(range.site), range.most);
+      if (range.site != 0 && range.integers < range.elements) note_largest(data.site(range.site), range.most);
   }
 
-  // The operators that rounded what goes into this argument.
+  // Returns the operators that rounded the values of this argument.
   std::set<const OperatorUse*> rounding(const OperatorUse& taker, const lanes::Operand& operand) {
     found_.clear();
     seen_.clear();
     if (is_low(taker.computed) && operand.dtype == kFloat && is_rounding(taker)) found_.insert(&taker);
-    follow(taker.id, operand.argument);
+    follow_argument(taker.id, operand.argument);
     return found_;
   }
   double most_at(const OperatorUse& use) const {
@@ -49,7 +49,7 @@ class Search {
  private:
   using Key = std::pair<Line, std::string>;
   Key key_of(std::uint32_t stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
-  void note(const store::Site& site, double most) {
+  void note_largest(const store::Site& site, double most) {
     if (site.role == lanes::Role::kWeight) return;
     double& known = most_[key_of(site.stack, site.op)];
     known = std::max(known, most);
@@ -57,16 +57,16 @@ class Search {
   bool is_rounding(const OperatorUse& use) const {
     return is_cast_down(data_, use) && most_at(use) >= largest_exact_integer(use.computed);
   }
-  void follow(std::uint32_t to, int argument) {
+  void follow_argument(std::uint32_t to, int argument) {
     for (const store::Flow* flow : into_[to])
-      if (argument < 0 || flow->argument == argument) visit(data_.operator_use(flow->from));
+      if (argument < 0 || flow->argument == argument) visit_use(data_.operator_use(flow->from));
   }
-  void visit(const OperatorUse& use) {
+  void visit_use(const OperatorUse& use) {
     if (!seen_.insert(use.id).second) return;
     if (is_rounding(use)) {
       found_.insert(&use);
     } else if (use.is(lanes::kUseConverts) || is_low(use.computed)) {
-      follow(use.id, -1);
+      follow_argument(use.id, -1);
     }
   }
 
@@ -77,7 +77,7 @@ class Search {
   std::set<std::uint32_t> seen_;
 };
 
-void tell(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
+void add_finding(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
   const RunData& data = inquiry.data;
   const std::string low(store::dtype_name(rounds.computed)), name = short_name(rounds.op);
   Finding& finding = inquiry.add(rounds.stack);
@@ -102,7 +102,8 @@ void judge_boxes(Inquiry& inquiry) {
   std::set<Line> told;
   for (const auto& [rounds, taker] : found) {
     const OperatorUse& use = data.operator_use(rounds);
-    if (told.insert(line_of(data, use.stack)).second) tell(inquiry, use, data.operator_use(taker), search.most_at(use));
+    if (told.insert(line_of(data, use.stack)).second)
+      add_finding(inquiry, use, data.operator_use(taker), search.most_at(use));
   }
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 class PolicyProtectedArgCastTest : public RulesTest {
  protected:
-  // boxes @ matrix at line 8, whose boxes reach this far.
+  // boxes @ matrix at line 8; the largest coordinate of the boxes is `most`.
   static std::uint32_t product(TestRun& run, double most, std::uint32_t integers = 0) {
     const auto use = run.use({.op = "aten::matmul",
                               .line = 8,
@@ -34,7 +34,7 @@ class PolicyProtectedArgCastTest : public RulesTest {
 };
 
 TEST_F(PolicyProtectedArgCastTest, S42_BoxesThroughAProduct) {
-  expect_golden("S-42", judged([](TestRun& run) {
+  expect_golden("policy_protected_arg_cast_boxes_through_product", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep();
                   const auto scaled = product(run, 513.9), pooled = pooling(run, kBFloat16);

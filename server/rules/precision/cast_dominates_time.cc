@@ -1,6 +1,6 @@
-// cast-dominates-time: casting the weights of an operator takes a large part of the operator's time, and it could be
-// saved: the weight is the same each time (frozen, or of a process that only infers). One that is trained changes from
-// step to step, so that casts of it, in validation too, are what autocast costs, and no finding.
+// cast-dominates-time: casting the weights of an operator takes a large part of the operator's time, and the casts
+// could be saved: the weight is the same each time (it is frozen, or the process only infers). A weight that is trained
+// changes from step to step, so its casts, in validation too, are the ordinary cost of autocast and no finding.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,11 +21,11 @@
 namespace castscope::rules {
 namespace {
 
-// Casting n weights moves 6 n bytes (4 read, 2 written), a product with a single row moves 2 n: as both wait for
+// Casting n weights moves 6 n bytes (4 read, 2 written), and a product with a single row moves 2 n: as both wait for
 // memory, casts are up to three quarters of the whole. With more rows the product takes longer and the cast does not.
-// Below a fifth a kept copy gains less than that fifth of the operator.
+// Below a fifth, a kept copy gains less than that fifth of the operator.
 //
-// 250,000 weights (500 × 500) take some 60 µs at 25 GB/s; smaller ones cost what the call costs, whatever their dtype.
+// 250,000 weights (500 × 500) take some 60 µs at 25 GB/s; smaller ones cost only the call, whatever their dtype.
 constexpr Threshold kThresholds[] = {
     {"share", 0.2, "of the operator's time that casting its weights takes; less is hardly worth a copy"},
     {"copy_bytes", 500'000, "of the copies that one call has made; less is the cost of calls, not of casting"}};
@@ -34,7 +34,7 @@ using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::string>
 
 struct Casting {
   std::map<std::uint32_t, std::uint64_t> calls;  // by argument: casts and hits
-  double ns = 0;                                 // all but each site's first, which may pay for page faults
+  double ns = 0;                                 // without each site's first cast, which may pay for page faults
   std::uint64_t casts = 0, bytes = 0, copy_bytes = 0;
   std::set<std::string> why;
   std::uint64_t most_calls() const {
@@ -66,7 +66,7 @@ Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
     const store::Counts& c = of->counts;
     const std::uint32_t argument = site.call_site ? data.call_sites[site.call_site - 1].argument : 0;
     casting.calls[argument] += c.casts + c.hits;
-    // What is made anew for each call comes without a name: whether it is the same cannot be told.
+    // A weight that is made anew for each call comes without a name: nobody can tell whether it is the same.
     if (!(site.flags & lanes::kSiteParameter) && site.role == lanes::Role::kWeight && of->evidence.same_source == 0 &&
         of->evidence.most_in_region > 1)
       continue;
@@ -89,7 +89,7 @@ struct Worst {
   double share = 0, ns_per_call = 0;
 };
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(worst.use);
   const auto percent = static_cast<std::int64_t>(100 * worst.share);
@@ -122,7 +122,7 @@ void judge_shares(Inquiry& inquiry) {
     const auto of = sites.find({use.stack, use.module, use.region, use.op});
     if (of == sites.end() || graph.total(use.id).ns == 0) continue;
     const Casting casting = casting_for(data, use, of->second, trains);
-    if (casting.casts == 0 || casting.most_calls() < 2) continue;  // once is no waste
+    if (casting.casts == 0 || casting.most_calls() < 2) continue;  // a single cast wastes nothing
     const double ns_per_call = casting.ns / static_cast<double>(casting.most_calls());
     const double share = std::min(1.0, ns_per_call / graph.total(use.id).ns_each());
     if (share < inquiry.threshold("share")) continue;
@@ -130,7 +130,7 @@ void judge_shares(Inquiry& inquiry) {
     Worst& worst = lines[line_of(data, use.stack)];
     if (share > worst.share) worst = {use.id, casting, share, ns_per_call};
   }
-  for (const auto& [line, worst] : lines) tell(inquiry, graph, worst);
+  for (const auto& [line, worst] : lines) add_finding(inquiry, graph, worst);
 }
 
 }  // namespace

@@ -9,12 +9,12 @@ using CastDominatesTimeTest = RulesTest;
 
 constexpr std::uint64_t kUs = 1000;
 
-// One linear a step, at line 8: its weight is cast for so long, the whole takes so long.
+// Runs one linear in each step, at line 8: casting its weight takes `cast_us`, the whole operator `operator_us`.
 void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t operator_us, std::uint16_t flags = 0,
            std::uint64_t bytes = 8'000'000) {
   const auto region = run.region("serve.py", 5);
   const auto weight = run.weight("serve.py", 8, "fc", why);
-  // The stack of the cast is that of the operator.
+  // The cast has the operator's stack.
   const auto use = run.use({.op = "aten::linear",
                             .line = 8,
                             .operands = {operand(kFloat32, Role::kInput), operand(kFloat32, Role::kWeight)},
@@ -30,7 +30,8 @@ void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t 
 }
 
 TEST_F(CastDominatesTimeTest, C34_OneRowAndALargeFrozenWeight) {
-  expect_golden("C-34", judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 1850); }));
+  expect_golden("cast_dominates_time_large_frozen_weight",
+                judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 1850); }));
 }
 
 TEST_F(CastDominatesTimeTest, C34_ALargeBatch) {

@@ -1,13 +1,13 @@
-// cast-undoes-float: the code brings a low-precision value up (`.float()`), and the operator that takes it is one for
-// which autocast casts it straight back: two casts, and nothing was computed in float32.
+// cast-undoes-float: the code brings a low-precision value up (`.float()`), and autocast casts it straight back for the
+// operator that takes it: two casts, and nothing was computed in float32.
 //
-// Not this: a value that an operator in float32 takes as well (a loss, a softmax), or one that was something other than
-// low precision before (pixels, a mask); data that comes in as float16 and is brought up outside the region; and an
-// operator that runs in a region which leaked from elsewhere (region-leaks-through-yield) or stayed on
+// Not a finding: a value that an operator in float32 takes as well (a loss, a softmax), or one that was something other
+// than low precision before (pixels, a mask); data that comes in as float16 and is brought up outside the region; and
+// an operator that runs in a region which leaked from elsewhere (region-leaks-through-yield) or stayed on
 // (region-never-closed): the region is wrong there.
 //
-// Whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries do) is not known here; a
-// conversion that castscope made for an annotation is told as that.
+// The rule does not know whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries
+// do). A conversion that castscope made for an annotation is reported as such.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -36,7 +36,7 @@ bool brings_up(const store::OperatorUse& use) {
          is_low(use.operands.front().dtype);
 }
 
-// Where all that take the value cast it down.
+// Returns the flows of the value, if all operators that take it cast it down.
 std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph& graph, std::uint32_t up) {
   std::vector<UseGraph::Edge> undone;
   for (const UseGraph::Edge& edge : graph.out_of(up)) {
@@ -49,8 +49,8 @@ std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph
   return undone;
 }
 
-// Lines that ran in a region which its owner had left open across an await or yield, or in one of a script or a trace
-// that switches autocast off to no effect: the region is wrong there, and not the conversion.
+// Returns the lines that ran in a region which its owner had left open across an await or yield, or in one of a script
+// or a trace that switches autocast off without effect: there the region is wrong, and not the conversion.
 std::set<Line> lines_in_wrong_regions(const store::RunData& data) {
   std::set<Line> lines = lines_cast_though_off(data);
   const std::vector<std::uint64_t> seen = times_of_facts(data);
@@ -66,7 +66,7 @@ struct Group {
   std::vector<CastDown> casts;
 };
 
-// "the value", or what an annotation of castscope's brought up.
+// Returns "the value", or the function whose annotation made castscope bring it up.
 std::string brought_up_text(const store::RunData& data, const store::Site* annotated) {
   if (annotated == nullptr) return "the value is brought to float32";
   const std::string argument = argument_name(data, *annotated);
@@ -86,7 +86,7 @@ std::string fix_for(const store::Site* annotated, const Line& up, const std::str
          off + ":`.";
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse &to = graph.use(group.casts.front().use), &conversion = graph.use(group.up);
   const std::string low(store::dtype_name(group.low));
@@ -104,7 +104,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   finding.fix = fix_for(annotated, up, op, low, turned_off(data, to.region));
 }
 
-void judge_undone(Inquiry& inquiry) {
+void judge_undone_conversions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const std::set<Line> wrong_regions = lines_in_wrong_regions(data);
@@ -122,7 +122,7 @@ void judge_undone(Inquiry& inquiry) {
       group.casts.push_back({edge.flow->to, edge.flow->argument, edge.times});
     }
   }
-  for (const auto& [line, group] : groups) tell(inquiry, graph, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, graph, group);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "Leave the conversion out, or compute in float32 in earnest: `with torch.autocast(device, "
                            "enabled=False): head(h.float())`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_undone,
+    .judge = judge_undone_conversions,
 };
 
 }  // namespace castscope::rules

@@ -10,7 +10,7 @@ using CastUndoesFloatTest = RulesTest;
 struct Uses {
   std::uint32_t first = 0, up = 0;
 };
-// layer(x).float(), in the region last defined
+// Adds layer(x).float(), in the region last defined.
 Uses brought_up(TestRun& run, std::int64_t line) {
   const auto first = run.use({.op = "aten::linear",
                               .line = 7,
@@ -35,7 +35,7 @@ std::uint32_t linear(TestRun& run, std::int64_t line) {
 }
 
 TEST_F(CastUndoesFloatTest, C36_FloatThenALinear) {
-  expect_golden("C-36", judged([](TestRun& run) {
+  expect_golden("cast_undoes_float_float_before_linear", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep();
                   const Uses uses = brought_up(run, 8);

@@ -1,8 +1,9 @@
-// dtype-double-cast: autocast casts from one low precision to another (float16 weights in a bfloat16 region). What was
-// rounded to the one is rounded again to the other, and at each use: autocast keeps copies of float32 weights only.
+// dtype-double-cast: autocast casts from one low precision to another (float16 weights in a bfloat16 region). Values
+// that were rounded to the one are rounded again to the other, and at each use, since autocast keeps copies of float32
+// weights only.
 //
-// Data that comes in as float16 is left alone: it has to be cast once anyway. What the code itself made float16 on the
-// way is not.
+// The rule leaves alone data that comes in as float16, which has to be cast once anyway, but reports values that the
+// code itself made float16 on the way.
 #include <map>
 #include <set>
 
@@ -31,7 +32,7 @@ struct Group {
   std::set<std::string> arguments;
   bool weights = false;
   bool avoidable = false;
-  std::uint32_t converted_by = 0;  // a use: the code's own conversion to the first of the two
+  std::uint32_t converted_by = 0;  // use of the code's own conversion to the first of the two dtypes
 };
 
 bool is_double(const store::Site& site) {
@@ -39,7 +40,8 @@ bool is_double(const store::Site& site) {
          is_low(site.to) && site.from != site.to;
 }
 
-// What is cast at these lines came down from float32 in the code itself: use of the conversion, by line of the cast.
+// Returns the lines whose casts take a value that the code itself brought down from float32, with the use of that
+// conversion.
 std::map<Line, std::uint32_t> converted_by_code(const store::RunData& data) {
   const UseGraph graph(data);
   std::map<Line, std::uint32_t> lines;
@@ -60,7 +62,7 @@ std::string fix_for(const Group& group) {
   return "Leave the conversion to torch." + from + " out: autocast casts to " + to + " where it has to.";
 }
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(group.stack);
   const std::string from(store::dtype_name(group.from)), to(store::dtype_name(group.to));
@@ -74,7 +76,7 @@ void tell(Inquiry& inquiry, const Group& group) {
   finding.fix = fix_for(group);
 }
 
-// Where TorchScript has cast the value before: script-keeps-first-dtype tells of it.
+// Returns the lines where TorchScript has cast the value before: script-keeps-first-dtype reports them.
 std::set<Line> cast_by_script(const store::RunData& data) {
   std::set<Line> lines;
   for (const store::Site& site : data.sites)
@@ -102,7 +104,7 @@ void judge_double_casts(Inquiry& inquiry) {
     group.avoidable |= group.weights || group.converted_by != 0 || site.role == lanes::Role::kActivation;
   }
   for (const auto& [key, group] : groups)
-    if (group.avoidable) tell(inquiry, group);
+    if (group.avoidable) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 using DtypeDoubleCastTest = RulesTest;
 
-// A cast of an argument of linear at line 8, by autocast.
+// Adds a site at which autocast casts an argument of linear at line 8.
 std::uint32_t cast_site(TestRun& run, Role role, std::uint8_t from, std::uint8_t to, const std::string& argument) {
   store::SiteInfo info;
   info.stack = run.line("train.py", 8);
@@ -23,7 +23,7 @@ std::uint32_t cast_site(TestRun& run, Role role, std::uint8_t from, std::uint8_t
 }
 
 TEST_F(DtypeDoubleCastTest, C33_AHalfModelInABfloat16Region) {
-  expect_golden("C-33", judged([](TestRun& run) {
+  expect_golden("dtype_double_cast_float16_model_in_bfloat16_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = cast_site(run, Role::kWeight, kFloat16, kBFloat16, "weight");
                   const auto bias = cast_site(run, Role::kWeight, kFloat16, kBFloat16, "bias");

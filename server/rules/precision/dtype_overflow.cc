@@ -1,10 +1,10 @@
-// dtype-overflow: the result of an operator in float16 has values that are not finite, and what it was given has none:
-// its numbers went beyond float16's largest, 65,504.
+// dtype-overflow: the result of an operator in float16 has values that are not finite, while all values that it was
+// given are finite: its numbers went beyond float16's largest, 65,504.
 //
-// Told only where it is known that what went in was finite until then, or more often: a result of another operator that
-// was looked at, a tensor whose cast was looked at, or a weight. (After the first optimizer step of such a run the
-// weights are NaN, and everything is: what counts is which was the first.)
-// Operators that put infinities where someone wants them (masks) are not asked.
+// The rule reports only operators whose input is known to have been finite until then, or more often than the result:
+// the result of another operator that was inspected, a tensor whose cast was inspected, or a weight. (After the first
+// optimizer step of such a run the weights are NaN, and so is everything else: only the first one counts.) It does not
+// judge operators that put infinities where the code wants them (masks).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -21,25 +21,25 @@
 namespace castscope::rules {
 namespace {
 
-// Beside the operators that autocast runs in low precision: those that make numbers larger. (A division or a logarithm
-// gives infinities without being too large for anything.)
+// Besides the operators that autocast runs in low precision, these make numbers larger. (A division or a logarithm
+// gives infinities although no number is too large.)
 constexpr std::string_view kGrowing[] = {"aten::mul",  "aten::add",    "aten::sub", "aten::pow",     "aten::square",
                                          "aten::exp",  "aten::expm1",  "aten::sum", "aten::prod",    "aten::cumsum",
                                          "aten::norm", "aten::einsum", "aten::to",  "aten::_to_copy"};
 
-struct Ranges {  // of one process: order in time means something in one only
+struct Ranges {  // of one process: only within one does order in time mean anything
   std::map<std::uint32_t, store::ValueRange> of_use, of_site;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was looked at
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was inspected
 };
 
-void add(store::ValueRange& sum, const store::ValueRange& range) {
+void add_range(store::ValueRange& sum, const store::ValueRange& range) {
   sum.tensors += range.tensors, sum.elements += range.elements;
   sum.not_finite += range.not_finite, sum.not_finite_tensors += range.not_finite_tensors, sum.zeros += range.zeros,
       sum.beyond += range.beyond;
   sum.most = std::max(sum.most, range.most);
 }
 
-std::map<std::uint32_t, Ranges> read(const store::RunData& data) {
+std::map<std::uint32_t, Ranges> ranges_by_process(const store::RunData& data) {
   std::map<std::uint32_t, Ranges> by_process;
   for (const store::ValueRange& range : data.value_ranges) {
     Ranges& ranges = by_process[range.process];
@@ -51,7 +51,7 @@ std::map<std::uint32_t, Ranges> read(const store::RunData& data) {
   return by_process;
 }
 
-// The casts of what this use was given.
+// Returns the casts of this use's arguments.
 std::vector<const store::ValueRange*> casts_for(const store::RunData& data, const Ranges& ranges,
                                                 const store::OperatorUse& use) {
   std::vector<const store::ValueRange*> casts;
@@ -64,7 +64,8 @@ std::vector<const store::ValueRange*> casts_for(const store::RunData& data, cons
   return casts;
 }
 
-// What went in: samples of casts, and of results of other operators; nothing when not all of it is known.
+// Returns the samples of the values that went in: of casts, and of results of other operators; nothing when some of
+// them are not known.
 std::optional<std::vector<const store::ValueRange*>> given_to(const UseGraph& graph, const Ranges& ranges,
                                                               const store::OperatorUse& use,
                                                               const std::vector<const store::ValueRange*>& casts) {
@@ -72,7 +73,7 @@ std::optional<std::vector<const store::ValueRange*>> given_to(const UseGraph& gr
   const auto made_by = graph.into(use.id);
   for (const lanes::Operand& operand : use.operands) {
     if (!is_floating_tensor(operand) || operand.role == lanes::Role::kWeight) continue;
-    if (operand.dtype != kHalf) {  // it was cast, and what was cast looked at, or nothing is known
+    if (operand.dtype != kHalf) {  // it was cast: known only if the tensor that was cast was inspected
       if (casts.empty()) return std::nullopt;
       continue;
     }
@@ -89,13 +90,13 @@ std::optional<std::vector<const store::ValueRange*>> given_to(const UseGraph& gr
   return given;
 }
 
-// Once this gave something that is not finite where nothing that went in had ever been so, or it did more often.
+// The result was once not finite when no input had ever been so, or it was so more often than the inputs.
 bool makes_infinite(const store::ValueRange& result, const std::vector<const store::ValueRange*>& given) {
   const auto finite_until_then = [&](const store::ValueRange* one) {
     return one->not_finite == 0 || (one->first_not_finite != 0 && one->first_not_finite >= result.first_not_finite);
   };
   if (result.first_not_finite != 0 && std::all_of(given.begin(), given.end(), finite_until_then)) return true;
-  double explained = 0;  // tensors; of what went in fewer may have been looked at, or more, where other calls took it
+  double explained = 0;  // result tensors; an input may be sampled less often, or more if other calls take it
   for (const store::ValueRange* one : given) {
     if (one->tensors == 0) continue;
     const double each = static_cast<double>(result.tensors) / static_cast<double>(one->tensors);
@@ -105,7 +106,7 @@ bool makes_infinite(const store::ValueRange& result, const std::vector<const sto
 }
 
 constexpr double kAsGoodAsInfinite = 1e30;
-// `(1 - mask) * -1e9`, a finfo(torch.float32).min: numbers that are meant to be as good as infinite.
+// `(1 - mask) * -1e9` and finfo(torch.float32).min give numbers that are meant to be as good as infinite.
 bool is_mask(const store::ValueRange& result, const std::vector<const store::ValueRange*>& casts) {
   return (result.most == 0 && result.zeros > 0) || std::any_of(casts.begin(), casts.end(), [](const auto* range) {
            return range->beyond > 0 && range->most >= kAsGoodAsInfinite;
@@ -115,11 +116,11 @@ bool is_mask(const store::ValueRange& result, const std::vector<const store::Val
 struct Group {
   std::uint32_t use = 0;
   store::ValueRange result;
-  double most_given = 0;        // of what was cast for it
-  std::uint64_t too_large = 0;  // of that, already beyond float16
+  double most_given = 0;        // largest number cast for it
+  std::uint64_t too_large = 0;  // numbers among those that were already beyond float16
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::OperatorUse& use = inquiry.data.operator_use(group.use);
   Finding& finding = inquiry.add(use.stack);
   const std::string op(short_name(use.op));
@@ -153,7 +154,7 @@ void judge_process(const store::RunData& data, const UseGraph& graph, const Rang
     if (is_mask(result, casts) || !given || !makes_infinite(result, *given)) continue;
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = id;
-    add(group.result, result);
+    add_range(group.result, result);
     for (const store::ValueRange* cast : casts) {
       group.most_given = std::max(group.most_given, cast->most);
       group.too_large += cast->beyond;
@@ -164,8 +165,9 @@ void judge_process(const store::RunData& data, const UseGraph& graph, const Rang
 void judge_overflow(Inquiry& inquiry) {
   const UseGraph graph(inquiry.data);
   std::map<Line, Group> groups;
-  for (const auto& [process, ranges] : read(inquiry.data)) judge_process(inquiry.data, graph, ranges, groups);
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [process, ranges] : ranges_by_process(inquiry.data))
+    judge_process(inquiry.data, graph, ranges, groups);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::uint32_t cast_site(TestRun& run, std::int64_t line, const std::string& argu
 }
 
 TEST_F(DtypeOverflowTest, C52_ALargeProductInFloat16) {
-  expect_golden("C-52", judged([](TestRun& run) {
+  expect_golden("dtype_overflow_large_product", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto site = cast_site(run, 8);
                   const auto scores = product(run, 8, {operand(kFloat32), operand(kFloat32)});

@@ -1,9 +1,9 @@
 // dtype-ping-pong: again and again in one step autocast brings a low-precision value up to float32 for an operator, and
-// casts what comes out of it down again for the next matrix product: two casts of an activation for each such operator
+// casts the operator's result down again for the next matrix product: two casts of an activation for each such operator
 // (norms between the layers, on a GPU).
 //
 // Once in a step is ordinary (one float32 island before the loss), and so are conversions that the code asks for. Where
-// nothing tells steps apart (inference) a stay in the outermost region counts for one.
+// nothing separates steps (inference), a stay in the outermost region counts as one.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,20 +24,21 @@
 namespace castscope::rules {
 namespace {
 
-// One round trip is what a model has that does one thing in float32; two are a block that is there twice, or a loop.
+// A model that does one thing in float32 makes one round trip; two come from a block that is there twice, or from a
+// loop.
 constexpr Threshold kThresholds[] = {
     {"round_trips", 2, "fewer of one line in one step are a float32 island, which is ordinary"}};
 
 struct Group {
-  std::uint32_t use = 0;  // the first of them
+  std::uint32_t use = 0;  // the first of the uses
   std::set<std::uint32_t> uses;
   std::uint8_t low = kNoDtype;
   std::uint64_t times = 0;
   std::vector<CastDown> ups, downs;
 };
 
-// Casts up that autocast made for this operator, of what was computed in low precision; an operator that sets a dtype
-// argument (softmax) converts within, where no flow tells it.
+// Counts the casts up that autocast made for this operator, of values that were computed in low precision. An operator
+// that sets a dtype argument (softmax) converts inside itself, where no flow shows it.
 std::uint64_t brought_up(const UseGraph& graph, const store::OperatorUse& use, Group& group) {
   std::uint64_t times = 0;
   for (const UseGraph::Edge& edge : graph.into(use.id)) {
@@ -52,8 +53,8 @@ std::uint64_t brought_up(const UseGraph& graph, const store::OperatorUse& use, G
   return std::min(times, graph.total(use.id).times);
 }
 
-// How often what the operator gave was cast down: at the line where it was so most often. (The layers of a loop are
-// modules, and uses, of their own at one line; a value that several lines take went down once.)
+// Returns how often the operator's result was cast down, at the line where that happened most often. (The layers of a
+// loop have modules, and uses, of their own at one line; a value that several lines take went down once.)
 std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, const std::vector<CastDown>& casts) {
   std::map<Line, std::uint64_t> by_line;
   std::uint64_t most = 0;
@@ -64,7 +65,7 @@ std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, co
   return most;
 }
 
-// A job without steps does its work region by region: inference.
+// A job without steps works region by region: inference.
 bool has_steps(const store::RunData& data) {
   std::map<std::uint32_t, std::uint64_t> steps;
   for (const store::StepRun& run : data.step_runs) steps[run.process] += std::uint64_t{run.last} - run.first + 1;
@@ -80,7 +81,7 @@ std::uint64_t entered(const store::RunData& data, const Group& group) {
   return times;
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(group.use);
   const std::string op(short_name(use.op)), low(store::dtype_name(group.low));
@@ -101,7 +102,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
                 " too; else keep the float32 part together, so that values go up and down once.";
 }
 
-void judge_ping_pong(Inquiry& inquiry) {
+void judge_round_trips(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const EnforcedDecisions enforced(data);
@@ -125,7 +126,7 @@ void judge_ping_pong(Inquiry& inquiry) {
     const std::uint64_t stays = has_steps(data) ? deep_steps(data, group.uses) : entered(data, group);
     const std::uint64_t steps = std::max<std::uint64_t>(1, stays);
     if (static_cast<double>(group.times) >= inquiry.threshold("round_trips") * static_cast<double>(steps))
-      tell(inquiry, graph, group, steps);
+      add_finding(inquiry, graph, group, steps);
   }
 }
 
@@ -151,7 +152,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "Keep what has to be in float32 together, or run the operator in low precision with "
                            "autocast off around it.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
-    .judge = judge_ping_pong,
+    .judge = judge_round_trips,
 };
 
 }  // namespace castscope::rules

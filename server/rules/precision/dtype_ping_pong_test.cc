@@ -25,7 +25,7 @@ std::uint32_t norm(TestRun& run, std::uint16_t flags = 0) {  // as on a GPU, whe
 }
 
 TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
-  expect_golden("C-31", judged([](TestRun& run) {
+  expect_golden("dtype_ping_pong_norm_and_linear", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto layer = linear(run, kFloat32), between = norm(run);
                   run.enter(region).deep().called(layer, 4).called(between, 4);
@@ -34,7 +34,7 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
                 }));
 }
 
-// Inference: nothing tells steps apart, and the regions are many.
+// Inference: nothing separates steps, and there are many regions.
 TEST_F(DtypePingPongTest, C31_OnceInEachOfManyRegions) {
   const auto inference = [](std::uint64_t times) {
     return [times](TestRun& run) {

@@ -1,11 +1,12 @@
 // dtype-position-loss: autocast casts whole numbers that are too large for the low precision to tell apart: positions,
-// ids, timestamps, samples of sound. Above 2^8 bfloat16 has only even numbers (8 significant bits), above 2^11 float16
-// (11 bits); each power of two further the distance doubles, so that 65,536 … 65,599 are a single bfloat16 number, or
-// two.
+// ids, timestamps, samples of sound. Above 2^8 bfloat16 has only even numbers (8 significant bits), and float16 above
+// 2^11 (11 bits). The distance doubles with each further power of two, so that 65,536 … 65,599 become one or two
+// bfloat16 numbers.
 //
-// Not this: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words, one-hot),
-// and one whose largest number is exact in the low precision (powers of two and their small multiples). Nor weights,
-// numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number everywhere.
+// Not a finding: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words,
+// one-hot); and one whose largest number is exact in the low precision (powers of two and their small multiples).
+// Neither are weights, numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number
+// everywhere.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,12 +25,13 @@
 namespace castscope::rules {
 namespace {
 
-// The distance between two neighbours at this size: 2^(exponent - significant bits + 1).
+// Returns the distance between two neighbours at this size: 2^(exponent - significant bits + 1).
 double spacing(double value, std::uint8_t dtype) {
   return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
 }
 
-// Whole numbers in the sense of counting: from here on float32 has no others (24 significant bits).
+// Above this number float32 has whole numbers only (24 significant bits), so that being whole says nothing about
+// counting.
 constexpr double kNoFractions = 8388608;  // 2^23
 
 bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
@@ -51,7 +53,7 @@ struct Group {
   double most = 0;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   Finding& finding = inquiry.add(group.stack);
   const std::string to(store::dtype_name(group.to));
   const auto most = static_cast<std::int64_t>(group.most);
@@ -88,7 +90,7 @@ void judge_positions(Inquiry& inquiry) {
     group.elements += range.elements;
     group.most = std::max(group.most, range.most_integer);
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFl
 }
 
 TEST_F(DtypePositionLossTest, C35_PositionsBeyond65536) {
-  expect_golden("C-35", judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
+  expect_golden("dtype_position_loss_positions_above_65536",
+                judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
 }
 
 TEST_F(DtypePositionLossTest, C35_SmallIds) {

@@ -1,16 +1,16 @@
 // dtype-silent-upcast: in an autocast region an operator is given a low-precision value and a float32 one, so it
-// computes in float32, and what it gives back costs: later operators work in float32, and autocast casts it down again
-// for the next matrix product.
+// computes in float32, and its result is costly: later operators work in float32, and autocast casts it down again for
+// the next matrix product.
 //
-// Ordinary code meets both as well, and is left alone: a loss against float32 targets, scores and a float32 mask before
-// a softmax, a residual stream between norms (they are float32 on a GPU whatever they are given). So what matters is
-// where the value goes: it must be cast down again, on a way of operators that autocast leaves as they are. Three
-// cases are told without that, as nobody means them: a float32 bias added to a matrix product, float32 joined by
-// cat or where to what then goes on, and a recurrent cell that makes its own float32 state.
+// Ordinary code mixes both as well, and is left alone: a loss against float32 targets, scores and a float32 mask before
+// a softmax, a residual stream between norms (they are float32 on a GPU whatever they are given). So the rule follows
+// the value: it must be cast down again, after passing only operators that autocast leaves as they are. Three cases are
+// reported without that, as nobody intends them: a float32 bias added to a matrix product; float32 joined by cat or
+// where with values that then go on; and a recurrent cell that makes its own float32 state.
 //
-// Of operators that promote one after the other (a residual stream) only the first is told: the others get float32
-// because of it. Of those that promote side by side with one and the same float32 value (queries and keys turned by one
-// table) the first is told, and the others are related.
+// Where operators promote one after the other (a residual stream) the rule reports only the first: the others get
+// float32 because of it. Of those that promote side by side with one and the same float32 value (queries and keys
+// turned by one table) it reports the first, and relates the others.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -60,7 +60,7 @@ bool is_made_by(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
   });
 }
 
-// What it writes to began as zeros, or the like.
+// The tensor that the operator writes to began as zeros, or the like.
 bool adds_up(const UseGraph& graph, std::uint32_t id) {
   std::set<std::uint32_t> seen = {id};
   std::vector<std::uint32_t> open = {id};
@@ -77,8 +77,8 @@ bool adds_up(const UseGraph& graph, std::uint32_t id) {
   return false;
 }
 
-// TorchScript's autocast pass brought what this value comes from to float32: script-dtype-differs tells of it, where it
-// begins.
+// TorchScript's autocast pass brought the sources of this value to float32: script-dtype-differs reports that, at the
+// line where it begins.
 bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
                          std::set<std::uint32_t>& seen) {
   return is_made_by(graph, use, argument, [&](const store::OperatorUse& from) {
@@ -90,7 +90,8 @@ bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t 
   });
 }
 
-// Its low-precision operand was computed in the region, not brought along; its float32 one is no statistic.
+// The operator promotes: its low-precision operand was computed in the region and not brought along, and its float32
+// operand is no statistic.
 bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, const UseGraph& graph,
               const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
@@ -101,12 +102,14 @@ bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, con
   std::set<std::uint32_t> seen;
   if (use.is(lanes::kUseScript) && is_raised_by_script(graph, use.id, wide->argument, seen)) return false;
   if (!use.is(lanes::kUseWrites)) return true;
-  // `sum += low`: to add up in float32 is good practice. Known to be a stream (x += block(x)) only by who made it.
+  // `sum += low`: it is good practice to add up in float32. A stream (x += block(x)) is recognised only by the operator
+  // that made it.
   return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
          !adds_up(graph, use.id);
 }
 
-// What a low-precision operand was computed from: by the operator of a matrix product, or as far as it is known.
+// Finds the operators from which a low-precision operand was computed: back to a matrix product, or as far as they are
+// known.
 void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, std::uint32_t id,
                       std::set<std::uint32_t>& sources, int steps = 4) {
   bool any = false;
@@ -122,7 +125,7 @@ void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, 
   if (!any) sources.insert(id);
 }
 
-// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use:
+// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use, as
 // they stand on one line.
 bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const store::OperatorUse& use) {
   if (base_name(use.op) != "aten::mul") return false;
@@ -142,8 +145,8 @@ bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const sto
   return false;
 }
 
-// A recurrent cell whose matrix products autocast cast, and whose result is float32 all the same: because the state
-// that PyTorch made, as none was given, is.
+// Autocast cast the matrix products of a recurrent cell, and the cell's result is float32 all the same, because PyTorch
+// made a float32 state when none was given.
 bool makes_wide_state(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.is(lanes::kUseEligible | lanes::kUseConverts)) return false;
   if (!in_autocast(data, use) || low_operand(use) != nullptr) return false;
@@ -167,7 +170,7 @@ struct Promotion {  // at one line
 };
 using Promotions = std::map<Line, Promotion>;
 
-// Whether the line is a finding, though nothing is cast down again.
+// Returns whether the line is a finding, though nothing is cast down again.
 bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
   if (promotion.state) return true;
   if (promotion.way.held || promotion.way.converted || promotion.way.leaves) return false;
@@ -184,7 +187,7 @@ bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
   });
 }
 
-void merge(Widened& into, Widened way) {
+void merge_ways(Widened& into, Widened way) {
   into.uses.merge(way.uses);
   for (const CastDown& cast : way.casts_down) {
     const auto same = [&](const CastDown& c) { return c.use == cast.use && c.argument == cast.argument; };
@@ -203,12 +206,13 @@ Promotions find(const store::RunData& data, const UseGraph& graph) {
     Promotion& promotion = promotions[line_of(data, use.stack)];
     promotion.uses.push_back(use.id);
     promotion.state |= state;
-    merge(promotion.way, follow_widened(data, enforced, graph, use.id));
+    merge_ways(promotion.way, follow_widened(data, enforced, graph, use.id));
   }
   return promotions;
 }
 
-// How often one of its uses was called with a float32 value that neither it nor another promotion made.
+// Returns how often one of the promotion's uses was called with a float32 value that neither it nor another promotion
+// made.
 std::uint64_t times_of_its_own(const UseGraph& graph, const Promotion& promotion, const Promotions& all) {
   std::uint64_t times = 0;
   for (const std::uint32_t id : promotion.uses) {
@@ -255,7 +259,7 @@ std::string fix_for(const store::OperatorUse& use, bool state) {
          ".float().";
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(promotion.uses.front());
   const Widened& way = promotion.way;
@@ -283,7 +287,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const 
     if (cast.use == way.casts_down.front().use)
       finding.evidence_text.emplace_back("cast_down_at", at.text() + " (" + graph.use(cast.use).op + ")");
   }
-  // What comes of it, along the way.
+  // The consequences along the way.
   std::map<Line, std::uint32_t> places;
   for (const auto& [line, other] : all)
     if (&other != &promotion && way.uses.contains(other.uses.front())) places.emplace(line, other.uses.front());
@@ -296,7 +300,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const 
   finding.fix = fix_for(use, promotion.state);
 }
 
-// The uses that the float32 operand comes from in the end, through operators in float32.
+// Returns the uses from which the float32 operand ultimately comes, through operators in float32.
 std::set<std::uint32_t> wide_roots(const UseGraph& graph, const store::OperatorUse& use) {
   std::set<std::uint32_t> roots, seen;
   std::vector<std::uint32_t> open = {use.id};
@@ -315,8 +319,8 @@ std::set<std::uint32_t> wide_roots(const UseGraph& graph, const store::OperatorU
   return roots;
 }
 
-// Two of the same function, with the same float32 value; where it is not known who made it, those of the next lines are
-// taken for the same, unless they are parameters.
+// Two promotions have one cause when they are in the same function and have the same float32 value. Where nobody knows
+// which operator made that value, promotions within the next lines count as the same, unless the values are parameters.
 bool have_one_cause(const store::RunData& data, const UseGraph& graph, const Promotion& a, const Promotion& b) {
   if (a.state || b.state) return false;
   const store::OperatorUse &first = graph.use(a.uses.front()), &other = graph.use(b.uses.front());
@@ -343,10 +347,10 @@ void judge_upcasts(Inquiry& inquiry) {
       told.push_back(promotion);
     } else {
       same->uses.insert(same->uses.end(), promotion.uses.begin(), promotion.uses.end());
-      merge(same->way, promotion.way);
+      merge_ways(same->way, promotion.way);
     }
   }
-  for (const Promotion& promotion : told) tell(inquiry, graph, promotions, promotion);
+  for (const Promotion& promotion : told) add_finding(inquiry, graph, promotions, promotion);
 }
 
 }  // namespace

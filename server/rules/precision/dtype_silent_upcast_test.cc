@@ -14,7 +14,7 @@ std::uint32_t linear(TestRun& run, std::int64_t line, std::uint8_t given) {
                   .computed = kBFloat16,
                   .flags = lanes::kUseEligible});
 }
-// of a low-precision value and a float32 one
+// Adds an addition of a low-precision value and a float32 one.
 std::uint32_t add(TestRun& run, std::int64_t line, Role of_float32, const std::string& op = "aten::add.Tensor",
                   std::uint16_t flags = 0) {
   return run.use({.op = op,
@@ -28,7 +28,7 @@ std::uint32_t on_float32(TestRun& run, std::int64_t line, const std::string& op,
 }
 
 TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
-  expect_golden("C-28", judged([](TestRun& run) {
+  expect_golden("dtype_silent_upcast_float32_bias", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight);
                   const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
@@ -38,7 +38,7 @@ TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
                 }));
 }
 
-// castscope carries out a policy by which `add` promotes: it has a kernel of autocast's then, and does the same.
+// castscope enforces a policy by which `add` promotes: it then has an autocast kernel, and computes the same.
 TEST_F(DtypeSilentUpcastTest, AFloat32BiasUnderAPolicyThatPromotes) {
   const auto findings = judged_under("apex-o1-any", [](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -90,7 +90,7 @@ TEST_F(DtypeSilentUpcastTest, C29_AFloat32ResidualStreamIsOneFinding) {
   EXPECT_TRUE(findings[0].deep_only);
 }
 
-// Queries and keys, each promoted on a line of its own (8, 9), which go on into other matrix products.
+// Queries and keys are each promoted on a line of their own (8, 9), and go on into other matrix products.
 std::vector<Finding> two_promoted(
     const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged, Role of_float32,
     bool from_one_table) {
@@ -142,7 +142,7 @@ TEST_F(DtypeSilentUpcastTest, AStreamBetweenNormsIsFloat32Anyway) {
   }));
 }
 
-// cell(x) at line 8: what PyTorch makes of it, with the state that it is given.
+// Adds the operators that PyTorch makes of cell(x) at line 8, with the state that it is given.
 std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
   const auto weight = run.weight("train.py", 8, "cell");  // of the linear that the cell is made of
   const auto cell = run.use({.op = "aten::gru_cell",
@@ -156,7 +156,7 @@ std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
 }
 
 TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
-  expect_golden("S-23", judged([](TestRun& run) {
+  expect_golden("dtype_silent_upcast_own_initial_state", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto zeros = run.use({.op = "aten::zeros", .line = 8, .computed = kFloat32, .module = "cell"});
                   run.enter(region).deep().called(zeros);

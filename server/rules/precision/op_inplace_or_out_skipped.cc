@@ -18,8 +18,8 @@
 namespace castscope::rules {
 namespace {
 
-// "Ops that can autocast to lower precision" (amp.html): of the others, which autocast would run in float32 or leave
-// as they are, nothing is lost.
+// "Ops that can autocast to lower precision" (amp.html). Nothing is lost with the other operators, which autocast would
+// run in float32 or leave as they are.
 constexpr std::string_view kLowered[] = {"addbmm",        "addmm",  "addmv",  "addr",   "baddbmm", "bmm",
                                          "chain_matmul",  "conv1d", "conv2d", "conv3d", "linear",  "linalg_multi_dot",
                                          "linalg_vecdot", "matmul", "mm",     "mv"};
@@ -36,14 +36,14 @@ struct Group {
   const store::Fact* error = nullptr;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = data.operator_use(group.use);
   const std::string low(store::dtype_name(enabled_region(data, use)->dtype)), name(functional(use.op));
   const bool in_place = short_name(use.op).ends_with('_');
   const std::string form = in_place ? short_name(use.op) : name + "(…, out=…)";
   Finding& finding = inquiry.add(use.stack);
-  // Where a rule's severity is set by the user, that stands.
+  // A severity that the user sets for the rule takes precedence.
   if (group.error != nullptr && finding.severity == "info") finding.severity = "warning";
   finding.title = group.error == nullptr
                       ? form + " runs in float32 in a region of " + low + ": autocast casts nothing for this form"
@@ -61,7 +61,7 @@ void tell(Inquiry& inquiry, const Group& group) {
                 " and .float() on the arguments.";
 }
 
-void judge_skipped(Inquiry& inquiry) {
+void judge_skipped_forms(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   std::map<std::uint32_t, const store::Fact*> errors;
@@ -71,7 +71,7 @@ void judge_skipped(Inquiry& inquiry) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseSiblingEligible) || !is_one_of(functional(use.op), kLowered)) continue;
     if (!in_autocast(data, use) || !has_operand(use, kFloat)) continue;
-    if (!mode_of(data, use).has_value()) continue;  // generated code calls this form of what the user wrote otherwise
+    if (!mode_of(data, use).has_value()) continue;  // generated code may call this form where the user wrote another
     const auto error = errors.find(use.id);
     if (error == errors.end() && graph.total(use.id).times == 0) continue;
     Group& group = groups[line_of(data, use.stack)];
@@ -80,7 +80,7 @@ void judge_skipped(Inquiry& inquiry) {
     group.bytes += graph.total(use.id).bytes;
     if (error != errors.end() && group.error == nullptr) group.error = error->second, group.use = use.id;
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     torch.mm(a, b, out=out)  # float32)",
                     .fix = "Call the form that gives back a new tensor.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#op-eligibility"},
-    .judge = judge_skipped,
+    .judge = judge_skipped_forms,
 };
 
 }  // namespace castscope::rules

@@ -17,7 +17,7 @@ std::uint32_t addmm(TestRun& run, std::uint8_t of_product, std::uint8_t result =
 }
 
 TEST_F(OpInplaceOrOutSkippedTest, C37_InPlaceAndOut) {
-  expect_golden("C-37", judged([](TestRun& run) {
+  expect_golden("op_inplace_or_out_skipped_addmm_and_mm_out", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto in_place = addmm(run, kFloat32);
                   const auto out = run.use({.op = "aten::mm.out",

@@ -1,8 +1,8 @@
 // region-redundant: nothing was ever cast in an autocast region: the model in it is in the region's low precision
-// already, weights and all. Then autocast does nothing but look at each argument of each operator.
+// already, weights and all. Autocast then only inspects each argument of each operator.
 //
-// Not this: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
-// operators are none of a model's, and one that does nothing for another reason (region-empty, region-wrong-device).
+// Not a finding: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
+// operators belong to no model, and one that does nothing for another reason (region-empty, region-wrong-device).
 #include <map>
 
 #include "server/rules/evidence/finding.h"
@@ -21,14 +21,15 @@ struct Stay {  // all stays in one outermost region, what is nested in it includ
   std::uint32_t first_use = 0;
 };
 
-// Autocast's, or of who does its work instead and has a rule of its own (fsdp-autocast-conflict).
+// The cast is autocast's, or made by something that does its work instead, such as a script, a compiled graph, or FSDP,
+// which has a rule of its own (fsdp-autocast-conflict).
 bool is_autocasts(lanes::Cause cause) {
   return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kDtypeArgument ||
          cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp ||
          cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten || cause == lanes::Cause::kAnnotation;
 }
 
-// An operator that autocast would run in the region's dtype, of a weight, and all it is given is in that dtype.
+// Autocast would run this operator with a weight in the region's dtype, and all its arguments have that dtype.
 bool is_low_already(const store::OperatorUse& use, std::uint8_t dtype) {
   bool weight = false;
   for (const lanes::Operand& operand : use.operands) {
@@ -59,7 +60,7 @@ std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& 
   return by_region;
 }
 
-void judge_redundant(Inquiry& inquiry) {
+void judge_redundant_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   std::map<Line, std::pair<std::uint32_t, Stay>> lines;  // with the region
@@ -105,7 +106,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
                     .fix = "Leave the region out, or keep the weights in float32.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_redundant,
+    .judge = judge_redundant_regions,
 };
 
 }  // namespace castscope::rules

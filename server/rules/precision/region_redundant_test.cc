@@ -15,7 +15,7 @@ std::uint32_t linear(TestRun& run, std::uint8_t dtype, Role of_second = Role::kW
 }
 
 TEST_F(RegionRedundantTest, C32_ALowPrecisionModelInARegionOfItsDtype) {
-  expect_golden("C-32", judged([](TestRun& run) {
+  expect_golden("region_redundant_bfloat16_model", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto pass = run.pass_through("aten::linear");
                   const auto use = linear(run, kBFloat16);

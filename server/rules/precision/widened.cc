@@ -13,7 +13,7 @@
 namespace castscope::rules {
 namespace {
 
-// What a normalisation by hand scales with, and how.
+// A hand-written normalisation scales by the results of these, with the operators below.
 constexpr std::string_view kStatistics[] = {"aten::mean",     "aten::var",  "aten::std",  "aten::var_mean",
                                             "aten::std_mean", "aten::amax", "aten::amin", "aten::max",
                                             "aten::min",      "aten::norm", "aten::sum",  "aten::linalg_vector_norm",
@@ -21,7 +21,7 @@ constexpr std::string_view kStatistics[] = {"aten::mean",     "aten::var",  "ate
 constexpr std::string_view kScalings[] = {"aten::mul",  "aten::mul_", "aten::div",
                                           "aten::div_", "aten::sub",  "aten::sub_"};
 
-// A way longer than this (mean → add eps → sqrt) leads nowhere that matters.
+// A longer way than this (mean → add eps → sqrt) leads nowhere that matters.
 constexpr int kMostSteps = 6;
 
 std::int64_t floating_operands(const store::OperatorUse& use) {
@@ -29,7 +29,7 @@ std::int64_t floating_operands(const store::OperatorUse& use) {
                        [](const lanes::Operand& o) { return is_floating(o.dtype) && has_dimensions(o); });
 }
 
-// Made from a statistic by operators that take nothing else.
+// The value was made from a statistic by operators that take nothing else.
 bool is_statistic(const UseGraph& graph, std::uint32_t id, int steps = kMostSteps) {
   const store::OperatorUse& use = graph.use(id);
   if (is_one_of(base_name(use.op), kStatistics)) return true;
@@ -75,7 +75,7 @@ Widened follow_widened(const store::RunData& data, const EnforcedDecisions& enfo
     else if (to.is(lanes::kUseConverts))
       way.converted = true;
     else if (to.is(lanes::kUseReduces) || to.result != kFloat)
-      return;  // a loss, an index: nothing that goes on
+      return;  // a loss or an index does not go on
     else if (!in_autocast(data, to) || enforced.is_held_in_float32(to) ||
              scales_by_statistic(graph, to, edge.flow->from))
       way.held = true;

@@ -1,5 +1,5 @@
-// Where a value goes that became float32 in one operator: as far as operators hand it on in float32 that would have
-// computed in less, had they been given less.
+// Follows a value that became float32 in one operator, through the operators that hand it on in float32 and would have
+// computed in low precision if they had been given it.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ struct CastDown {
 };
 
 struct Widened {
-  std::set<std::uint32_t> uses;  // that computed in float32 because of it, the first among them
+  std::set<std::uint32_t> uses;  // uses that computed in float32 because of it, the first among them
   std::vector<CastDown> casts_down;
-  // How its way ended elsewhere.
-  bool held = false;  // in an operator that autocast holds in float32 itself, or that scales by such a one's result
+  // How its way ended elsewhere:
+  bool held = false;  // in an operator that autocast holds in float32, or one that scales by such an operator's result
   bool converted = false;  // the code converts it
-  bool leaves = false;     // the region
+  bool leaves = false;     // it leaves the region
 };
 
 Widened follow_widened(const store::RunData&, const EnforcedDecisions&, const UseGraph&, std::uint32_t from);
 
-// `x * rsqrt(…)`: a norm written out, which is meant to be in float32. Of the values that the operator takes, all but
-// what `from` made is looked at.
+// `x * rsqrt(…)`: a written-out norm, which is meant to be in float32. The value that `from` made is not inspected.
 bool scales_by_statistic(const UseGraph&, const store::OperatorUse&, std::uint32_t from = 0);
 
-// Whether autocast casts this value down for the operator: the flow says so, or the operator, which has no kernel of
-// its own, gives back less than it was given (einsum, lstm: what they are made of casts).
+// Returns whether autocast casts this value down for the operator: the flow says so, or the operator, which has no
+// kernel of its own, gives back less precision than it was given (einsum, lstm: autocast casts in the operators that
+// they are made of).
 bool is_cast_down(const UseGraph&, const store::Flow&);
 
-// The time that the casts of these took: all of the run, not of deep steps alone.
+// Returns the time that these casts took in the whole run, not in deep steps alone.
 double casting_ns(const store::RunData&, const UseGraph&, const std::vector<CastDown>&);
 
 }  // namespace castscope::rules

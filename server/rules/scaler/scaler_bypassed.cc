@@ -12,7 +12,7 @@
 namespace castscope::rules {
 namespace {
 
-// The job may divide gradients by the scale itself: in place, by its own code.
+// The job may divide gradients by the scale in its own code, in place.
 bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& scaler) {
   if (scaler.unscales != 0) return false;
   constexpr std::string_view kWriting[] = {"div_", "mul_", "copy_", "_foreach_div_", "_foreach_mul_", "_foreach_copy_"};
@@ -24,7 +24,7 @@ bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& sca
   });
 }
 
-void tell_scale(const store::ScalerUse& use, Finding& finding) {
+void add_scale_evidence(const store::ScalerUse& use, Finding& finding) {
   finding.evidence_number = {{"scaled_losses_in_deep_steps", use.scales}, {"unscales", use.unscales}};
   if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_number(use.last_scale));
 }
@@ -37,7 +37,7 @@ void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& t
   Finding& finding = inquiry.add(step.stack);
   const std::string optimizer = step.text.empty() ? "an optimizer" : step.text;
   finding.title = optimizer + " steps past the scaler, with gradients that are still multiplied by the scale";
-  tell_scale(use, finding);
+  add_scale_evidence(use, finding);
   if (!step.text.empty()) finding.evidence_text.emplace_back("optimizer", step.text);
   finding.fix =
       "Step through the scaler: scaler.step(optimizer) for each optimizer whose gradients come from a scaled loss, "
@@ -52,12 +52,12 @@ void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& t
   if (!told.insert(line_of(data, clip.stack)).second) return;
   Finding& finding = inquiry.add(clip.stack);
   finding.title = "gradients are clipped before they are unscaled: the bound meets gradients times the scale";
-  tell_scale(use, finding);
+  add_scale_evidence(use, finding);
   finding.deep_only = true;
   finding.fix = "Call scaler.unscale_(optimizer) before the gradients are clipped; scaler.step(optimizer) knows of it.";
 }
 
-void judge_bypassed(Inquiry& inquiry) {
+void judge_bypasses(Inquiry& inquiry) {
   std::set<Line> told;
   for (const store::ScalerUse& use : inquiry.data.scaler_uses) {
     judge_step(inquiry, use, told);
@@ -91,7 +91,7 @@ second.step()  # scaler.step(second)
 scaler.update())",
                     .fix = "`scaler.step(optimizer)` for each optimizer; `scaler.unscale_(optimizer)` before clipping.",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping"},
-    .judge = judge_bypassed,
+    .judge = judge_bypasses,
 };
 
 }  // namespace castscope::rules

@@ -8,7 +8,7 @@ namespace {
 using ScalerBypassedTest = RulesTest;
 
 TEST_F(ScalerBypassedTest, S36_TheSecondOptimizerStepsPastTheScaler) {
-  expect_golden("S-36", judged([](TestRun& run) {
+  expect_golden("scaler_bypassed_second_optimizer", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   for (int i = 0; i < 2; ++i) {
                     loop.forward_and_backward();
@@ -19,7 +19,7 @@ TEST_F(ScalerBypassedTest, S36_TheSecondOptimizerStepsPastTheScaler) {
 }
 
 TEST_F(ScalerBypassedTest, S36_ClippedBeforeUnscaled) {
-  expect_golden("S-36-clip", judged([](TestRun& run) {
+  expect_golden("scaler_bypassed_clipped_before_unscaled", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
                   run.clipped(loop.clip).unscale(loop.unscale).optimizer(loop.step).update(loop.update, 65536, 65536);
@@ -34,7 +34,7 @@ TEST_F(ScalerBypassedTest, S36_UnscaledFirst) {
   }));
 }
 
-// Nothing unscales, before clipping or the step: unless the job does so itself.
+// Nothing unscales before clipping or the step, unless the job does so itself.
 TEST_F(ScalerBypassedTest, TheOnlyOptimizerStepsWithScaledGradients) {
   for (const bool by_hand : {false, true}) {
     const auto findings = judged([&](TestRun& run) {

@@ -10,8 +10,8 @@ namespace castscope::rules {
 namespace {
 
 // A scale below 1 makes gradients smaller than they are: then the gradients themselves are inf or NaN, not their
-// multiples. From GradScaler's default of 65536 it takes 17 skipped steps in a row to get there (2^16 / 2^17); a scale
-// that is set low by hand gets there sooner, so that 10 skips are asked for too.
+// multiples. From GradScaler's default of 65536 it takes 17 skipped steps in a row to get there (2^16 / 2^17). A scale
+// that is set low by hand gets there sooner, so the rule also asks for 10 skips.
 constexpr Threshold kThresholds[] = {
     {"skips", 10, "fewer skipped steps in a row are how GradScaler finds its scale"},
     {"scale", 1, "a scale that did not fall below this may still be too large"},
@@ -28,7 +28,7 @@ void judge_collapse(Inquiry& inquiry) {
                             : static_cast<double>(use.longest_skips) >= inquiry.threshold("skips_unseen");
     if (!skipping || !small || use.last_update == 0) continue;
     const std::uint32_t stack = data.fact(use.last_update).stack;
-    if (!told.insert(line_of(data, stack)).second) continue;  // the same in another rank
+    if (!told.insert(line_of(data, stack)).second) continue;  // another rank reported the same line
     Finding& finding = inquiry.add(stack);
     finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped" +
                     (seen ? " and the scale fell to " + readable_number(use.least_scale) : "") +

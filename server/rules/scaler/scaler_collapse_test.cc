@@ -6,7 +6,7 @@ namespace {
 using ScalerCollapseTest = RulesTest;
 
 TEST_F(ScalerCollapseTest, C56_FortySkippedSteps) {
-  expect_golden("C-56", judged([](TestRun& run) {
+  expect_golden("scaler_collapse_forty_skipped_steps", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   double scale = 65536;
                   for (int i = 0; i < 40; ++i, scale /= 2) loop.round(scale, scale / 2, true);
@@ -22,7 +22,7 @@ TEST_F(ScalerCollapseTest, C56_TheFirstFewStepsAreSkipped) {
   }));
 }
 
-// The scale is on a GPU, and the job does not read it: only whether to step.
+// The scale is on a GPU, and the job reads only whether to step.
 TEST_F(ScalerCollapseTest, SkipsThatOnlyTheDeviceKnewOf) {
   const auto skips = [](int times) {
     return [times](TestRun& run) {
@@ -34,7 +34,7 @@ TEST_F(ScalerCollapseTest, SkipsThatOnlyTheDeviceKnewOf) {
   expect_none(judged(skips(16)));
 }
 
-// A scale that begins very high is searched for longer.
+// A scale that begins very high takes longer to come down to the right one.
 TEST_F(ScalerCollapseTest, ManySkipsAboveOneAreASearch) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);

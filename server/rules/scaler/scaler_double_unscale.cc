@@ -6,11 +6,11 @@
 namespace castscope::rules {
 namespace {
 
-void tell(Inquiry& inquiry, std::string_view text, std::string_view title) {
+void add_findings(Inquiry& inquiry, std::string_view text, std::string_view title) {
   for (const ErrorAt& at : errors_saying(inquiry.data, text)) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = title;
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         "Call scaler.unscale_(optimizer) once for each optimizer step, before anything looks at the gradients (after "
         "the last backward of an accumulation), then scaler.step(optimizer) and scaler.update().";
@@ -18,10 +18,10 @@ void tell(Inquiry& inquiry, std::string_view text, std::string_view title) {
 }
 
 void judge_double_unscale(Inquiry& inquiry) {
-  tell(inquiry, "unscale_() has already been called on this optimizer",
-       "unscale_ raised: the gradients of this optimizer have been unscaled already since the last update()");
-  tell(inquiry, "unscale_() is being called after step()",
-       "unscale_ raised: this optimizer has stepped already since the last update()");
+  add_findings(inquiry, "unscale_() has already been called on this optimizer",
+               "unscale_ raised: the gradients of this optimizer have been unscaled already since the last update()");
+  add_findings(inquiry, "unscale_() is being called after step()",
+               "unscale_ raised: this optimizer has stepped already since the last update()");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// scaler-fp16-params and scaler-double-unscale: what GradScaler itself raises.
+// scaler-fp16-params and scaler-double-unscale: errors that GradScaler itself raises.
 #include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {
@@ -7,7 +7,7 @@ namespace {
 using ScalerErrorsTest = RulesTest;
 
 TEST_F(ScalerErrorsTest, C55_Float16Parameters) {
-  expect_golden("C-55", judged([](TestRun& run) {
+  expect_golden("scaler_fp16_params_raises", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
                   run.seen(run.error(8, "Attempting to unscale FP16 gradients."));
@@ -16,7 +16,7 @@ TEST_F(ScalerErrorsTest, C55_Float16Parameters) {
 
 TEST_F(ScalerErrorsTest, C56_UnscaledTwice) {
   expect_golden(
-      "C-56-unscale", judged([](TestRun& run) {
+      "scaler_double_unscale_raises", judged([](TestRun& run) {
         ScalerLoop loop(run);
         loop.forward_and_backward();
         run.unscale(loop.unscale);

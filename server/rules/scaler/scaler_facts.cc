@@ -47,7 +47,7 @@ std::set<std::uint8_t> region_dtypes(const store::RunData& data, std::uint32_t p
   if (!dtypes.empty()) return dtypes;
   for (const store::RegionUse& use : data.region_uses)
     if (use.process == process && data.region(use.region).enabled) dtypes.insert(data.region(use.region).dtype);
-  for (const store::SiteUse& use : data.site_uses) {  // switched on without a region
+  for (const store::SiteUse& use : data.site_uses) {  // autocast may be on without a region
     const store::Site& site = data.site(use.site);
     const bool autocasts = use.process == process && store::is_autocasts(site.cause) && site.region != 0;
     if (autocasts && data.region(site.region).enabled) dtypes.insert(data.region(site.region).dtype);

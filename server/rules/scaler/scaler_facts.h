@@ -1,4 +1,4 @@
-// What the rules about gradient scaling ask of a run's facts.
+// Answers questions that the rules about gradient scaling ask about a run's facts.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace castscope::rules {
 
-// How often facts that `belongs` asks for were seen in one process.
+// Counts how often facts that `belongs` accepts were seen in one process.
 std::uint64_t times_seen(const store::RunData&, std::uint32_t process,
                          const std::function<bool(const store::Fact&)>& belongs);
-// Of those that were seen in the process: the first one that was defined, nullptr when there is none.
+// Returns the first such fact that was seen in the process, by the order of definition; nullptr when there is none.
 const store::Fact* first_seen(const store::RunData&, std::uint32_t process,
                               const std::function<bool(const store::Fact&)>& belongs);
 inline std::function<bool(const store::Fact&)> of_kind(lanes::FactKind kind) {
   return [kind](const store::Fact& fact) { return fact.kind == kind; };
 }
 
-// c10::ScalarType of the enabled regions that a process entered. A policy may name another one (`dtype`), or several:
-// where one is carried out, those that tensors were cast to.
+// Returns the c10::ScalarType of the enabled regions that a process entered. An enforced policy may name another dtype
+// (`dtype`), or several: then those to which tensors were cast.
 std::set<std::uint8_t> region_dtypes(const store::RunData&, std::uint32_t process);
 // GradScaler scaled, unscaled or updated in this process.
 bool scales_gradients(const store::RunData&, std::uint32_t process);

@@ -10,7 +10,7 @@ void judge_fp16_params(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_saying(inquiry.data, "Attempting to unscale FP16 gradients")) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = "GradScaler raised: the parameters, and so their gradients, are float16";
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         "Keep the parameters in float32 (no model.half(), no torch_dtype=torch.float16 when it is loaded for training) "
         "and let autocast make the float16 copies.";

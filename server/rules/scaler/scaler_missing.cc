@@ -1,9 +1,9 @@
-// scaler-missing: a training loop in float16 without gradient scaling, whose gradients fall below what float16 can
-// hold: values that were small became zeros.
+// scaler-missing: a training loop in float16 without gradient scaling, whose gradients fall below the range of float16:
+// small values became zeros.
 //
-// Where gradients were sampled, their values decide, not the absence of GradScaler: who scales the loss by hand, or has
-// gradients that float16 holds, is left alone. Where they were not, as on a GPU, that nothing scales them is told, and
-// that it was not measured.
+// Where gradients were sampled, their values decide, and not the absence of GradScaler: a job that scales the loss by
+// hand, or has gradients that float16 holds, is left alone. Where they were not sampled, as on a GPU, the finding says
+// that nothing scales them, and that their values were not measured.
 #include <algorithm>
 #include <map>
 
@@ -22,11 +22,12 @@ namespace {
 constexpr double kSmallestNormal = 6.103515625e-05;
 
 constexpr Threshold kThresholds[] = {
-    // Of the gradients in float16 that were sampled, those of operators all of whose results are subnormal or zero.
+    // A share of the sampled float16 gradients: those of operators whose results are all subnormal or zero.
     {"share", 0.5, "where less of the gradients is that small, most of the model learns"},
-    // ReLU makes half of its gradients 0, but leaves the others as large as they are: it is not among those above.
+    // ReLU makes half of its gradients 0, but leaves the others as large as they are, so it is not among those
+    // operators.
     {"zeros", 0.1, "with fewer zeros among those, float16 still holds them"},
-    // A step or two are a try, a benchmark or a test.
+    // One or two steps are a trial, a benchmark or a test.
     {"unmeasured_steps", 3, "where gradients were not sampled: with fewer optimizer steps it is no training"},
 };
 std::string fix_for(const std::optional<AmpHandle>& handle) {
@@ -38,14 +39,14 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
 }
 
 struct Gradients {
-  std::uint32_t stack = 0;  // where backward is called
+  std::uint32_t stack = 0;  // the call of backward
   std::optional<AmpHandle> handle;
   std::uint64_t elements = 0, small = 0, zeros = 0;
   double most = 0;
-  bool vanishing = false;  // small ones that are not 0 yet: zeros alone may be what the loss gives
+  bool vanishing = false;  // some are small but not yet 0: zeros alone may come from the loss
 };
 
-// The call of backward on whose stack these operators ran.
+// Returns the call of backward on whose stack these operators ran.
 const store::Fact* backward_of(const store::RunData& data, std::uint32_t process, const store::OperatorUse& use) {
   return first_seen(data, process, [&](const store::Fact& fact) {
     if (fact.kind != lanes::FactKind::kBackward || fact.detail != 0) return false;
@@ -55,7 +56,7 @@ const store::Fact* backward_of(const store::RunData& data, std::uint32_t process
 
 bool is_small(const store::ValueRange& range) { return range.most < kSmallestNormal && range.not_finite == 0; }
 
-void add(Gradients& to, const store::ValueRange& range) {
+void add_range(Gradients& to, const store::ValueRange& range) {
   to.elements += range.elements;
   to.most = std::max(to.most, range.most);
   if (!is_small(range)) return;
@@ -64,7 +65,7 @@ void add(Gradients& to, const store::ValueRange& range) {
   to.vanishing |= range.most > 0;
 }
 
-// Gradients that come down to float16 from a loss in float32 are small before they are cast.
+// Returns whether gradients were small before they were cast to float16, as those of a loss in float32 are.
 bool small_ones_are_cast(const store::RunData& data, std::uint32_t process) {
   for (const store::ValueRange& range : data.value_ranges) {
     if (range.process != process || range.site == 0 || range.most <= 0 || !is_small(range)) continue;
@@ -92,7 +93,7 @@ void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradi
     Gradients& gradients = places[line_of(data, stack)];
     if (gradients.stack == 0) gradients.stack = stack, gradients.handle = amp_handle_in(data, process);
     gradients.vanishing |= cast;
-    add(gradients, range);
+    add_range(gradients, range);
   }
 }
 
@@ -102,7 +103,7 @@ bool vanish(const Inquiry& inquiry, const Gradients& g) {
   return zeros >= inquiry.threshold("zeros") * small;
 }
 
-void tell_measured(Inquiry& inquiry, const Gradients& g) {
+void add_measured_finding(Inquiry& inquiry, const Gradients& g) {
   Finding& finding = inquiry.add(g.stack);
   const auto percent =
       static_cast<std::uint64_t>(100.0 * static_cast<double>(g.zeros) / static_cast<double>(g.elements));
@@ -115,7 +116,7 @@ void tell_measured(Inquiry& inquiry, const Gradients& g) {
   finding.fix = fix_for(g.handle);
 }
 
-void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
+void add_unmeasured_finding(Inquiry& inquiry, const UnmeasuredGradients& g) {
   Finding& finding = inquiry.add(g.stack);
   finding.title =
       "the model is trained in float16 and nothing scales the loss; how many gradients vanish was not measured";
@@ -124,8 +125,8 @@ void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
   finding.fix = fix_for(g.handle);
 }
 
-// Processes of one code are one finding: the ranks of a job.
-void judge_missing(Inquiry& inquiry) {
+// Processes that run the same code, the ranks of a job, share one finding.
+void judge_missing_scalers(Inquiry& inquiry) {
   const auto least_steps = static_cast<std::uint64_t>(inquiry.threshold("unmeasured_steps"));
   std::map<Line, Gradients> places;
   std::map<Line, UnmeasuredGradients> unmeasured;
@@ -140,9 +141,9 @@ void judge_missing(Inquiry& inquiry) {
     all.casts += found->casts;
   }
   for (const auto& [line, g] : places)
-    if (vanish(inquiry, g)) tell_measured(inquiry, g);
+    if (vanish(inquiry, g)) add_measured_finding(inquiry, g);
   for (const auto& [line, g] : unmeasured)
-    if (!places.contains(line)) tell_unmeasured(inquiry, g);
+    if (!places.contains(line)) add_unmeasured_finding(inquiry, g);
 }
 
 }  // namespace
@@ -173,7 +174,7 @@ for step in range(3):
     optimizer.zero_grad())",
                     .fix = "`torch.amp.GradScaler`, or bfloat16.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
-    .judge = judge_missing,
+    .judge = judge_missing_scalers,
 };
 
 }  // namespace castscope::rules

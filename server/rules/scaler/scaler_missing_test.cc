@@ -35,7 +35,8 @@ struct Loop {
 };
 
 TEST_F(ScalerMissingTest, C53_AllGradientsBecomeZero) {
-  expect_golden("C-53", judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
+  expect_golden("scaler_missing_gradients_become_zero",
+                judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
 }
 
 TEST_F(ScalerMissingTest, C53_Bfloat16) {
@@ -45,12 +46,12 @@ TEST_F(ScalerMissingTest, C53_Bfloat16) {
   }));
 }
 
-// As with GradScaler, or a loss that is scaled by hand: the values are large enough.
+// With GradScaler, or a loss that is scaled by hand, the values are large enough.
 TEST_F(ScalerMissingTest, C53_GradientsThatFloat16Holds) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0.01, .zeros = 128}); }));
 }
 
-// A loss that is 0 gives gradients that are: none of them was ever small.
+// A loss that is 0 gives gradients that are 0: none of them was ever small.
 TEST_F(ScalerMissingTest, ALossOfZero) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0, .zeros = 256}); }));
 }
@@ -64,7 +65,7 @@ TEST_F(ScalerMissingTest, C53_WithAScaler) {
   }));
 }
 
-// Gradients for their own sake (saliency), no training.
+// Gradients are computed for their own sake (saliency), without training.
 TEST_F(ScalerMissingTest, NoOptimizer) {
   expect_none(judged([](TestRun& run) {
     Loop loop(run);
@@ -73,8 +74,7 @@ TEST_F(ScalerMissingTest, NoOptimizer) {
   }));
 }
 
-// Without deep steps, or on a GPU, where nothing is sampled: a step casts the weights, and its backward casts
-// gradients.
+// No gradient is sampled without deep steps, or on a GPU: a step casts the weights, and its backward casts gradients.
 struct UnsampledLoop {
   explicit UnsampledLoop(TestRun& test_run, std::uint8_t dtype = kFloat16) : run(test_run) {
     store::RegionInfo info = TestRun::default_region();
@@ -108,7 +108,7 @@ struct UnsampledLoop {
 };
 
 TEST_F(ScalerMissingTest, NotMeasured) {
-  expect_golden("C-53-not-measured", judged([](TestRun& run) { UnsampledLoop(run).steps(); }));
+  expect_golden("scaler_missing_not_measured", judged([](TestRun& run) { UnsampledLoop(run).steps(); }));
 }
 
 TEST_F(ScalerMissingTest, NotMeasuredBfloat16) {
@@ -146,7 +146,8 @@ TEST_F(ScalerMissingTest, NotMeasuredAndMaybeScaledByHand) {
   }
 }
 
-// A model in float16 whose masters somebody keeps: what autocast does with it is not what it is trained in.
+// A model in float16 whose float32 masters some other code keeps: it is not trained in the dtype in which autocast runs
+// it.
 TEST_F(ScalerMissingTest, NotMeasuredOfFloat16Weights) {
   expect_none_of("scaler-missing", judged([](TestRun& run) {
                    UnsampledLoop loop(run);

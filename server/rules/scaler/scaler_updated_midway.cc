@@ -1,5 +1,5 @@
 // scaler-updated-midway: the scale was updated between backward passes whose gradients were added up before any
-// optimizer took them: gradients of two scales in one sum.
+// optimizer took them: the sum holds gradients of two scales.
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
@@ -8,7 +8,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_midway(Inquiry& inquiry) {
+void judge_updates(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::set<Line> told;
   for (const store::ScalerUse& use : data.scaler_uses) {
@@ -55,7 +55,7 @@ for step in range(4):
     scaler.update(1024.0)  # belongs into the `if`)",
                     .fix = "One `update()` for each optimizer step.",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation"},
-    .judge = judge_midway,
+    .judge = judge_updates,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using ScalerUpdatedMidwayTest = RulesTest;
 
 TEST_F(ScalerUpdatedMidwayTest, S37_AnUpdateBetweenTwoBackwards) {
-  expect_golden("S-37", judged([](TestRun& run) {
+  expect_golden("scaler_updated_midway_between_backwards", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
                   run.update(loop.update, 2048, 1024);

@@ -9,7 +9,7 @@ namespace {
 using ScalerWithBf16Test = EnforcedRulesTest;
 
 TEST_F(ScalerWithBf16Test, C54_AScalerAndBfloat16) {
-  expect_golden("C-54", judged([](TestRun& run) {
+  expect_golden("scaler_with_bf16_loop", judged([](TestRun& run) {
                   ScalerLoop loop(run, kBFloat16);
                   for (int i = 0; i < 3; ++i) loop.round();
                 }));
@@ -31,7 +31,7 @@ TEST_F(ScalerWithBf16Test, BothDtypes) {
   }));
 }
 
-// A policy whose `dtype` is not the regions'.
+// The policy's `dtype` is not that of the regions.
 TEST_F(ScalerWithBf16Test, APolicyThatCastsToFloat16) {
   for (const std::uint8_t to : {kFloat16, kBFloat16}) {
     const auto findings = judged_under("torch-cpu", [&](TestRun& run) {

@@ -50,7 +50,7 @@ bool has_half_weights(const store::RunData& data, std::uint32_t process) {
 // Gradients that come back through the casts to float16.
 struct GradientCasts {
   std::uint64_t times = 0;
-  std::set<Line> lines;  // of the user's that called backward, as far as they are known: not on a GPU's thread
+  std::set<Line> lines;  // the user's lines that called backward, as far as they are known: not on a GPU's thread
 };
 
 GradientCasts gradient_casts(const store::RunData& data, std::uint32_t process) {

@@ -1,8 +1,9 @@
-// Training in float16 without a scaler of which no gradient was looked at: on a GPU, or where no step was deep. How
-// many gradients vanish is not known then; that nothing keeps them from it is.
+// Finds training in float16 without a scaler in which no gradient was sampled: on a GPU, or where no step was deep. The
+// number of gradients that vanish is not known then, but nothing keeps them from vanishing.
 //
-// Better silent than wrong: a loss that is a product may be scaled by hand (`(loss * scale).backward()`), and so may
-// gradients that are handed to backward. Weights that are float16 themselves are scaled by whoever keeps their masters.
+// It is silent rather than wrong: a loss that is a product may be scaled by hand (`(loss * scale).backward()`), and so
+// may gradients that are handed to backward. Weights that are float16 themselves are scaled by the code that keeps
+// their float32 masters.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,15 @@
 namespace castscope::rules {
 
 struct UnmeasuredGradients {
-  std::uint32_t stack = 0;               // where backward is called
+  std::uint32_t stack = 0;               // the call of backward
   std::uint64_t backwards = 0;           // calls there
-  std::uint64_t steps = 0;               // of optimizers, in the process
+  std::uint64_t steps = 0;               // steps of optimizers, in the process
   std::uint64_t casts = 0;               // gradients that came back from float16 to float32
   std::optional<AmpHandle> handle = {};  // of the process
 };
 
-// Of one process; nothing where gradients were sampled, something scales them, or may do so, or where fewer optimizer
-// steps were taken than `steps`.
+// Returns the gradients of one process; nothing where gradients were sampled, where something scales them, or may do
+// so, or where there were fewer optimizer steps than `steps`.
 std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData&, std::uint32_t process,
                                                         std::uint64_t steps);
 

@@ -1,4 +1,4 @@
-// For the tests of rules about backward: stacks as they are in the methods of an autograd Function.
+// Stacks for tests of rules about backward, as they are in the methods of an autograd Function.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ class AutogradTest : public RulesTest {
  protected:
   static constexpr std::uint16_t kEligible = lanes::kUseEligible;
 
-  // This line of a method of Product: as Product.apply calls it in forward, as the engine does in backward.
+  // Returns the stack of this line in a method of Product: called by Product.apply in forward, by the engine in
+  // backward.
   static std::uint32_t in_forward(TestRun& run, std::int64_t line, const std::string& owner = "Product") {
     return run.stack({TestRun::own_frame(owner + ".forward", line),
                       TestRun::torch_frame("autograd/function.py", "Function.apply"), TestRun::own_frame("train", 40)});

@@ -1,4 +1,4 @@
-// For the tests of rules in a job for which castscope carries out a policy.
+// The fixture for tests of rules in a job for which castscope enforces a policy.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace castscope::rules {
 
 class EnforcedRulesTest : public RulesTest {
  protected:
-  // What the rules say of a process that does this under this policy.
+  // Returns the findings about a process that does this under this policy.
   std::vector<Finding> judged_under(const std::string& name, const std::function<void(TestRun&)>& act) {
     const auto policy = policy::load(name);
     EXPECT_TRUE(policy.ok()) << policy.status().message();

@@ -1,4 +1,4 @@
-// For the tests of the rules about FSDP: a cast that it makes by its policy.
+// For tests of the rules about FSDP: a cast that FSDP makes by its policy.
 #pragma once
 
 #include "server/rules/testing/rules_test.h"

@@ -1,6 +1,5 @@
-// For the tests of rules: a process acts, the rules judge. What a positive case says is compared with
-// tests/golden/findings/CASE.json; CASTSCOPE_UPDATE_GOLDEN=1 writes these files. Numbers of cases (C-04, S-01, …) are
-// those of the catalogue of autocast cases.
+// The fixture for tests of rules: a process acts and the rules judge it. expect_golden compares the findings of a case
+// with tests/golden/findings/RULE_CASE.json; CASTSCOPE_UPDATE_GOLDEN=1 writes these files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +44,7 @@ class RulesTest : public ::testing::Test {
   }
   ~RulesTest() override { std::filesystem::remove_all(folder_); }
 
-  // What the rules say of a process that does this; the same during the run as afterwards.
+  // Returns the findings about a process that does this; they must be the same during the run as after it.
   std::vector<Finding> judged(const std::function<void(TestRun&)>& act, bool ends = true) {
     const std::string path = (folder_ / "run.castscope").string();
     store::RunStart start;
@@ -56,7 +55,7 @@ class RulesTest : public ::testing::Test {
     act(run);
     ends ? run.end() : void(run.flush());
     const std::vector<Finding> live = judge(*(*store)->read());
-    EXPECT_TRUE(record_findings(**store).ok());
+    EXPECT_TRUE((*store)->set_findings(judgement_of(*(*store)->read()).findings).ok());
     EXPECT_TRUE((*store)->close().ok());
     const auto data = store::read_run(path);
     EXPECT_TRUE(data.ok()) << data.status().message();
@@ -90,7 +89,7 @@ class RulesTest : public ::testing::Test {
     EXPECT_EQ(as_json(findings), golden.str()) << path;
   }
   static void expect_none(const std::vector<Finding>& findings) { EXPECT_EQ(as_json(findings), "[]\n"); }
-  // … of this rule, where another one rightly speaks.
+  // Expects no finding of this rule, where another rule is right to report one.
   static void expect_none_of(std::string_view rule, std::vector<Finding> findings) {
     std::erase_if(findings, [&](const Finding& finding) { return finding.rule != rule; });
     expect_none(findings);

@@ -1,4 +1,4 @@
-// For the tests of the rules about gradient scaling: a training loop with a scaler, as its facts and events show it.
+// For tests of the rules about gradient scaling: a training loop with a scaler, in facts and events.
 #pragma once
 
 #include "server/rules/testing/rules_test.h"
@@ -36,7 +36,7 @@ struct ScalerLoop {
     run.update(update, before, after);
     return *this;
   }
-  // As it is seen where the gradients and the scale are on a GPU.
+  // The round as it is recorded where the gradients and the scale are on a GPU.
   ScalerLoop& round_on_device(bool overflow) {
     forward_and_backward();
     run.unscale(not_read);

@@ -62,6 +62,9 @@ class Statement {
   template <typename... T>
   absl::Status run(const T&... values) {
     bind_all(values...);
+    return run_bound();
+  }
+  absl::Status run_bound() {
     const int code = sqlite3_step(statement_.get());
     sqlite3_reset(statement_.get());
     return code == SQLITE_DONE || code == SQLITE_ROW ? absl::OkStatus() : database_->error(code);
@@ -98,10 +101,9 @@ class Statement {
   sqlite3_stmt* handle() const { return statement_.get(); }
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
- private:
+  // The parameter of this number, from 1 on. The value must live until the statement has run.
   template <typename T>
   void bind(int index, const T& value) {
-    // SQLITE_STATIC: run() is over before the caller's value is.
     if constexpr (std::is_same_v<T, Blob>) {
       sqlite3_bind_blob64(statement_.get(), index, value.bytes.data(), value.bytes.size(), SQLITE_STATIC);
     } else if constexpr (std::is_convertible_v<T, std::string_view>) {
@@ -117,6 +119,7 @@ class Statement {
     }
   }
 
+ private:
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };

@@ -1,5 +1,7 @@
 #include "server/store/read/deep_reader.h"
 
+#include "server/store/read/row_reader.h"
+
 namespace castscope::store {
 namespace {
 
@@ -26,19 +28,6 @@ absl::Status read_operator_uses(const Database& database, RunData& data) {
   return none_lost(database, lost, "an operand has no operator use");
 }
 
-absl::Status read_flows_and_facts(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT id, from_use, to_use, argument, cast_to FROM flows ORDER BY id",
-                                 [&](const Statement& row) {
-                                   Flow& f = data.flows.emplace_back();
-                                   row.read(f.id, f.from, f.to, f.argument, f.cast_to);
-                                 }));
-  return each(database, "SELECT id, stack, subject, kind, detail, text FROM facts ORDER BY id",
-              [&](const Statement& row) {
-                Fact& f = data.facts.emplace_back();
-                row.read(f.id, f.stack, f.subject, f.kind, f.detail, f.text);
-              });
-}
-
 absl::Status read_counts(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database,
                                  "SELECT process, operator_use, sum(times), sum(bytes), sum(ns) FROM use_counts "
@@ -47,19 +36,10 @@ absl::Status read_counts(const Database& database, RunData& data) {
                                    UseCount& c = data.use_counts.emplace_back();
                                    row.read(c.process, c.use, c.times, c.bytes, c.ns);
                                  }));
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT process, flow, sum(times) FROM flow_counts GROUP BY process, flow "
-                                 "ORDER BY process, flow",
-                                 [&](const Statement& row) {
-                                   FlowCount& c = data.flow_counts.emplace_back();
-                                   row.read(c.process, c.flow, c.times);
-                                 }));
-  return each(database,
-              "SELECT process, fact, sum(times) FROM fact_counts GROUP BY process, fact ORDER BY process, fact",
-              [&](const Statement& row) {
-                FactCount& c = data.fact_counts.emplace_back();
-                row.read(c.process, c.fact, c.times);
-              });
+#define CASTSCOPE_READ_COUNTS(Type, ...) CASTSCOPE_RETURN_IF_ERROR(read_counts_of<Type>(database, data));
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_READ_COUNTS)
+#undef CASTSCOPE_READ_COUNTS
+  return absl::OkStatus();
 }
 
 absl::Status read_events_evidence(const Database& database, RunData& data) {
@@ -92,7 +72,9 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
 
 absl::Status read_deep(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(read_operator_uses(database, data));
-  CASTSCOPE_RETURN_IF_ERROR(read_flows_and_facts(database, data));
+#define CASTSCOPE_READ_ROWS(Type, ...) CASTSCOPE_RETURN_IF_ERROR(read_rows<Type>(database, data));
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_READ_ROWS)
+#undef CASTSCOPE_READ_ROWS
   CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
   return read_events_evidence(database, data);
 }

@@ -1,5 +1,6 @@
 #include "server/store/read/references.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace castscope::store {
@@ -59,7 +60,7 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
 }
 
 std::size_t mend_deep_definitions(RunData& data) {
-  std::size_t mended = keep_numbered(data.operator_uses) + keep_numbered(data.flows) + keep_numbered(data.facts);
+  std::size_t mended = keep_numbered(data.operator_uses) + keep_numbered(data.flows);
   const std::size_t uses = data.operator_uses.size();
   for (OperatorUse& use : data.operator_uses) {
     mended += refer(use.stack, data.stacks.size());
@@ -71,21 +72,50 @@ std::size_t mend_deep_definitions(RunData& data) {
   while (flows < data.flows.size() && names(data.flows[flows].from, uses) && names(data.flows[flows].to, uses)) ++flows;
   mended += data.flows.size() - flows;
   data.flows.resize(flows);
-  for (Fact& fact : data.facts) {
-    mended += refer(fact.stack, data.stacks.size());
-    mended += refer(fact.subject, subjects(fact, data));
-  }
   return mended;
+}
+
+template <typename Row>
+std::size_t count_of(Refers refers, const Row& row, const RunData& data) {
+  switch (refers) {
+    case Refers::kStack:
+      return data.stacks.size();
+    case Refers::kModule:
+      return data.modules.size();
+    case Refers::kRegion:
+      return data.regions.size();
+    case Refers::kSite:
+      return data.sites.size();
+    case Refers::kOperatorUse:
+      return data.operator_uses.size();
+    case Refers::kSubjectOfFact:
+      if constexpr (std::is_same_v<Row, Fact>) return subjects(row, data);
+      break;
+    case Refers::kNothing:
+      break;
+  }
+  return 0;
+}
+
+template <typename Row>
+std::size_t mend_rows(RunData& data) {
+  auto& rows = Counted<Row>::rows(data);
+  std::size_t mended = keep_numbered(rows);
+  for (Row& row : rows) {
+    Row::columns(row, [&](const char*, auto& value, Refers refers = Refers::kNothing) {
+      if constexpr (std::is_same_v<decltype(value), std::uint32_t&>)
+        if (refers != Refers::kNothing) mended += refer(value, count_of(refers, row, data));
+    });
+  }
+  return mended + keep(Counted<Row>::counts(data), [&](const auto& count) {
+           return names(count.process, data.processes.size()) && names(count.*Counted<Row>::kNumber, rows.size());
+         });
 }
 
 std::size_t mend_deep_counts(RunData& data) {
   const std::size_t processes = data.processes.size(), uses = data.operator_uses.size();
   std::size_t mended =
       keep(data.use_counts, [&](const UseCount& c) { return names(c.process, processes) && names(c.use, uses); }) +
-      keep(data.flow_counts,
-           [&](const FlowCount& c) { return names(c.process, processes) && names(c.flow, data.flows.size()); }) +
-      keep(data.fact_counts,
-           [&](const FactCount& c) { return names(c.process, processes) && names(c.fact, data.facts.size()); }) +
       keep(data.value_ranges,
            [&](const ValueRange& r) {
              return names(r.process, processes) && (r.site == 0) != (r.use == 0) && r.site <= data.sites.size() &&
@@ -102,20 +132,14 @@ std::size_t mend_deep_counts(RunData& data) {
 
 std::size_t mend_gpu(RunData& data) {
   const std::size_t processes = data.processes.size();
-  std::size_t mended = keep_numbered(data.kernels) + keep_numbered(data.matmuls);
+  std::size_t mended = keep_numbered(data.kernels);
   for (Kernel& kernel : data.kernels) {
     mended += refer(kernel.site, data.sites.size());
     mended += refer(kernel.use, data.operator_uses.size());
     mended += refer(kernel.name, data.kernel_names.size());
   }
-  for (Matmul& matmul : data.matmuls) mended += refer(matmul.use, data.operator_uses.size());
-  return mended +
-         keep(data.kernel_counts,
-              [&](const KernelCount& c) {
-                return names(c.process, processes) && names(c.kernel, data.kernels.size());
-              }) +
-         keep(data.matmul_counts, [&](const MatmulCount& c) {
-           return names(c.process, processes) && names(c.matmul, data.matmuls.size());
+  return mended + keep(data.kernel_counts, [&](const KernelCount& c) {
+           return names(c.process, processes) && names(c.kernel, data.kernels.size());
          });
 }
 
@@ -126,6 +150,9 @@ std::size_t mend_references(RunData& data) {
   mended += mend_definitions(data);  // what others refer to comes first
   mended += mend_counts(data);
   mended += mend_deep_definitions(data);
+#define CASTSCOPE_MEND(Type, ...) mended += mend_rows<Type>(data);
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_MEND)
+#undef CASTSCOPE_MEND
   mended += mend_deep_counts(data);
   return mended + mend_gpu(data);
 }

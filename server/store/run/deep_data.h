@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
+#include "server/store/run/columns.h"
 
 namespace castscope::store {
 
@@ -30,27 +31,40 @@ struct Flow {
   std::uint32_t id = 0, from = 0, to = 0;  // operator uses, both known
   std::uint8_t argument = 0;               // of `to`
   std::uint8_t cast_to = 0xff;             // autocast cast the value to this on its way in, 0xff = it did not
+
+  static constexpr const char* kName = "flow";
+  static constexpr const char* kTable = "flows";
+  template <typename Self, typename Column>
+  static void columns(Self& flow, Column column) {
+    column("from_use", flow.from, Refers::kOperatorUse);
+    column("to_use", flow.to, Refers::kOperatorUse);
+    column("argument", flow.argument);
+    column("cast_to", flow.cast_to);
+  }
 };
 
 struct Fact {
   std::uint32_t id = 0, stack = 0;
-  std::uint32_t subject = 0;  // site (kStaleHit, kLostGrad), operator use (kError), region (kBackward, …)
+  std::uint32_t subject = 0;  // lanes::subject_of(kind)
   lanes::FactKind kind{};
   std::uint16_t detail = 0;
   std::string text;
+
+  static constexpr const char* kName = "fact";
+  static constexpr const char* kTable = "facts";
+  template <typename Self, typename Column>
+  static void columns(Self& fact, Column column) {
+    column("stack", fact.stack, Refers::kStack);
+    column("subject", fact.subject, Refers::kSubjectOfFact);
+    column("kind", fact.kind);
+    column("detail", fact.detail);
+    column("text", fact.text);
+  }
 };
 
 struct UseCount {  // (process, operator use)
   std::uint32_t process = 0, use = 0;
   std::uint64_t times = 0, bytes = 0, ns = 0;  // ns: what it calls included; 0 when it was called once
-};
-struct FlowCount {  // (process, flow)
-  std::uint32_t process = 0, flow = 0;
-  std::uint64_t times = 0;
-};
-struct FactCount {  // (process, fact)
-  std::uint32_t process = 0, fact = 0;
-  std::uint64_t times = 0;
 };
 
 // Samples of values, all together: of what a site cast, or of what an operator use gave back.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/lanes/format.h"
+#include "server/store/run/columns.h"
 
 namespace castscope::store {
 
@@ -42,10 +43,21 @@ struct Matmul {
   std::uint32_t id = 0, use = 0;
   std::string op, function;  // "aten::mm", "cublasGemmEx"
   MatmulCall call;
-};
-struct MatmulCount {  // (process, matmul)
-  std::uint32_t process = 0, matmul = 0;
-  std::uint64_t times = 0;
+
+  static constexpr const char* kName = "matrix product";
+  static constexpr const char* kTable = "matmuls";
+  template <typename Self, typename Column>
+  static void columns(Self& matmul, Column column) {
+    auto& c = matmul.call;
+    column("operator_use", matmul.use, Refers::kOperatorUse);
+    column("operator", matmul.op);
+    column("function", matmul.function);
+    column("m", c.m), column("n", c.n), column("k", c.k), column("batch", c.batch);
+    column("lda", c.lda), column("ldb", c.ldb), column("ldc", c.ldc);
+    column("a", c.a), column("b", c.b), column("c", c.c), column("compute", c.compute);
+    column("align_a", c.align_a), column("align_b", c.align_b), column("align_c", c.align_c);
+    column("flags", c.flags);
+  }
 };
 
 }  // namespace castscope::store

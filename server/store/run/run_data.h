@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/store/run/deep_data.h"
-#include "server/store/run/gpu_data.h"
+#include "server/store/run/row_definitions.h"
 #include "server/store/run/run_sink.h"
 #include "server/store/run/source_lines.h"
 
@@ -172,18 +171,17 @@ struct RunData {
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
   std::vector<OperatorUse> operator_uses;
-  std::vector<Flow> flows;
-  std::vector<Fact> facts;
-  std::vector<UseCount> use_counts;    // ordered by (process, use)
-  std::vector<FlowCount> flow_counts;  // ordered by (process, flow)
-  std::vector<FactCount> fact_counts;  // ordered by (process, fact)
+  std::vector<UseCount> use_counts;  // ordered by (process, use)
   std::vector<ValueRange> value_ranges;
   std::vector<ScalerUse> scaler_uses;
   std::vector<std::string> kernel_names;  // as the driver has them, mangled
   std::vector<Kernel> kernels;
   std::vector<KernelCount> kernel_counts;  // ordered by (process, kernel)
-  std::vector<Matmul> matmuls;
-  std::vector<MatmulCount> matmul_counts;  // ordered by (process, matmul)
+#define CASTSCOPE_LISTS(Type, list, counts, word) \
+  std::vector<Type> list;                         \
+  std::vector<Type##Count> counts;
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_LISTS)  // flows, flow_counts, facts, …
+#undef CASTSCOPE_LISTS
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
   SourceLines source;                      // of the lines that findings and sites name
 

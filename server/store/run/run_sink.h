@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/lanes/format.h"
-#include "server/store/run/gpu_data.h"
+#include "server/store/run/row_definitions.h"
 
 namespace castscope::store {
 
@@ -77,27 +77,12 @@ struct OperatorUseInfo {
   std::vector<lanes::Operand> operands;          // at most lanes::kMostOperands
   std::vector<std::string> argument_names = {};  // of the operands, in the schema; empty = not known
 };
-struct FlowInfo {
-  std::uint32_t id = 0, from = 0, to = 0;
-  std::uint8_t argument = 0, cast_to = 0xff;
-};
-struct FactInfo {
-  std::uint32_t id = 0, subject = 0, stack = 0;
-  lanes::FactKind kind{};
-  std::uint16_t detail = 0;
-  std::string text;
-};
 struct KernelInfo {
   std::uint32_t id = 0, site = 0, use = 0;
   std::string op, name, origin;
   std::uint16_t device = 0;
   lanes::GpuWork work{};
   std::uint8_t flags = 0;
-};
-struct MatmulInfo {
-  std::uint32_t id = 0, use = 0;
-  std::string op, function;
-  MatmulCall call;
 };
 struct ThreadInfo {
   std::uint32_t id = 0, lane = 0, tid = 0;
@@ -106,8 +91,12 @@ struct ThreadInfo {
 struct AttributeInfo {  // of the process: it has no number
   std::string name, value;
 };
-using Definition = std::variant<AttributeInfo, StackInfo, ModuleInfo, CallSiteInfo, RegionInfo, SiteInfo,
-                                OperatorUseInfo, FlowInfo, FactInfo, KernelInfo, MatmulInfo, ThreadInfo>;
+// And those of row_definitions.h, with the numbers of the process.
+#define CASTSCOPE_ALTERNATIVE(Type, ...) , Type
+using Definition =
+    std::variant<AttributeInfo, StackInfo, ModuleInfo, CallSiteInfo, RegionInfo, SiteInfo, OperatorUseInfo, KernelInfo,
+                 ThreadInfo CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_ALTERNATIVE)>;
+#undef CASTSCOPE_ALTERNATIVE
 
 // Absolute values, so that handing one over twice does no harm. site = number of a site, or of what deep steps see
 // (operator use, flow, fact, kernel, product); of the latter `casts` is how often it was seen (lanes::Counter), of a

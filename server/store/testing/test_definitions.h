@@ -205,14 +205,13 @@ class TestDefinitions {
   }
   // What `from` gave back is this argument of `to`.
   std::uint32_t flow(std::uint32_t from, std::uint32_t to, std::uint8_t argument = 0, std::uint8_t cast_to = kNoDtype) {
-    ok(sink_.define(key_, FlowInfo{.id = ++sites_, .from = from, .to = to, .argument = argument, .cast_to = cast_to}));
+    ok(sink_.define(key_, Flow{.id = ++sites_, .from = from, .to = to, .argument = argument, .cast_to = cast_to}));
     return sites_;
   }
-  std::uint32_t fact(lanes::FactKind kind, std::int64_t number, FactInfo more = {},
-                     const std::string& file = "train.py") {
+  std::uint32_t fact(lanes::FactKind kind, std::int64_t number, Fact more = {}, const std::string& file = "train.py") {
     return fact_at(kind, line(file, number), more);
   }
-  std::uint32_t fact_at(lanes::FactKind kind, std::uint32_t stack, FactInfo more = {}) {
+  std::uint32_t fact_at(lanes::FactKind kind, std::uint32_t stack, Fact more = {}) {
     more.id = ++sites_;
     more.kind = kind;
     more.stack = stack;
@@ -248,7 +247,7 @@ class TestDefinitions {
     return sites_;
   }
   std::uint32_t matmul(std::uint32_t use, const MatmulCall& call, const std::string& op = "aten::mm") {
-    ok(sink_.define(key_, MatmulInfo{.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
+    ok(sink_.define(key_, Matmul{.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
     return sites_;
   }
   // Contiguous, well aligned, of one dtype.

@@ -11,8 +11,6 @@ std::string content_of(const OperatorUse& u) {
   for (const lanes::Operand& o : u.operands) bytes += content(o.argument, o.dtype, o.role, o.flags, o.entered);
   return bytes;
 }
-std::string content_of(const Flow& f) { return content(f.from, f.to, f.argument, f.cast_to); }
-std::string content_of(const Fact& f) { return content(f.stack, f.subject, f.kind, f.detail, f.text); }
 
 }  // namespace
 
@@ -21,8 +19,6 @@ absl::StatusOr<DeepDefinitions> DeepDefinitions::on(const Database& database) {
   const std::pair<Statement*, const char*> all[] = {
       {&d.add_use_, "INSERT INTO operator_uses VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       {&d.add_operand_, "INSERT INTO operands VALUES (?,?,?,?,?,?,?,?)"},
-      {&d.add_flow_, "INSERT INTO flows VALUES (?,?,?,?,?)"},
-      {&d.add_fact_, "INSERT INTO facts VALUES (?,?,?,?,?,?)"},
   };
   CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
   return d;
@@ -30,8 +26,6 @@ absl::StatusOr<DeepDefinitions> DeepDefinitions::on(const Database& database) {
 
 void DeepDefinitions::adopt(const RunData& data) {
   for (const OperatorUse& use : data.operator_uses) uses_.emplace(content_of(use), use.id);
-  for (const Flow& flow : data.flows) flows_.emplace(content_of(flow), flow.id);
-  for (const Fact& fact : data.facts) facts_.emplace(content_of(fact), fact.id);
 }
 
 absl::StatusOr<std::uint32_t> DeepDefinitions::operator_use(const OperatorUse& u) {
@@ -46,18 +40,6 @@ absl::StatusOr<std::uint32_t> DeepDefinitions::operator_use(const OperatorUse& u
         add_operand_.run(id, i, o.argument, o.dtype, o.role, o.flags, o.entered, u.argument_names[i]));
   }
   return id;
-}
-
-absl::StatusOr<std::uint32_t> DeepDefinitions::flow(const Flow& f) {
-  const auto [it, is_new] = flows_.try_emplace(content_of(f), flows_.size() + 1);
-  if (is_new) CASTSCOPE_RETURN_IF_ERROR(add_flow_.run(it->second, f.from, f.to, f.argument, f.cast_to));
-  return it->second;
-}
-
-absl::StatusOr<std::uint32_t> DeepDefinitions::fact(const Fact& f) {
-  const auto [it, is_new] = facts_.try_emplace(content_of(f), facts_.size() + 1);
-  if (is_new) CASTSCOPE_RETURN_IF_ERROR(add_fact_.run(it->second, f.stack, f.subject, f.kind, f.detail, f.text));
-  return it->second;
 }
 
 }  // namespace castscope::store

@@ -17,13 +17,11 @@ class DeepDefinitions {
 
   // Everything that they refer to by its run-wide number; their own `id` is not looked at.
   absl::StatusOr<std::uint32_t> operator_use(const OperatorUse&);
-  absl::StatusOr<std::uint32_t> flow(const Flow&);  // both ends are known
-  absl::StatusOr<std::uint32_t> fact(const Fact&);
 
  private:
   using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
-  Numbers uses_, flows_, facts_;
-  Statement add_use_, add_operand_, add_flow_, add_fact_;
+  Numbers uses_;
+  Statement add_use_, add_operand_;
 };
 
 }  // namespace castscope::store

@@ -340,8 +340,8 @@ TEST_F(DeepStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   use.id = 9;
   use.stack = 77;
   EXPECT_FALSE(store->define(run.key(), use).ok());
-  EXPECT_FALSE(store->define(run.key(), FactInfo{.id = 5, .stack = 77, .text = ""}).ok());
-  EXPECT_FALSE(store->define(run.key(), FlowInfo{.id = 1u << 30}).ok());
+  EXPECT_FALSE(store->define(run.key(), Fact{.id = 5, .stack = 77, .text = ""}).ok());
+  EXPECT_FALSE(store->define(run.key(), Flow{.id = 1u << 30}).ok());
   const CounterRow unknown{.lane = 1, .site = 9};
   EXPECT_FALSE(store->counters(run.key(), std::span(&unknown, 1)).ok());
   run.called(run.use(add()));

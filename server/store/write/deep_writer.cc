@@ -73,44 +73,61 @@ absl::Status DeepWriter::operator_use(const OperatorUseInfo& info) {
   return set(info.id, {.kind = Kind::kOperatorUse, .number = *number}, &tables_->put_local_use);
 }
 
-absl::Status DeepWriter::flow(const FlowInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("flow", info.id));
-  const Local from = at(info.from), to = at(info.to);
-  if (from.kind != Kind::kOperatorUse || to.kind != Kind::kOperatorUse)
-    return set(info.id, {.kind = Kind::kFlow, .number = 0}, nullptr);
-  const auto number =
-      tables_->deep.flow({.from = from.number, .to = to.number, .argument = info.argument, .cast_to = info.cast_to});
-  if (!number.ok()) return number.status();
-  return set(info.id, {.kind = Kind::kFlow, .number = *number}, nullptr);
-}
-
-absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* number) const {
-  *number = 0;
-  switch (lanes::subject_of(info.kind)) {
-    case lanes::FactSubject::kSite:
-      return numbers_->find_site(info.subject, number);
-    case lanes::FactSubject::kOperatorUse:
-      if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
+absl::Status DeepWriter::find(Refers refers, std::uint32_t local, lanes::FactSubject subject,
+                              std::uint32_t* number) const {
+  switch (refers) {
+    case Refers::kStack:
+      return numbers_->find_stack(local, number);
+    case Refers::kModule:
+      return numbers_->find_module(local, number);
+    case Refers::kRegion:
+      return numbers_->find_region(local, number);
+    case Refers::kSite:
+      return numbers_->find_site(local, number);
+    case Refers::kOperatorUse:
+      *number = use_or_0(local);
       return absl::OkStatus();
-    case lanes::FactSubject::kRegion:
-      return numbers_->find_region(info.subject, number);
-    case lanes::FactSubject::kNothing:
+    case Refers::kSubjectOfFact:
+      if (subject == lanes::FactSubject::kSite) return numbers_->find_site(local, number);
+      if (subject == lanes::FactSubject::kRegion) return numbers_->find_region(local, number);
+      *number = subject == lanes::FactSubject::kOperatorUse ? use_or_0(local) : 0;
+      return absl::OkStatus();
+    case Refers::kNothing:
       break;
   }
   return absl::OkStatus();
 }
 
-absl::Status DeepWriter::fact(const FactInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("fact", info.id));
-  Fact fact{.kind = info.kind, .detail = info.detail, .text = info.text};
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_stack(info.stack, &fact.stack));
-  CASTSCOPE_RETURN_IF_ERROR(find_subject(info, &fact.subject));
-  const auto number = tables_->deep.fact(fact);
+template <typename Row>
+absl::Status DeepWriter::row(const Row& told) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check(Row::kName, told.id));
+  Row row = told;
+  auto subject = lanes::FactSubject::kNothing;
+  if constexpr (std::is_same_v<Row, Fact>) subject = lanes::subject_of(row.kind);
+  absl::Status found;
+  Row::columns(row, [&](const char*, auto& value, Refers refers = Refers::kNothing) {
+    if constexpr (std::is_same_v<decltype(value), std::uint32_t&>)
+      if (found.ok()) found = find(refers, value, subject, &value);
+  });
+  CASTSCOPE_RETURN_IF_ERROR(found);
+  Local known{.kind = kind_of(row)};
+  if constexpr (std::is_same_v<Row, Flow>)  // one of whose ends had no room in the process
+    if (row.from == 0 || row.to == 0) return set(told.id, known, nullptr);
+  const auto number = tables_->of<Row>().number(row);
   if (!number.ok()) return number.status();
-  const Local what{
-      .kind = Kind::kFact, .number = *number, .fact = fact.kind, .detail = fact.detail, .stack = fact.stack};
-  return set(info.id, what, &tables_->put_local_fact);
+  known.number = *number;
+  if constexpr (!std::is_same_v<Row, Fact>) return set(told.id, known, nullptr);
+  if constexpr (std::is_same_v<Row, Fact>) {
+    known.fact = row.kind;
+    known.detail = row.detail;
+    known.stack = row.stack;
+    return set(told.id, known, &tables_->put_local_fact);
+  }
 }
+
+#define CASTSCOPE_ROW(Type, ...) template absl::Status DeepWriter::row(const Type&);
+CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_ROW)
+#undef CASTSCOPE_ROW
 
 absl::Status DeepWriter::kernel(const KernelInfo& info) {
   CASTSCOPE_RETURN_IF_ERROR(numbers_->check("kernel", info.id));
@@ -127,14 +144,6 @@ absl::Status DeepWriter::kernel(const KernelInfo& info) {
   const auto number = tables_->gpu.kernel(kernel);
   if (!number.ok()) return number.status();
   return set(info.id, {.kind = Kind::kKernel, .number = *number}, &tables_->put_local_kernel);
-}
-
-absl::Status DeepWriter::matmul(const MatmulInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("matrix product", info.id));
-  const auto number =
-      tables_->gpu.matmul({.use = use_or_0(info.use), .op = info.op, .function = info.function, .call = info.call});
-  if (!number.ok()) return number.status();
-  return set(info.id, {.kind = Kind::kMatmul, .number = *number}, nullptr);
 }
 
 void DeepWriter::event(std::uint32_t lane, const lanes::Event& event) {
@@ -203,18 +212,15 @@ absl::Status DeepWriter::write_counters() {
       case Kind::kOperatorUse:
         status = tables_->put_use_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.cpu_ns);
         break;
-      case Kind::kFlow:
-        status = tables_->put_flow_count.run(id, process_, row.lane, what.number, row.casts);
-        break;
-      case Kind::kFact:
-        status = tables_->put_fact_count.run(id, process_, row.lane, what.number, row.casts);
-        break;
       case Kind::kKernel:
         status = tables_->put_kernel_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.hits);
         break;
-      case Kind::kMatmul:
-        status = tables_->put_matmul_count.run(id, process_, row.lane, what.number, row.casts);
-        break;
+#define CASTSCOPE_PUT_COUNT(Type, ...)                                                      \
+  case Kind::k##Type:                                                                       \
+    status = tables_->of<Type>().put_count(id, process_, row.lane, what.number, row.casts); \
+    break;
+        CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_PUT_COUNT)
+#undef CASTSCOPE_PUT_COUNT
       case Kind::kNone:
         break;
     }

@@ -21,10 +21,10 @@ class DeepWriter {
   void adopt(const RunData&);  // of an earlier life of the file
 
   absl::Status operator_use(const OperatorUseInfo&);
-  absl::Status flow(const FlowInfo&);
-  absl::Status fact(const FactInfo&);
   absl::Status kernel(const KernelInfo&);
-  absl::Status matmul(const MatmulInfo&);
+  // A definition of row_definitions.h, with the process's numbers.
+  template <typename Row>
+  absl::Status row(const Row& told);
   // Run-wide, 0 = none of that kind.
   std::uint32_t number(Numbered what, std::uint32_t local) const {
     const Local known = at(local);
@@ -46,7 +46,9 @@ class DeepWriter {
   absl::Status write();
 
  private:
-  enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
+#define CASTSCOPE_KIND(Type, ...) , k##Type
+  enum class Kind : std::uint8_t { kNone, kOperatorUse, kKernel CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_KIND) };
+#undef CASTSCOPE_KIND
   struct Local {
     Kind kind = Kind::kNone;
     std::uint32_t number = 0;  // run-wide; 0: a flow one of whose ends is not known
@@ -55,10 +57,15 @@ class DeepWriter {
     std::uint16_t detail = 0;
     std::uint32_t stack = 0;
   };
+#define CASTSCOPE_KIND_OF(Type, ...) \
+  static Kind kind_of(const Type&) { return Kind::k##Type; }
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_KIND_OF)
+#undef CASTSCOPE_KIND_OF
   Local at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Local(); }
   std::uint32_t use_or_0(std::uint32_t local) const { return number(Numbered::kOperatorUse, local); }
   absl::Status set(std::uint32_t local, const Local&, Statement* put_local);
-  absl::Status find_subject(const FactInfo&, std::uint32_t* number) const;
+  // The run-wide number of what a column refers to.
+  absl::Status find(Refers refers, std::uint32_t local, lanes::FactSubject subject, std::uint32_t* number) const;
   void values(const lanes::Event&);
   void scaling(std::uint32_t lane, const lanes::Event&);
   absl::Status write_counters();

@@ -11,7 +11,7 @@ using DefinitionsTest = RunStoreTest;
 TEST_F(DefinitionsTest, PyTorchInAFolderOfItsOwnIsNotTheUsersCode) {
   auto store = create();
   TestRun run(*store);
-  ASSERT_TRUE(store->define(run.key(), std::string(kTorchFolder), "/opt/build/torch").ok());
+  ASSERT_TRUE(store->define(run.key(), AttributeInfo{std::string(kTorchFolder), "/opt/build/torch"}).ok());
   for (const char* outer : {"/opt/build/torch_models/train.py", "/opt/build/torch/nn/linear.py"}) {
     StackInfo stack{.id = 1, .frames = {}, .truncated = false};
     stack.frames = {{"/opt/build/torch/nn/linear.py", "Linear.forward", 134}, {outer, "train", 7}};

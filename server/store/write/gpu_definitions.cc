@@ -8,11 +8,6 @@ namespace {
 std::string content_of(const Kernel& k) {
   return content(k.site, k.use, k.name, k.op, k.origin, k.device, k.work, k.flags);
 }
-std::string content_of(const Matmul& m) {
-  const MatmulCall& c = m.call;
-  return content(m.use, m.op, m.function, c.m, c.n, c.k, c.batch, c.lda, c.ldb, c.ldc, c.a, c.b, c.c, c.compute,
-                 c.align_a, c.align_b, c.align_c, c.flags);
-}
 
 }  // namespace
 
@@ -21,7 +16,6 @@ absl::StatusOr<GpuDefinitions> GpuDefinitions::on(const Database& database) {
   const std::pair<Statement*, const char*> all[] = {
       {&d.add_name_, "INSERT INTO kernel_names VALUES (?,?)"},
       {&d.add_kernel_, "INSERT INTO kernels VALUES (?,?,?,?,?,?,?,?,?)"},
-      {&d.add_matmul_, "INSERT INTO matmuls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
   };
   CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
   return d;
@@ -30,7 +24,6 @@ absl::StatusOr<GpuDefinitions> GpuDefinitions::on(const Database& database) {
 void GpuDefinitions::adopt(const RunData& data) {
   for (const std::string& name : data.kernel_names) names_.emplace(name, names_.size() + 1);
   for (const Kernel& kernel : data.kernels) kernels_.emplace(content_of(kernel), kernel.id);
-  for (const Matmul& matmul : data.matmuls) matmuls_.emplace(content_of(matmul), matmul.id);
 }
 
 absl::StatusOr<std::uint32_t> GpuDefinitions::kernel_name(const std::string& name) {
@@ -46,15 +39,6 @@ absl::StatusOr<std::uint32_t> GpuDefinitions::kernel(const Kernel& k) {
     CASTSCOPE_RETURN_IF_ERROR(
         add_kernel_.run(it->second, k.site, k.use, k.op, k.name, k.origin, k.device, k.work, k.flags));
   }
-  return it->second;
-}
-
-absl::StatusOr<std::uint32_t> GpuDefinitions::matmul(const Matmul& m) {
-  const auto [it, is_new] = matmuls_.try_emplace(content_of(m), matmuls_.size() + 1);
-  if (!is_new) return it->second;
-  const MatmulCall& c = m.call;
-  CASTSCOPE_RETURN_IF_ERROR(add_matmul_.run(it->second, m.use, m.op, m.function, c.m, c.n, c.k, c.batch, c.lda, c.ldb,
-                                            c.ldc, c.a, c.b, c.c, c.compute, c.align_a, c.align_b, c.align_c, c.flags));
   return it->second;
 }
 

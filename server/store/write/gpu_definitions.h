@@ -19,12 +19,11 @@ class GpuDefinitions {
   absl::StatusOr<std::uint32_t> kernel_name(const std::string&);
   // Everything that they refer to by its run-wide number; their own `id` is not looked at.
   absl::StatusOr<std::uint32_t> kernel(const Kernel&);
-  absl::StatusOr<std::uint32_t> matmul(const Matmul&);
 
  private:
   using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
-  Numbers names_, kernels_, matmuls_;
-  Statement add_name_, add_kernel_, add_matmul_;
+  Numbers names_, kernels_;
+  Statement add_name_, add_kernel_;
 };
 
 }  // namespace castscope::store

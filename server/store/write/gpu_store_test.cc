@@ -240,7 +240,7 @@ TEST_F(GpuStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   TestRun run(*store);
   EXPECT_FALSE(store->define(run.key(), KernelInfo{.op = "", .name = "", .origin = ""}).ok()) << "without a number";
   EXPECT_FALSE(store->define(run.key(), KernelInfo{.id = 3, .site = 77, .op = "", .name = "", .origin = ""}).ok());
-  EXPECT_FALSE(store->define(run.key(), MatmulInfo{.id = 1u << 30, .op = "", .function = "", .call = {}}).ok());
+  EXPECT_FALSE(store->define(run.key(), Matmul{.id = 1u << 30, .op = "", .function = "", .call = {}}).ok());
   run.launched(run.kernel({.name = "gemm"}));
   run.end();
   close(*store);

@@ -32,10 +32,11 @@ class ProcessWriter {
   absl::Status define(const SiteInfo&);
   absl::Status define(const ThreadInfo&);
   absl::Status define(const OperatorUseInfo& use) { return deep_.operator_use(use); }
-  absl::Status define(const FlowInfo& flow) { return deep_.flow(flow); }
-  absl::Status define(const FactInfo& fact) { return deep_.fact(fact); }
   absl::Status define(const KernelInfo& kernel) { return deep_.kernel(kernel); }
-  absl::Status define(const MatmulInfo& matmul) { return deep_.matmul(matmul); }
+  template <typename Row>
+  absl::Status define(const Row& row) {  // of row_definitions.h
+    return deep_.row(row);
+  }
   absl::Status events(const EventBlock&);
   absl::Status counters(std::span<const CounterRow>);
   absl::Status lanes(std::span<const LaneRow>);

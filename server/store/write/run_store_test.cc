@@ -131,8 +131,9 @@ TEST_F(RunStoreTest, WhatIsLearntOfACallSiteReachesItsSites) {
   run.cast(site, kTensor).flush();
   ASSERT_TRUE(
       store
-          ->call_site(run.key(),
-                      {.id = 1, .op = "aten::mm", .argument = 1, .argument_name = "mat2", .code_address = "lib+0x1"})
+          ->define(run.key(),
+                   CallSiteInfo{
+                       .id = 1, .op = "aten::mm", .argument = 1, .argument_name = "mat2", .code_address = "lib+0x1"})
           .ok());
   run.end();
   ASSERT_TRUE(store->close().ok());
@@ -153,8 +154,9 @@ TEST_F(RunStoreTest, CallSitesOfOneAddressThatTurnOutDifferentPart) {
     const std::string op = run == &first ? "aten::stack" : "aten::cat";
     ASSERT_TRUE(
         store
-            ->call_site(run->key(),
-                        {.id = 1, .op = op, .argument = 0, .argument_name = "tensors", .code_address = "lib+0x1"})
+            ->define(
+                run->key(),
+                CallSiteInfo{.id = 1, .op = op, .argument = 0, .argument_name = "tensors", .code_address = "lib+0x1"})
             .ok());
   }
   first.end();

@@ -45,18 +45,18 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_local_use, "INSERT OR REPLACE INTO local_uses VALUES (?,?,?)"},
       {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
       {&tables->put_use_count, "INSERT OR REPLACE INTO use_counts VALUES (?,?,?,?,?,?,?)"},
-      {&tables->put_flow_count, "INSERT OR REPLACE INTO flow_counts VALUES (?,?,?,?,?)"},
-      {&tables->put_fact_count, "INSERT OR REPLACE INTO fact_counts VALUES (?,?,?,?,?)"},
       {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_local_kernel, "INSERT OR REPLACE INTO local_kernels VALUES (?,?,?)"},
       {&tables->put_kernel_count, "INSERT OR REPLACE INTO kernel_counts VALUES (?,?,?,?,?,?,?)"},
-      {&tables->put_matmul_count, "INSERT OR REPLACE INTO matmul_counts VALUES (?,?,?,?,?)"},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
        "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
   };
   CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
+#define CASTSCOPE_PREPARE(Type, ...) CASTSCOPE_RETURN_IF_ERROR(tables->of<Type>().prepare(database));
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_PREPARE)
+#undef CASTSCOPE_PREPARE
   return tables;
 }
 
@@ -64,6 +64,9 @@ absl::Status RunTables::adopt(const Database& database, const RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(definitions.adopt(database, data));
   deep.adopt(data);
   gpu.adopt(data);
+#define CASTSCOPE_ADOPT(Type, list, ...) of<Type>().adopt(data.list);
+  CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_ADOPT)
+#undef CASTSCOPE_ADOPT
   CASTSCOPE_RETURN_IF_ERROR(window.adopt(database));
   behaviour_rows = data.behaviour_sites.size();
   auto rows = Statement::prepare(database, "SELECT id, fingerprint FROM behaviours");

@@ -12,13 +12,13 @@ struct Found {
   bool open = false;
 };
 
-// What ends where another begins does not cover that moment any more.
+// An interval that ends where another begins does not cover that moment.
 std::int64_t distance(const Item& item, std::int64_t at) {
   if (at < item.begin) return item.begin - at;
   return at < item.covered_to() ? 0 : std::max<std::int64_t>(at - item.end, 1);
 }
 
-// Calls `take` for what is open in the row, and for what `pick` chooses of each of its series.
+// Calls `take` for the row's open interval, and for the item that `pick` chooses in each of its series.
 template <typename Pick, typename Take>
 void each_candidate(const Teller& told, const Row& row, const Pick& pick, const Take& take) {
   for (const auto& series : row.series) {
@@ -27,7 +27,7 @@ void each_candidate(const Teller& told, const Row& row, const Pick& pick, const 
   if (row.open) take(Found{&row, row.open_item(told.newest()), row.open->shade, true});
 }
 
-// The one of this row that `at` lies in.
+// Finds the interval of this row that contains `at`.
 std::optional<Found> around(const Teller& told, const Row* row, std::int64_t at) {
   std::optional<Found> found;
   if (row == nullptr) return found;
@@ -39,7 +39,7 @@ std::optional<Found> around(const Teller& told, const Row* row, std::int64_t at)
   return found;
 }
 
-FoundEvent described(const Teller& told, const Found& found) {
+FoundEvent describe_event(const Teller& told, const Found& found) {
   FoundEvent event;
   event.track = found.row->track.id;
   event.process = found.row->track.process;
@@ -53,7 +53,7 @@ FoundEvent described(const Teller& told, const Found& found) {
   event.open = found.open;
   event.bytes = found.item.bytes();
   event.kept = found.item.has(kKept);
-  // A kernel runs after the step and the region in which it was launched, or within others.
+  // A kernel runs after the step and the region that it was launched in, or during other ones.
   if (found.row->track.kind == TrackKind::kKernels) return event;
   if (const auto step = around(told, told.steps_of(event.process), event.begin)) event.step = step->item.subject;
   const auto region = around(told, told.regions_of(event.process, event.lane), event.begin);
@@ -75,7 +75,7 @@ std::optional<FoundEvent> find_at(const Teller& told, std::uint32_t track, std::
       told, row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); }, nearer);
   each_candidate(
       told, row, [&](const Series& series) { return series.first_after(at, Wanted{}); }, nearer);
-  return nearest ? std::optional(described(told, *nearest)) : std::nullopt;
+  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
 }
 
 std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuery& query) {
@@ -108,7 +108,7 @@ std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuer
       nearest = one;
     });
   }
-  return nearest ? std::optional(described(told, *nearest)) : std::nullopt;
+  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
 }
 
 }  // namespace castscope::timeline

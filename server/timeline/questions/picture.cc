@@ -21,7 +21,7 @@ class Drawing {
         painter_(grid.k),
         writer_(header, told.rows().size()) {
     const double pixel = static_cast<double>(query.to - query.from) / query.pixels;
-    // Not shorter than a pixel: so a track has no more boxes than columns.
+    // A box is at least a pixel wide, so a track has no more boxes than columns.
     shortest_ = static_cast<std::int64_t>(std::ceil(std::max(query.box, 1.0) * std::max(pixel, 1.0)));
     const std::int64_t last_tile = (grid.end() - 1) >> (grid.k + Tiles::kBits);
     values_.resize(static_cast<std::size_t>(last_tile - first_tile_ + 1) * Tiles::kColumns);
@@ -58,7 +58,8 @@ class Drawing {
   Grid grid_of_tiles() const { return tiles(0, values_.size() / Tiles::kColumns); }
   TileKey key(std::size_t tile) const { return {first_tile_ + static_cast<std::int64_t>(tile), grid_.k, *hidden_}; }
 
-  // Whether there is more to paint than looking for tiles costs. A guess: as if the row were as full everywhere.
+  // Whether painting takes longer than looking for tiles. This is a guess: it assumes that the row is equally full
+  // everywhere.
   bool is_much(const Row& row) const {
     constexpr double kMuch = 200;
     std::size_t items = 0;
@@ -67,7 +68,7 @@ class Drawing {
     return static_cast<double>(items) * static_cast<double>(grid_.end() - grid_.first) > kMuch * of_row;
   }
 
-  // What is not known yet is painted; what will not change any more is kept.
+  // Paints the tiles that are missing, and keeps those that will not change any more.
   void add_tiles(const Row& row) {
     const std::size_t n = values_.size() / Tiles::kColumns;
     const auto values = [&](std::size_t tile) { return &values_[tile * Tiles::kColumns]; };
@@ -115,7 +116,7 @@ class Drawing {
     if (wanted(item.subject)) painter_.cover(item.begin, item.covered_to());
   }
 
-  // False: some single events are no longer held.
+  // Returns false if some single events are no longer in memory.
   bool add_boxes(const Row& row) {
     const std::size_t first_box = boxes_.size();
     bool whole = true;
@@ -169,7 +170,7 @@ class Drawing {
   PictureWriter writer_;
   std::int64_t shortest_ = 1;
   bool coarse_ = false;
-  std::vector<std::uint16_t> values_;  // of a row, from the begin of the first tile
+  std::vector<std::uint16_t> values_;  // of one row, from the begin of the first tile
   std::vector<PictureBox> boxes_;
 };
 

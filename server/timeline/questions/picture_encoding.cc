@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint16_t kDense = 0, kRuns = 1;
 constexpr std::size_t kRunNumbers = 3;
 
-// What is not empty, as runs of one value; false: runs would take more room. Without branches on what is seen: where
-// it changes follows no rule.
+// Writes the occupied columns as runs of equal values; returns false if runs would take more room. There are no
+// branches on the values, since they change at unpredictable places.
 bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* begins,
              std::vector<std::uint16_t>* runs) {
   std::size_t n = values[0] != 0 ? 1 : 0;
@@ -43,7 +43,7 @@ bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* 
 
 PictureWriter::PictureWriter(const PictureHeader& header, std::size_t most_tracks) : header_(header) {
   constexpr std::size_t kTrackHead = 12;
-  // Room that is not written to costs nothing.
+  // Reserved memory that is not written to costs nothing.
   text_.reserve(sizeof(PictureHeader) + most_tracks * (kTrackHead + (header.columns + 1) * sizeof(std::uint16_t)));
   text_.resize(sizeof(PictureHeader));
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Wants = std::function<bool(const Plain&)>;
 
-// What a viewer is to see of some intervals, by looking at each of them.
+// Computes what a viewer should see of some intervals, by looking at each of them.
 class Seen {
  public:
   Seen(const Timeline& timeline, const PictureQuery& query, const std::vector<Plain>& all, const Wants& wants)
@@ -108,7 +108,7 @@ class Seen {
   std::map<std::uint8_t, Shade> shades_;
 };
 
-// A window of any length within the run, or a little beyond it.
+// Makes a window of any length within the run, or a little beyond it.
 PictureQuery some_window(std::mt19937& random, std::int64_t newest) {
   const double most = std::log(static_cast<double>(newest) * 1.2);
   const double length = std::exp(std::uniform_real_distribution(0.0, most)(random));
@@ -121,7 +121,7 @@ PictureQuery some_window(std::mt19937& random, std::int64_t newest) {
 
 class PictureTest : public ::testing::TestWithParam<std::uint32_t> {
  protected:
-  // Two processes of three lanes, told in batches, with gaps.
+  // Feeds two processes of three lanes in batches, with gaps.
   void happen(std::size_t batches, std::size_t in_batch) {
     for (std::size_t i = 0; i < batches; ++i) {
       Chance& process = random_() % 2 ? first_ : second_;
@@ -135,7 +135,7 @@ class PictureTest : public ::testing::TestWithParam<std::uint32_t> {
     all.insert(all.end(), others.begin(), others.end());
     return all;
   }
-  // Each window twice: the second picture is made of what the first one left.
+  // Asks for each window twice: the second picture uses the tiles that the first one left.
   void check(
       int windows, const Filter& filter = {}, const Wants& wants = [](const Plain&) { return true; }) {
     const std::vector<Plain> plain = all();
@@ -159,7 +159,7 @@ TEST_P(PictureTest, ShowsWhatAScanOfAllEventsShows) {
   check(60);
 }
 
-// What was painted before says nothing of what has happened since.
+// A picture that was painted before must not hide what has happened since.
 TEST_P(PictureTest, ShowsWhatCameSince) {
   for (int i = 0; i < 6; ++i) {
     happen(15, 3000);
@@ -181,7 +181,7 @@ TEST_P(PictureTest, LeavesOutWhatIsHidden) {
   check(30, filter, [](const Plain& one) { return one.kind != ShadeKind::kDown && one.kind != ShadeKind::kRegion; });
 }
 
-// One after another on the same timeline: none shows what another one hid.
+// The queries run one after another on the same timeline: none may show what another one hides.
 TEST_P(PictureTest, HidesNowThisNowThat) {
   happen(60, 2000);
   for (int i = 0; i < 12; ++i) {

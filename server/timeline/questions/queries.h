@@ -1,4 +1,4 @@
-// What one may ask a timeline, and what it answers. Times are ns since the run began.
+// The questions that a timeline answers, and its answers. Times are ns since the run began.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace castscope::timeline {
 
-// Events whose name was searched for, by run-wide id: those beyond the end of a list do not match.
+// The events whose names a search has found, by run-wide id: ids beyond the end of a list do not match.
 struct Selection {
   std::vector<bool> sites, uses, regions, kernels;
-  std::vector<bool> shades;  // of steps and marks, which have no name but their shade's
+  std::vector<bool> shades;  // of steps and marks, whose only name is that of their shade
 };
 
-// Which events are meant. Pointers outlive the call; null = all.
+// Selects events. Pointers outlive the call; null = all.
 struct Filter {
   std::vector<std::uint32_t> tracks = {};  // empty = all
   std::vector<std::uint8_t> hidden = {};   // shades
@@ -27,12 +27,12 @@ inline constexpr std::uint32_t kMostPixels = 4096;
 struct PictureQuery {
   std::int64_t from = 0, to = 0;
   std::uint32_t pixels = 1;  // 1 … kMostPixels
-  double box = 6;            // intervals of so many pixels are told one by one
+  double box = 6;            // intervals of at least so many pixels are listed one by one
   bool counters = false;
   Filter filter = {};
-  // What goes into the header as it is.
+  // These go into the header unchanged.
   bool live = false, loading = false;
-  std::optional<std::int64_t> now = std::nullopt;  // the wall clock; of a run that goes on
+  std::optional<std::int64_t> now = std::nullopt;  // the wall clock; only for a run that goes on
   std::uint32_t definitions = 0;
   std::uint64_t judgement = 0;
 };
@@ -41,29 +41,29 @@ struct PictureQuery {
 struct FoundEvent {
   std::uint32_t track = 0, process = 0, lane = 0;
   std::uint32_t device = 0, stream = 0;  // of kernels
-  // Site (casts), operator use (operators), region (regions), number of the step (steps), fact or 0 (marks),
+  // The site (casts), operator use (operators), region (regions), number of the step (steps), fact or 0 (marks), or
   // kernel (kernels); 0 = not known.
   std::uint32_t subject = 0;
   Shade shade = {};
-  std::int64_t begin = 0, end = 0;                     // the same of an instant
-  bool open = false;                                   // it goes on
+  std::int64_t begin = 0, end = 0;                     // an instant ends where it begins
+  bool open = false;                                   // it has not ended
   std::uint64_t bytes = 0;                             // of casts, operators, kernels, clears
   bool kept = false;                                   // of casts: the copy went into the cache
-  std::optional<std::uint32_t> step = std::nullopt;    // the process was in; not of kernels
-  std::optional<std::uint32_t> region = std::nullopt;  // the lane was in; its id, 0 = not known
+  std::optional<std::uint32_t> step = std::nullopt;    // the step that the process was in; not for kernels
+  std::optional<std::uint32_t> region = std::nullopt;  // the region that the lane was in; 0 = not known
 };
 
 struct NeighbourQuery {
   std::int64_t at = 0;
-  bool next = true;           // else the one before
+  bool next = true;           // false: the event before
   std::uint32_t subject = 0;  // of `track`; 0 = any
-  bool whole = false;         // of a region that others interrupt, its first stretch alone
+  bool whole = false;         // a region that others interrupt counts once, by its first stretch
   Filter filter = {};
 };
 
 struct SummaryQuery {
   std::int64_t from = 0, to = 0;
-  bool rows = true;  // false: by kind only, which costs a third
+  bool rows = true;  // false: by kind only, which takes a third of the time
   Filter filter = {};
 };
 
@@ -79,17 +79,18 @@ struct SubjectSum {
   std::uint64_t count = 0, ns = 0, bytes = 0;
   bool operator==(const SubjectSum&) const = default;
 };
-// Of everything that overlaps the window: ns is the part that lies in it, count and bytes are of whole events.
+// Sums over everything that overlaps the window: ns is the time within the window, count and bytes are those of whole
+// events.
 struct Summary {
-  bool exact = true;  // false: some single events are no longer held; they are told by kind alone, or by their share
+  bool exact = true;  // false: some single events are gone and count by kind alone, or by their share
   std::uint64_t events = 0;
   std::vector<KindSum> kinds;    // by kind
   std::vector<SubjectSum> rows;  // by track, subject, kind
 };
 
 struct Progress {
-  std::int64_t begin = 0, newest = 0;  // of what was told
-  std::uint64_t events = 0;            // told so far
+  std::int64_t begin = 0, newest = 0;  // of the events so far
+  std::uint64_t events = 0;            // fed so far
   std::uint64_t revision = 0;          // grows with whatever changes a picture
   std::uint64_t memory_bytes = 0;
 };

@@ -1,4 +1,4 @@
-// Each question that a timeline answers, of what was told to it. The caller holds the lock.
+// The implementation of each question that a timeline answers. The caller holds the lock.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace castscope::timeline {
 
-// What a filter leaves.
+// Applies a filter: says which rows, shades and subjects it lets through.
 class Choice {
  public:
   Choice(const Filter& filter, const Shades& shades) : filter_(filter), shades_(shades) {}
   bool has(const Row& row) const;
   // Nullopt: nothing of this shade.
   std::optional<Wanted> of(const Row& row, std::uint8_t shade) const;
-  // The same number for the same shades left out; nullopt: single events are chosen too.
+  // Returns a number for the set of hidden shades, equal for equal sets; nullopt: the filter also chooses single
+  // events.
   std::optional<std::uint64_t> hidden() const;
 
  private:
@@ -31,7 +32,7 @@ std::string draw(const Teller&, const PictureQuery&, std::uint64_t revision);
 std::optional<FoundEvent> find_at(const Teller&, std::uint32_t track, std::int64_t at, std::int64_t within);
 std::optional<FoundEvent> find_neighbour(const Teller&, const NeighbourQuery&);
 
-// Row by row, so that what happens can be told in between.
+// Adds up row by row, so that new events can be fed in between.
 class Summing {
  public:
   explicit Summing(const SummaryQuery& query);

@@ -89,7 +89,7 @@ TEST_P(SummaryTest, NeighboursAndNearestAreThoseOfAScan) {
   }
 }
 
-// A budget that holds a part of it all.
+// The budget holds only a part of all events.
 TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
   Timeline timeline({.bytes = 400'000});
   Chance chance(timeline, 1, GetParam());

@@ -8,7 +8,7 @@ void CacheCounter::kept(std::int64_t time, std::uint64_t bytes) {
   if (now_ == kNotKnown || (last_clear_ && time < *last_clear_)) return;
   now_ += bytes;
   const std::uint64_t shown = points_.empty() || points_.back().bytes == kNotKnown ? 0 : points_.back().bytes;
-  // The least one kept is shown too: a cache that holds something is not empty.
+  // Even the smallest kept copy is shown: a cache that holds something must not look empty.
   if (shown == 0 || now_ - shown >= now_ / kGrain) add(time, now_);
 }
 

@@ -1,7 +1,8 @@
-// The bytes that the autocast cache of one process held, over time: what was kept adds up, a clear takes all of it.
+// The bytes that the autocast cache of one process held, over time: kept copies add up, and a clear removes all of
+// them.
 //
-// Told in the order of time; what was kept before a clear and is told after it all the same counts no more. After a gap
-// nothing is known until the next clear.
+// The calls come in the order of time; a copy that was kept before a clear and is reported after it does not count.
+// After a gap nothing is known until the next clear.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +20,23 @@ class CacheCounter {
 
   void begin(std::int64_t time) { add(time, 0); }
   void kept(std::int64_t time, std::uint64_t bytes);
-  void cleared(std::int64_t time, std::uint64_t bytes);  // it had held so many
+  void cleared(std::int64_t time, std::uint64_t bytes);  // the cache had held so many bytes
   void gap(std::int64_t time);
 
-  // The most in each column; kNotKnown: where nothing is known, and outside [begin, newest].
+  // Returns the most bytes in each column; kNotKnown where nothing is known, and outside [begin, newest].
   std::vector<std::uint64_t> most(const Grid&, std::int64_t newest) const;
   bool begun() const { return !points_.empty(); }
   bool ever() const { return points_.size() > 1; }
   std::size_t memory() const { return points_.capacity() * sizeof(Point); }
 
  private:
-  struct Point {  // from here on
+  struct Point {  // the value from this time on
     std::int64_t time;
     std::uint64_t bytes;
   };
-  // 1 MB. Beyond that two neighbours become one, the higher, so that nothing above is missed.
+  // 1 MB. When there are more points, two neighbours become one with the higher value, so that no peak is lost.
   static constexpr std::size_t kMostPoints = 1u << 16;
-  static constexpr std::uint64_t kGrain = 64;  // of what it came to since the last clear
+  static constexpr std::uint64_t kGrain = 64;  // relative to the bytes since the last clear
   void add(std::int64_t time, std::uint64_t bytes);
   void thin();
 

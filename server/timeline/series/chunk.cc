@@ -7,18 +7,18 @@
 namespace castscope::timeline {
 namespace {
 
-// A bucket's place in its level is told in 16 bits, and how full it is in 2^15ths.
+// A bucket's place in its level takes 16 bits, and its fill is counted in 2^15ths.
 constexpr std::int64_t kWidestLevel = 1 << 16;
 constexpr unsigned kShareBits = 15;
-// What a level has at most that stays when memory is short.
+// A level with at most so many buckets stays when memory is short.
 constexpr std::size_t kCoarse = 16;
-// Of so many subjects a chunk knows the totals, and an item's subject takes a byte.
+// A chunk with at most so many subjects keeps a total for each, and the subject of an item takes a byte.
 constexpr std::size_t kMostSubjects = 256;
 
-// How full a bucket is, is told in units of 2^shift ns, rounded up.
+// A bucket's fill is counted in units of 2^shift ns, rounded up.
 constexpr unsigned shift_of(unsigned k) { return k > kShareBits ? k - kShareBits : 0; }
 
-// How many buckets of 2^k ns are not empty.
+// Counts the buckets of 2^k ns that are not empty.
 std::size_t buckets_at(std::span<const Item> items, unsigned k) {
   std::int64_t n = 0, last = -1;  // times are never negative
   for (const Item& item : items) {
@@ -29,7 +29,7 @@ std::size_t buckets_at(std::span<const Item> items, unsigned k) {
   return static_cast<std::size_t>(n);
 }
 
-// Where a level would be no coarser than need be, its pictures are made of the events themselves.
+// Finds the finest level that is worth keeping. Pictures that need a finer one are made from the events themselves.
 unsigned finest_level(std::span<const Item> items, std::int64_t begin, std::int64_t end) {
   const auto widest = static_cast<std::uint64_t>(end - begin) / kWidestLevel;
   unsigned low = static_cast<unsigned>(std::bit_width(widest));
@@ -50,10 +50,10 @@ struct SubjectTotal {
   Sum sum;
 };
 
-// Finds a subject's total by its number. Half full at most.
+// Finds a subject's total by its number. The table is at most half full.
 class SubjectTable {
  public:
-  std::size_t find(std::uint32_t subject) {  // its place; kMostSubjects: they are too many
+  std::size_t find(std::uint32_t subject) {  // its place; kMostSubjects: there are too many subjects
     for (std::size_t i = subject * 2654435769u >> 23;; i = (i + 1) % slots_.size()) {
       if (slots_[i] == 0) {
         if (totals_.size() == kMostSubjects) return kMostSubjects;
@@ -141,7 +141,7 @@ void Chunk::add_levels(std::span<const Item> items) {
 void Chunk::add_level(unsigned k, std::span<const Filled> filled, std::vector<Bucket>& buckets) {
   const unsigned shift = shift_of(k);
   const std::int64_t first = begin_ >> k;
-  // Several instants may lie in the same ns: no bucket is more than full.
+  // Several instants may lie in the same ns: the fill of a bucket is capped.
   const std::uint64_t full = std::uint64_t{1} << (k - shift), round_up = (std::uint64_t{1} << shift) - 1;
   for (const Filled& bucket : filled) {
     const std::uint64_t busy = std::min((bucket.ns + round_up) >> shift, full);
@@ -280,7 +280,7 @@ void Chunk::paint_items(Painter& painter) const {
 void Chunk::paint_level(std::size_t level, Painter& painter) const {
   const Grid& grid = painter.grid();
   const unsigned k = level_k_[level];
-  // In buckets of this level, counted from the window's begin.
+  // The position in buckets of this level, counted from the window's begin.
   const std::int64_t first = (begin_ >> k) - (grid.first >> k);
   const std::int64_t end = static_cast<std::int64_t>(grid.columns) << (grid.k - k);
   std::span<const Bucket> seen = buckets_of(level);
@@ -288,7 +288,7 @@ void Chunk::paint_level(std::size_t level, Painter& painter) const {
     const auto before = [&](const Bucket& bucket) { return first + bucket.index < at; };
     return static_cast<std::size_t>(std::partition_point(seen.begin(), seen.end(), before) - seen.begin());
   };
-  // Few chunks lie at the window's ends.
+  // Only few chunks lie at the ends of the window.
   if (covered_to_ > grid.end()) seen = seen.first(cut(end));
   if (begin_ < grid.first) seen = seen.subspan(cut(0));
   painter.add_buckets(seen, first, grid.k - k, shift_of(k));

@@ -1,9 +1,10 @@
-// A full stretch of one series: some thousand intervals in columns, and coarser and coarser levels of where they are.
+// A full stretch of one series: some thousand intervals in columns, and coarser and coarser levels that show where they
+// are.
 //
-// A level tells how full each of its buckets is, those that are not empty; a bucket is 2^k ns wide and begins at a
-// multiple of 2^k. The finest level has at most half as many buckets as the chunk has events. A level is kept only
-// where it has at most half the buckets of the one before, so all levels together have at most as many buckets as there
-// are events, and the coarsest kept level that is fine enough has at most twice the buckets that are needed.
+// A level stores the fill of each bucket that is not empty; a bucket is 2^k ns wide and begins at a multiple of 2^k.
+// The finest level has at most half as many buckets as the chunk has events. A level is kept only if it has at most
+// half the buckets of the one before, so all levels together have at most as many buckets as there are events, and the
+// coarsest kept level that is fine enough has at most twice the buckets that are needed.
 #pragma once
 
 #include <array>
@@ -27,9 +28,9 @@ struct Item {
   std::uint64_t bytes() const { return bytes_and_flags >> 2; }
   bool has(std::uint64_t flag) const { return bytes_and_flags & flag; }
 };
-// Low bits, so that what is small stays small in its column.
+// These are the low bits, so that small numbers stay small in their column.
 inline constexpr std::uint64_t kKept = 1;       // the copy went into the cache
-inline constexpr std::uint64_t kContinued = 2;  // it is no new event: the one before goes on
+inline constexpr std::uint64_t kContinued = 2;  // not a new event: it continues the one before
 inline constexpr std::uint64_t kMostItemBytes = (std::uint64_t{1} << 62) - 1;
 inline constexpr std::uint64_t with_flags(std::uint64_t bytes, std::uint64_t flags) { return bytes << 2 | flags; }
 
@@ -42,7 +43,7 @@ class alignas(64) Chunk {
  public:
   explicit Chunk(std::span<const Item> items);  // sorted, none overlaps another
 
-  // By stages, when memory is short: single events, then all but a coarse level, then that too.
+  // Memory is given up in stages: first single events, then all levels but a coarse one, then that one too.
   bool has_items() const { return has_items_; }
   void drop_items();
   void drop_fine_levels();
@@ -52,25 +53,25 @@ class alignas(64) Chunk {
 
   std::size_t size() const { return count_; }
   Item item(std::size_t i) const;                       // only with has_items
-  std::size_t first_touching(std::int64_t time) const;  // the first one that is covered after `time`; size() = none
-  std::size_t first_from(std::int64_t time) const;      // the first one that begins at or after `time`
+  std::size_t first_touching(std::int64_t time) const;  // the first item that covers time after `time`; size() = none
+  std::size_t first_from(std::int64_t time) const;      // the first item that begins at or after `time`
   const Sum& sum() const { return sum_; }
-  // The different subjects, and what each comes to; none where they are too many.
+  // The different subjects, and the total of each; none where there are too many subjects.
   std::size_t subjects() const { return n_subjects_; }
   std::uint32_t subject(std::size_t i) const { return static_cast<std::uint32_t>(subjects_[i]); }
   Sum subject_sum(std::size_t i) const { return {subject_counts_[i], subject_ns_[i], subject_bytes_[i]}; }
-  // Whether an item of [64 * block, …) may be this long.
+  // Whether an item of [64 * block, …) may be as long as `ns`.
   bool may_be_as_long(std::size_t block, std::int64_t ns) const;
   static constexpr std::size_t kBlock = 64;
 
   void paint(Painter&) const;
-  void prefetch(unsigned k) const;  // what a picture of columns of 2^k ns will read
-  // Only the items of some subjects; only with has_items.
+  void prefetch(unsigned k) const;  // loads what a picture of columns of 2^k ns will read
+  // Paints only the items of some subjects; needs has_items.
   template <typename Wanted>
   void paint_some(Painter& painter, const Wanted& wanted) const;
 
  private:
-  // Of levels; each has at most half as many buckets as the one before: 1024, 512, … 1.
+  // Each level has at most half as many buckets as the one before: 1024, 512, … 1.
   static constexpr std::size_t kMostLevels = 11;
   struct Filled {  // a bucket that is being made
     std::int64_t number;
@@ -81,15 +82,15 @@ class alignas(64) Chunk {
   void keep(std::span<const Bucket> buckets);
   void add_subjects(std::span<const Item> items);
   void paint_items(Painter&) const;
-  std::size_t level_for(unsigned k) const;  // the coarsest that is fine enough; n_levels_ = none
+  std::size_t level_for(unsigned k) const;  // the coarsest level that is fine enough; n_levels_ = none
   std::span<const Bucket> buckets_of(std::size_t level) const;
   void paint_level(std::size_t level, Painter&) const;
   void paint_coarse(Painter&) const;
 
-  // What most pictures need is one line of the cache: chunks lie all over the memory.
+  // Most pictures read only this cache line: chunks lie all over the memory.
   const std::int64_t begin_, covered_to_;
   std::unique_ptr<Bucket[]> buckets_;
-  std::array<std::uint16_t, kMostLevels + 1> level_begins_ = {};  // in buckets_; behind the last one its end
+  std::array<std::uint16_t, kMostLevels + 1> level_begins_ = {};  // indices into buckets_; the last one is the end
   std::array<std::uint8_t, kMostLevels> level_k_ = {};            // finest first
   std::uint8_t n_levels_ = 0;
   bool has_items_ = true;
@@ -97,7 +98,7 @@ class alignas(64) Chunk {
   std::uint64_t busy_ = 0;
   Sum sum_;
   Column begins_, durations_, bytes_and_flags_;
-  Column whose_;  // of each item the place in subjects_; where there are too many, the subject
+  Column whose_;  // of each item the index in subjects_; where there are too many subjects, the subject itself
   std::unique_ptr<std::uint8_t[]> longest_;  // bits of the longest duration in each block; null: all are instants
   std::size_t n_subjects_ = 0;
   Column subjects_, subject_counts_, subject_ns_, subject_bytes_;
@@ -105,7 +106,7 @@ class alignas(64) Chunk {
 
 template <typename Wanted>
 void Chunk::paint_some(Painter& painter, const Wanted& wanted) const {
-  // Looked up once a subject, not once an item.
+  // Each subject is looked up once, not once for each item.
   std::vector<bool> places(n_subjects_);
   for (std::size_t i = 0; i < n_subjects_; ++i) places[i] = wanted(subject(i));
   const std::int64_t end = painter.grid().end();

@@ -1,4 +1,4 @@
-// Whole numbers in as few bytes each as the largest of them takes; none at all where every one is 0.
+// Stores whole numbers in as few bytes each as the largest of them takes; takes no bytes where every number is 0.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace castscope::timeline {
 class Column {
  public:
   Column() = default;
-  // The numbers that `get` gives for 0 … n - 1.
+  // Stores the numbers that `get` returns for 0 … n - 1.
   template <typename Get>
   Column(std::size_t n, const Get& get) {
     std::uint64_t all = 0;
@@ -24,7 +24,7 @@ class Column {
     data_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
     for (std::size_t i = 0; i < n; ++i) {
       const auto number = static_cast<std::uint64_t>(get(i));
-      std::memcpy(&data_[i * width_], &number, width_);  // little-endian, as everything here
+      std::memcpy(&data_[i * width_], &number, width_);  // little-endian, as everywhere here
     }
   }
   std::uint64_t operator[](std::size_t i) const {

@@ -24,10 +24,10 @@ void Holdings::fit() {
 }
 
 void Holdings::drop_items() {
-  const Held& held = chunks_[without_items_++];
-  const std::size_t bytes = held.chunk->items_memory();
-  held.chunk->drop_items();
-  ++*held.without_items;
+  const SealedChunk& oldest = chunks_[without_items_++];
+  const std::size_t bytes = oldest.chunk->items_memory();
+  oldest.chunk->drop_items();
+  ++*oldest.without_items;
   memory_ -= bytes;
   items_ -= bytes;
 }

@@ -63,7 +63,7 @@ void Series::seal(Holdings& holdings) {
   for (const Item& item : tail_) head.longest = std::max(head.longest, item.end - item.begin);
   head.chunk = std::make_unique<Chunk>(tail_);
   heads_.push_back(std::move(head));
-  tail_ = {};  // most series never fill another one
+  tail_ = {};  // most series never fill another chunk
   busy_before_ = {};
   holdings.changed(before, own_memory());
   holdings.sealed(*heads_.back().chunk, without_items_);
@@ -102,7 +102,7 @@ Wanted::Some Series::wanted(std::size_t part, const Wanted& wanted) const {
 
 bool Series::touches(std::int64_t from, std::int64_t to) const {
   const std::size_t part = first_part(from);
-  if (part < heads_.size()) return heads_[part].begin < to;  // it may be that nothing is there all the same
+  if (part < heads_.size()) return heads_[part].begin < to;  // the window may still be empty
   return !tail_.empty() && tail_.back().covered_to() > from && tail_.front().begin < to;
 }
 
@@ -118,7 +118,8 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
     fetch_ahead(part, grid.k);
     const Wanted::Some some = wanted.all() ? Wanted::Some::kAll : wanted.of(*head.chunk);
     if (some == Wanted::Some::kNone) continue;
-    // Of what is no longer held one by one nobody knows which part is wanted: it may be any.
+    // Where a chunk's single events are gone, the wanted part of its time is not known: it may lie anywhere in the
+    // chunk.
     if (some == Wanted::Some::kSome && head.chunk->has_items()) {
       head.chunk->paint_some(painter, wanted);
     } else if (head.begin >= grid.first && head.covered_to <= grid.end() &&
@@ -160,9 +161,10 @@ void Series::paint_tail(Painter& painter) const {
       ++i;
       continue;
     }
-    // Far apart where a column holds many; else one after another, as memory likes it.
+    // The search takes wide steps where a column holds many items; otherwise it reads one after another, which suits
+    // the memory best.
     constexpr std::size_t kStride = 64;
-    std::size_t last = i;  // the last one known to lie in this column
+    std::size_t last = i;  // the last item known to lie in this column
     while (last + kStride < n && inside(last + kStride)) last += kStride;
     while (last + 1 < n && inside(last + 1)) ++last;
     const auto of_last = static_cast<std::uint64_t>(tail_[last].covered_to() - tail_[last].begin);

@@ -1,8 +1,8 @@
-// Columns of one track that were painted once and will not change, kept for whoever looks there next: a picture of a
-// whole run is made of all its events once, and of these afterwards.
+// Painted columns of one track that will not change any more, kept for the next picture that needs them: a picture of a
+// whole run is made from all its events once, and from tiles afterwards.
 //
-// A tile is kColumns columns that begin at a multiple of their number, so that all pictures of one width of column
-// share them. There are so many places; a tile takes the place of another. Thread-safe.
+// A tile is kColumns columns that begin at a multiple of their number, so all pictures with one width of column share
+// them. The number of places is limited; a new tile replaces the one in its place. Thread-safe.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 namespace castscope::timeline {
 
 struct TileKey {
-  std::int64_t number = 0;   // the first column's is number * Tiles::kColumns, counted from time 0
+  std::int64_t number = 0;   // the first column is number * Tiles::kColumns, counted from time 0
   unsigned k = 0;            // columns of 2^k ns
-  std::uint64_t hidden = 0;  // which shades were left out (Choice::hidden)
+  std::uint64_t hidden = 0;  // the set of hidden shades (Choice::hidden)
   bool operator==(const TileKey&) const = default;
 };
 
@@ -26,19 +26,19 @@ class Tiles {
   static constexpr std::size_t kColumns = std::size_t{1} << kBits;
   static constexpr std::size_t kMostPlaces = 256;
 
-  // False: it is not there.
+  // Returns false if the tile is missing.
   bool get(const TileKey& key, std::uint16_t* values) const;
-  // Whoever puts the first one says how many places there will be: a power of two, at most kMostPlaces.
+  // The first call of put() sets the number of places: a power of two, at most kMostPlaces.
   void put(const TileKey& key, const std::uint16_t* values, std::size_t places);
   std::size_t memory() const;
   static constexpr std::size_t memory_of(std::size_t places) { return places * sizeof(Tile); }
 
  private:
   struct Tile {
-    TileKey key{.k = 64};  // no picture's
+    TileKey key{.k = 64};  // no picture has it
     std::array<std::uint16_t, kColumns> values;
   };
-  // Tiles side by side lie side by side, those of other widths elsewhere.
+  // Neighbouring tiles have neighbouring places; tiles of other widths lie elsewhere.
   static std::size_t place(const TileKey& key, std::size_t places) {
     return (static_cast<std::size_t>(key.number) + key.k * std::size_t{37} + key.hidden) & (places - 1);
   }

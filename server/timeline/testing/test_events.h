@@ -1,6 +1,6 @@
-// For tests: events of lanes as one says them, and numbers that mean something.
+// For tests: writes events of lanes in few words, with numbers that mean something.
 //
-//   Telling(timeline).lane(1).enter(10, TestNumbers::kOnRegion).cast(20, 25, TestNumbers::kDownSite);
+//   Feeder(timeline).lane(1).enter(10, TestNumbers::kOnRegion).cast(20, 25, TestNumbers::kDownSite);
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ class TestNumbers final : public Numbers {
   std::map<std::uint32_t, KernelLook> kernels_;
 };
 
-// Within a step that nobody has told of.
+// A step whose begin was never fed.
 inline constexpr std::uint32_t kNoStep = 4'000'000'000;
 
 inline lanes::Event event(lanes::EventKind kind, std::int64_t time, std::uint32_t number = 0) {
@@ -100,67 +100,66 @@ inline lanes::Event kernel_event(std::int64_t begin, std::int64_t end, std::uint
 }
 
 // Feeds a timeline with one event after another.
-class Telling {
+class Feeder {
  public:
-  explicit Telling(Timeline& timeline, std::uint32_t process = 1) : timeline_(timeline), process_(process) {}
-  Telling& lane(std::uint32_t lane) {
+  explicit Feeder(Timeline& timeline, std::uint32_t process = 1) : timeline_(timeline), process_(process) {}
+  Feeder& lane(std::uint32_t lane) {
     lane_ = lane;
     return *this;
   }
-  Telling& cast(std::int64_t begin, std::int64_t end, std::uint32_t site, std::uint64_t bytes = 100,
-                bool kept = false) {
+  Feeder& cast(std::int64_t begin, std::int64_t end, std::uint32_t site, std::uint64_t bytes = 100, bool kept = false) {
     lanes::Event made = event(lanes::EventKind::kCast, begin, local(site));
     made.duration = static_cast<std::uint32_t>(end - begin);
     made.bytes = bytes;
     made.flags = kept ? lanes::kFlagKept : 0;
-    return tell(made);
+    return feed(made);
   }
-  Telling& hit(std::int64_t time, std::uint32_t site, std::uint32_t step = kNoStep) {
+  Feeder& hit(std::int64_t time, std::uint32_t site, std::uint32_t step = kNoStep) {
     lanes::Event made = event(lanes::EventKind::kHit, time, local(site));
     made.step = step;
-    return tell(made);
+    return feed(made);
   }
-  Telling& pass(std::int64_t time, std::uint32_t site) {
-    return tell(event(lanes::EventKind::kPass, time, local(site)));
+  Feeder& pass(std::int64_t time, std::uint32_t site) {
+    return feed(event(lanes::EventKind::kPass, time, local(site)));
   }
-  Telling& enter(std::int64_t time, std::uint32_t region) {
-    return tell(event(lanes::EventKind::kRegionEnter, time, local(region)));
+  Feeder& enter(std::int64_t time, std::uint32_t region) {
+    return feed(event(lanes::EventKind::kRegionEnter, time, local(region)));
   }
-  Telling& exit(std::int64_t time, std::uint32_t region) {
-    return tell(event(lanes::EventKind::kRegionExit, time, local(region)));
+  Feeder& exit(std::int64_t time, std::uint32_t region) {
+    return feed(event(lanes::EventKind::kRegionExit, time, local(region)));
   }
-  Telling& step(std::int64_t time, std::uint32_t number) {
+  Feeder& step(std::int64_t time, std::uint32_t number) {
     lanes::Event made = event(lanes::EventKind::kStep, time);
     made.step = number;
-    return tell(made);
+    return feed(made);
   }
-  Telling& deep(std::int64_t time, bool on = true) {
+  Feeder& deep(std::int64_t time, bool on = true) {
     lanes::Event made = event(lanes::EventKind::kDeep, time);
     made.flags = on ? 1 : 0;
-    return tell(made);
+    return feed(made);
   }
-  Telling& clear(std::int64_t time, std::uint64_t bytes) {
+  Feeder& clear(std::int64_t time, std::uint64_t bytes) {
     lanes::Event made = event(lanes::EventKind::kCacheClear, time);
     made.bytes = bytes;
-    return tell(made);
+    return feed(made);
   }
-  Telling& mark(lanes::EventKind kind, std::int64_t time, std::uint32_t fact = 0) {
-    return tell(event(kind, time, fact == 0 ? 0 : local(fact)));
+  Feeder& mark(lanes::EventKind kind, std::int64_t time, std::uint32_t fact = 0) {
+    return feed(event(kind, time, fact == 0 ? 0 : local(fact)));
   }
-  Telling& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0,
-                   std::uint32_t step = kNoStep) {
+  Feeder& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0,
+                  std::uint32_t step = kNoStep) {
     lanes::Event made = event(lanes::EventKind::kOperator, begin, local(use));
     made.step = step;
     made.duration = static_cast<std::uint32_t>(end - begin);
     made.flags = depth;
-    return tell(made);
+    return feed(made);
   }
-  Telling& run(std::int64_t begin, std::int64_t end, std::uint32_t kernel, std::uint32_t stream = 7,
-               std::uint32_t device = 0) {
-    return tell(kernel_event(begin, end, local(kernel), stream, device));
+  Feeder& run(std::int64_t begin, std::int64_t end, std::uint32_t kernel, std::uint32_t stream = 7,
+              std::uint32_t device = 0) {
+    return feed(kernel_event(begin, end, local(kernel), stream, device));
   }
-  Telling& tell(const lanes::Event& made) { return tell(std::span(&made, 1)); }
-  Telling& tell(std::span<const lanes::Event> made) {  // in one batch
+  Feeder& feed(const lanes::Event& made) { return feed(std::span(&made, 1)); }
+  Feeder& feed(std::span<const lanes::Event> made) {  // in one batch
     timeline_.feed(numbers_, process_, lane_, made);
     timeline_.settle();
     return *this;

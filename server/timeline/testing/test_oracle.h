@@ -1,5 +1,5 @@
-// For tests: what a timeline should say, by the plainest way there is: a list of all intervals, looked through anew for
-// each question. And events of lanes as chance will have them.
+// For tests: computes the answers of a timeline in the plainest way: from a list of all intervals that is searched anew
+// for each question. It also makes random events of lanes.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Plain {
   bool continued = false, open = false;
   std::int64_t covered_to() const { return std::max(end, begin + 1); }
   bool touches(std::int64_t from, std::int64_t to) const { return begin < to && covered_to() > from; }
-  // Kernels are told by any lane.
+  // Kernels may come from any lane.
   auto place() const {
     return std::tuple(process, track == TrackKind::kKernels ? 0 : lane, track, depth, device, stream);
   }
@@ -36,7 +36,7 @@ inline auto place_of(const Track& t) {
   return std::tuple(t.process, lane, t.kind, t.depth, t.device, t.stream);
 }
 
-// Tells a timeline what happens at random in one process, and keeps what should come of it.
+// Feeds a timeline with random events of one process, and keeps the intervals that should come of them.
 class Chance {
  public:
   Chance(Timeline& timeline, std::uint32_t process, std::uint32_t seed, std::int64_t begin = 0)
@@ -44,7 +44,7 @@ class Chance {
     timeline.process_begin(process, begin);
   }
 
-  // `n` events of one lane, handed over in one batch.
+  // Feeds `n` events of one lane in one batch.
   void go_on(std::uint32_t lane_id, std::size_t n) {
     Lane& lane = lanes_[lane_id];
     std::vector<lanes::Event> events;
@@ -67,7 +67,7 @@ class Chance {
       end_step(last);
     }
   }
-  // All of it, what is open included.
+  // Returns all intervals, including the open ones.
   std::vector<Plain> all(std::int64_t newest) const {
     std::vector<Plain> all = done_;
     const auto add = [&](Plain open) {
@@ -92,7 +92,7 @@ class Chance {
     std::vector<Open> open;
     std::optional<Plain> stretch;
     std::map<std::uint32_t, std::int64_t> operators_until;
-    std::uint32_t looked_in = 0;  // a step
+    std::uint32_t looked_in = 0;  // the step of the last operator
   };
 
   std::uint32_t below(std::uint32_t n) { return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random_); }
@@ -156,7 +156,7 @@ class Chance {
     done_.push_back(plain(id, TrackKind::kMarks, ShadeKind::kClear, 0, lane.now));
     done_.back().bytes = 7;
   }
-  // Two of depth 1 in one of depth 0, told as they end; the lane's clock has gone on meanwhile.
+  // Makes two operators of depth 1 in one of depth 0, reported as they end; the lane's clock has gone on meanwhile.
   void operate(std::uint32_t id, Lane& lane, std::vector<lanes::Event>& events) {
     const std::int64_t begin = lane.now, length = delay() * 4;
     lane.now += length + delay();
@@ -187,7 +187,7 @@ class Chance {
   static bool told_late(lanes::EventKind kind) {
     return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kKernel;
   }
-  // Some kernels of two streams, in no order; now and then one begins before another is over.
+  // Makes some kernels of two streams, in no order; now and then one begins before another is over.
   void launch(const Lane& lane, std::vector<lanes::Event>& events) {
     for (std::uint32_t i = below(6) + 1; i > 0; --i) {
       const std::int64_t begin = std::max<std::int64_t>(lane.now - begin_ - delay() * 2, 0);
@@ -196,7 +196,7 @@ class Chance {
       events.back().bytes = below(100);
     }
   }
-  // What a batch holds, as the device did it.
+  // Computes how the device ran a batch's kernels.
   void run_kernels(std::span<const lanes::Event> events) {
     std::vector<lanes::Event> kernels;
     for (const lanes::Event& one : events)

@@ -1,4 +1,5 @@
-// What the numbers in the events of one process mean: the timeline asks for each once, when an event first has it.
+// The meaning of the numbers in the events of one process: the timeline asks once for each number, when an event first
+// has it.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +8,21 @@
 
 namespace castscope::timeline {
 
-// By what a kernel is drawn.
+// The properties of a kernel that decide how it is drawn.
 struct KernelLook {
   std::uint32_t id = 0;  // 0 = not known
   lanes::GpuWork work{};
   bool cast = false;  // a cast launched it
   std::uint8_t dtype = 0xff;
   lanes::Cause cause{};
-  // `cast`, `use`: what it was launched for, null where that is not known.
+  // `cast`, `use`: what the kernel was launched for; null where that is not known.
   void launched_for(const store::Site* site, const store::OperatorUse* use) {
     if (cast && site != nullptr) dtype = site->to, cause = site->cause;
     if (!cast && use != nullptr) dtype = use->computed;
   }
 };
 
-// Null, or 0: not known. Pointers are used before the next call of whoever feeds the timeline.
+// Null or 0 means "not known". Pointers are used before the feeding thread's next call.
 class Numbers {
  public:
   virtual ~Numbers() = default;

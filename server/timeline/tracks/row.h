@@ -1,4 +1,4 @@
-// One track: a series for each of its shades, and what is open.
+// One track: a series for each of its shades, and the interval that is open.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Row {
   std::vector<std::unique_ptr<Series>> series;
   std::int64_t last = 0;  // nothing begins before it
   std::optional<Open> open;
-  mutable Tiles tiles;  // what was painted of it says nothing new
+  mutable Tiles tiles;  // tiles are a cache: painting them leaves the row as it is
 
   void add(std::uint8_t shade, Item item, Holdings& holdings) {
     item.begin = std::max(item.begin, last);
@@ -34,7 +34,7 @@ struct Row {
     open = {item, shade};
     last = open->item.begin = std::max(item.begin, last);
   }
-  // What ends where it began leaves nothing: false.
+  // Ends the open interval. Returns false if it ends where it began, and then leaves nothing.
   bool end(std::int64_t time, Holdings& holdings) {
     if (!open) return false;
     Open ended = *open;
@@ -44,7 +44,7 @@ struct Row {
     add(ended.shade, ended.item, holdings);
     return true;
   }
-  // As long as it is so far.
+  // The open interval with its length so far.
   Item open_item(std::int64_t newest) const {
     Item item = open->item;
     item.end = std::max(newest, item.begin);

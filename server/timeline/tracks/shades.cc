@@ -9,7 +9,7 @@
 namespace castscope::timeline {
 namespace {
 
-// Of a floating dtype, by its name: float8_e5m2 has 8. 0 of any other.
+// The width of a floating dtype, from its name: 8 for float8_e5m2; 0 for any other dtype.
 unsigned floating_bits(std::uint8_t dtype) {
   std::string_view name = store::dtype_name(dtype);
   if (name.starts_with("b")) name.remove_prefix(1);

@@ -1,4 +1,4 @@
-// The shades of a run, as they come up.
+// The shades of a run, numbered as they first occur.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace castscope::timeline {
 
 class Shades {
  public:
-  // Where a run has too many combinations, the later ones lose their dtype and cause: there is always room for those.
+  // In a run with too many combinations, the later ones lose their dtype and cause: there is always room for shades
+  // without them.
   std::uint8_t of(TrackKind, ShadeKind, std::uint8_t dtype = kNoDtype, lanes::Cause cause = lanes::Cause::kUnknown);
   const std::vector<Shade>& all() const { return all_; }
 
@@ -20,7 +21,7 @@ class Shades {
   std::vector<Shade> all_;
 };
 
-// Down, up or the same.
+// Whether a cast goes down, up, or to the same width.
 ShadeKind cast_kind(std::uint8_t from, std::uint8_t to);
 
 }  // namespace castscope::timeline

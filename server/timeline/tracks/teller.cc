@@ -26,7 +26,7 @@ void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t l
     if (event.kind == EventKind::kKernel)
       kernels_.push_back(&event);
     else
-      tell(place, event);
+      add_event(place, event);
   }
   run_fed_kernels(place);
   events_ += events.size();
@@ -158,7 +158,7 @@ void Teller::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
   lane.told_to = std::max(lane.told_to, end);
 }
 
-void Teller::tell(Place& place, const lanes::Event& event) {
+void Teller::add_event(Place& place, const lanes::Event& event) {
   if (event.kind == EventKind::kOperator) return operate(place, event);
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;
@@ -198,7 +198,7 @@ void Teller::tell(Place& place, const lanes::Event& event) {
   }
 }
 
-// Nothing announces it: it begins with what is first done.
+// No event announces the first step: it begins with the first event in it.
 void Teller::begin_first_step(Place& place, std::int64_t time, const lanes::Event& event) {
   if (place.lane.begun) return;
   place.lane.begun = true;
@@ -233,7 +233,7 @@ void Teller::enter(Place& place, std::int64_t time, const lanes::Event& event) {
 
 void Teller::exit(Place& place, std::int64_t time, const lanes::Event& event) {
   std::vector<OpenRegion>& open = place.lane.open;
-  // Its begin may have been dropped, or ends of those inside it.
+  // The region's begin may have been dropped, or the ends of regions inside it.
   const auto found =
       std::find_if(open.rbegin(), open.rend(), [&](const OpenRegion& of) { return of.local == event.site; });
   if (found == open.rend()) return;
@@ -256,15 +256,15 @@ void Teller::close_regions(Lane& lane, std::int64_t time) {
 
 void Teller::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
   Row& steps = row(process.steps, id, 0, TrackKind::kSteps);
-  if (number == 0 && (steps.open || steps.last > 0)) return;  // another thread's first doing
-  // Told too late after all: what is there already has the right name.
+  if (number == 0 && (steps.open || steps.last > 0)) return;  // the first event of another thread
+  // The step came too late after all: the open one already has the right name.
   if (steps.open && time < steps.open->item.begin && number < steps.open->item.subject) return;
   steps.end(time, holdings_);
   steps.begin(shades_.of(TrackKind::kSteps, ShadeKind::kStep), instant(time, number));
 }
 
-// Some operators are looked at in any step (what follows an optimizer's, say); in a deep one, all are, and it may go on
-// over several steps.
+// In any step some operators may be observed (those that follow an optimizer's, say); in a deep step all are, and a
+// deep phase may last for several steps.
 void Teller::deep(Process& process, std::int64_t time, std::uint32_t number) {
   Row* steps = process.steps;
   if (!process.deep || steps == nullptr || !steps->open) return;

@@ -1,5 +1,5 @@
-// Tells the events of each lane to the tracks they belong to. Whatever was dropped on the way, regions nest and times
-// never go back within a lane.
+// Adds the events of each lane to their tracks. Whatever was dropped on the way, regions nest and times never go back
+// within a lane.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Teller {
   void end(std::uint32_t process);
   void end();
 
-  const std::deque<Row>& rows() const { return rows_; }  // track id - 1
-  const Row* steps_of(std::uint32_t process) const;      // null: it has none
+  const std::deque<Row>& rows() const { return rows_; }  // index = track id - 1
+  const Row* steps_of(std::uint32_t process) const;      // null: the process has none
   const Row* regions_of(std::uint32_t process, std::uint32_t lane) const;
   void each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const;
   const Shades& shades() const { return shades_; }
@@ -40,54 +40,55 @@ class Teller {
   std::int64_t newest() const { return newest_; }
   std::uint64_t events() const { return events_; }
   std::size_t memory() const;
-  std::size_t tile_places() const;  // of a row
+  std::size_t tile_places() const;  // for one row
 
  private:
   struct Known {  // what a number of a process means
     std::uint32_t id = 0;
     std::uint8_t shade = 0;
   };
-  // A site is cast, served or passed through: each has its own shade.
+  // A site's events are casts, hits or pass-throughs: each of these has its own shade.
   enum class Shown : std::uint8_t { kCast, kHit, kPass };
   using Numbered = absl::flat_hash_map<std::uint32_t, Known>;
   struct OpenRegion {
     std::uint32_t local;
     Known known;
-    bool told = false;  // a part of it
+    bool told = false;  // a part of it is in the track already
   };
   struct Lane {
     bool begun = false;
-    std::uint32_t looked_in = UINT32_MAX;  // the last step of which it told an operator
+    std::uint32_t looked_in = UINT32_MAX;  // the last step in which the lane had an operator
     std::int64_t last = 0;                 // no later time may lie before it
-    std::int64_t told_to = 0;              // the end of operators too, which are told last
+    std::int64_t told_to = 0;              // the end of operators included, whose events come last
     std::vector<OpenRegion> open;
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
   };
-  // What is of the process and not of a lane. Lanes are told one after another: it waits until all have come so far.
+  // A change of the process rather than of one lane. Lanes are fed one after another, so it waits until all of them
+  // have come to its time.
   struct Shared {
     std::int64_t time;
-    std::uint64_t number;  // bytes, or of the step, or 1 where deep steps begin
+    std::uint64_t number;  // bytes, the step's number, or 1 where deep steps begin
     lanes::EventKind kind;
   };
   struct Process {
     std::int64_t begin = 0;
     std::vector<Shared> waiting;
-    bool deep = false;  // operators are looked at, for now
+    bool deep = false;  // all operators are observed at the moment
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth
     Numbered sites[3], regions, uses, kernels;                                     // sites by Shown
     CacheCounter cache;
   };
-  struct Place {  // where an event is told
+  struct Place {  // where an event belongs
     const Numbers& numbers;
     std::uint32_t process_id, lane_id;
     Process& process;
     Lane& lane;
   };
 
-  void tell(Place&, const lanes::Event&);
+  void add_event(Place&, const lanes::Event&);
   void begin_first_step(Place&, std::int64_t time, const lanes::Event&);
   void cast(Place&, std::int64_t time, const lanes::Event&);
   void served(Place&, std::int64_t time, const lanes::Event&, Shown);
@@ -113,13 +114,13 @@ class Teller {
   void close(Process&);
   void saw(Lane& lane, std::int64_t begin, std::int64_t end);
 
-  // Painted tiles may take this part of the budget's size, beside it.
+  // Painted tiles may take this part of the budget's size in addition to the budget.
   static constexpr std::size_t kTilesShare = 8;
   const std::size_t tiles_budget_;
   Holdings holdings_;
   Shades shades_;
   std::deque<Row> rows_;
-  std::vector<const lanes::Event*> kernels_;  // of what is being fed; kept for its room
+  std::vector<const lanes::Event*> kernels_;  // of the events that are being fed; a member so that its memory is reused
   std::map<std::uint32_t, Process> processes_;
   std::int64_t begin_ = INT64_MAX, newest_ = 0;
   std::uint64_t events_ = 0;

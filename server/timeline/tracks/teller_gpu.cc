@@ -1,4 +1,4 @@
-// What GPUs did: rows by stream, beside those of the thread that tells of it.
+// Adds what GPUs did: rows by stream, beside those of the thread that reports it.
 #include <algorithm>
 
 #include "agent/lanes/event_views.h"
@@ -7,22 +7,23 @@
 namespace castscope::timeline {
 namespace {
 
-// Of a process that have rows of their own: numbers in a damaged file must not make rows without end.
+// At most so many streams of a process have rows of their own: numbers in a damaged file must not make endless rows.
 constexpr std::size_t kMostStreams = 256;
-// A stream does one thing after another; but branches of a graph have one number, and what is told too late finds its
-// place taken. Of so many at once each has its time; further ones begin when the last one is over.
+// A stream does one thing after another; but the branches of a graph share one number, and a kernel that is reported
+// late finds its place taken. Up to so many kernels at once get a row each; further ones begin when the last one is
+// over.
 constexpr std::size_t kMostAtOnce = 4;
 
 }  // namespace
 
-// They come as the driver hands them over, and in the order in which it is known whose they are.
+// Kernels come as the driver hands them over, in the order in which their launcher became known.
 void Teller::run_fed_kernels(Place& place) {
   std::stable_sort(kernels_.begin(), kernels_.end(),
                    [](const lanes::Event* a, const lanes::Event* b) { return a->time < b->time; });
   for (const lanes::Event* kernel : kernels_) run(place, *kernel);
 }
 
-// At a time of its own: neither the lane nor the step of the process has come so far by it.
+// A kernel has a time of its own: it moves neither the lane nor the step of the process on.
 void Teller::run(Place& place, const lanes::Event& event) {
   const Known known = kernel(place, event.site);
   const std::int64_t begin = since_run_began(place, event.time);

@@ -1,5 +1,5 @@
-// What a timeline is made of. A track is one row: intervals and instants that do not overlap, sorted in time. What an
-// interval looks like is a shade, a byte.
+// The parts of a timeline. A track is one row: intervals and instants that do not overlap, sorted in time. The look of
+// an interval is its shade, a byte.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@ namespace castscope::timeline {
 // Every time is below 2^53, so that a viewer's numbers hold it.
 inline constexpr std::int64_t kLatestTime = (std::int64_t{1} << 53) - 1;
 
-// In the order in which the tracks of a lane are shown.
+// In the order in which a lane's tracks are shown.
 enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts, kKernels };
 
 struct Track {
-  std::uint32_t id = 0;  // 1, 2, … as they came into being
+  std::uint32_t id = 0;  // 1, 2, … in the order of creation
   std::uint32_t process = 0;
-  std::uint32_t lane = 0;  // 0 = of the whole process; of kernels the one in which they are told
+  std::uint32_t lane = 0;  // 0 = the whole process; for kernels the lane that reports them
   TrackKind kind{};
-  // Of operators: how many it was called by. Of kernels: how many ran on their stream when it began, or are taken to
-  // have, since it was told late. 0 otherwise.
+  // For operators: how many operators the call is nested in. For kernels: how many ran on their stream when it began,
+  // or are taken to have, since it was reported late. 0 otherwise.
   std::uint32_t depth = 0;
-  std::uint32_t device = 0, stream = 0;  // of kernels: each stream has rows of its own
+  std::uint32_t device = 0, stream = 0;  // for kernels: each stream has rows of its own
   bool operator==(const Track&) const = default;
 };
 
 enum class ShadeKind : std::uint8_t {
   kDown,
   kUp,
-  kSame,  // same width, or not between floating dtypes
+  kSame,  // the same width, or not between floating dtypes
   kHit,
   kPass,
   kOperator,
@@ -49,7 +49,7 @@ enum class ShadeKind : std::uint8_t {
 };
 inline constexpr ShadeKind kLastShadeKind = ShadeKind::kGpuCopy;
 
-// Kernels of the streams of a process beyond those that have rows of their own.
+// The stream number for kernels of all streams beyond those that have rows of their own.
 inline constexpr std::uint32_t kOtherStreams = 0xffffffff;
 
 inline constexpr std::uint8_t kNoDtype = 0xff;
@@ -58,8 +58,8 @@ struct Shade {
   std::uint8_t id = 0;  // 1, 2, …; 0 = nothing is there
   TrackKind track{};
   ShadeKind kind{};
-  std::uint8_t dtype = kNoDtype;  // cast to; served; computed in; of the region
-  lanes::Cause cause{};           // of casts, their kernels, hits and pass-throughs; kUnknown otherwise
+  std::uint8_t dtype = kNoDtype;  // the dtype cast to, of the copy served, computed in, or of the region
+  lanes::Cause cause{};           // for casts, their kernels, hits and pass-throughs; kUnknown otherwise
   bool operator==(const Shade&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// The shade in which a site's casts are drawn.
+// Finds the shade in which a site's casts are drawn.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace castscope::web {
 
-// 0: none of its casts was told yet.
+// Returns 0 if the timeline has no cast of the site yet.
 std::uint8_t shade_of(const store::Site&, const std::vector<timeline::Shade>& shades);
 
 }  // namespace castscope::web

@@ -43,7 +43,7 @@ std::optional<EventKind> kind_of(ShadeKind kind) {
   }
 }
 
-// Kernels stand in the file as the driver told them, which may be seconds after and in another order.
+// Kernels are in the file in the order in which the driver reported them, which may be seconds late.
 constexpr std::int64_t kToldLate = 4'000'000'000;
 
 bool is_it(const lanes::Event& event, EventKind kind, const timeline::FoundEvent& wanted) {
@@ -61,7 +61,7 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
   if (!kind || wanted.process == 0 || wanted.process > run.processes.size()) return std::nullopt;
   const std::int64_t begin = run.process(wanted.process).info.begin_realtime_ns - run.start.start_ns;
   const std::int64_t at = wanted.begin - begin;
-  // An event that lasts stands in the file where it ended, or began.
+  // An event with a duration is stored at its end or at its begin.
   const std::int64_t around = *kind == EventKind::kKernel ? kToldLate : 0;
   const store::BlockRange range{
       .process = wanted.process, .lane = wanted.lane, .first_ns = at - around, .last_ns = wanted.end - begin + around};
@@ -71,13 +71,13 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
     return std::abs(static_cast<std::int64_t>(event.time) - at);
   };
   (void)store::read_event_blocks_in(run_file, range, [&](const store::KeptBlock& block) {
-    if (!report::unpacked(run_file, run, block, &events).ok()) return absl::OkStatus();
+    if (!report::unpack_block(run_file, run, block, &events).ok()) return absl::OkStatus();
     for (const lanes::Event& event : events) {
       if (is_it(event, *kind, wanted) && (!nearest || distance(event) < distance(*nearest))) nearest = event;
     }
     return absl::OkStatus();
   });
-  // The timeline moves an event only to keep its lane in order.
+  // The timeline moves an event only to keep its lane in order, and not farther than this.
   constexpr std::int64_t kMoved = 1'000'000;
   return nearest && distance(*nearest) <= kMoved ? nearest : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What the run file still has of one event: more than the timeline keeps in memory.
+// Reads one event from the run file, which has more about it than the timeline keeps in memory.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace castscope::web {
 
-// Casts, hits, pass-throughs, operators and marks are events by themselves; regions and steps lie between two. Nothing
-// when the file does not keep that stretch, or cannot be read.
+// Casts, hits, pass-throughs, operators and marks are single events in the file; a region or a step lies between two
+// events. Returns nothing when the file does not keep that stretch, or cannot be read.
 std::optional<lanes::Event> event_in_file(const std::string& run_file, const store::RunData& run,
                                           const timeline::FoundEvent& event);
 

@@ -1,4 +1,4 @@
-// What GPUs did, as the viewer is told.
+// Tests what the viewer's API says about GPUs.
 #include "server/web/api/routes_test.h"
 #include "server/web/runs/live_run.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class KernelRoutesTest : public RoutesTest {
  protected:
-  // A cast's kernel and that of the linear which it is for, and a set outside of any operator.
+  // Records a cast's kernel, the kernel of the linear that the cast is for, and a set outside of any operator.
   static void train(store::TestRun& run) {
     const auto region = run.region("train.py", 10);
     const auto weight = run.weight("train.py", 11, "head");
@@ -29,7 +29,7 @@ class KernelRoutesTest : public RoutesTest {
     EXPECT_TRUE(store->close().ok());
     show();
   }
-  // The nth event of the row of stream 7.
+  // Returns the nth event of the row of stream 7.
   Json kernel(int n) {
     const std::string track_ = "track=" + std::to_string(track(loaded(), "kernels"));
     std::int64_t at = -1;

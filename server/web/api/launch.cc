@@ -5,7 +5,7 @@
 namespace castscope::web {
 namespace {
 
-// The driver's clock and the thread's agree so well.
+// The driver's clock and the thread's clock agree to so many ns.
 constexpr std::int64_t kClocksAgree = 1'000;
 
 std::optional<timeline::FoundEvent> around(const timeline::Timeline& timeline, std::uint32_t process,
@@ -28,7 +28,7 @@ std::optional<Launch> launch_of(const timeline::Timeline& timeline, const store:
   Launch launch{.at = kernel.begin - waited, .by = {}};
   if (kernel.subject == 0 || kernel.subject > run.kernels.size()) return launch;
   const store::Kernel& of = run.kernel(kernel.subject);
-  // A replay was launched as a whole, by none of those that were captured.
+  // A replay is launched as a whole, not by the casts or operators that were captured.
   if (of.replayed()) return launch;
   launch.by = around(timeline, kernel.process, timeline::TrackKind::kCasts, of.site, launch.at);
   if (!launch.by) launch.by = around(timeline, kernel.process, timeline::TrackKind::kOperators, of.use, launch.at);

@@ -1,4 +1,4 @@
-// When a kernel was launched, and by which cast or operator: the link from a stream of a GPU to the thread.
+// Finds when a kernel was launched, and by which cast or operator: the link from a stream of a GPU to the thread.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace castscope::web {
 
 struct Launch {
   std::int64_t at = 0;
-  std::optional<timeline::FoundEvent> by;  // what the timeline still holds of its cast, or its operator
+  std::optional<timeline::FoundEvent> by;  // its cast, or else its operator, if the timeline still has it
 };
 
-// `kept`: the same kernel as the file has it. Nothing where nobody told when it was launched.
+// `kept` is the same kernel as it is in the file. Returns nothing where its launch was not recorded.
 std::optional<Launch> launch_of(const timeline::Timeline&, const store::RunData&, const timeline::FoundEvent& kernel,
                                 const lanes::Event& kept);
 

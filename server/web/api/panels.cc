@@ -1,4 +1,4 @@
-// What the panels beside the timeline tell: findings, sites, modules, steps.
+// The routes for the panels beside the timeline: findings, sites, modules, steps.
 #include <algorithm>
 #include <map>
 
@@ -59,7 +59,7 @@ Answer sites(Call& call) {
                       {"by_cause", std::move(by_cause)}});
 }
 
-// One module of a model, with what happened in it.
+// One module of a model, with the counts of what happened in it.
 struct OfModule {
   std::string type;
   store::Counts counts;

@@ -1,4 +1,4 @@
-// What castscope's commands tell of runs: the difference between two, and every form of report.
+// The routes that give what castscope's commands write about runs: the difference between two, and every report format.
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +27,7 @@ Answer compare(Call& call) {
   return json_answer(report::difference_json(*before, *after, report::difference_of(*before, *after)));
 }
 
-// What browsers take for it, and how a file of it is called.
+// The media type for browsers, and the end of the file's name.
 struct Form {
   std::string_view type, suffix;
 };

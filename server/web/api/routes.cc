@@ -22,11 +22,11 @@ int status_of(const absl::Status& status) {
   }
 }
 
-// The run's id in "runs/ID/rest", and "runs/{run}/rest"; of another path that path.
-struct Parted {
+// For "runs/ID/rest": the run's id, and "runs/{run}/rest". For any other path: that path.
+struct RunPath {
   std::string id, pattern;
 };
-Parted parted(const std::string& path) {
+RunPath split_path(const std::string& path) {
   constexpr std::string_view kRuns = "runs/";
   if (!path.starts_with(kRuns)) return {"", path};
   const std::size_t end = std::min(path.find('/', kRuns.size()), path.size());
@@ -73,14 +73,14 @@ Response error_answer(const absl::Status& status) {
 Response answer_api(Runs& runs, const Request& request) {
   if (!request.path.starts_with(kBase))
     return error_answer(absl::NotFoundError("this castscope has version 1 of the API: api/v1/"));
-  const auto [id, pattern] = parted(request.path.substr(kBase.size()));
+  const auto [id, pattern] = split_path(request.path.substr(kBase.size()));
   for (const Route& route : routes()) {
     if (route.path != pattern) continue;
     const auto begin = std::chrono::steady_clock::now();
     Answer answer = ask(runs, route, id, request);
     Response response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    // https://www.w3.org/TR/server-timing/: shown by the browser's own tools.
+    // https://www.w3.org/TR/server-timing/: browsers show it in their developer tools.
     response.headers.emplace_back("Server-Timing", absl::StrFormat("answer;dur=%.3f", took.count()));
     return response;
   }

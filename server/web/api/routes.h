@@ -1,4 +1,4 @@
-// The API: what is asked for by which path (docs/openapi.json has them all). A group of routes is one file.
+// The API: maps paths to answers (docs/openapi.json lists them all). Each group of routes has its own file.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@ using Answer = absl::StatusOr<Response>;
 
 struct Call {
   Runs& runs;
-  RunPtr run;  // null where the path names none
+  RunPtr run;  // null where the path names no run
   Parameters parameters;
 };
 
 struct Route {
-  std::string_view path;  // behind "/api/v1/"; "{run}" stands for a run's id
+  std::string_view path;  // after "/api/v1/"; "{run}" stands for a run's id
   std::vector<std::string_view> parameters;
   std::function<Answer(Call&)> answer;
 };
 
 const std::vector<Route>& routes();
-void add_run_routes(std::vector<Route>&);       // runs.cc: which runs there are, their definitions
+void add_run_routes(std::vector<Route>&);       // runs.cc: the list of runs, their definitions
 void add_timeline_routes(std::vector<Route>&);  // timeline.cc: pictures, events, sums of a window
 void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps
 void add_source_routes(std::vector<Route>&);    // source.cc: source with casts per line
@@ -40,7 +40,7 @@ void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, repor
 Response json_answer(const Json& json, int status = 200);
 Response error_answer(const absl::Status& status);
 
-// Any request whose path begins with "/api/".
+// Answers any request whose path begins with "/api/".
 Response answer_api(Runs& runs, const Request& request);
 
 }  // namespace castscope::web

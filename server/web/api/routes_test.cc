@@ -270,7 +270,7 @@ TEST_F(RoutesTest, EventsThatCannotBeReadAreTold) {
 TEST_F(RoutesTest, ARunWithoutAnEndIsLost) {
   auto store = create();
   store::TestRun run(*store);
-  tell(run);
+  record_events(run);
   run.flush();
   show();
   EXPECT_EQ(loaded()["state"], "lost");
@@ -279,7 +279,7 @@ TEST_F(RoutesTest, ARunWithoutAnEndIsLost) {
 TEST_F(RoutesTest, ARunWhoseEndNobodyToldIsLost) {
   auto store = create();
   store::TestRun run(*store);
-  tell(run);
+  record_events(run);
   run.flush();
   (void)store->finish({.end_ns = start().start_ns + 1, .exit_status = {}, .signal = {}, .complete = false});
   EXPECT_TRUE(store->close().ok());
@@ -314,7 +314,7 @@ TEST_F(RoutesTest, OnlyTheRunsAskedForLastStayInMemory) {
   EXPECT_NE(runs_.find("run1"), second);
 }
 
-// docs/openapi.json tells others what there is.
+// docs/openapi.json tells other programmers which routes exist.
 TEST_F(RoutesTest, EveryRouteIsDocumentedWithItsParameters) {
   std::ifstream file(CASTSCOPE_SOURCE_DIR "/docs/openapi.json");
   const Json document = Json::parse(file, nullptr, false);

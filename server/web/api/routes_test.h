@@ -1,4 +1,4 @@
-// For the tests of the viewer: a recorded run, and a way to ask for what it serves.
+// For tests of the viewer: a recorded run, and a way to request what the API serves.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,17 @@ using ::testing::HasSubstr;
 
 class RoutesTest : public store::RunStoreTest {
  protected:
-  // Frozen weights that are cast twice in a region (weight-cast-repeatedly), an input, a hit, a mark; two steps.
+  // Records frozen weights that are cast twice in a region (weight-cast-repeatedly), an input, a hit and a mark, in two
+  // steps.
   void record() {
     auto store = create();
     store::TestRun run(*store);
-    tell(run);
+    record_events(run);
     run.end();
     (void)store->finish({.end_ns = start().start_ns + 2'000'000'000, .exit_status = 0, .signal = {}, .complete = true});
     EXPECT_TRUE(store->close().ok());
   }
-  static void tell(store::TestRun& run) {
+  static void record_events(store::TestRun& run) {
     const auto region = run.region("train.py", 10);
     const auto weight = run.weight("train.py", 11, "head", lanes::WhyNotCached::kNoRequiresGrad);
     const auto input = run.input("train.py", 12, "encoder.0");
@@ -47,13 +48,13 @@ class RoutesTest : public store::RunStoreTest {
     const Json told = Json::parse(response.body, nullptr, false);
     return told.is_object() && told.contains("error") ? told["error"].get<std::string>() : "";
   }
-  // When all events of the file are in memory.
+  // Waits until all events of the file are in memory.
   Json loaded() {
     Json run = json("runs/run");
     while (run["state"] == "loading") run = json("runs/run");
     return run;
   }
-  // "from=…&to=…": all of the run.
+  // "from=…&to=…" for the whole run.
   std::string window() {
     const Json run = json("runs/run");
     return "from=" + std::to_string(run["begin"].get<std::int64_t>()) +

@@ -1,4 +1,4 @@
-// Which runs there are, what each is made of, and what its numbers mean.
+// The routes for the list of runs, for what a run consists of, and for the meaning of its numbers.
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
@@ -46,7 +46,7 @@ Answer list(Call& call) {
   return json_answer({{"runs", std::move(runs)}});
 }
 
-// `told`: events that the timeline was told of; of a finished run the file may keep only some of them.
+// `told` is the number of events that the timeline was fed; the file of a finished run may keep only some of them.
 Json totals_of(const report::Model& model, std::uint64_t told) {
   const report::Totals& totals = model.totals;
   std::uint64_t received = 0;
@@ -60,7 +60,7 @@ Json totals_of(const report::Model& model, std::uint64_t told) {
           {"steps", model.steps}};
 }
 
-// When nobody timed kernels, since another one read the driver's records.
+// Lists when no kernels were timed because another program read the driver's records.
 Json untimed_of(const store::RunData& run, const store::Process& process, const std::vector<report::GpuSeat>& seats) {
   Json list = Json::array();
   const std::int64_t begin = since_begin(run, process.info.begin_realtime_ns);
@@ -131,8 +131,8 @@ Json shades_of(const timeline::Timeline& timeline) {
 
 Answer one(Call& call) {
   auto snapshot = call.run->snapshot();
-  const RunState state = call.run->state();                           // asking for the snapshot may begin the loading
-  if (state == RunState::kFinished) snapshot = call.run->snapshot();  // it may have ended since: with all it had
+  const RunState state = call.run->state();                           // taking the snapshot may start the loading
+  if (state == RunState::kFinished) snapshot = call.run->snapshot();  // it may have ended since: with everything it had
   if (!snapshot.ok()) return snapshot.status();
   const report::Model& model = (*snapshot)->model();
   const store::RunData& run = (*snapshot)->data();

@@ -5,7 +5,7 @@
 namespace castscope::web {
 namespace {
 
-// Index = run-wide id.
+// The index is the run-wide id.
 std::vector<bool> having(const std::vector<std::string>& words, const std::string& text) {
   std::vector<bool> found(words.size() + 1);
   for (std::size_t i = 0; i < words.size(); ++i) found[i + 1] = words[i].find(text) != std::string::npos;

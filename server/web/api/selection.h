@@ -1,4 +1,4 @@
-// What a search finds: the sites, operators and regions whose name, file or module has the text in it.
+// Searches a run: finds the sites, operators and regions whose name, file or module contains the text.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace castscope::web {
 
-// Case does not matter.
+// Upper and lower case are the same.
 timeline::Selection select(const Snapshot& snapshot, const std::vector<timeline::Shade>& shades,
                            const std::string& text);
 

@@ -1,4 +1,4 @@
-// Source files, with what was cast on each line.
+// The routes for source files, with the casts of each line.
 #include <map>
 
 #include "server/judging/source_reader.h"
@@ -38,7 +38,7 @@ Answer list(const store::RunData& run) {
   return json_answer({{"files", std::move(files)}});
 }
 
-// Files that the run itself names: nothing else of the disk is shown.
+// Only files that the run itself names are shown, nothing else of the disk.
 bool is_named(const store::RunData& run, const std::string& file) {
   if (run.source.file(file) != nullptr) return true;
   for (const store::Stack& stack : run.stacks) {

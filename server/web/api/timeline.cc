@@ -1,4 +1,4 @@
-// Pictures of any window of time, single events, and sums.
+// The routes for pictures of any window of time, single events, and sums.
 #include <chrono>
 
 #include "agent/lanes/event_views.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kMostTracks = 1u << 24;
 constexpr std::uint32_t kMostShades = 255;
 
-// Tracks, shades and a text, as several routes take them.
+// The tracks, the shades and the text that several routes take as parameters.
 struct Wanted {
   timeline::Filter filter;
   timeline::Selection selection;
@@ -74,7 +74,7 @@ Json stack_json(const store::RunData& run, std::uint32_t stack) {
   return frames;
 }
 
-// Where the event's stack lies, and why a cast was not kept.
+// The place of the event's stack, and the reason why a cast was not kept.
 struct About {
   std::uint32_t stack = 0;
   Json why;
@@ -131,7 +131,7 @@ bool has_shape(lanes::EventKind kind) {
   return kind == lanes::EventKind::kCast || kind == lanes::EventKind::kHit || kind == lanes::EventKind::kPass;
 }
 
-// How a kernel was launched, when and by what.
+// Describes how a kernel was launched, when and by what.
 Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, const timeline::FoundEvent& event,
                  const std::optional<lanes::Event>& kept) {
   if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
@@ -143,9 +143,9 @@ Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, 
   return json;
 }
 
-// With what only the file has, and the stack.
-Json detailed(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
-              const timeline::FoundEvent& event) {
+// Adds the stack, and what only the file has.
+Json describe_fully(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
+                    const timeline::FoundEvent& event) {
   Json json = event_json(run, event);
   const auto kept = event_in_file(source.file(), run, event);
   Json shape;
@@ -172,7 +172,7 @@ Answer event(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
   const auto found = timeline->event_at(track, at, within);
-  return json_answer({{"event", found ? detailed(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
+  return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
 std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {
@@ -202,7 +202,7 @@ Answer neighbour(Call& call) {
   Wanted wanted;
   if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
-  query.whole = wanted.filter.found != nullptr;  // hits are counted so
+  query.whole = wanted.filter.found != nullptr;  // hits of the search are counted the same way
   if (!kind.empty()) query.filter.tracks = tracks_of_kind(*timeline, kind);
   if (track != 0) query.filter.tracks = {track};
   if (!kind.empty() && query.filter.tracks.empty()) return json_answer({{"event", nullptr}});

@@ -38,7 +38,7 @@ bool has_header(const Response& response, std::string_view name) {
 
 constexpr std::size_t kTokenBits = 128, kTokenLength = 22;  // in base64
 
-// Nullopt: it holds none, or others may know it.
+// Returns nullopt if the file holds no token, or if others may know it.
 std::optional<std::string> read_token(const std::string& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;

@@ -1,5 +1,5 @@
-// Who is answered: only requests that name this machine and carry the token. Whatever a page elsewhere makes a browser
-// send (other sites, names that were rebound to 127.0.0.1) is turned away here.
+// Decides which requests are answered: only those that name this machine and carry the token. Requests that a page
+// elsewhere makes a browser send (from other sites, or to names that were rebound to 127.0.0.1) are refused here.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,24 @@
 
 namespace castscope::web {
 
-// 128 random bits in base64url; a failure of the system's randomness is an error.
+// Makes a token of 128 random bits in base64url. Returns an error if the system's source of randomness fails.
 absl::StatusOr<std::string> new_token();
-// The token that `file` holds, so that an address outlives the one who serves it. A file that is not there, or that
-// somebody else could have written or read, is made anew with a new token.
+// Returns the token that `file` holds, so that an address stays valid after a restart of the server. If the file is
+// missing, or if somebody else could have written or read it, it is written anew with a new token.
 absl::StatusOr<std::string> kept_token(const std::string& file);
 
-// "localhost", "127.0.0.1", "[::1]", with or without a port: a tunnel ends on another one.
+// Accepts "localhost", "127.0.0.1" and "[::1]" with any port or none: the local end of a tunnel has another port.
 bool is_loopback_host(std::string_view host);
 
-// What follows "/t/TOKEN/" in a path, when it is this token; takes as long for any token of the same length.
+// Returns the rest of a path after "/t/TOKEN/" if it has this token. Takes the same time for any token of the same
+// length.
 std::optional<std::string> behind_token(std::string_view path, std::string_view token);
 
-// On every answer: nothing is loaded from elsewhere, put into frames, kept in caches, told to others.
+// Adds headers to every answer: the browser may load nothing from elsewhere, put nothing into frames, keep nothing in
+// caches, and pass nothing on to others.
 void add_security_headers(Response& response);
 
-// Everything above around `answer`, which gets requests with what stands behind the token as their path.
+// Puts all of the checks above in front of `answer`, which gets requests with the part after the token as their path.
 Handler guarded(std::string token, Handler answer);
 
 }  // namespace castscope::web

@@ -24,18 +24,18 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-// Beyond the limit so many connections more are held for a moment, so that their clients learn why.
+// Beyond the limit, so many further connections are kept open for a moment, so that their clients learn the reason.
 constexpr int kRefusedAtOnce = 16;
 constexpr milliseconds kPatienceWithRefused{1000};
 
-// What connections share; each holds it, so that one which is still at work outlives the server.
+// Data that connections share. Each connection holds a reference, so one that is still at work outlives the server.
 struct Shared {
   Handler handler;
   HttpLimits limits;
   std::mutex mutex;
   std::condition_variable changed;
   std::set<int> sockets;  // of living connections
-  int served = 0;         // of them, those that were not refused
+  int served = 0;         // those among them that were not refused
   bool stopping = false;
 };
 
@@ -69,7 +69,7 @@ class Connection {
     return result;
   }
 
-  // False: the conversation is over.
+  // Returns false when the conversation is over.
   bool answer_one() {
     http::request_parser<http::empty_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
@@ -102,7 +102,7 @@ class Connection {
     return send(handle(asked), is_head, request.version(), request.keep_alive());
   }
 
-  // What libraries throw (no memory is left for a huge answer) costs the answer, not the recording beside us.
+  // An exception of a library (no memory for a huge answer) costs this answer, not the recording in the same process.
   Response handle(const Request& asked) {
     try {
       return shared_.handler(asked);
@@ -125,7 +125,7 @@ class Connection {
     message.content_length(response.body.size());
     message.keep_alive(keep_alive);
     if (!is_head) message.body() = std::move(response.body);
-    // Piece by piece: a slow reader has its time anew with each that it takes.
+    // The answer is sent piece by piece: a slow reader gets the full time again with each piece that it takes.
     http::response_serializer<http::string_body> serializer(message);
     while (!serializer.is_done()) {
       const error_code error = finish([&](auto done) {
@@ -141,7 +141,7 @@ class Connection {
     return keep_alive;
   }
 
-  // What the peer had still sent would otherwise make the kernel take back our last answer.
+  // Reads what the peer has still sent; otherwise the kernel would discard our last answer.
   void linger() {
     error_code bad;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, bad);
@@ -162,12 +162,12 @@ class Connection {
   beast::flat_buffer buffer_;
 };
 
-// The thread of one connection.
+// Runs in the thread of one connection.
 void serve(const std::shared_ptr<Shared>& shared, int socket, bool refused) {
   Connection connection(socket, *shared, refused);
   connection.converse();
   const std::lock_guard lock(shared->mutex);
-  shared->sockets.erase(socket);  // before it is closed: its number is free for others then
+  shared->sockets.erase(socket);  // before it is closed, since the number can then be reused
   shared->served -= refused ? 0 : 1;
   shared->changed.notify_all();
 }
@@ -209,7 +209,7 @@ class HttpServer::Impl {
       const int socket = listener_.accept(&again);
       if (socket >= 0) {
         begin(socket);
-      } else if (again) {  // no descriptor is left: until one is
+      } else if (again) {  // out of descriptors: try again until one is free
         std::unique_lock lock(shared_->mutex);
         shared_->changed.wait_for(lock, milliseconds(100), [this] { return shared_->stopping; });
       }

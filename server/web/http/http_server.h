@@ -1,5 +1,5 @@
-// HTTP/1.1 for the viewer: a thread for each connection, GET and HEAD, small requests. The one place that knows
-// Boost.Beast is http_server.cc.
+// HTTP/1.1 for the viewer: a thread for each connection, GET and HEAD, small requests. Only http_server.cc knows
+// Boost.Beast.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@
 namespace castscope::web {
 
 struct Request {
-  std::string method;  // GET; of a HEAD too: what is answered is the same without its body
-  std::string path;    // as it was sent: begins with "/", parts may be percent-encoded
-  std::string query;   // what stands behind the first "?"
+  std::string method;  // GET; for HEAD too: the answer is the same without its body
+  std::string path;    // as sent: begins with "/", parts may be percent-encoded
+  std::string query;   // the part after the first "?"
   std::string host;
 };
 
@@ -32,8 +32,8 @@ struct Response {
 using Handler = std::function<Response(const Request&)>;
 
 struct HttpLimits {
-  int connections = 64;  // one more is told 503
-  // To send a request, and to take the next part of an answer: who needs longer is let go.
+  int connections = 64;  // a further one gets the answer 503
+  // The time to send a request, and to take the next part of an answer; slower clients are disconnected.
   std::chrono::milliseconds patience{10'000};
   std::size_t header_bytes = 32 << 10;
 };
@@ -44,8 +44,8 @@ class HttpServer {
   ~HttpServer();
 
   const Listener& listener() const;
-  // Breaks off all connections and waits for nobody but a handler at work, and for that at most so long. False: one is
-  // still at work; it holds what it needs.
+  // Closes all connections and waits only for handlers that are at work, and for those at most so long. Returns false
+  // if one is still at work; it holds what it needs.
   bool stop(std::chrono::milliseconds at_most);
 
  private:

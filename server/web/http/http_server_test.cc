@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A peer that sends what it likes.
+// A client that sends any bytes.
 class Peer {
  public:
   explicit Peer(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -40,7 +40,7 @@ class Peer {
     EXPECT_EQ(send(socket_, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
     return *this;
   }
-  // Everything until the server ends the conversation.
+  // Reads everything until the server ends the conversation.
   std::string hear() {
     std::string all;
     char part[4096];
@@ -124,7 +124,7 @@ TEST_F(HttpServerTest, WhoTakesNothingIsLetGo) {
   Peer slow = peer();
   slow.say("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(slow.hear(4), "HTTP");
-  // Its place is free again, though it never hung up.
+  // The client's place is free again, though it never hung up.
   const std::string ask = "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
   std::string all = answer(ask);
   while (absl::StartsWith(all, "HTTP/1.1 503")) all = answer(ask);

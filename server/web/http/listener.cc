@@ -26,7 +26,7 @@ absl::Status cannot(const std::string& address, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("the viewer cannot listen on ", address, ": ", why));
 }
 
-absl::StatusOr<Place> parted(const std::string& address) {
+absl::StatusOr<Place> split_address(const std::string& address) {
   Place place{.host = "127.0.0.1", .port = 0};
   std::string port = address;
   if (const auto colon = address.rfind(':'); colon != std::string::npos) {
@@ -50,7 +50,7 @@ absl::Status refuse(const std::string& address) {
                 "machine by `ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`");
 }
 
-// The socket's address of a loopback host.
+// Fills in the socket's address of a loopback host.
 absl::Status fill(const Place& place, const std::string& address, sockaddr_storage* where, socklen_t* size) {
   auto* four = reinterpret_cast<sockaddr_in*>(where);
   auto* six = reinterpret_cast<sockaddr_in6*>(where);
@@ -66,7 +66,7 @@ absl::Status fill(const Place& place, const std::string& address, sockaddr_stora
     *size = sizeof(*six);
     return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ? absl::OkStatus() : refuse(address);
   }
-  return refuse(address);  // a name may lead anywhere
+  return refuse(address);  // a name may resolve to any address
 }
 
 int port_of(int socket) {
@@ -80,7 +80,7 @@ int port_of(int socket) {
 }  // namespace
 
 absl::StatusOr<Listener> Listener::bind(const std::string& address) {
-  const auto place = parted(address);
+  const auto place = split_address(address);
   if (!place.ok()) return place.status();
   sockaddr_storage where{};
   socklen_t size = 0;
@@ -111,7 +111,7 @@ int Listener::accept(bool* again) const {
   const int why = errno;
   *again = connection >= 0 || (why != EINVAL && why != EBADF);
   if (connection < 0) return -1;
-  const int on = 1;  // answers are one piece: nothing is won by waiting for company
+  const int on = 1;  // an answer is one piece: there is nothing to wait for
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   return connection;
 }

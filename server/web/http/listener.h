@@ -1,5 +1,5 @@
-// Where the viewer is reached: a socket that only this machine can. What it shows holds source code, and the token in
-// its address travels in the clear.
+// The socket of the viewer, which only this machine can reach: the pages contain source code, and the token in the
+// address travels unencrypted.
 #pragma once
 
 #include <string>
@@ -11,8 +11,9 @@ namespace castscope::web {
 
 class Listener {
  public:
-  // "127.0.0.1:0" (port 0 = any free one), "[::1]:7391", "localhost:7391", ":7391", "7391". An address that others can
-  // reach is refused, with the way to look from elsewhere all the same. The socket is not inherited by what is started.
+  // `address` is "127.0.0.1:0" (port 0 = any free one), "[::1]:7391", "localhost:7391", ":7391" or "7391". An address
+  // that others can reach is refused, and the error explains how to look from elsewhere. Child processes do not inherit
+  // the socket.
   static absl::StatusOr<Listener> bind(const std::string& address);
   Listener(Listener&& other) noexcept { *this = std::move(other); }
   Listener& operator=(Listener&& other) noexcept {
@@ -23,12 +24,13 @@ class Listener {
   }
   ~Listener();
 
-  // "127.0.0.1:40123": with the real port, as it stands in a URL.
+  // "127.0.0.1:40123": the address with the real port, as it stands in a URL.
   const std::string& address() const { return address_; }
   int port() const { return port_; }
-  // The next connection's socket, -1 when there is none: `again` tells whether to ask once more. Waits.
+  // Waits for the next connection and returns its socket, or -1 if there is none; `again` says whether to call once
+  // more.
   int accept(bool* again) const;
-  // From another thread: accept() gives up, now and for ever.
+  // Called by another thread: makes accept() give up, now and for ever.
   void close_to_all() const;
 
  private:

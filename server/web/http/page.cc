@@ -4,7 +4,8 @@
 
 #include "absl/status/status.h"
 
-// From the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, ended by a null.
+// These come from the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, with a null
+// at the end of the list.
 extern "C" {
 struct castscope_page_entry {
   const char* path;
@@ -50,7 +51,7 @@ Response answer_page(const std::string& path) {
   for (const auto* file = castscope_page; file->path != nullptr; ++file) {
     if (wanted != file->path) continue;
     Response response{.status = 200, .type = std::string(type_of(wanted)), .body = std::string(file->begin, file->end)};
-    // Names of assets carry a hash of what is in them.
+    // The names of assets contain a hash of their contents.
     if (wanted.starts_with("assets/"))
       response.headers.emplace_back("Cache-Control", "private, max-age=31536000, immutable");
     return response;

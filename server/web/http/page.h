@@ -1,4 +1,4 @@
-// The files of the viewer's page, which the program carries inside.
+// The files of the viewer's page, which are embedded in the program.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace castscope::web {
 
-// "/" is the page, "/assets/…" are its files. Where the program was built without the page: one that says so.
+// "/" is the page, "/assets/…" are its files. A program that was built without the page answers with a page that says
+// so.
 Response answer_page(const std::string& path);
 
 }  // namespace castscope::web

@@ -8,7 +8,7 @@ namespace castscope::web {
 
 namespace {
 
-// A collector that ends before the job concludes the file without knowing how it ended.
+// A collector that ends before the job closes the file without knowing how the job ended.
 RunState state_after(const std::optional<store::RunEnd>& end) {
   const bool told = end && (end->complete || end->exit_status || end->signal);
   return told ? RunState::kFinished : RunState::kLost;
@@ -104,7 +104,7 @@ void FileRun::read() {
       return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
     });
   } else {
-    status = absl::DataLossError(run.status().message());  // whatever is wrong is no fault of who asks
+    status = absl::DataLossError(run.status().message());  // the request is not at fault
   }
   loaded_ = 1;
   const std::lock_guard lock(mutex_);

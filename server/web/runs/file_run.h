@@ -1,5 +1,5 @@
-// A run out of its file. Nothing is read before somebody asks; then its events come into memory in a thread of their
-// own, and pictures of what is there are answered meanwhile.
+// A run that is read from its file. Nothing is read before the first request; then a thread of its own loads the
+// events, and meanwhile pictures show what is there.
 #pragma once
 
 #include <condition_variable>
@@ -13,14 +13,14 @@ namespace castscope::web {
 
 struct FileRunOptions {
   rules::Settings settings = {};
-  std::string this_host = {};  // runs that were recorded on it have their source files here
+  std::string this_host = {};  // source files of runs that were recorded on this host are here
   timeline::Budget budget = {};
 };
 
 class FileRun final : public RunSource {
  public:
   FileRun(std::string id, std::string file, FileRunOptions options);
-  ~FileRun() override;  // the reading is broken off
+  ~FileRun() override;  // stops the reading
 
   RunState state() const override;
   absl::StatusOr<RunSummary> summary() const override;

@@ -5,7 +5,7 @@
 namespace castscope::web {
 namespace {
 
-std::vector<bool> marked(const std::vector<std::uint32_t>& ids) {
+std::vector<bool> mark_ids(const std::vector<std::uint32_t>& ids) {
   std::vector<bool> list(ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end()) + 1);
   for (const std::uint32_t id : ids) list[id] = true;
   return list;
@@ -41,9 +41,9 @@ const Lines::Ids* Lines::of(const store::Finding& finding) const {
 }
 
 std::optional<FirstEvent> first_event(const Lines::Ids& ids, const timeline::Timeline& timeline) {
-  const timeline::Selection selection{.sites = marked(ids.sites),
-                                      .uses = marked(ids.uses),
-                                      .regions = marked(ids.regions),
+  const timeline::Selection selection{.sites = mark_ids(ids.sites),
+                                      .uses = mark_ids(ids.uses),
+                                      .regions = mark_ids(ids.regions),
                                       .kernels = {},
                                       .shades = {}};
   timeline::NeighbourQuery from_the_begin{.at = -timeline::kLatestTime};

@@ -1,4 +1,4 @@
-// Where a finding lies in time: the first event at its line.
+// Finds where a finding lies in time: at the first event of its line.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct FirstEvent {
   std::uint32_t track = 0;
 };
 
-// Of one run, by the fingerprint of a finding: the first event at a line stays the first. It is a search through all
-// events, so it is made once.
+// The first events of one run, by the fingerprint of a finding. The first event at a line never changes, and finding it
+// takes a search through all events, so each is searched for once.
 class FirstEvents {
  public:
   std::optional<FirstEvent> find(const std::string& fingerprint) const {
@@ -38,14 +38,15 @@ class FirstEvents {
   std::map<std::string, FirstEvent> known_;
 };
 
-// What a run does at each of its lines.
+// The sites, operator uses and regions of a run, by line.
 class Lines {
  public:
   struct Ids {
     std::vector<std::uint32_t> sites, uses, regions;
   };
   explicit Lines(const store::RunData& run);
-  // What is at the finding's line, or where nothing is, at the first of those that belong to it; null: nowhere.
+  // Returns what is at the finding's line, or if nothing is, at the first of its related places that has something;
+  // null if none has.
   const Ids* of(const store::Finding& finding) const;
 
  private:

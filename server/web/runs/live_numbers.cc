@@ -19,7 +19,7 @@ std::uint32_t LiveNumbers::process(const std::string& key) {
   return number;
 }
 
-// Only what an event's look follows from: the rest is in the run file.
+// Only members that decide how an event looks are kept: the rest is in the run file.
 void LiveNumbers::define(const std::string& key, const store::SiteInfo& info) {
   store::Site site;
   site.id = store_.number(key, Numbered::kSite, info.id);
@@ -46,7 +46,7 @@ void LiveNumbers::define(const std::string& key, const store::OperatorUseInfo& i
   if (use.id != 0) uses_[place(key, info.id)] = use;
 }
 
-void LiveNumbers::define(const std::string& key, const store::FactInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::Fact& info) {
   const std::uint32_t number = store_.number(key, Numbered::kFact, info.id);
   if (number != 0) facts_[place(key, info.id)] = number;
 }

@@ -1,5 +1,5 @@
-// What the numbers in events mean while a run is being recorded: remembered as each is defined, with the run-wide id
-// that the store has given it.
+// Resolves the numbers in events while a run is being recorded: remembers each definition as it comes, with the
+// run-wide id that the store has given it.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace castscope::web {
 
-// By the thread that hands events over.
+// Used only by the thread that hands events over.
 class LiveNumbers final : public timeline::Numbers {
  public:
   explicit LiveNumbers(store::RunStore& store) : store_(store) {}
 
-  // The process's number in the run; 0 = it is not known.
+  // Returns the process's number in the run; 0 = it is not known.
   std::uint32_t process(const std::string& key);
-  // After the store has taken them.
+  // These are called after the store has taken the definitions.
   void define(const std::string& key, const store::SiteInfo&);
   void define(const std::string& key, const store::RegionInfo&);
   void define(const std::string& key, const store::OperatorUseInfo&);
-  void define(const std::string& key, const store::FactInfo&);
+  void define(const std::string& key, const store::Fact&);
   void define(const std::string& key, const store::KernelInfo&);  // after its site and use
-  void define(const std::string& /*key*/, const auto&) {}         // no event has its number
+  void define(const std::string& /*key*/, const auto&) {}         // events do not refer to other definitions
 
   const store::Site* site(std::uint32_t process, std::uint32_t local) const override;
   const store::Region* region(std::uint32_t process, std::uint32_t local) const override;

@@ -47,7 +47,7 @@ void LiveRun::concluded(RunState state, judging::JudgedRunPtr last) {
   wake_.notify_all();
 }
 
-// ---- of the recorder
+// ---- for the recorder
 
 absl::Status LiveRun::taken(absl::Status status, const std::function<void()>& then) {
   if (status.ok()) then();
@@ -93,7 +93,7 @@ absl::Status LiveRun::commit() {
   });
 }
 
-// ---- of the viewer
+// ---- for the viewer
 
 RunState LiveRun::state() const {
   const RunState state = state_;
@@ -115,7 +115,7 @@ absl::StatusOr<SnapshotPtr> LiveRun::snapshot() {
     const bool is_the_last = state_ != RunState::kLive;
     if (snapshot_ != nullptr && !(is_the_last && seen_ != commits_)) return snapshot_;
   }
-  refresh();  // the first to ask waits, and the first to ask for how it ended
+  refresh();  // the first request waits, and the first one after the end does too
   const std::lock_guard lock(mutex_);
   if (snapshot_ != nullptr) return snapshot_;
   return absl::UnavailableError("the run cannot be read yet");
@@ -128,7 +128,7 @@ void LiveRun::refresh() {
   SnapshotPtr shown;
   {
     const std::lock_guard lock(mutex_);
-    if (seen_ == commits_) return;  // somebody else has just done it
+    if (seen_ == commits_) return;  // another thread has just done it
     commits = commits_;
     run = last_;
     shown = snapshot_;

@@ -1,5 +1,6 @@
 // A run that is being recorded here: everything goes to the store first, and its events then into memory, where the
-// viewer sees them. What is read and judged of it (Snapshot) follows a little later, in a thread of its own.
+// viewer sees them. The snapshot, which is read and judged from the store, follows a little later in a thread of its
+// own.
 #pragma once
 
 #include <chrono>
@@ -17,22 +18,23 @@ namespace castscope::web {
 struct LiveRunOptions {
   bool sources_here = false;  // the job runs on this machine
   timeline::Budget budget = {};
-  // Reading and judging may take a fiftieth of the time: what took 50 ms is not done again for 2.5 s.
+  // Reading and judging may take a fiftieth of the time: after 50 ms of work the next one comes 2.5 s later at the
+  // earliest.
   std::chrono::milliseconds least_pause{1000};
   int share = 50;
 };
 
 class LiveRun final : public RunSource, public store::RunSink {
  public:
-  // `goes_on`: the file holds an earlier part of the run, which is read first.
+  // `goes_on` means that the file holds an earlier part of the run, which is read first.
   static std::shared_ptr<LiveRun> begin(std::string id, std::shared_ptr<judging::RunJudge> judge, store::RunStart start,
                                         bool goes_on, LiveRunOptions options);
   ~LiveRun() override;
-  // No more will come and the file is closed: it ended, or nobody knows how. `last`: the run as it was then judged;
-  // null where that failed.
+  // Tells the run that no more will come and that the file is closed: the job ended, or its end is unknown. `last` is
+  // the run as it was judged then; null if judging failed.
   void concluded(RunState state, judging::JudgedRunPtr last);
 
-  // ---- of the recorder: store::RunSink
+  // ---- for the recorder: store::RunSink
   absl::Status process(const store::ProcessInfo&) override;
   absl::Status define(const std::string& key, const store::Definition&) override;
   absl::Status events(const std::string& key, const store::EventBlock&) override;
@@ -43,7 +45,7 @@ class LiveRun final : public RunSource, public store::RunSink {
   store::LanePosition position(const std::string& key, std::uint32_t lane) override;
   absl::Status commit() override;
 
-  // ---- of the viewer: RunSource
+  // ---- for the viewer: RunSource
   RunState state() const override;
   absl::StatusOr<RunSummary> summary() const override;
   absl::StatusOr<SnapshotPtr> snapshot() override;
@@ -65,13 +67,13 @@ class LiveRun final : public RunSource, public store::RunSink {
   const std::shared_ptr<timeline::Timeline> timeline_;
   LiveNumbers numbers_;
   std::atomic<RunState> state_ = RunState::kLive;
-  std::mutex refreshing_;  // one at a time
+  std::mutex refreshing_;  // only one thread refreshes at a time
   std::uint64_t judgements_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   SnapshotPtr snapshot_;
-  judging::JudgedRunPtr last_;            // of a run that is over
+  judging::JudgedRunPtr last_;            // for a run that is over
   std::uint64_t commits_ = 1, seen_ = 0;  // changes that can be read, and those in the snapshot
   bool asked_ = false, stopped_ = false;
   std::thread thread_;

@@ -24,7 +24,7 @@ class LiveRunTest : public RoutesTest {
     EXPECT_TRUE(store_->close().ok());
     live.concluded(state, nullptr);
   }
-  // Asks again until `holds` does.
+  // Asks again until `holds` is true of the answer.
   Json until(const std::string& path, const std::function<bool(const Json&)>& holds) {
     Json told = json(path);
     while (!holds(told)) told = json(path);
@@ -39,7 +39,7 @@ TEST_F(LiveRunTest, WhatHappensIsSeenAtOnce) {
   EXPECT_EQ(json("runs/run")["totals"]["events"], 0);
   EXPECT_EQ(json("runs/run")["state"], "live");
   store::TestRun run(*live);
-  tell(run);
+  record_events(run);
   run.flush();
   const Json told = json("runs/run");
   EXPECT_GT(told["totals"]["events"], 0);
@@ -50,7 +50,7 @@ TEST_F(LiveRunTest, CountsAndFindingsFollow) {
   const auto live = begin();
   EXPECT_TRUE(json("runs/run/findings")["findings"].empty());
   store::TestRun run(*live);
-  tell(run);
+  record_events(run);
   run.flush();
   const Json told = until("runs/run/findings", [](const Json& all) { return !all["findings"].empty(); });
   EXPECT_EQ(told["findings"][0]["rule"], "weight-cast-repeatedly");
@@ -62,7 +62,7 @@ TEST_F(LiveRunTest, TheTimelineIsThatOfTheFile) {
   {
     const auto live = begin();
     store::TestRun run(*live);
-    tell(run);
+    record_events(run);
     run.end();
     conclude(*live);
     const Json sums = json("runs/run/summary", window());
@@ -78,7 +78,7 @@ TEST_F(LiveRunTest, ARunThatGoesOnHasWhatWasBefore) {
   {
     auto store = create();
     store::TestRun run(*store);
-    tell(run);
+    record_events(run);
     run.flush();
     EXPECT_TRUE(store->close().ok());
   }
@@ -86,7 +86,7 @@ TEST_F(LiveRunTest, ARunThatGoesOnHasWhatWasBefore) {
   const Json before = json("runs/run/summary", window());
   EXPECT_GT(before["events"], 0);
   store::TestRun more(*live, 7);
-  tell(more);
+  record_events(more);
   more.flush();
   EXPECT_EQ(json("runs/run/summary", window() + "&find=encoder")["rows"].size(), 2u);  // casts and a hit
   EXPECT_GT(json("runs/run/summary", window())["events"], before["events"]);
@@ -105,10 +105,10 @@ TEST_F(LiveRunTest, StatesOfARun) {
 }
 
 TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
-  const auto live = begin(false, std::chrono::hours(1));  // nothing is read anew for that long
+  const auto live = begin(false, std::chrono::hours(1));  // nothing is read again for that long
   store::TestRun run(*live);
   json("runs/run");
-  tell(run);
+  record_events(run);
   run.end();
   EXPECT_FALSE(live->end_told());
   conclude(*live);
@@ -124,7 +124,7 @@ TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {
   json("runs/run");
   std::filesystem::remove(path());
   store::TestRun run(*live);
-  tell(run);
+  record_events(run);
   run.flush();
   const Json told = until("runs/run", [](const Json& all) { return all["totals"]["casts"] == 4; });
   EXPECT_EQ(told["state"], "gone");

@@ -1,5 +1,5 @@
-// A run as the viewer shows it, wherever it comes from: a finished file (file_run.h), or one that is being recorded
-// here (live_run.h). All functions may be called from any thread.
+// A run as the viewer shows it, from either source: a finished file (file_run.h), or a recording in this process
+// (live_run.h). All functions may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@ namespace castscope::web {
 
 enum class RunState {
   kLoading,   // its file is being read
-  kLive,      // it goes on
+  kLive,      // it is being recorded
   kFinished,  // its end was seen
-  kLost,      // it has no end: its recorder is gone, or elsewhere
-  kGone,      // its file was moved or deleted; what is in memory is still told
+  kLost,      // its end was not recorded: its recorder is gone, or elsewhere
+  kGone,      // its file was moved or deleted; what is in memory is still shown
 };
 std::string_view name(RunState);  // "loading", "live", …
 
-// What a list of runs tells, without reading all of it.
+// The entry of a run in the list of runs, which is made without reading all of the run.
 struct RunSummary {
   store::RunStart start;
   std::optional<store::RunEnd> end;
@@ -39,36 +39,37 @@ class RunSource {
   RunSource& operator=(const RunSource&) = delete;
   virtual ~RunSource() = default;
 
-  const std::string& id() const { return id_; }      // names it in URLs
+  const std::string& id() const { return id_; }      // its name in URLs
   const std::string& file() const { return file_; }  // the run file
   virtual RunState state() const = 0;
   virtual absl::StatusOr<RunSummary> summary() const = 0;
-  // The newest one. The first call may take as long as reading the file; an error is a sentence about the file.
+  // Returns the newest snapshot. The first call may take as long as reading the file; an error is a sentence about the
+  // file.
   virtual absl::StatusOr<SnapshotPtr> snapshot() = 0;
-  // Held for as long as something is asked of it.
+  // Callers hold it for as long as they use it.
   virtual std::shared_ptr<const timeline::Timeline> timeline() = 0;
-  virtual double loaded() const { return 1; }               // share of the events that were read, 0 … 1
+  virtual double loaded() const { return 1; }               // share of the events that have been read, 0 … 1
   virtual std::string unread_events() const { return ""; }  // a sentence, when not all kept events could be read
-  // May the job's source files be read from this machine's disk?
+  // Whether the job's source files may be read from this machine's disk.
   virtual bool sources_here() const { return false; }
 
-  virtual const rules::Settings& settings() const = 0;  // by which it is judged
+  virtual const rules::Settings& settings() const = 0;  // the settings that it is judged by
 
-  // The same run with nothing in memory; null: it is not to be had a second time.
+  // Returns the same run with nothing in memory; null: the run cannot be opened a second time.
   virtual std::shared_ptr<RunSource> unloaded() const { return nullptr; }
 
-  // Something of it is asked for: said by each request.
+  // Each request for this run calls it.
   void asked(std::chrono::steady_clock::time_point now) { last_asked_ = now.time_since_epoch().count(); }
   std::chrono::steady_clock::time_point last_asked() const {
     return std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(last_asked_.load()));
   }
-  // Somebody was told that it is over.
+  // Called when a viewer has learnt that the run is over.
   void end_was_told() { end_told_ = true; }
   bool end_told() const { return end_told_; }
 
   FirstEvents& first_events() { return first_events_; }
 
-  // Somebody looks at it: said by each request for a picture.
+  // Each request for a picture calls it: somebody is looking at the run.
   void looked_at(std::chrono::steady_clock::time_point now) { last_look_ = now.time_since_epoch().count(); }
   bool watched(std::chrono::steady_clock::time_point now) const {
     const std::chrono::steady_clock::time_point last{std::chrono::steady_clock::duration(last_look_.load())};
@@ -84,7 +85,7 @@ class RunSource {
   std::atomic<bool> end_told_ = false;
 };
 
-// The file as it was when it was first seen: another one under its name, or none, makes the run `gone`.
+// Identifies the file that was seen first. If another file has its name, or none has, the run is `gone`.
 class FileIdentity {
  public:
   explicit FileIdentity(const std::string& path);

@@ -17,7 +17,7 @@ std::string id_of_file(const std::string& file) {
     const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
-  if (id.empty() || id.front() == '.') id.insert(0, "run");  // "." and ".." mean something in a URL
+  if (id.empty() || id.front() == '.') id.insert(0, "run");  // "." and ".." have a meaning in URLs
   return id;
 }
 
@@ -64,7 +64,7 @@ void Runs::put(RunPtr run) {
   }
 }
 
-// Called with the lock held. A folder is not read more often than somebody could see.
+// Called with the lock held. The folder is read at most once a second, which is as often as a person could notice.
 void Runs::look_into_folder() {
   const auto now = std::chrono::steady_clock::now();
   if (folder_.empty() || now - looked_ < std::chrono::seconds(1)) return;
@@ -75,7 +75,7 @@ void Runs::look_into_folder() {
   }
 }
 
-// Called with the lock held. What is given up, so that it ends without the lock.
+// Called with the lock held. Returns the run that loses its memory, so that the caller destroys it without the lock.
 RunPtr Runs::note_use(const std::string& id) {
   used_.remove(id);
   used_.push_front(id);

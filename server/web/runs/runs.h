@@ -1,4 +1,4 @@
-// The runs that the viewer knows: those that were given, those being recorded here, and those in a folder.
+// The runs that the viewer knows: those that it was given, those being recorded here, and those in a folder.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@ namespace castscope::web {
 
 using RunPtr = std::shared_ptr<RunSource>;
 
-// The name of a run file as it stands in URLs: letters, digits, dots, dashes and _.
+// Returns the name of a run file for URLs: letters, digits, dots, dashes and _.
 std::string id_of_file(const std::string& file);
-// The run files in a folder, by name.
+// Returns the run files in a folder, sorted by name.
 std::vector<std::string> run_files_in(const std::string& folder);
 
-// Files that nobody has asked for in a while give up their memory: only those asked for last keep it.
+// Files that nobody has requested for a while lose their memory: only the most recently requested ones keep it.
 class Runs {
  public:
   static constexpr std::size_t kInMemory = 4;
   using Open = std::function<RunPtr(const std::string& id, const std::string& file)>;
 
-  // Files that appear in the folder are opened by `open`.
+  // `open` opens files that appear in the folder.
   void watch_folder(std::string folder, Open open);
-  // An id that is not taken, from that file's name.
+  // Makes an id from the file's name that no other run has.
   std::string free_id(const std::string& file) const;
-  // Instead of one of the same id.
+  // Adds a run, in place of any run with the same id.
   void put(RunPtr run);
   RunPtr find(const std::string& id);
-  std::vector<RunPtr> all();  // in the order in which they came
+  std::vector<RunPtr> all();  // in the order in which they were added
   bool empty() const;
 
  private:

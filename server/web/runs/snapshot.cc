@@ -15,7 +15,7 @@ std::string module_words(const store::RunData& run, std::uint32_t module) {
   return absl::StrCat(at.model(), " ", at.path, " ", at.type);
 }
 
-// People type them.
+// The short names of dtypes, as people type them.
 std::string_view short_name(std::string_view dtype) {
   return dtype == "bfloat16"  ? "bf16"
          : dtype == "float16" ? "fp16"

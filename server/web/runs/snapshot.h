@@ -1,4 +1,4 @@
-// A run at one moment, read and judged: what every panel of the viewer is told from. Never changes.
+// A run at one moment, read and judged: every panel of the viewer shows data from one. It never changes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace castscope::web {
 
-// How many definitions of each kind there are. They only ever grow.
+// The number of definitions of each kind. These numbers only ever grow.
 struct DefinitionCounts {
   std::size_t sites = 0, regions = 0, uses = 0, kernels = 0;
   std::uint32_t together() const { return static_cast<std::uint32_t>(sites + regions + uses + kernels); }
@@ -20,7 +20,7 @@ struct DefinitionCounts {
 
 class Snapshot {
  public:
-  // `number`: of this judgement, another for each.
+  // `number` identifies this judgement; each has another one.
   Snapshot(judging::JudgedRunPtr run, std::uint64_t number);
 
   const store::RunData& data() const { return data_; }
@@ -30,7 +30,7 @@ class Snapshot {
   DefinitionCounts definitions() const {
     return {data_.sites.size(), data_.regions.size(), data_.operator_uses.size(), data_.kernels.size()};
   }
-  // What a search looks at: names, files, modules, in lower case. Index = id - 1.
+  // The texts that a search looks through: names, files, modules, in lower case. Index = id - 1.
   const std::vector<std::string>& words_of_sites() const { return sites_; }
   const std::vector<std::string>& words_of_regions() const { return regions_; }
   const std::vector<std::string>& words_of_uses() const { return uses_; }
@@ -48,9 +48,9 @@ class Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-// "mm in bfloat16" of an operator use
+// "mm in bfloat16" for an operator use.
 std::string name_of_use(const store::OperatorUse&);
-// "train.py:12" for a search, "" without a line.
+// "train.py:12" for searches; "" without a line.
 std::string place_words(const store::RunData&, std::uint32_t stack);
 
 }  // namespace castscope::web

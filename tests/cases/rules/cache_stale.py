@@ -1,4 +1,4 @@
-"""The autocast cache serves what weights were: training loops, checkpoints loaded, averages. See apart.py."""
+"""The autocast cache returns old weights: training loops, checkpoints loaded, averages. See apart.py."""
 
 import copy
 
@@ -38,7 +38,7 @@ def c02():
 
 
 def c02_late():
-    """Long after the steps that are looked at as a matter of course."""
+    """This happens long after the steps that castscope observes by default."""
     model, saved = nn.Linear(32, 32), nn.Linear(32, 32).state_dict()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 

@@ -103,7 +103,7 @@ def x01_fused_optimizers():
 
 
 def x01_fused_optimizer_late():
-    """Long after the steps that are looked at as a matter of course."""
+    """This happens long after the steps that castscope observes by default."""
     model = nn.Linear(32, 32)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     for step in range(40):

@@ -257,7 +257,7 @@ def x06_in_a_thread():
 
 
 def x06_entered_again_by_hand():
-    """Left as often as entered: but the object remembers what it found the second time alone."""
+    """The region is left as often as it is entered, but the object remembers only what it found the second time."""
     model, context = nn.Linear(32, 32), region()
     context.__enter__()  # finds: region-never-closed
     context.__enter__()

@@ -9,7 +9,7 @@ from torch import nn
 
 
 def raises(kind=RuntimeError):
-    """The job goes on, as one that catches the error does."""
+    """The job goes on after the error, like a job that catches it."""
     return contextlib.suppress(kind)
 
 
@@ -238,7 +238,7 @@ def s18_conv_without_bias():
 
 
 def s18_each_step():
-    """Caught each time, in deep steps and others: one finding."""
+    """The error is caught each time, in deep steps and others: this gives one finding."""
     layer, head = nn.Linear(32, 32), nn.Linear(32, 4)
     optimizer = torch.optim.SGD([*layer.parameters(), *head.parameters()], lr=0.1)
     for _ in range(8):
@@ -294,7 +294,7 @@ def x07n_outside():
 
 
 def x20n_other_errors():
-    """Errors that say nothing of precision, or of dtypes that autocast has nothing to do with."""
+    """Errors that have nothing to do with precision, or with dtypes that autocast does not handle."""
     layer = nn.Linear(32, 32)
     with region():
         layer(rows())
@@ -325,7 +325,7 @@ def x21n_control_flow():
 
 
 def x22n_rehearsed():
-    """Tensors without values: PyTorch tries out there what the job would do."""
+    """Tensors without values: PyTorch tries out on them what the job would do."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     layer = nn.Linear(32, 32)
     with region():

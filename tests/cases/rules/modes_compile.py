@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-# Of this run alone: what another has compiled is not compiled here.
+# This cache belongs to this run alone: a graph that another run has compiled is not compiled here.
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="castscope-cases-")
 
 import torch

@@ -1,5 +1,5 @@
-"""What TorchScript's autocast casts otherwise than eager's, where Python never runs the line: one function a case. See
-apart.py."""
+"""Casts that TorchScript's autocast makes and eager's does not, or the reverse, where Python never runs the line: one
+function a case. See apart.py."""
 
 import torch
 import torch.nn.functional as F

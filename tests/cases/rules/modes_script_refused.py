@@ -1,4 +1,4 @@
-"""What TorchScript's autocast refuses, and what raises because of it: one function a case. See apart.py."""
+"""Calls that TorchScript's autocast refuses, and those that raise because of it: one function a case. See apart.py."""
 
 import contextlib
 from typing import List, Optional

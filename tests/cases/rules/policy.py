@@ -1,4 +1,4 @@
-"""What autocast's lists make of operators: what users write, one function a case. See apart.py."""
+"""Operators on autocast's lists: what users write, one function a case. See apart.py."""
 
 import torch
 import torch.nn.functional as F

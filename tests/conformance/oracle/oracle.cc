@@ -1,6 +1,6 @@
-// An independent count of what at::autocast::cached_cast returned, to hold castscope against. LD_PRELOAD it.
-// It shares nothing with agent/: neither code nor the way of telling a hit from a cast. castscope asks whether a
-// conversion ran inside the call; this asks whether the very tensor that comes back was handed out before.
+// Counts independently what at::autocast::cached_cast returned, to check castscope. It is loaded by LD_PRELOAD. It
+// shares nothing with agent/: neither code nor the way of telling a hit from a cast. castscope asks whether a
+// conversion ran inside the call; the oracle asks whether the very tensor that comes back was handed out before.
 //
 //   result is the argument                               → pass-through
 //   argument is a Python FakeTensor or FunctionalTensor  → traced, whatever comes back
@@ -38,7 +38,7 @@ using CachedCast = void* (*)(c10::TensorImpl** result, std::int8_t to, c10::Tens
                              std::int8_t device);
 using ClearCache = void (*)();
 
-// Leaked: threads may still call when static objects are destroyed.
+// It is leaked: threads may still call when static objects are destroyed.
 std::mutex& mutex = *new std::mutex;
 std::unordered_set<c10::TensorImpl*>& handed_out = *new std::unordered_set<c10::TensorImpl*>;
 std::size_t prune_at = 256;
@@ -46,7 +46,7 @@ std::atomic<Tally*> tally{nullptr};
 
 template <typename Function>
 Function original(const char* symbol) {
-  // RTLD_NEXT does not see libtorch, which Python loads RTLD_LOCAL: open what is loaded by its own path.
+  // RTLD_NEXT does not see libtorch, which Python loads RTLD_LOCAL: the loaded library is opened by its own path.
   const char* path = nullptr;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
@@ -99,7 +99,8 @@ Tally& counts() {
 
 void add(Count& count, std::uint64_t n = 1) { count.fetch_add(n, std::memory_order_relaxed); }
 
-// The name is where CPython has had it in every version: PyObject {refcnt, type}, PyTypeObject {PyVarObject, name}.
+// The type's name is where every version of CPython has had it: PyObject {refcnt, type}, PyTypeObject {PyVarObject,
+// name}.
 bool is_traced(const c10::TensorImpl* impl) {
   if (!impl->key_set().has(c10::DispatchKey::Python)) return false;
   const auto* object = reinterpret_cast<const char* const*>(impl->pyobj_slot()->load_pyobj());
@@ -144,7 +145,7 @@ char outcome(c10::TensorImpl* argument, c10::TensorImpl* result, bool traced, Ta
   return 'c';
 }
 
-// A child counts for itself. Its locks are free: the forking thread held none of ours (the fork is not inside us).
+// A child counts for itself. Its locks are free: the forking thread held none of ours, since the oracle does not fork.
 __attribute__((constructor)) void on_load() {
   pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
                  [] {

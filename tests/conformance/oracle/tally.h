@@ -1,5 +1,6 @@
-// The file in which the oracle counts: one per process, mapped shared, so that it is right also after kill -9.
-// tests/conformance/oracle.py reads it. Plain numbers in native order; the tests run where they are written.
+// The file in which the oracle counts: one per process, mapped shared, so that it is correct after kill -9 too.
+// tests/conformance/oracle.py reads it. It contains plain numbers in native order; the tests run where they are
+// written.
 #pragma once
 
 #include <atomic>

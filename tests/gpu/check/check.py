@@ -37,7 +37,7 @@ QUICK = ["gpt-bf16", "lstm", "mlp"]
 
 
 def program_given(path):
-    """The castscope that is checked: one that was built elsewhere, or here."""
+    """Returns the castscope that is checked: one that was built elsewhere, or here."""
     candidates = [path] if path else [ROOT / "dist" / "castscope", ROOT / "build" / "castscope"]
     for candidate in candidates:
         if os.access(candidate, os.X_OK):
@@ -46,7 +46,7 @@ def program_given(path):
 
 
 def python_given(path):
-    """One whose PyTorch can be checked."""
+    """Returns a Python whose PyTorch can be checked."""
     found = path and shutil.which(path)
     if not found:
         raise SystemExit(f"gpu-check: there is no Python at {path}: name one with --python")
@@ -90,10 +90,10 @@ def arguments():
 
 
 def build(runner):
-    """Its own recipe, with this machine's compiler, for this machine's PyTorch."""
+    """Builds with castscope's own recipe, this machine's compiler and this machine's PyTorch."""
     made = runner.finish([runner.castscope, "doctor", "--build", "--", runner.python], "build", longest=runner.left())
     said = re.search(r"the agent was built in .*", made.stderr)
-    # What the doctor says of a preload library that is not in force yet is a warning: its status tells.
+    # The doctor's complaint about a preload library that is not in force yet is only a warning: its status says so.
     fine = made.status == 0
     told = (said.group() if said else "was there") if fine else made.last_words() or made.stdout[-300:]
     lines = [Row("build", "agent for this PyTorch", f"{told} ({made.seconds:.0f} s in all)", "",

@@ -14,7 +14,7 @@ from running import JobFailed, OutOfTime, environment, say
 
 TURN_S = 0.4
 MOST_STEPS = 300  # torch.profiler keeps all of a turn in memory
-# Of the plain step, at most.
+# The most that castscope may add, relative to the plain step.
 GPU_BOUND, SAMPLED_LAUNCH_BOUND, PART_OF_PROFILER = 1.005, 1.03, 0.5
 
 VARIANTS = {  # options of castscope (None: without it), its environment, options of the job
@@ -65,7 +65,7 @@ class TakesTurns:
 
 
 def take_turns(runner, workload, warm_up, turns):
-    """Each variant's ms a step, turn by turn, and castscope's reports."""
+    """Returns each variant's ms a step, turn by turn, and castscope's reports."""
     say(f"gpu-check: cost-{workload}")
     jobs = {}
     try:
@@ -94,7 +94,7 @@ def ratios(took):
 def rows_of(workload, bound, found):
     plain, profiler = found["plain"], found["torch.profiler"]
     rows = [Row("cost", f"{workload} ({bound}-bound): plain", f"{plain['ms']:.3f} ms a step")]
-    # What torch.profiler adds to a step bound by launches is what each step timed may add half of.
+    # A timed step may add half of what torch.profiler adds to a step that is bound by launches.
     deep = 1 + PART_OF_PROFILER * max(0.0, profiler["ratio"] - 1)
     most = {"castscope": GPU_BOUND if bound == "GPU" else SAMPLED_LAUNCH_BOUND,
             "castscope, each step": GPU_BOUND if bound == "GPU" else deep}

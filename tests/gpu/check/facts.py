@@ -1,4 +1,5 @@
-"""What the machine has, asked of the PyTorch that is checked, and the workloads that fit it: one line of JSON."""
+"""Reports what the machine has, according to the PyTorch that is checked, and the workloads that fit it, as one line of
+JSON."""
 
 import ctypes
 import importlib.metadata
@@ -21,7 +22,7 @@ def cupti_version():
 
 
 def known_workloads():
-    """`lacks`: modules that it needs and that are not there."""
+    """`lacks` lists the modules that a workload needs and that are not installed."""
     return {name: {"bound": one.bound, "warm_up": one.warm_up, "by_operator": one.by_operator,
                    "lacks": [module for module in one.needs if importlib.util.find_spec(module) is None]}
             for name, one in WORKLOADS.items()}

@@ -1,4 +1,4 @@
-"""What the device did, by operator and by kernel, from torch.profiler's trace and from castscope's report, alike.
+"""Groups the device's work by operator and by kernel, alike for torch.profiler's trace and castscope's report.
 
 {"operators": {name: {"launches": n, "ns": n}}, "kernels": …}; copies and sets are kernels named "copy" and "set". An
 operator is what the user's line or a backward node calls: the outermost one. None has the name "(none)".
@@ -15,7 +15,7 @@ WORTH_TELLING = 0.01  # of all time
 
 
 def plain(name):
-    """Without the overload, which torch.profiler does not tell."""
+    """Returns the name without the overload, which torch.profiler does not report."""
     return name.removeprefix("aten::").split(".")[0]
 
 
@@ -24,7 +24,7 @@ def kind_of(kernel):
 
 
 class Outermost:
-    """Which operator a thread was in at a time."""
+    """Finds the operator that a thread was in at a time."""
 
     def __init__(self, events):
         self.begins, self.spans = collections.defaultdict(list), collections.defaultdict(list)
@@ -50,9 +50,8 @@ def add(rows, name, launches, ns):
 
 
 def of_trace(events):
-    """`events`: of the trace that torch.profiler exports. A kernel is found in the operator during which its thread
-    called CUDA. (What FunctionEvent.kernels has is not all: some kernels of PyTorch 2.11 are linked to no operator
-    there.)"""
+    """`events` are those of the trace that torch.profiler exports. A kernel belongs to the operator during which its
+    thread called CUDA. (FunctionEvent.kernels is incomplete: PyTorch 2.11 links some kernels to no operator there.)"""
     found, operators = {"operators": {}, "kernels": {}}, Outermost(events)
     calls = {event["args"]["correlation"]: event for event in events
              if event.get("cat") in ("cuda_runtime", "cuda_driver")}
@@ -66,7 +65,7 @@ def of_trace(events):
 
 
 def of_report(gpu):
-    """`gpu`: of castscope's report."""
+    """`gpu` is that part of castscope's report."""
     found = {"operators": {}, "kernels": {}}
     for row in gpu["by_operator"]:
         add(found["operators"], plain(row["operator"] or NONE), row["launches"], row["ns"])
@@ -76,7 +75,7 @@ def of_report(gpu):
 
 
 def medians(rounds, what):
-    """Of several rounds, each row's median; 0 where a round lacks it."""
+    """Returns each row's median over several rounds; 0 where a round lacks it."""
     names = {name for one in rounds for name in one[what]}
     nothing = {"launches": 0, "ns": 0}
     return {name: {key: statistics.median(one[what].get(name, nothing)[key] for one in rounds) for key in nothing}
@@ -84,7 +83,8 @@ def medians(rounds, what):
 
 
 def differences(ours, theirs, least=WORTH_TELLING):
-    """Of two groupings by the same: rows that take at least that part of the time by either, costliest first."""
+    """Compares two groupings by the same key: returns rows that take at least that part of the time in either,
+    costliest first."""
     all_ours, all_theirs = (max(1, sum(row["ns"] for row in rows.values())) for rows in (ours, theirs))
     nothing, found = {"launches": 0, "ns": 0}, []
     for name in set(ours) | set(theirs):
@@ -100,7 +100,8 @@ def differences(ours, theirs, least=WORTH_TELLING):
 
 
 def summed_up(rows):
-    """Median and worst of the relative differences, and how many rows were launched a different number of times."""
+    """Returns the median and the worst of the relative differences, and how many rows were launched a different number
+    of times."""
     off = [abs(row["relative"]) for row in rows]
     return {"rows": len(rows), "median": statistics.median(off) if off else 0.0, "worst": max(off, default=0.0),
             "launches_differ": sum(row["castscope_launches"] != row["profiler_launches"] for row in rows)}

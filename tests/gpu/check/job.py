@@ -80,7 +80,7 @@ def train(given):
 
 
 def measured(given):
-    """Everything that the process has the device do is looked at, as castscope does it with each step timed."""
+    """Times everything that the process makes the device do, as castscope does when each step is timed."""
     settle(given, False)
     observer = torch.profiler.profile(activities=BOTH) if given.profiler else contextlib.nullcontext()
     with observer as seen:
@@ -119,7 +119,7 @@ def write(given, seen):
 
 
 def one_turn(given, job, steps):
-    """Seconds a step. What the profiler does at its start and its end is not counted, nor are two steps before."""
+    """Returns seconds a step. The profiler's work at its start and its end is not counted, nor are two steps before."""
     observer = torch.profiler.profile(activities=BOTH) if given.profiler else contextlib.nullcontext()
     with observer:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Parts `profiler` and `seat`: others who read the driver's records find what they would find without castscope."""
+"""Parts `profiler` and `seat`: other readers of the driver's records find what they would find without castscope."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ def counts(kernels):
 
 
 def told_of_seat(workload, gpu):
-    """The span in which the job's profiler had the records is in the report, with its end."""
+    """Whether the report has the span in which the job's profiler had the records, with its end."""
     spans = gpu["seats"]
     words = ", ".join(sorted({span["held_by"] for span in spans})) or "none"
     if not spans:

@@ -12,7 +12,8 @@ SECONDS = 3
 
 
 def library(runner):
-    """storm.cu as a library; None where there is no nvcc. Its CUDA runtime is the one that PyTorch has loaded."""
+    """Builds storm.cu as a library; None where there is no nvcc. Its CUDA runtime is the one that PyTorch has
+    loaded."""
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if nvcc is None:
         return None, "no nvcc is found"
@@ -24,7 +25,8 @@ def library(runner):
 
 
 def judge(kind, told, gpu):
-    """`told`: by the program. Kernels that came under its name, and records that did not come or found no place."""
+    """`told` is the program's own account. Counts the kernels under its name, and the records that did not come or
+    found no place."""
     came = sum(row["launches"] for row in gpu["by_kernel"] if told["kernel"] in (row["kernel"] or ""))
     pace = told["launched"] / told["seconds"]
     measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['lost']:,}, of no known "

@@ -1,5 +1,4 @@
-"""Runs the jobs of gpu-check, plainly and under castscope, within the time that is left; keeps what they leave behind.
-"""
+"""Runs the jobs of gpu-check, plainly and under castscope, within the time that is left; keeps their files."""
 
 import dataclasses
 import json
@@ -17,11 +16,11 @@ LONGEST_JOB_S = 300
 
 
 class OutOfTime(Exception):
-    """The rest is for another call."""
+    """Time is up: the remaining parts need another call."""
 
 
 class JobFailed(Exception):
-    """A job without which a part cannot go on."""
+    """A job failed that a part cannot do without."""
 
 
 @dataclasses.dataclass
@@ -49,7 +48,8 @@ def say(text):
 
 
 def environment(**more):
-    """Ours, without what an outer castscope would add. LD_PRELOAD stays: the double of the GPU stack stands there."""
+    """Returns this environment without what an outer castscope would add. LD_PRELOAD stays: it holds the double of the
+    GPU stack."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("CASTSCOPE_") or "NOGPU" in key}
     scratch = pathlib.Path(tempfile.gettempdir()) / f"castscope-gpu-check-{os.getuid()}"
     return kept | {

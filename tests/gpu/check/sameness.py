@@ -1,4 +1,4 @@
-"""Parts `identical` and `enforced`: a job does with castscope what it does without."""
+"""Parts `identical` and `enforced`: a job does the same with castscope as without."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ STEPS = 6
 
 
 def first_difference(plain, other):
-    """In words; "" where both are the same."""
+    """Describes the first difference in words; "" where both are the same."""
     if (plain.status, plain.stdout) == (other.status, other.stdout):
         return ""
     if plain.status != other.status:
@@ -27,11 +27,11 @@ def losses(outcome):
 
 
 def judge(workload, plain, again, observed):
-    """Two plain runs tell whether the workload does the same twice at all."""
+    """Two plain runs show whether the workload does the same twice at all."""
     if plain.status != 0:
         return Row("identical", workload, f"ends with {plain.status} by itself: {plain.last_words()}", "", FAILED)
     if first_difference(plain, again):
-        # Then the first step can still be held against the first step: no weight was updated before it.
+        # Then only the first steps can be compared with each other: no weight was updated before them.
         firsts = [losses(one)[:1] for one in (plain, again, observed)]
         if firsts[0] == firsts[1]:
             return checked("identical", f"{workload}: two plain runs differ; first loss", firsts[2] == firsts[0],
@@ -64,7 +64,7 @@ def identical(runner, workloads):
 
 
 def enforced(runner, workloads):
-    """PyTorch's own lists, carried out by castscope: the run ends well, and its losses are those of a training."""
+    """castscope carries out PyTorch's own lists: the run ends well, and its losses are those of a training."""
     rows, data = [], {}
 
     def one(workload):

@@ -15,7 +15,7 @@ import time
 import torch
 
 IN_GRAPH = 1_000
-# Of nothing else in PyTorch, and compiled ahead.
+# Nothing else in PyTorch uses this kernel, and it is compiled ahead of time.
 hardswish, hardsigmoid = torch.ops.aten.hardswish_, torch.ops.aten.hardsigmoid_
 LAUNCHES_AT_ONCE = 100
 

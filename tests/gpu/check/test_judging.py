@@ -1,4 +1,4 @@
-"""What gpu-check makes of what it measured. No GPU and no PyTorch is asked here."""
+"""Tests how gpu-check judges its measurements. They need no GPU and no PyTorch."""
 
 import grouping
 import records

@@ -105,7 +105,7 @@ class Buffers {
         return;
       }
     }
-    // Once, so that both ends are converted alike.
+    // The clock is read once, so that both ends are converted alike.
     clock_.look();
     uint8_t* there = current_.memory + current_.used;
     std::memcpy(there, record.bytes, record.size);
@@ -128,7 +128,7 @@ class Buffers {
     return current_.most_records == 0 || current_.records < current_.most_records;
   }
 
-  // With the lock held, as CUPTI does: a client that calls CUPTI from here is at fault.
+  // Called with the lock held, as in CUPTI: a client that calls CUPTI from here is at fault.
   bool request() {
     if (requested_ == nullptr || fault(Fault::kNoBuffer) != 0) return false;
     Buffer fresh;
@@ -164,7 +164,7 @@ class Buffers {
     std::thread([this] { work(); }).detach();
   }
 
-  // Full buffers are delivered by a thread of CUPTI's own.
+  // A thread of CUPTI's own delivers full buffers.
   void work() {
     std::unique_lock guard(lock_);
     for (;;) {

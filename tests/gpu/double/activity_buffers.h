@@ -7,7 +7,7 @@
 
 namespace nogpu {
 
-// A record with its times on the devices' clock: they become the client's when it is written.
+// A record with times of the devices' clock; they are converted to the client's clock when the record is written.
 struct Record {
   uint64_t complete_at = 0;
   uint32_t size = 0;
@@ -20,14 +20,14 @@ bool has_buffer_callbacks();
 bool set_buffer_callbacks(CUpti_BuffersCallbackRequestFunc requested, CUpti_BuffersCallbackCompleteFunc completed);
 void clear_buffer_callbacks();
 
-// Of the host: complete now.
+// A record of the host, which is complete now.
 void write_record(const Record& record);
-// Records that stand one behind the other with none between.
+// Records that follow one another without others in between.
 void write_records(const Record* first, uint32_t count);
-// Of a device: complete at a time of its own.
+// A record of a device, which becomes complete at a time of its own.
 void keep_record(const Record& record);
 
-// Delivers on the calling thread what is complete; if forced what is not as well, without times.
+// Delivers complete records on the calling thread; if forced, also incomplete ones, without times.
 void flush_buffers(bool forced);
 void flush_every(uint32_t milliseconds);
 size_t take_dropped_count();

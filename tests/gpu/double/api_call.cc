@@ -18,7 +18,7 @@ struct Name {
   const char* name;
 };
 
-// Made by the build from CUPTI's lists of callback ids.
+// The build makes this list from CUPTI's lists of callback ids.
 constexpr Name kRuntimeNames[] = {
 #include "runtime_names.inc"
 };
@@ -37,7 +37,7 @@ Table table_of(const Name (&names)[count]) {
   return table;
 }
 
-// The functions' own names: the runtime's have the version that they came with at their end.
+// Returns the functions' own names: those of the runtime end with the version that introduced them.
 Table without_versions(Table names) {
   for (const char*& entry : names) {
     const std::string_view name = entry == nullptr ? "" : entry;
@@ -65,11 +65,11 @@ ApiCall::ApiCall(CUpti_CallbackDomain domain, uint32_t id, const void* params, c
       symbol_(symbol),
       correlation_(next_correlation.fetch_add(1, std::memory_order_relaxed)),
       start_(now()) {
-  if (wants_callback(domain_, id_)) tell(CUPTI_API_ENTER);
+  if (wants_callback(domain_, id_)) call_subscriber(CUPTI_API_ENTER);
 }
 
 ApiCall::~ApiCall() {
-  if (wants_callback(domain_, id_)) tell(CUPTI_API_EXIT);
+  if (wants_callback(domain_, id_)) call_subscriber(CUPTI_API_EXIT);
   record_api_call({domain_, id_, correlation_, result_, start_, now()});
 }
 
@@ -79,7 +79,7 @@ const char* ApiCall::name() const {
   return name == nullptr ? "" : name;
 }
 
-void ApiCall::tell(CUpti_ApiCallbackSite site) {
+void ApiCall::call_subscriber(CUpti_ApiCallbackSite site) {
   CUpti_CallbackData data{};
   data.callbackSite = site;
   data.functionName = name();

@@ -1,4 +1,4 @@
-// One call of a CUDA function, as CUPTI tells of it: a correlation id, callbacks at both ends, and an API record.
+// One call of a CUDA function, as CUPTI reports it: a correlation id, callbacks at both ends, and an API record.
 #pragma once
 
 #include <cupti.h>
@@ -9,7 +9,7 @@ namespace nogpu {
 
 class ApiCall {
  public:
-  // Params is what cuptiCallbackData.functionParams points to, symbol the kernel that is launched.
+  // Params is the target of cuptiCallbackData.functionParams; symbol is the kernel that is launched.
   explicit ApiCall(CUpti_runtime_api_trace_cbid id, const void* params = nullptr, const char* symbol = nullptr)
       : ApiCall(CUPTI_CB_DOMAIN_RUNTIME_API, id, params, symbol) {}
   explicit ApiCall(CUpti_driver_api_trace_cbid id, const void* params = nullptr, const char* symbol = nullptr)
@@ -21,7 +21,7 @@ class ApiCall {
   uint32_t correlation() const { return correlation_; }
   const char* name() const;
   uint64_t start() const { return start_; }
-  // Keeps what the function returns for those who are told.
+  // Keeps the function's result for the subscribers.
   template <typename Result>
   Result returns(Result result) {
     result_ = static_cast<uint32_t>(result);
@@ -30,7 +30,7 @@ class ApiCall {
 
  private:
   ApiCall(CUpti_CallbackDomain domain, uint32_t id, const void* params, const char* symbol);
-  void tell(CUpti_ApiCallbackSite site);
+  void call_subscriber(CUpti_ApiCallbackSite site);
 
   CUpti_CallbackDomain domain_;
   uint32_t id_;

@@ -35,7 +35,7 @@ uint64_t ClientClock::convert(uint64_t device_time) const {
 
 uint64_t ClientClock::time() const { return function_ == nullptr ? now() : function_(); }
 
-// Of some looks the one that was disturbed least.
+// Of several readings, returns the one that was disturbed least.
 ClientClock::Pair ClientClock::pair() const {
   Pair best{};
   uint64_t least = UINT64_MAX;

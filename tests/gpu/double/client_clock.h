@@ -9,9 +9,9 @@ namespace nogpu {
 
 class ClientClock {
  public:
-  // Takes two looks at both clocks, two milliseconds apart, to know their ratio.
+  // Reads both clocks twice, two milliseconds apart, to know their ratio.
   void set(CUpti_TimestampCallbackFunc function);
-  // A new look at both, from which conversions are extrapolated: the ratio gets better with distance.
+  // Reads both clocks again. Conversions are extrapolated from this reading: the ratio gets better with distance.
   void look();
   uint64_t convert(uint64_t device_time) const;
   uint64_t time() const;

@@ -1,4 +1,4 @@
-// cuBLAS's double: matrix products, in all the forms in which they are called.
+// cuBLAS's double: matrix products, in all the forms in which they can be called.
 #include "cublas_handle.h"
 #include "cublas_names.h"
 #include "gemm.h"
@@ -7,7 +7,7 @@ using namespace nogpu;
 
 namespace {
 
-// What is not of interest to a kernel that computes nothing is left out.
+// Only the members that matter to a kernel that computes nothing.
 struct Product {
   cudaDataType a, b, c;
   cublasComputeType_t compute;
@@ -15,7 +15,7 @@ struct Product {
 };
 
 cublasStatus_t multiply(cublasHandle_t handle, const Product& product) {
-  // As cuBLAS has it: nothing to do is done without a kernel.
+  // As in cuBLAS: an empty product needs no kernel.
   if (product.m == 0 || product.n == 0 || product.batches == 0) return CUBLAS_STATUS_SUCCESS;
   const bool tf32 = product.a == CUDA_R_32F && (handle_of(handle)->math_mode & 0xf) == CUBLAS_TF32_TENSOR_OP_MATH;
   launch_gemm({dtype_name(product.a), dtype_name(product.b), dtype_name(product.c), compute_name(product.compute, tf32),
@@ -33,7 +33,7 @@ constexpr cudaDataType kTypeOf<cuComplex> = CUDA_C_32F;
 template <>
 constexpr cudaDataType kTypeOf<cuDoubleComplex> = CUDA_C_64F;
 
-// The forms whose dtype is in their name.
+// The forms whose names contain the dtype.
 template <typename Value>
 cublasStatus_t multiply_as(cublasHandle_t handle, int64_t m, int64_t n, int64_t k, int64_t batches = 1) {
   constexpr cudaDataType type = kTypeOf<Value>;
@@ -43,7 +43,7 @@ cublasStatus_t multiply_as(cublasHandle_t handle, int64_t m, int64_t n, int64_t 
 
 }  // namespace
 
-// Each with 32-bit and with 64-bit sizes.
+// Each form exists with 32-bit and with 64-bit sizes.
 #define NOGPU_GEMM(NAME, INT, VALUE)                                                                                  \
   cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const VALUE*, \
                       const VALUE*, INT, const VALUE*, INT, const VALUE*, VALUE*, INT) {                              \

@@ -22,7 +22,7 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle_of(handle)->stream = stream;
-  // As documented: another stream takes the workspace away.
+  // As documented: setting another stream removes the workspace.
   handle_of(handle)->workspace = nullptr;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// A handle of cuBLAS's double: what was set on it.
+// A handle of cuBLAS's double, with everything that was set on it.
 #pragma once
 
 #include "cublas_headers.h"

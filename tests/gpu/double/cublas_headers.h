@@ -1,4 +1,4 @@
-// cuBLAS's headers, without the half types' own, which need headers of yet another package.
+// cuBLAS's headers, without the half types' own headers, which need yet another package.
 #pragma once
 
 #define __CUDA_FP16_H__

@@ -1,4 +1,4 @@
-// Dtypes and compute types of cuBLAS, as the kernels' names have them.
+// The names of cuBLAS's dtypes and compute types within the kernels' names.
 #pragma once
 
 #include "cublas_headers.h"

@@ -1,4 +1,5 @@
-// cuBLAS's double: what PyTorch asks of it besides matrix products. Anything else ends the process with its name.
+// cuBLAS's double: the functions that PyTorch needs besides matrix products. Any other function ends the process with
+// its name.
 #include <string>
 
 #include "cublas_handle.h"

@@ -1,4 +1,4 @@
-// Descriptors of cuBLASLt's double: attributes by number, as they were set.
+// The descriptors of cuBLASLt's double: attributes by number, as they were set.
 #pragma once
 
 #include <algorithm>

@@ -133,7 +133,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The only algorithm: nothing is split, so nothing is added up apart.
+// This is the only algorithm: nothing is split, so no partial sums are added up separately.
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t,
                                                     void* value, size_t size, size_t* written) {
   if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

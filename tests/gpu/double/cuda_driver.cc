@@ -1,4 +1,4 @@
-// The driver's double: as much of it as PyTorch and Triton call by themselves. Kernels are known by their names.
+// The driver's double: the functions that PyTorch and Triton call by themselves. Kernels are known by their names.
 #include <cuda.h>
 #include <cupti.h>
 
@@ -26,7 +26,7 @@ struct Launch {
   uint32_t shared;
 };
 
-// A function's handle is its interned name.
+// The handle of a function is its interned name.
 CUresult launch(ApiCall& call, CUfunction function, const Launch& how, CUstream stream) {
   Operation kernel;
   kernel.name = reinterpret_cast<const char*>(function);
@@ -100,7 +100,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
 
-// A thread that set no context has that of its device once there is one, as the runtime would set it.
+// A thread that set no context gets that of its device once there is one, as the runtime would set it.
 CUresult cuCtxGetCurrent(CUcontext* context) {
   const ApiCall call(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
   *context = current_context();
@@ -134,7 +134,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-// Code is taken as it is; what is in it does not matter.
+// Code is accepted as it is; its contents do not matter.
 CUresult cuModuleLoadData(CUmodule* module, const void*) {
   const ApiCall call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData);
   *module = reinterpret_cast<CUmodule>(new char);
@@ -202,7 +202,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   return launch(call, function, how, config->hStream);
 }
 
-// Linking at run time and tensor maps are not there.
+// Linking at run time and tensor maps are not supported.
 CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState*) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType, void*, size_t, const char*, unsigned, CUjit_option*, void**) {
   return CUDA_ERROR_NOT_SUPPORTED;

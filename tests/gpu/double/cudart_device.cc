@@ -123,7 +123,7 @@ cudaError_t cudaSetDevice(int device) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020);
   if (device < 0 || device >= device_count()) return done(call, cudaErrorInvalidDevice);
   current_device() = device;
-  // Since CUDA 12 this makes the context.
+  // Since CUDA 12 this call makes the context.
   context_of(device);
   return done(call);
 }

@@ -1,4 +1,4 @@
-// The runtime's double: capturing streams into graphs, and what is done with those.
+// The runtime's double: capturing streams into graphs, and using those graphs.
 #include <algorithm>
 #include <cstdio>
 
@@ -25,7 +25,7 @@ bool is_capturing(const Stream* stream) {
   return stream->capture && stream->capture->graph != nullptr;
 }
 
-// CUDA's way to give a list: its length, and as much of it as the caller has room for.
+// This is CUDA's way to return a list: its length, and as much of it as the caller has room for.
 template <typename Nodes>
 void give_nodes(const Nodes& nodes, cudaGraphNode_t* room, size_t* count) {
   if (room != nullptr) {
@@ -78,7 +78,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
   *status = cudaStreamCaptureStatusActive;
   if (id != nullptr) *id = stream->capture->id;
   if (graph != nullptr) *graph = handle_of(stream->capture->graph);
-  // A node's handle is its address, so that the list may be shown as it is.
+  // The handle of a node is its address, so that the list can be returned directly.
   if (dependencies != nullptr) {
     *dependencies = reinterpret_cast<const cudaGraphNode_t*>(stream->capture_deps.data());
   }
@@ -143,7 +143,7 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
   return done(call);
 }
 
-// Of the nodes that are added by hand only kernels do something; conditional ones hold no body.
+// Of the nodes that are added by hand only kernels do anything; conditional nodes have no body.
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                              const cudaGraphEdgeData*, size_t count, cudaGraphNodeParams* params) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddNode_v12030);

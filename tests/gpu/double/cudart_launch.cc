@@ -1,4 +1,4 @@
-// The runtime's double: kernels by the address that the program knows them by, and their launches.
+// The runtime's double: kernels by their address in the program, and their launches.
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
@@ -17,7 +17,7 @@ struct Variable {
 
 struct Program {
   std::mutex lock;
-  // The names are the program's own and live as long as it does.
+  // The names belong to the program and live as long as it does.
   std::unordered_map<const void*, const char*> kernels;
   std::unordered_map<const void*, Variable> variables;
 };
@@ -105,7 +105,7 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
   return cudaSuccess;
 }
 
-// A kernel's handle is its address in the program.
+// The handle of a kernel is its address in the program.
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
@@ -165,7 +165,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   return done(call);
 }
 
-// Code that is compiled at run time is loaded, but nobody can tell its kernels' names from it.
+// Code that is compiled at run time is loaded, but the names of its kernels cannot be found in it.
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void*, cudaJitOption*, void**, unsigned,
                                 cudaLibraryOption*, void**, unsigned) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaLibraryLoadData_v12060);

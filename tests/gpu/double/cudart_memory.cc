@@ -1,4 +1,4 @@
-// The runtime's double: memory, which is the host's, and copies, which are really made.
+// The runtime's double: device memory, which is memory of the host, and copies, which are really made.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Block {
   size_t size;
   MemoryPlace place;
   int device;
-  bool ours;  // not what the program registered
+  bool ours;  // false for memory that the program registered
 };
 
 struct Memories {
@@ -49,7 +49,7 @@ void* allocate(MemoryPlace place, size_t size) {
   size_t& used = memories().used[device];
   if (place == MemoryPlace::kDevice && used + size > kDeviceMemory) return nullptr;
   size = std::max<size_t>(size, 1);
-  // Takes no memory of the machine until it is written to, which kernels here never do.
+  // This takes no memory of the machine until it is written to, which kernels here never do.
   void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   if (place == MemoryPlace::kDevice) used += size;

@@ -1,4 +1,4 @@
-// What the parts of the runtime's double share: results, handles, events, memory and kernels by address.
+// Shared by the parts of the runtime's double: results, handles, events, memory, and kernels by address.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace nogpu {
 
-// Tells CUPTI's side what the call returns and keeps an error for cudaGetLastError.
+// Reports the call's result to CUPTI's side, and keeps an error for cudaGetLastError.
 cudaError_t done(ApiCall& call, cudaError_t result = cudaSuccess);
 cudaError_t& last_error();
 
@@ -26,13 +26,13 @@ struct Event {
   int device = 0;
   bool recorded = false;
   uint64_t time = 0;
-  std::shared_ptr<Capture> capture;  // where it was recorded in one
+  std::shared_ptr<Capture> capture;  // the capture that recorded it, if any
   std::vector<GraphNode*> dependencies;
 };
 
 inline Event* event_of(cudaEvent_t event) { return reinterpret_cast<Event*>(event); }
 
-// The name that a kernel was registered with.
+// Returns the name that a kernel was registered with.
 const char* kernel_name(const void* function);
 
 enum class MemoryPlace { kUnknown, kDevice, kHost };
@@ -48,7 +48,7 @@ Memory memory_at(const void* address);
 void* allocate(MemoryPlace place, size_t size);
 bool release(void* start);
 size_t memory_in_use(int device);
-// The device's copy of a variable of the program's, which is made when it is first asked for.
+// Returns the device's copy of one of the program's variables, which is made when it is first asked for.
 Memory variable_of(const void* symbol);
 
 }  // namespace nogpu

@@ -28,7 +28,7 @@ void record_event(Event* event, Stream* stream) {
   event->time = std::max(now(), stream->end);
 }
 
-// Nothing if it was not recorded.
+// Returns nothing if the event was not recorded.
 std::optional<uint64_t> time_of(const Event* event) {
   std::lock_guard guard(device_lock());
   return event->recorded ? std::optional(event->time) : std::nullopt;

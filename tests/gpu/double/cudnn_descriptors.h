@@ -1,4 +1,4 @@
-// What cuDNN's double keeps behind its handles and descriptors.
+// The data behind the handles and descriptors of cuDNN's double.
 #pragma once
 
 #include <cudnn.h>
@@ -29,7 +29,7 @@ struct RnnDataDescriptor {
   int64_t length = 0, batch = 0, width = 0;
 };
 
-// It has the states of a generator of random numbers, of which there is none here.
+// In cuDNN it has the states of a generator of random numbers; there is none here.
 struct DropoutDescriptor {};
 
 inline DnnHandle* behind(cudnnHandle_t handle) { return reinterpret_cast<DnnHandle*>(handle); }

@@ -1,4 +1,4 @@
-// cuDNN's double: handles, versions, and the descriptors that say nothing of RNNs.
+// cuDNN's double: handles, versions, and the descriptors that have nothing to do with RNNs.
 #include <algorithm>
 
 #include "cudnn_descriptors.h"
@@ -96,7 +96,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t, cudnnHandle_t 
   return set_dropout(handle, states);
 }
 
-// The states are there already.
+// The states already exist.
 cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t, cudnnHandle_t, float, void*, size_t,
                                             unsigned long long) {
   return CUDNN_STATUS_SUCCESS;

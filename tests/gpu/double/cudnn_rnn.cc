@@ -1,6 +1,6 @@
-// cuDNN's double: RNNs. The buffer of weights is laid out as cuDNN does it for its standard algorithm: for each layer
-// and direction the matrices of all gates, first those for the input, then those for the hidden state, then the
-// projection's; behind all of them the biases, in the same order.
+// cuDNN's double: RNNs. The buffer of weights is laid out as in cuDNN for its standard algorithm: for each layer and
+// direction the matrices of all gates, first those for the input, then those for the hidden state, then the
+// projection's; all biases follow behind them, in the same order.
 #include <string>
 
 #include "cudnn_descriptors.h"
@@ -19,7 +19,8 @@ struct Matrix {
   int64_t elements() const { return rows * columns; }
 };
 
-// `layer` counts each direction, `id` the gates' matrices: for the input, for the hidden state, the projection.
+// `layer` counts each direction; `id` is that of a gate's matrix: for the input, for the hidden state, or the
+// projection.
 Matrix matrix_of(const RnnDescriptor& rnn, int64_t layer, int64_t id) {
   Matrix matrix;
   const int64_t ids = 2 * gates(rnn) + (has_projection(rnn) ? 1 : 0);
@@ -89,7 +90,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t,
                                        cudnnDataType_t type, cudnnDataType_t, cudnnMathType_t, int32_t input,
                                        int32_t hidden, int32_t projected, int32_t layers, cudnnDropoutDescriptor_t,
                                        uint32_t) {
-  // PyTorch has cuDNN keep both biases, and gives zeros where a module has none.
+  // PyTorch makes cuDNN keep both biases, and passes zeros where a module has none.
   if (bias != CUDNN_RNN_DOUBLE_BIAS) return CUDNN_STATUS_NOT_SUPPORTED;
   if (input < 1 || hidden < 1 || projected < 1 || layers < 1) return CUDNN_STATUS_BAD_PARAM;
   *behind(rnn) = {mode, direction, type, input, hidden, projected, layers};

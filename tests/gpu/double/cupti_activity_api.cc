@@ -13,7 +13,7 @@
 
 namespace {
 
-// Values that nothing here depends on: kept to be read back.
+// Nothing here depends on these values: they are kept so that they can be read back.
 struct Attributes {
   std::mutex lock;
   std::map<CUpti_ActivityAttribute, size_t> values;
@@ -141,7 +141,7 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
   return CUPTI_SUCCESS;
 }
 
-// What these switch on, no virtual device has.
+// These functions switch on features that no virtual device has.
 CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t) { return CUPTI_SUCCESS; }

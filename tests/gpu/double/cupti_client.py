@@ -54,7 +54,7 @@ CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_uint32, POINTER(Callback
 
 
 class Client:
-    """Keeps what it is told in `records`, in the order of delivery; `buffers` has how many came in each."""
+    """Keeps the records in `records`, in the order of delivery; `buffers` has the number of records in each buffer."""
 
     def __init__(self, path, buffer_size=1 << 16):
         self.lib = ctypes.CDLL(path)

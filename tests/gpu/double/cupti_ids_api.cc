@@ -1,4 +1,4 @@
-// CUPTI's smaller functions: names, ids, times, the end.
+// CUPTI's smaller functions: names, ids, times, and the end.
 #include <cupti.h>
 
 #include "activity_buffers.h"
@@ -15,7 +15,7 @@ struct ResultName {
   const char* name;
 };
 
-// Made by the build from CUPTI's list of results.
+// The build makes this list from CUPTI's list of results.
 constexpr ResultName kResultNames[] = {
 #include "result_names.inc"
 };

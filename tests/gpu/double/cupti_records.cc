@@ -38,7 +38,7 @@ uint32_t thread_id() {
 using ExternalIds = std::array<std::vector<uint64_t>, CUPTI_EXTERNAL_CORRELATION_KIND_SIZE>;
 
 ExternalIds& external_ids() {
-  // Leaked: calls are made while threads end.
+  // It is leaked: calls are made while threads end.
   thread_local auto* const stacks = new ExternalIds;
   return *stacks;
 }
@@ -54,7 +54,7 @@ Record record_of(const Struct& filled, uint32_t times, uint64_t complete_at) {
   return record;
 }
 
-// What kernels, copies and memsets have in common.
+// Fills in the fields that records of kernels, copies and memsets share.
 template <typename Struct>
 Struct operation_record(const Execution& execution, CUpti_ActivityKind kind) {
   Struct record{};
@@ -105,7 +105,7 @@ void keep_copy(const Execution& execution) {
   keep_record(record_of(record, offsetof(CUpti_ActivityMemcpy6, start), execution.end));
 }
 
-// Between devices.
+// Keeps the record of a copy between devices.
 void keep_peer_copy(const Execution& execution) {
   auto record = operation_record<CUpti_ActivityMemcpyPtoP4>(execution, CUPTI_ACTIVITY_KIND_MEMCPY2);
   record.copyKind = execution.operation.copy_kind;
@@ -215,7 +215,7 @@ void record_flush_overhead(uint64_t start) {
 bool enable_kind(CUpti_ActivityKind kind, bool enable) {
   if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) return false;
   enabled().kinds[kind].store(enable);
-  // The kind overrides what was said of single functions before.
+  // The kind overrides earlier settings for single functions.
   if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
     auto& table = kind == CUPTI_ACTIVITY_KIND_RUNTIME ? enabled().runtime : enabled().driver;
     for (auto& function : table) function.store(enable, std::memory_order_relaxed);

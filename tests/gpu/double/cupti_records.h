@@ -1,4 +1,4 @@
-// What is told of operations and calls, as the newest of CUPTI's structs, to who enabled the kind.
+// Records of operations and calls, in the newest of CUPTI's structs, for clients that have enabled the kind.
 #pragma once
 
 #include <cupti.h>
@@ -22,7 +22,7 @@ struct Synchronization {
   uint64_t start;
   uint32_t correlation;
   uint32_t context;
-  uint32_t stream;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE where it is of no stream
+  uint32_t stream;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE if not about a stream
   uint32_t event;
 };
 
@@ -34,7 +34,7 @@ void record_flush_overhead(uint64_t start);
 bool enable_kind(CUpti_ActivityKind kind, bool enable);
 void enable_api(CUpti_CallbackDomain domain, uint32_t id, bool enable);
 void disable_all_kinds();
-// How many bytes a record of this kind takes; 0 if it is none of ours.
+// Returns the size of a record of this kind in bytes; 0 for kinds that the double does not make.
 size_t record_size(CUpti_ActivityKind kind);
 
 bool push_external_id(CUpti_ExternalCorrelationKind kind, uint64_t id);

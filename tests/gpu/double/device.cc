@@ -18,7 +18,7 @@
 namespace nogpu {
 namespace {
 
-constexpr uint32_t kDefaultStreamId = 7;  // what CUPTI calls it
+constexpr uint32_t kDefaultStreamId = 7;  // the number that CUPTI uses
 
 struct Devices {
   std::mutex lock;
@@ -40,7 +40,7 @@ struct Devices {
   }
 };
 
-// Leaked, as all state here: the process's last calls come after destructors.
+// It is leaked, as all state here: the process's last calls come after destructors.
 Devices& devices() {
   static Devices* all = new Devices;
   return *all;
@@ -158,7 +158,7 @@ uint64_t kernel_duration(std::string_view name, uint64_t blocks) {
   return 2000 + hash % 500 + std::min<uint64_t>(4 * blocks, 1'000'000);
 }
 
-// 20 bytes a nanosecond over the bus, 1,000 within a device.
+// The speed is 20 bytes a nanosecond over the bus, and 1,000 within a device.
 uint64_t copy_duration(uint64_t bytes, bool within_device) { return 1500 + bytes / (within_device ? 1000 : 20); }
 
 uint64_t memset_duration(uint64_t bytes) { return 1200 + bytes / 1000; }
@@ -179,7 +179,7 @@ uint64_t execute(Stream* stream, const Operation& operation, uint64_t earliest, 
     std::lock_guard guard(device_lock());
     start = std::max(earliest, stream->end);
     end = start + operation.duration;
-    // Nodes of a graph run as their dependencies allow, and the stream goes on when the last of them is done.
+    // Nodes of a graph run as their dependencies allow; the stream continues when the last of them is done.
     if (graph_node == 0) stream->end = end;
   }
   if (operation.kind == OperationKind::kHost || operation.kind == OperationKind::kEmpty) return end;

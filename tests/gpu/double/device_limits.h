@@ -1,4 +1,4 @@
-// What the virtual devices have, like an H100: asked for through the driver and through the runtime.
+// The properties of the virtual devices, like those of an H100. The driver and the runtime both return them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr int kRegisters = 65536;
 inline constexpr int kGridX = 0x7fffffff, kGridYZ = 65535;
 inline constexpr int kCacheSize = 50 << 20;
 
-// By the number that the driver and the runtime both give it; 0 for what is not there.
+// The attribute's number is the same in the driver and the runtime; returns 0 for unknown ones.
 int device_attribute(int attribute);
 
 }  // namespace nogpu

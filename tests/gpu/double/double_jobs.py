@@ -1,6 +1,4 @@
-"""Jobs for the double: each is run by test_double.py in a process of its own and prints what it saw as one line of
-JSON.
-"""
+"""Jobs for the double: test_double.py runs each in a process of its own, and it prints its result as a line of JSON."""
 
 import ctypes
 import json
@@ -59,13 +57,13 @@ def train(dtype):
 
 
 def operations():
-    """How many operations the virtual devices did so far: what follows is told of them in the log."""
+    """Returns how many operations the virtual devices have done so far: the log has those that follow."""
     torch.cuda.synchronize()
     return ctypes.CDLL("libcupti.so.13").nogpu_operations()
 
 
 def profiled(work, trace):
-    """The work's device operations by name, as torch.profiler tells of them: how many, how many nanoseconds."""
+    """Returns the work's device operations by name, from torch.profiler: how many, how many nanoseconds."""
     before = operations()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
         work()
@@ -106,7 +104,8 @@ def graph(trace):
 
 
 def graph_nodes():
-    """What a subscriber is told of nodes: those that are made by capturing, and their clones by instantiating."""
+    """Returns what a subscriber learns about nodes: those that are made by capturing, and their clones by
+    instantiating."""
     cupti, subscriber = ctypes.CDLL("libcupti.so.13"), ctypes.c_void_p()
     resource_domain, created, cloned = 3, 13, 20
     told = {created: [], cloned: []}

@@ -17,7 +17,7 @@ constexpr std::array<const char*, kCount> kNames = {"lose", "reorder", "hold", "
 struct Faults {
   std::array<std::atomic<uint64_t>, kCount> values{};
 
-  // "lose=7,hold": a fault without a number is on.
+  // "lose=7,hold": a fault without a number is switched on.
   Faults() {
     const char* asked = std::getenv("CASTSCOPE_NOGPU_FAULTS");
     std::istringstream list(asked == nullptr ? "" : asked);

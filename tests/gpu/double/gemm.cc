@@ -7,7 +7,7 @@
 namespace nogpu {
 namespace {
 
-// Operations a nanosecond.
+// The speed in operations per nanosecond.
 uint64_t speed(std::string_view a, std::string_view compute) {
   if (a.starts_with("f8")) return 1'979'000;
   if (a == "bf16" || a == "f16" || compute.ends_with("fast")) return 989'000;

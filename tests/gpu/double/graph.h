@@ -1,4 +1,4 @@
-// CUDA graphs: what a captured stream was given, cloned when it is instantiated, and replayed.
+// CUDA graphs: the operations of a captured stream, which are cloned when the graph is instantiated, and replayed.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct GraphNode {
 
 struct Graph {
   uint32_t id;
-  std::vector<std::unique_ptr<GraphNode>> nodes;  // in the order of their making, which no dependency contradicts
+  std::vector<std::unique_ptr<GraphNode>> nodes;  // in the order of creation, which is consistent with all dependencies
 };
 
-// The clone bears the executable graph's number, which is the one in records.
+// The clone has the executable graph's number, which is the one in records.
 struct GraphExec {
   uint32_t id;
   Graph clone;
@@ -29,7 +29,7 @@ struct GraphExec {
 
 Graph* new_graph();
 GraphNode* add_node(Graph* graph, Operation operation, std::vector<GraphNode*> dependencies);
-// False if the stream is not being captured.
+// Returns false if the stream is not being captured.
 bool capture_into_graph(Stream* stream, Operation& operation);
 void begin_capture(Stream* stream, Graph* graph, std::vector<GraphNode*> dependencies);
 Graph* end_capture(Stream* stream);

@@ -15,7 +15,7 @@ FILE* log_file() {
   static FILE* file = [] {
     const char* path = std::getenv("CASTSCOPE_NOGPU_LOG");
     FILE* opened = path == nullptr ? nullptr : std::fopen(path, "ae");
-    // A line at a time, so that the file is whole whenever the process ends.
+    // A line is written at a time, so that the file is complete whenever the process ends.
     if (opened != nullptr) std::setvbuf(opened, nullptr, _IOLBF, 1 << 16);
     return opened;
   }();

@@ -1,4 +1,4 @@
-// The truth: what the virtual devices did, written by them and by nobody else. CASTSCOPE_NOGPU_LOG names the file.
+// The true history: only the virtual devices themselves write what they did. CASTSCOPE_NOGPU_LOG names the file.
 #pragma once
 
 #include "device.h"

@@ -43,7 +43,7 @@ uint64_t nogpu_kernel_ns(const char* name, uint64_t blocks) { return kernel_dura
 int nogpu_seat_is_taken() { return seat_is_taken() ? 1 : 0; }
 uint64_t nogpu_operations() { return operation_count(); }
 
-// What the real libraries export and the double has not: nobody is to go on as if it had worked.
+// The real libraries export this name and the double does not have it: no caller may go on as if it had worked.
 extern "C" [[noreturn]] void nogpu_missing(const char* name) {
   std::fprintf(stderr, "The double of the GPU stack has no %s.\n", name);
   std::abort();

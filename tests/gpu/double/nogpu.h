@@ -1,6 +1,6 @@
-/* What tests may ask of the test double of the GPU stack: work for a virtual device, and faults.
+/* The interface by which tests use the double of the GPU stack: work for a virtual device, and faults.
  *
- * All of it is exported by the double's libcupti.so.13 alone, so a program needs neither a CUDA build of PyTorch
+ * Only the double's libcupti.so.13 exports it, so a program needs neither a CUDA build of PyTorch
  * nor the other libraries; Python reaches it through ctypes. */
 #pragma once
 
@@ -25,13 +25,13 @@ void nogpu_synchronize(void);
 /* The virtual devices' clock: nanoseconds of CLOCK_REALTIME. */
 uint64_t nogpu_now(void);
 
-/* What a kernel of this name and so many blocks takes, in nanoseconds. */
+/* The time in nanoseconds that a kernel of this name takes with so many blocks. */
 uint64_t nogpu_kernel_ns(const char* kernel_name, uint64_t blocks);
 
-/* Operations that the virtual devices were given so far, whatever CUPTI told of them. */
+/* The number of operations that the virtual devices were given so far, whatever CUPTI reported. */
 uint64_t nogpu_operations(void);
 
-/* Whether somebody has CUPTI's seat: subscribed, and did not unsubscribe. */
+/* Whether somebody has CUPTI's seat: subscribed, and has not unsubscribed. */
 int nogpu_seat_is_taken(void);
 
 /* Sets a fault; value 0 ends it. Returns 0, or -1 if there is no fault of that name:
@@ -39,7 +39,7 @@ int nogpu_seat_is_taken(void);
  *   reorder    full buffers are delivered two at a time, the later one first
  *   hold       records of device operations stay with the device, whatever is flushed, until the fault ends
  *   no-seat    whoever subscribes is told that another tool has the seat
- *   no-buffer  the client is not asked for buffers: as if it had declined; what needs one is dropped
+ *   no-buffer  the client is not asked for buffers, as if it had declined; records that need one are dropped
  * CASTSCOPE_NOGPU_FAULTS="lose=7,hold" sets them from the start. */
 int nogpu_fault(const char* fault, uint64_t value);
 

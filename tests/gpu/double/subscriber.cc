@@ -24,7 +24,7 @@ Seat& seat() {
   return *one;
 }
 
-// A handle is never the same twice, so that a stale one is told from the one in the seat.
+// A handle is never the same twice, so that a stale handle differs from the one in the seat.
 CUpti_SubscriberHandle handle_of(uint64_t generation) {
   return reinterpret_cast<CUpti_SubscriberHandle>(generation << 4);
 }
@@ -91,7 +91,7 @@ void call_subscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const voi
     callback = seat().callback;
     user = seat().data;
   }
-  // Without the lock: a subscriber may unsubscribe from within its callback.
+  // Called without the lock: a subscriber may unsubscribe from within its callback.
   if (callback != nullptr) callback(user, domain, id, static_cast<const CUpti_CallbackData*>(data));
 }
 

@@ -1,4 +1,4 @@
-// CUPTI's one seat: who subscribed, what was asked for, and telling it.
+// CUPTI's single seat: who has subscribed, what the subscriber asked for, and its callbacks.
 #pragma once
 
 #include <cupti.h>
@@ -12,10 +12,10 @@ namespace nogpu {
 
 inline constexpr uint32_t kMostCallbackIds = 2048;
 
-// Whether the subscriber wants this callback: asked at every API call, so without a lock.
+// Whether the subscriber wants this callback. It is asked at every API call, so it takes no lock.
 bool wants_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 void call_subscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
-// Takes the seat from whoever has it: cuptiFinalize.
+// Takes the seat from its holder: cuptiFinalize.
 void clear_seat();
 bool seat_is_taken();
 

@@ -34,7 +34,8 @@ def _cuda_build():
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs a job of double_jobs.py: what it printed, and the truth, one operation of the device after the other."""
+    """Runs a job of double_jobs.py. Returns what it printed, and the truth, one operation of the device after the
+    other."""
 
     def run(*arguments):
         log = tmp_path / "truth.jsonl"

@@ -1,5 +1,5 @@
-// Reads large answers into memory that is used again. Pictures of some hundred kB come many times a second: as garbage
-// they gather to hundreds of MB before the browser collects them.
+// Reads large answers into memory that is reused. Pictures of some hundred kB come many times a second: as garbage they
+// would add up to hundreds of MB before the browser collects them.
 
 const kGrain = 128 << 10;
 const kKept = 4;
@@ -12,7 +12,7 @@ export interface Bytes {
 export class Basin {
   private readonly free: ArrayBuffer[] = [];
 
-  /** All of the body. Give its memory back when nobody reads it any more. */
+  /** Reads the whole body. Callers give its memory back when nobody reads it any more. */
   async read(answer: Response): Promise<Bytes> {
     const length = Number(answer.headers.get('Content-Length') ?? NaN);
     const reader = Number.isFinite(length) ? readerOf(answer) : null;
@@ -40,7 +40,7 @@ export class Basin {
   private take(length: number): ArrayBuffer {
     const fits = this.free.findIndex((memory) => memory.byteLength >= length);
     if (fits >= 0) return this.free.splice(fits, 1)[0];
-    this.free.shift(); // too small: what is asked for grows
+    this.free.shift(); // too small: the answers that are asked for grow
     return new ArrayBuffer(Math.max(Math.ceil(length / kGrain), 1) * kGrain);
   }
 }

@@ -1,11 +1,12 @@
-// The routes of the API, each a function. Every address is relative: the page does not know the token it lies behind.
+// The routes of the API, each as a function. Every address is relative: the page does not know its own token.
 
 import type * as types from './types.ts';
 import { Basin } from './basin.ts';
 import { decodePicture } from './picture.ts';
 import type { Picture } from './picture.ts';
 
-/** The collector answered, but not with what was asked for. Everything else that fetch throws is a lost connection. */
+/** The collector answered, but not with the requested data. Every other error that fetch throws is a lost
+ * connection. */
 export class Refused extends Error {
   readonly status: number;
   constructor(status: number, sentence: string) {
@@ -36,7 +37,7 @@ async function get(path: string): Promise<Response> {
     const told: unknown = await answer.json();
     if (typeof told === 'object' && told !== null && 'error' in told) sentence = String(told.error);
   } catch {
-    // Not JSON: the status is all there is.
+    // The answer is not JSON: only the status is known.
   }
   throw new Refused(answer.status, sentence);
 }
@@ -108,7 +109,7 @@ export const api = {
       run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: list(tracks), hide: list(hide) }),
     ),
 
-  /** By kind only: `rows` is empty. */
+  /** Sums by kind only: `rows` is empty. */
   kinds: (id: string, begin: number, end: number, tracks?: readonly number[]) =>
     json<types.Summary>(
       run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0, tracks: list(tracks) }),

@@ -1,5 +1,5 @@
-// Decodes GET …/picture: header, tracks, counters, boxes, all little-endian. What comes from the network is believed
-// only as far as it fits: a picture that is cut short or lies about its sizes is an error, never a wild read.
+// Decodes GET …/picture: header, tracks, counters, boxes, all little-endian. Data from the network are trusted only as
+// far as they fit: a picture that is cut short or has wrong sizes is an error, never a wild read.
 
 const kMagic = 0x50435343;
 const kVersion = 1;
@@ -11,12 +11,14 @@ export const kUnknown = 65535;
 export interface PictureTrack {
   track: number;
   coarse: boolean;
-  /** A value for each column, 0 = nothing there; else triplets {first, length, value} of what is not empty. */
+  /** A value for each column, 0 = empty; otherwise triplets {first, length, value} of the columns that are not
+   * empty. */
   dense: boolean;
   values: Uint16Array;
 }
 
-/** What is not empty in columns [from, to), in order: `take` is called for each stretch, and may be for each column. */
+/** Goes through the filled columns in [from, to), in order: `take` is called for each stretch, and may be called for
+ * each column. */
 export function eachRun(
   { dense, values }: PictureTrack,
   take: (first: number, length: number, value: number) => void,
@@ -39,7 +41,7 @@ export interface PictureCounter {
   values: Uint16Array;
 }
 
-/** Begin and end in columns from the picture's first. */
+/** Begin and end in columns, counted from the picture's first. */
 export interface Box {
   track: number;
   subject: number;
@@ -93,7 +95,7 @@ class Cursor {
     this.at = Math.min((this.at + 3) & ~3, this.view.byteLength);
   }
 
-  /** All sizes are multiples of 4 bytes up to here, and every machine with a browser is little-endian. */
+  /** All sizes up to here are multiples of 4 bytes, and every machine with a browser is little-endian. */
   u16s(count: number): Uint16Array {
     return new Uint16Array(this.view.buffer as ArrayBuffer, this.take(count * 2), count);
   }
@@ -137,7 +139,7 @@ function decodeBox(cursor: Cursor): Box {
   };
 }
 
-/** The first `length` bytes of it. */
+/** Decodes the first `length` bytes. */
 export function decodePicture(data: ArrayBuffer, length = data.byteLength): Picture {
   const cursor = new Cursor(data, length);
   cursor.take(kHeaderBytes);

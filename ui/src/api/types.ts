@@ -1,4 +1,4 @@
-// What the collector answers (docs: the API, version 1). Times are ns since the run began, always below 2^53.
+// The answers of the collector (docs: the API, version 1). Times are ns since the run began, always below 2^53.
 
 export type RunState = 'live' | 'finished' | 'lost' | 'loading' | 'gone';
 
@@ -11,7 +11,7 @@ export interface RunEntry {
   state: RunState;
   events: number;
   file: string | null;
-  /** Why it cannot be read. */
+  /** Why the run cannot be read. */
   trouble?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Process {
   begin: number;
   end: number | null;
   state: string;
-  /** When no kernels were timed, since another one read the driver's records. */
+  /** When no kernels were timed because another program read the driver's records. */
   untimed?: { begin: number; end: number | null; held_by: string }[];
 }
 
@@ -37,13 +37,13 @@ export interface Track {
   lane: number;
   track: TrackKind;
   depth: number;
-  /** Of kernels: their stream. */
+  /** For kernels: their stream. */
   device: number | null;
   stream: number | null;
   name: string;
 }
 
-/** What an interval looks like: colours are chosen from it here. */
+/** The look of an interval: colours are chosen from it here. */
 export interface Shade {
   id: number;
   track: TrackKind;
@@ -75,7 +75,7 @@ export interface Run {
   loaded: number;
   end_ns: number | null;
   exit_status: number | null;
-  /** What killed the job. */
+  /** The signal that killed the job. */
   signal: number | null;
   complete: boolean;
   damage: string | null;
@@ -98,7 +98,7 @@ export interface Site {
   operator: string | null;
   argument: string | null;
   role: string;
-  /** null: it only counts pass-throughs. */
+  /** null: the site only counts pass-throughs. */
   from: string | null;
   to: string | null;
   cause: string;
@@ -177,9 +177,9 @@ export interface Launch {
   stream: number;
   blocks: number;
   threads: number;
-  /** When it was launched; null: not told. */
+  /** When it was launched; null: not known. */
   at: number | null;
-  /** The cast that launched it, else the operator; null: a replay, or no longer held. */
+  /** The cast that launched it, or else the operator; null: a replay, or no longer in memory. */
   by: Pick<EventDetail, 'track' | 'subject' | 'kind' | 'begin' | 'end'> | null;
 }
 
@@ -196,7 +196,7 @@ export interface EventDetail {
   step: number | null;
   bytes: number | null;
   shape: number[] | null;
-  /** Of a kernel, as the file has it. */
+  /** For a kernel: its launch, from the file. */
   launch?: Launch | null;
   cache: string | null;
   why: string | null;
@@ -218,9 +218,9 @@ export interface FindAnswer {
   uses: number[];
   regions: number[];
   kernels: number[];
-  /** Casts and cache hits of the sites, of the whole run. */
+  /** Casts and cache hits of the sites, in the whole run. */
   count: number;
-  /** Single events that the timeline holds. */
+  /** Single events that the timeline still has. */
   events: number;
   exact: boolean;
   kinds: KindSum[];

@@ -1,5 +1,5 @@
-// The bytes that the autocast cache holds, a curve for each process, written pixel by pixel: paths of thousands of
-// segments took longer than all lanes together.
+// The bytes that the autocast cache holds, as a curve for each process. It is written pixel by pixel: paths with
+// thousands of segments took longer than all lanes together.
 
 import { kUnknown } from '../api/picture.ts';
 import type { Picture, PictureCounter } from '../api/picture.ts';
@@ -29,7 +29,7 @@ export function curveOf(counter: PictureCounter, scale: ColumnScale, width: numb
   return shares;
 }
 
-/** Of "#rgb" or "#rrggbb": style sheets are shortened when they are built. */
+/** Reads "#rgb" or "#rrggbb": style sheets are shortened when they are built. */
 export function rgbOf(css: string): number[] {
   const long = css.match(/^#(..)(..)(..)$/);
   if (long) return long.slice(1).map((part) => parseInt(part, 16));
@@ -42,7 +42,7 @@ function word(colour: readonly number[], over: readonly number[], alpha: number)
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** Used again for each picture: one a frame would be tens of MB a second. */
+/** It is reused for each picture: one a frame would be tens of MB a second. */
 let paperImage: ImageData | null = null;
 
 interface Paper {
@@ -75,7 +75,7 @@ function drawLine({ words, width, base, room }: Paper, shares: Float32Array, col
   }
 }
 
-/** Says how high the highest curve is; '' = nothing is known here. */
+/** Returns how high the highest curve is; '' = nothing is known here. */
 export function drawCounters(surface: Surface, state: State, ink: Ink): string {
   const context = surface.clear(ink.back);
   const { picture } = state;
@@ -98,7 +98,7 @@ function drawAll(surface: Surface, state: State, picture: Picture, known: Pictur
   const scale = columnScale(picture, state.window, width);
   const curves = known.map((counter) => curveOf(counter, scale, width, top));
   if (curves.length === 1) drawArea(paper, curves[0], word(colour, back, 0.15));
-  // Many curves lie over each other: the paler each, the better all are seen.
+  // Many curves lie over each other: they are paler then, so that all can be seen.
   for (const curve of curves) drawLine(paper, curve, word(colour, back, curves.length === 1 ? 1 : 0.6));
   surface.context.putImageData(image, 0, 0);
 }

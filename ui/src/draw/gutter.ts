@@ -7,9 +7,9 @@ import type { State } from '../model/state.ts';
 import { loadText } from '../model/streams.ts';
 
 const kMore = 400;
-// A press that goes so far is no click.
+// A press that moves so far is not a click.
 const kDragPx = 5;
-// Of a row that has room for what its stream did.
+// The height of a row that has room for a second line, about what its stream did.
 const kTwoLinesPx = 29;
 
 export class Gutter {
@@ -17,7 +17,7 @@ export class Gutter {
   private readonly fixed = el('div', { class: 'fixed' });
   private readonly moving = el('div');
   private built = '';
-  /** Its name gets the focus back once it is built anew. */
+  /** The row whose name gets the focus back once it is built again. */
   private refocus: string | null = null;
   private readonly state: State;
 
@@ -39,7 +39,7 @@ export class Gutter {
     return key === null ? null : ([...pinned, ...rows].find((row) => row.key === key) ?? null);
   }
 
-  /** A row is dragged up or down by its name, and stands where it is let go. */
+  /** Lets a row be dragged up or down by its name; the row stays where it is dropped. */
   private drag(first: PointerEvent): void {
     const row = this.rowOf(first.target);
     if (!row || first.button !== 0 || first.pointerType === 'touch') return;
@@ -47,7 +47,7 @@ export class Gutter {
     const move = (now: PointerEvent) => {
       if (now.pointerId !== first.pointerId) return;
       if (!dragging && Math.abs(now.clientY - first.clientY) < kDragPx) return;
-      if (!dragging) this.element.setPointerCapture(first.pointerId); // from here on it is no click
+      if (!dragging) this.element.setPointerCapture(first.pointerId); // from here on it is not a click
       dragging = true;
       this.element.classList.add('dragging');
       const under = document.elementsFromPoint(first.clientX, now.clientY).map((one) => this.rowOf(one)).find(Boolean);
@@ -79,7 +79,7 @@ export class Gutter {
     this.refocus = row.key;
   }
 
-  /** Follows the scrolling; builds rows anew only when others come into sight. */
+  /** Follows the scrolling; builds rows again only when others come into sight. */
   place(heightPx: number): void {
     const { layout, scrollTop } = this.state;
     const moved = `translateY(${layout.pinnedHeight - scrollTop}px)`;

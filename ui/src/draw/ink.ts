@@ -1,4 +1,4 @@
-// The colours of everything that is not an event, read from the style sheet: one list of colours for page and canvas.
+// The colours of everything that is not an event. They are read from the style sheet: page and canvas share one list.
 
 export interface Ink {
   back: string;

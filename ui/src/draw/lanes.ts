@@ -1,4 +1,4 @@
-// Draws the rows of the timeline: raster, boxes with their labels, and what hands have marked.
+// Draws the rows of the timeline: the raster, boxes with their labels, and selections.
 
 import { nsOfColumn, pictureEnd } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';

@@ -1,4 +1,4 @@
-// What lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
+// Draws what lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
 
 import { duration } from '../model/format.ts';
 import { isStream } from '../model/lanes.ts';
@@ -7,7 +7,7 @@ import type { State } from '../model/state.ts';
 import type { TimeScale } from '../model/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 
-/** What is drawn, where, by what scale and in which colours. */
+/** What is drawn, where, at what scale and in which colours. */
 export interface Scene {
   state: State;
   surface: Surface;
@@ -63,7 +63,8 @@ function drawOutside({ state, surface, scale, ink }: Scene): void {
   }
 }
 
-/** On streams of GPUs: that nothing is there does not say that nothing ran. */
+/** Marks stretches of GPU streams in which kernels were not timed: an empty row there does not mean that nothing
+ * ran. */
 function drawUntimed({ state, surface, scale, ink }: Scene): void {
   const { context } = surface;
   const { pinned, rows, pinnedHeight } = state.layout;
@@ -142,7 +143,8 @@ function drawEvent({ state, surface: { context }, scale, ink }: Scene): void {
   if (event.launch && event.launch.at !== null) drawLaunch(state, context, scale, event.launch.at, event.launch.by?.track, left, span);
 }
 
-/** From where a kernel was launched to where it began; along its own row where the cast or operator is out of sight. */
+/** Draws a line from where a kernel was launched to where it began; it follows the kernel's own row if the cast or
+ * operator is out of sight. */
 function drawLaunch(
   state: State,
   context: CanvasRenderingContext2D,
@@ -159,7 +161,7 @@ function drawLaunch(
   context.beginPath();
   context.setLineDash([4, 3]);
   context.moveTo(x, y);
-  // Aside at both ends, so that ends that lie above each other can be told.
+  // The line steps aside at both ends, so that ends that lie above each other can be told apart.
   const aside = from ? Math.min(Math.max((begin - x) / 2, 12), 60) : 0;
   context.bezierCurveTo(x + aside, y, begin - aside, to, begin - 1, to);
   context.stroke();

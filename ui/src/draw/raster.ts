@@ -1,6 +1,6 @@
-// The lane raster: each track is one row of pixels (casts three), as wide as the surface in device px, stretched to
-// its height when drawn. Runs of columns become runs of pixels; a column narrower than a pixel still marks it, so that
-// nothing that is there goes unseen. Stays at 60 frames a second without a GPU.
+// The lane raster: each track is one row of pixels (casts have three), as wide as the surface in device px, and is
+// stretched to its height when drawn. Runs of columns become runs of pixels; a column narrower than a pixel still marks
+// it, so that nothing is invisible. It stays at 60 frames a second without a GPU.
 
 import type { Picture, PictureTrack } from '../api/picture.ts';
 import type { Shade } from '../api/types.ts';
@@ -23,7 +23,7 @@ export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme
     for (let level = 0; level < kOccupancyLevels; level += 1) {
       const share = (level + 1) / kOccupancyLevels;
       const cost = by === 'cost' && (shade.track === 'casts' || shade.track === 'operators' || shade.track === 'kernels');
-      // Little in a column is pale, yet never so pale that it goes unseen.
+      // A column with little in it is pale, but never so pale that it becomes invisible.
       table[shade.id * kOccupancyLevels + level] = cost
         ? word(costColour(share, theme), 1)
         : word(colourOf(shade, by, theme), 0.45 + 0.55 * share);
@@ -32,7 +32,7 @@ export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme
   return table;
 }
 
-/** Which of its three rows of pixels a cast fills: hits lie low, pass-throughs in the middle. One bit a row. */
+/** Which of its three rows of pixels a cast fills: hits lie low, pass-throughs in the middle. One bit for each row. */
 export function castRows(kind: string): number {
   return kind === 'hit' ? 0b100 : kind === 'pass' ? 0b010 : 0b111;
 }
@@ -72,7 +72,7 @@ export function fillTrack(
   const base = row * width;
   const { x0, perColumn } = scale;
   const { dense, values } = track;
-  // Columns in sight; a picture has margins.
+  // The columns in sight; a picture has margins.
   const first = Math.max(Math.floor(-x0 / perColumn) - 1, 0);
   const stride = dense ? 1 : 3;
   for (let i = dense ? first : 0; i < values.length; i += stride) {
@@ -99,7 +99,7 @@ export function fillTrack(
   }
 }
 
-/** Empties [a, b) of some rows: there a finer picture follows. */
+/** Empties [a, b) of some rows, where a finer picture follows. */
 export function clearSpan(target: Target, row: number, rows: number, a: number, b: number): void {
   const from = Math.max(0, Math.floor(a));
   const to = Math.min(target.width, Math.ceil(b));
@@ -107,7 +107,7 @@ export function clearSpan(target: Target, row: number, rows: number, a: number, 
   for (let line = row; line < row + rows; line += 1) target.words.fill(0, line * target.width + from, line * target.width + to);
 }
 
-/** The pixels and the canvas they are put on. */
+/** The pixels, and the canvas that shows them. */
 export class Raster {
   readonly canvas = document.createElement('canvas');
   private readonly context = this.canvas.getContext('2d')!;

@@ -10,7 +10,7 @@ const shades = [
 const table = colourTable(shades, 'kind', 'light');
 const target = (width: number, rows: number) => ({ words: new Uint32Array(width * rows), width });
 const track = (...runs: number[]) => ({ track: 1, coarse: false, dense: false, values: new Uint16Array(runs) });
-/** The same, told column by column. */
+/** The same track, column by column. */
 function dense(...runs: number[]) {
   const values = new Uint16Array(1000);
   for (let i = 0; i < runs.length; i += 3) values.fill(runs[i + 2], runs[i], runs[i] + runs[i + 1]);

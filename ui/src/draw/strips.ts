@@ -8,7 +8,7 @@ import { TimeScale } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 
-/** How much goes on in each column of the overview, 0…1 of the busiest. */
+/** How much happens in each column of the overview, 0…1 of the busiest. */
 export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float32Array {
   const sums = new Float32Array(picture.columns);
   for (const track of picture.tracks.values()) {
@@ -18,7 +18,7 @@ export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float3
     });
   }
   const top = sums.reduce((most, value) => Math.max(most, value), 0);
-  // The root lifts what is little: a lone cast must be seen too.
+  // The square root lifts small values: a lone cast must be visible too.
   if (top > 0) for (let c = 0; c < sums.length; c += 1) sums[c] = Math.sqrt(sums[c] / top);
   return sums;
 }
@@ -32,7 +32,7 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
   if (overview) {
     context.fillStyle = ink.accent;
     context.globalAlpha = 0.55;
-    // On whole pixels: two that share one would be seen as a stripe.
+    // Edges lie on whole pixels: two that shared a pixel would look like a stripe.
     const edge = (c: number) => Math.round(scale.px(nsOfColumn(overview, c)));
     for (let c = 0; c < density.length; c += 1) {
       if (density[c] === 0) continue;

@@ -1,5 +1,5 @@
-// The timeline: its canvases, and when each is drawn. Nothing is drawn but in an animation frame, and only what has
-// changed; while a run is followed the window moves on in every frame.
+// The timeline: its canvases, and when each is drawn. Drawing happens only in animation frames, and only for parts that
+// have changed; while a run is followed the window moves in every frame.
 
 import { el } from '../dom.ts';
 import { tracksOf } from '../model/lanes.ts';
@@ -36,7 +36,7 @@ export class Timeline {
   private readonly stillness = matchMedia('(prefers-reduced-motion: reduce)');
   private recolour = true;
   private resized = true;
-  /** Drawn while somebody drags in the ruler. */
+  /** The window that is drawn while somebody drags in the ruler. */
   rulerDrag: TimeWindow | null = null;
   /** Frame times for scripts that measure: ms of drawing. */
   readonly drawnMs: number[] = [];
@@ -110,7 +110,7 @@ export class Timeline {
     return { width: this.lanesSurface.canvas.width > 1 ? this.lanesSurface.canvas.width : 0, tracks: tracksOf(rows) };
   }
 
-  /** From the top: what a saved picture shows. */
+  /** The canvases from the top, for saving them as a picture. */
   canvases(): HTMLCanvasElement[] {
     return [this.ruler, this.lanes, this.counters];
   }
@@ -146,7 +146,7 @@ export class Timeline {
     if (this.drawnMs.length > 600) this.drawnMs.shift();
   }
 
-  /** Asking for sizes makes the browser lay out the page: only when one may have changed. */
+  /** Asking for sizes makes the browser lay out the page, so this is called only when one may have changed. */
   private measure(): void {
     if (!this.resized && this.lanesSurface.ratio === window.devicePixelRatio) return;
     this.resized = false;

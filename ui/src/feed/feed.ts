@@ -1,6 +1,6 @@
-// Keeps the state up to date: runs, the run, its pictures, definitions, findings. Everything is asked for (polled);
-// of each kind one request is in flight at a time. An answer that does not come is a lost connection: it is said, and
-// tried again less and less often.
+// Keeps the state up to date: runs, the run, its pictures, definitions, findings. Everything is polled; for each kind
+// one request is in flight at a time. A missing answer is a lost connection: the page says so, and tries again less and
+// less often.
 
 import { Refused, api, release } from '../api/client.ts';
 import { pictureEnd } from '../api/picture.ts';
@@ -16,20 +16,20 @@ import { Knowledge } from './knowledge.ts';
 
 const kMostColumns = 4096;
 const kRunMs = 1000;
-// From one picture to the next while the view moves: its margins carry over the frames between.
+// The time from one picture to the next while the view moves: the margins cover the frames between.
 const kMovingMs = 33;
 const kOverviewMs = 1000;
 
 export interface Opening {
   runs: RunEntry[];
   run: Run | null;
-  /** Why there is none, in the collector's words. */
+  /** Why there is no run, in the collector's words. */
   problem: string | null;
-  /** The run that was wanted, when it is not there and another one is shown. */
+  /** The run that was wanted, if it does not exist and another one is shown. */
   missing: string | null;
 }
 
-/** Which runs there are, and the one to open. May be asked before there is a page to show it. */
+/** Finds the runs, and the one to open. It may be called before there is a page to show it. */
 export async function lookUp(wanted: string | null): Promise<Opening> {
   const runs = await api.runs();
   const readable = runs.filter((run) => !run.trouble);
@@ -89,7 +89,7 @@ export class Feed {
     });
   }
 
-  /** The view changed: a picture of it as soon as one can be had. */
+  /** The view has changed: asks for a picture of it as soon as possible. */
   want(): void {
     this.dirty = true;
     if (!this.inFlight && this.failures === 0) this.schedule(this.untilNext());
@@ -127,7 +127,7 @@ export class Feed {
     this.pictureTimer = window.setTimeout(() => void this.askPicture(), ms);
   }
 
-  /** Not before what came is painted: a page that gets few frames asks for few pictures. */
+  /** Waits until the last answer is painted: a page that gets few frames asks for few pictures. */
   private afterPaint(ms: number): void {
     const dueMs = performance.now() + ms;
     requestAnimationFrame(() => {
@@ -156,7 +156,7 @@ export class Feed {
       this.state.following = false;
       this.state.tell('run');
     }
-    // A collector that was started again may yet be told of it.
+    // A collector that was started again may still learn of the run.
     this.later(() => this.refreshRun(), 5 * kRunMs);
   }
 
@@ -195,14 +195,14 @@ export class Feed {
     if (before && before.id === run.id && run.totals.events < before.totals.events) this.restarted();
     const tracks = before?.id !== run.id || before.tracks.length !== run.tracks.length ||
       before.processes.length !== run.processes.length;
-    // A collector that was started again may number them anew.
+    // A collector that was started again may number them in another way.
     const shades = JSON.stringify(before?.shades) !== JSON.stringify(run.shades);
     const moved = before?.newest !== run.newest;
     state.run = run;
     state.forgotten = false;
     if (!before || before.id !== run.id) this.first();
     state.ended();
-    if (before?.state === 'live' && !state.live) this.wantAll(); // the last of it
+    if (before?.state === 'live' && !state.live) this.wantAll(); // the last of the events
     if (state.live && state.resume) state.follow();
     if (tracks) state.layOut();
     if (shades) state.tell('look');
@@ -210,7 +210,7 @@ export class Feed {
     if (!state.chosen && !state.following && moved) this.showAllOf();
     void this.knowledge.askDefinitions();
     this.knowledge.judge(run.judgement);
-    // What one looks at comes first, the rest of the run after it.
+    // The part in view comes first, the rest of the run after it.
     if (state.picture && (tracks || moved)) void this.askOverview();
   }
 
@@ -235,7 +235,7 @@ export class Feed {
     this.knowledge.forget();
   }
 
-  /** The search or what is hidden changed: overview too. */
+  /** The search, or what is hidden, has changed: asks for the overview too. */
   wantAll(): void {
     this.overviewAskedMs = -Infinity;
     void this.askOverview();
@@ -267,7 +267,7 @@ export class Feed {
       if (find === state.find) state.foundOverview = found;
       this.state.tell('picture');
     } catch {
-      // It is only the background; the picture itself says when nothing answers.
+      // This is only the background; the picture itself reports when nothing answers.
     }
   }
 

@@ -1,4 +1,5 @@
-// What events mean: definitions, asked for when there are new ones, and findings, when the rules have judged anew.
+// The meaning of events: definitions, which are fetched when there are new ones, and findings, which are fetched when
+// the rules have judged again.
 
 import type { State } from '../model/state.ts';
 import { api } from '../api/client.ts';
@@ -12,7 +13,7 @@ export class Knowledge {
     this.state = state;
   }
 
-  /** After a restart of the collector numbers may stand for something else. */
+  /** Called after a restart of the collector, when numbers may stand for something else. */
   forget(): void {
     this.state.definitions.clear();
     this.judgement = -1;

@@ -1,4 +1,4 @@
-// What is under a point of the lanes (css px from their top left), from the picture that is shown.
+// Finds what is under a point of the lanes (css px from their top left) in the picture that is shown.
 
 import { eachRun, nsOfColumn } from '../api/picture.ts';
 import type { Track } from '../api/types.ts';
@@ -9,7 +9,7 @@ import type { TimeScale } from '../model/time_window.ts';
 
 export interface Hit {
   track: Track;
-  /** The interval, where it is wide enough to be told alone. */
+  /** The interval, if it is wide enough to have its own box. */
   box: { begin: number; end: number; subject: number; shade: number } | null;
   shade: number | null;
 }
@@ -55,7 +55,7 @@ export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit
   return hitOn(state, scale, at.row.regions, x);
 }
 
-/** The tracks of every row that [top, bottom] touches; null = all there are. */
+/** The tracks of every row that [top, bottom] touches; null = all tracks. */
 export function tracksBetween(state: State, top: number, bottom: number): number[] | null {
   const ids: number[] = [];
   const add = (rows: readonly Row[], offset: number) => {
@@ -78,7 +78,7 @@ export function tracksBetween(state: State, top: number, bottom: number): number
   return ids.length > 0 ? ids : null;
 }
 
-/** The time at x, drawn to the edge of an interval nearby. */
+/** The time at x, snapped to the edge of an interval nearby. */
 export function snapped(state: State, scale: TimeScale, x: number, y: number): number {
   const at = scale.ns(x);
   const row = rowAt(state, y)?.row;

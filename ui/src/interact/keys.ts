@@ -1,4 +1,4 @@
-// Keys to actions. Held keys (W, S, A, D) move in every frame, the faster the longer they are held.
+// Maps keys to actions. Held keys (W, S, A, D) move in every frame, and faster the longer they are held.
 
 import { actionOf, kHeld } from '../model/keymap.ts';
 import type { Action } from '../model/keymap.ts';
@@ -40,7 +40,7 @@ export class Keys {
     if (this.frame === 0) this.frame = requestAnimationFrame((ms) => this.go(ms));
   }
 
-  /** Keys that mean something to the element which has the focus. */
+  /** Whether the key has a meaning for the element that has the focus. */
   private belongsTo(target: EventTarget | null, key: string): boolean {
     if (!(target instanceof HTMLElement)) return false;
     if (key === 'Enter') return target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement || target.tabIndex === 0 && target.tagName === 'TR';

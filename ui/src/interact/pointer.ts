@@ -1,4 +1,4 @@
-// What mouse and fingers do on the canvases.
+// Handles mouse and touch on the canvases.
 
 import type { Timeline } from '../draw/timeline.ts';
 import type { State } from '../model/state.ts';

@@ -1,6 +1,6 @@
-// Which colour a shade has, by kind, dtype, cause or cost. The hues are those of Okabe and Ito, lightened or darkened
-// so that they stand out from their background; they can be told apart with any kind of colour vision. Hits and
-// pass-throughs differ in shape too: they do not fill their row (draw/raster.ts).
+// Chooses the colour of a shade, by kind, dtype, cause or cost. The hues are those of Okabe and Ito, lightened or
+// darkened so that they stand out from their background; they can be told apart with any kind of colour vision. Hits
+// and pass-throughs differ in shape too: they do not fill their row (draw/raster.ts).
 
 import type { Shade } from '../api/types.ts';
 
@@ -32,7 +32,7 @@ const kByKind: Record<string, Pair> = {
   pass: yellow,
   operator: slate,
   cast_kernel: orange,
-  // As operators: what is neither of a cast nor moves.
+  // This is the operators' colour: such kernels belong to no cast and move no data.
   kernel: slate,
   gpu_copy: pale,
   region: blue,
@@ -94,7 +94,7 @@ export function causeName(cause: string): string {
 
 const kCycle: readonly Pair[] = [green, purple, orange, sky, yellow, vermillion, blue];
 
-/** A stable choice for a word that no list knows. */
+/** A stable choice for a word that is on no list. */
 function byName(word: string): Pair {
   let sum = 0;
   for (const letter of word) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
@@ -106,7 +106,7 @@ const of = (pair: Pair, theme: Theme): Rgb => pair[theme === 'light' ? 0 : 1];
 export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
   const byKind = kByKind[shade.kind] ?? byName(shade.kind);
   if (shade.track === 'steps' || shade.track === 'marks' || shade.kind === 'region_off') return of(byKind, theme);
-  // Regions are a background: their tint is their dtype, whatever else is coloured how.
+  // Regions are a background: their tint shows their dtype, however other shades are coloured.
   if (by === 'dtype' || (shade.kind === 'region' && by !== 'cause')) {
     if (shade.dtype === null || shade.dtype === '') return of(slate, theme);
     return of(kByDtype[shade.dtype] ?? byName(shade.dtype), theme);
@@ -120,12 +120,12 @@ export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
 }
 
 const kCost: Record<Theme, readonly Rgb[]> = {
-  // From little to much; the last one is the farthest from the background.
+  // From little to much; the last colour is the farthest from the background.
   light: [[236, 205, 120], [224, 142, 58], [190, 66, 58], [110, 20, 84]],
   dark: [[72, 52, 110], [158, 60, 112], [228, 108, 76], [250, 214, 120]],
 };
 
-/** By how much of its time a column is covered, 0…1. */
+/** The colour for the covered share of a column's time, 0…1. */
 export function costColour(share: number, theme: Theme): Rgb {
   const ramp = kCost[theme];
   const at = Math.min(Math.max(share, 0), 1) * (ramp.length - 1);
@@ -146,7 +146,7 @@ function luminance(colour: Rgb): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** The ratio of WCAG 2: 1 = the same, 21 = black on white. */
+/** The contrast ratio of WCAG 2: 1 = the same, 21 = black on white. */
 export function contrast(a: Rgb, b: Rgb): number {
   const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
   return (high + 0.05) / (low + 0.05);
@@ -160,7 +160,7 @@ export function inkOn(colour: Rgb): Rgb {
   return contrast(colour, kInk) >= contrast(colour, kPaper) ? kInk : kPaper;
 }
 
-/** What the legend calls a shade, and by what its entries are told apart. */
+/** The legend's name for a shade, which also tells its entries apart. */
 export function legendKey(shade: Shade, by: ColourBy): string {
   if (shade.track !== 'casts' && shade.track !== 'operators' && shade.track !== 'kernels') return shade.kind;
   if (by === 'dtype') return shade.dtype ?? 'no dtype';

@@ -1,4 +1,4 @@
-// Two stretches of a run, row by row.
+// Compares two stretches of a run, row by row.
 
 import type { Summary, TrackKind } from '../api/types.ts';
 import { grouped } from './format.ts';
@@ -10,7 +10,7 @@ export interface StretchRow {
   count: number;
   before: number;
   after: number;
-  /** How much longer in the second. */
+  /** How much longer it is in the second. */
   ns: number;
   bytes: number;
 }

@@ -1,4 +1,4 @@
-// What sites, regions, operator uses and kernels are called: asked for once, then only what is new.
+// The names of sites, regions, operator uses and kernels: all are fetched once, then only the new ones.
 
 import type { DefinitionsAnswer, Kernel, OperatorUse, Region, Site, Track, TrackKind } from '../api/types.ts';
 
@@ -26,7 +26,7 @@ export class Definitions {
     this.kernels.clear();
   }
 
-  /** The subject of an event, in words; the number where its definition has not come yet. */
+  /** The subject of an event, in words; its number if its definition has not come yet. */
   nameOf(track: TrackKind, subject: number): string {
     if (track === 'casts') return this.sites.get(subject)?.name ?? `site ${subject}`;
     if (track === 'operators') return this.uses.get(subject)?.name ?? `operator ${subject}`;
@@ -36,7 +36,7 @@ export class Definitions {
     return '';
   }
 
-  /** What fits into a box: the part of the name that tells most. */
+  /** The text for a box: the most telling part of the name. */
   labelOf(track: Track, subject: number): string {
     if (track.track === 'steps') return `${subject}`;
     if (track.track === 'casts') return this.castLabel(this.sites.get(subject));
@@ -62,14 +62,14 @@ export class Definitions {
     return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
   }
 
-  /** What GPUs did for this cast site or operator use. */
+  /** The kernels that GPUs ran for this cast site or operator use. */
   kernelsOf(track: string, subject: number): Kernel[] {
     if (track !== 'casts' && track !== 'operators') return [];
     const of = track === 'casts' ? 'site' : 'use';
     return [...this.kernels.values()].filter((kernel) => kernel[of] === subject && !kernel.replayed);
   }
 
-  /** What a kernel was launched for, in a line: "cast linear weight, float32 to bfloat16 · train.py:8". */
+  /** Says in a line what a kernel was launched for: "cast linear weight, float32 to bfloat16 · train.py:8". */
   purposeOf(subject: number): string {
     const kernel = this.kernels.get(subject);
     if (!kernel) return '';
@@ -91,7 +91,7 @@ const kShort: Record<string, string> = {
   float8_e5m2: 'fp8e5',
 };
 
-/** "fp32→bf16"; '' of what only counts pass-throughs. */
+/** "fp32→bf16"; '' for a site that only counts pass-throughs. */
 export function castOf(site: { from: string | null; to: string | null }): string {
   return site.from === null || site.to === null ? '' : `${shortDtype(site.from)}→${shortDtype(site.to)}`;
 }

@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 
 const grouping = new Intl.NumberFormat('en-US');
 
@@ -10,7 +10,7 @@ export function counted(number: number, one: string, many: string): string {
   return `${grouped(number)} ${number === 1 ? one : many}`;
 }
 
-/** Three digits that count: "431 ns", "43.1 µs", "4.31 ms", "2 min 5 s". */
+/** Three significant digits: "431 ns", "43.1 µs", "4.31 ms", "2 min 5 s". */
 export function duration(ns: number): string {
   const length = Math.abs(ns);
   if (length < 1e3) return `${Math.round(ns)} ns`;
@@ -37,7 +37,7 @@ function digits(value: number): string {
   return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 
-/** In powers of ten, as the reports have them: "144 kB". */
+/** In powers of ten, as in the reports: "144 kB". */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let at = 0;
@@ -76,7 +76,7 @@ export function clock(seconds: number): string {
   return `${rest}`;
 }
 
-/** The end of a path is what tells files apart. */
+/** Keeps the end of a path, which tells files apart. */
 export function shortPath(file: string, cwd: string): string {
   if (cwd !== '' && file.startsWith(`${cwd}/`)) return file.slice(cwd.length + 1);
   const packages = file.lastIndexOf('-packages/');
@@ -87,7 +87,7 @@ export function place(at: { file: string | null; line: number | null }, cwd: str
   return at.file === null ? 'no Python line' : `${shortPath(at.file, cwd)}:${at.line ?? '?'}`;
 }
 
-/** "step 12" is one. */
+/** The number in "step 12"; null for other texts. */
 export function stepOf(text: string): number | null {
   const found = /^step\s+#?(\d+)$/i.exec(text.trim());
   return found && Number(found[1]) < 2 ** 32 ? Number(found[1]) : null;

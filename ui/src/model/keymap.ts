@@ -1,4 +1,4 @@
-// Which key does what. One list: the keys are looked up in it, and the help page shows it.
+// Which key does what. There is one list: the keys are looked up in it, and the help page shows it.
 
 export type Action =
   | 'zoomIn' | 'zoomOut' | 'panLeft' | 'panRight'
@@ -55,7 +55,7 @@ export interface KeyStroke {
   ctrl: boolean;
   meta: boolean;
   alt: boolean;
-  /** Somebody types text. */
+  /** Somebody is typing text. */
   typing: boolean;
 }
 
@@ -64,7 +64,7 @@ export function actionOf(stroke: KeyStroke): Action | null {
   if (stroke.typing) return stroke.key === 'Escape' ? 'escape' : null;
   const exact = kKeys.find((line) => line.keys.includes(stroke.key));
   if (exact) return exact.action;
-  // Caps lock: W is w where W says nothing of its own.
+  // With caps lock, W means w if W has no meaning of its own.
   const lower = stroke.key.length === 1 ? stroke.key.toLowerCase() : stroke.key;
   return kKeys.find((line) => line.keys.includes(lower))?.action ?? null;
 }

@@ -1,7 +1,7 @@
-// The order of lanes and processes when somebody has moved one: keys (lanes.ts) in their order. What is not in the
-// list comes after what is, as it would by itself.
+// The order of lanes and processes when somebody has moved one: keys (lanes.ts) in their order. Rows that are not in
+// the list come after those that are, in their usual order.
 
-/** As they are by themselves, then by the list. */
+/** The rows in their usual order, then sorted by the list. */
 export function ordered<T>(rows: readonly T[], key: (row: T) => string, order: readonly string[]): T[] {
   if (order.length === 0) return [...rows];
   const places = new Map(order.map((one, place) => [one, place]));
@@ -9,7 +9,8 @@ export function ordered<T>(rows: readonly T[], key: (row: T) => string, order: r
   return [...rows].sort((a, b) => place(a) - place(b));
 }
 
-/** The list in which `moved` stands in the place of `target`. `siblings`: both and the others, as they stand now. */
+/** The list in which `moved` stands in the place of `target`. `siblings` are both and the others, in their present
+ * order. */
 export function moving(
   order: readonly string[],
   siblings: readonly string[],

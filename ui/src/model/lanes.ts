@@ -1,12 +1,12 @@
-// Which rows the timeline has and how tall they are: processes, their lanes, and in a lane one row a track. Heights
-// and y are css px from the top of all rows; what is pinned is laid out apart, for it does not scroll.
+// Which rows the timeline has and how tall they are: processes, their lanes, and within a lane a row for each track.
+// Heights and y are css px from the top of all rows; pinned rows are laid out apart, since they do not scroll.
 
 import type { Process, Track } from '../api/types.ts';
 import { ordered } from './lane_order.ts';
 
 export interface TrackRow {
   track: Track;
-  /** From the top of its lane's row. */
+  /** Measured from the top of its lane's row. */
   y: number;
   height: number;
 }
@@ -48,10 +48,10 @@ export interface Layout {
 export interface LayoutOptions {
   collapsed: ReadonlySet<string>;
   pinned: readonly string[];
-  /** Rows that were moved by hand (lane_order.ts). */
+  /** The order of rows that were moved by hand (lane_order.ts). */
   order: readonly string[];
   filter: string;
-  /** css px that there are: few rows grow into them. */
+  /** The css px that are available: if there are few rows, they grow. */
   roomPx: number;
 }
 
@@ -59,13 +59,13 @@ export const kProcessHeight = 24;
 const kHeights: Record<string, number> = { marks: 7, operators: 14, casts: 20, kernels: 22 };
 const kTightCasts = 9;
 const kPadding = 4;
-// With more lanes than this nobody reads one: each is a thin row until it is opened.
+// With more lanes than this nobody reads single ones: each is a thin row until it is opened.
 const kManyLanes = 40;
 const kMostGrowth = 2.2;
 
 export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
-/** Streams of GPUs are rows beside those of threads, whichever thread tells of them. */
+/** Streams of GPUs are rows beside those of threads, whichever thread reports them. */
 export const rowKey = (track: Track) =>
   track.track === 'kernels' ? `p${track.process}.gpu${track.device}.${track.stream}` : laneKey(track.process, track.lane);
 
@@ -77,7 +77,7 @@ interface Lane {
   tracks: Track[];
 }
 
-/** What the timeline has room for. */
+/** The space of the timeline. */
 export interface Room {
   /** Device px across; 0 = not laid out yet. */
   width: number;
@@ -110,7 +110,7 @@ export function lanesOf(processes: readonly Process[], tracks: readonly Track[])
   return byProcess;
 }
 
-/** What runs beside another kernel of its stream is left out, too. */
+/** A row of kernels that run beside another kernel of their stream is left out, too. */
 function staysWhenFolded(track: Track): boolean {
   return track.track === 'casts' || (track.track === 'kernels' && track.depth === 0);
 }
@@ -146,7 +146,7 @@ function matches(lane: Lane, filter: string): boolean {
   return `${processName(lane.process)} ${lane.name}`.toLowerCase().includes(filter.toLowerCase());
 }
 
-/** A key in `collapsed` turns round what the row would be by itself: many lanes are thin unless opened. */
+/** A key in `collapsed` inverts the row's usual state: many lanes are thin unless opened. */
 export function layoutOf(processes: readonly Process[], tracks: readonly Track[], options: LayoutOptions): Layout {
   const plain = grownLayout(processes, tracks, options, 1);
   const height = plain.pinnedHeight + plain.height;
@@ -202,7 +202,7 @@ export function siblingsOf(layout: Layout, row: Row): string[] {
   return among.map((one) => one.key);
 }
 
-/** Of a GPU; else of a thread. */
+/** Whether it is a GPU's row; otherwise it is a thread's. */
 export const isStream = (row: LaneRow) => row.tracks.some((one) => one.track.track === 'kernels');
 
 /** Rows that touch [top, top + height). */
@@ -219,7 +219,7 @@ export function visibleRows(rows: readonly Row[], top: number, height: number): 
   return rows.slice(low, end);
 }
 
-/** The row that a track is in, also while it is folded; what is pinned does not scroll, and is none. */
+/** The row that a track is in, even while it is folded; a pinned track does not scroll and has none. */
 export function rowOf(layout: Layout, track: Track): Row | undefined {
   const key = track.track === 'steps' ? processKey(track.process) : rowKey(track);
   return layout.rows.find((row) => row.key === key);

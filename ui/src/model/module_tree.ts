@@ -1,18 +1,18 @@
-// Modules as the tree that their paths make, each with the precision it ran in and the sums of what lies within.
+// Modules as the tree of their paths, each with the precision that it ran in and the sums of everything within it.
 
 import type { ModuleRow } from '../api/types.ts';
 
 export interface ModuleNode {
-  /** The last part of the path; that of the root is the model's. */
+  /** The last part of the path; for the root, the model's name. */
   name: string;
   path: string;
   type: string | null;
-  /** Of this module and all within. */
+  /** Casts of this module and all modules within it. */
   casts: number;
   hits: number;
   cpuNs: number;
   bytes: number;
-  /** dtype → how often operators computed in it; where no step was looked at in depth: to which dtypes was cast. */
+  /** dtype → how often operators computed in it; where no step was deep: how often was cast to it. */
   computed: Map<string, number>;
   castTo: Map<string, number>;
   children: ModuleNode[];
@@ -60,7 +60,7 @@ function sortTree(at: ModuleNode): void {
   at.children.forEach(sortTree);
 }
 
-/** The dtypes by their share, the most first. */
+/** The dtypes with their shares, the largest first. */
 export function precisionOf(at: ModuleNode): { dtype: string; share: number }[] {
   const of = at.computed.size > 0 ? at.computed : at.castTo;
   const total = [...of.values()].reduce((sum, count) => sum + count, 0);

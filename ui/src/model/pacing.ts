@@ -1,5 +1,5 @@
-// When the next picture is asked for and how fine it is. A slow answer makes the next one later and coarser, so that
-// work never queues up: one request is in flight at a time, always for the newest window.
+// Decides when the next picture is requested and how fine it is. A slow answer makes the next request later and
+// coarser, so that work never queues up: one request is in flight at a time, always for the newest window.
 
 export interface Pace {
   live: boolean;
@@ -15,7 +15,7 @@ const kAtEndMs = 120;
 const kElsewhereMs = 500;
 const kLoadingMs = 300;
 
-/** ms from one answer to the next request; null = only when somebody asks. */
+/** ms from one answer to the next request; null = only on demand. */
 export function pollMs(pace: Pace, answerMs: number): number | null {
   if (!pace.visible) return null;
   if (pace.loading) return Math.max(kLoadingMs, answerMs);
@@ -24,12 +24,12 @@ export function pollMs(pace: Pace, answerMs: number): number | null {
   return Math.max(wish - answerMs, Math.min(answerMs, 1000));
 }
 
-/** A request that failed is tried again: soon, then less and less often. */
+/** ms until a failed request is tried again: soon at first, then less and less often. */
 export function retryMs(failures: number): number {
   return Math.min(500 * 2 ** Math.max(failures - 1, 0), 10_000);
 }
 
-/** The share of the pixels that are asked for: 1, 1/2 or 1/4. It falls at once and rises only when there is room. */
+/** The share of the pixels that are requested: 1, 1/2 or 1/4. It falls at once and rises only when there is room. */
 export class Fineness {
   share = 1;
   private good = 0;
@@ -48,17 +48,17 @@ export class Fineness {
   }
 }
 
-/** The run's clock as seen from here: where a live window ends, moving evenly between pictures. */
+/** The run's clock as seen from here: it says where a live window ends, and moves evenly between pictures. */
 export class LiveClock {
   private offset: number | null = null;
   private newest = 0;
 
-  /** `nowMs`: when the answer came; newest and behind as the picture tells them. */
+  /** `nowMs`: when the answer came; newest and behind are the picture's. */
   told(newestNs: number, behindNs: number, nowMs: number): void {
     const runNow = newestNs + behindNs;
     const measured = runNow - nowMs * 1e6;
-    // The smallest offset is the answer that was least delayed… of which the largest is the truest, for a late
-    // answer makes the run's clock look slow. It may sink slowly, should clocks drift.
+    // A late answer makes the run's clock look slow, so the largest offset is the most accurate one. It may sink
+    // slowly, in case the clocks drift.
     this.offset = this.offset === null ? measured : Math.max(measured, this.offset - 2e6);
     this.newest = Math.max(newestNs, 0);
   }

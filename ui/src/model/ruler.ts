@@ -1,5 +1,5 @@
-// Where the ruler has its ticks and what they say. No label is ever there twice: from 1 ms a tick on they tell the
-// time of the run; below that, the distance from one moment that the ruler names at its left end.
+// Chooses the ruler's ticks and their labels. No label appears twice: from 1 ms a tick on they show the time of the
+// run; below that, the distance from a moment that the ruler names at its left end.
 
 import { clock, grouped } from './format.ts';
 import type { TimeWindow } from './time_window.ts';
@@ -11,14 +11,14 @@ export interface Tick {
 
 export interface Ruler {
   stepNs: number;
-  /** What "+12 µs" counts from; null when the labels tell the time itself. */
+  /** The moment that "+12 µs" counts from; null if the labels show the time itself. */
   anchor: { ns: number; label: string } | null;
   ticks: Tick[];
 }
 
 const kLadderSeconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-/** The smallest pleasant step that is at least `ns`. */
+/** The smallest round step that is at least `ns`. */
 export function pleasantStep(ns: number): number {
   if (ns <= 1) return 1;
   if (ns > 0.5e9) {
@@ -60,7 +60,7 @@ export function rulerOf(window: TimeWindow, widthPx: number, labelPx = 96): Rule
   const first = Math.ceil(window.begin / stepNs);
   const last = Math.floor(window.end / stepNs);
   const fine = stepNs < 1e6;
-  // Near the run's begin nothing needs to be named: what is told is the time itself.
+  // Near the run's begin no moment needs to be named: the labels show the time itself.
   const anchorNs = fine ? Math.max(Math.floor(window.begin / 1e6) * 1e6, 0) : 0;
   const named = anchorNs > 0;
   const ticks: Tick[] = [];

@@ -1,5 +1,5 @@
-// All that the page knows and shows, in one place. Whoever changes something says so (`tell`), whoever draws listens.
-// No document, no network here.
+// Everything that the page knows and shows, in one place. Code that changes something says so (`tell`), and code that
+// draws listens. There is no document and no network here.
 
 import type { EventDetail, FindAnswer, Finding, Run, RunEntry } from '../api/types.ts';
 import type { Picture } from '../api/picture.ts';
@@ -16,20 +16,20 @@ import { WindowHistory, kAir, limited, same } from './time_window.ts';
 import type { Area, Tab, ThemeChoice, ViewState } from './url_state.ts';
 
 export type Topic =
-  | 'window' // what stretch of time is shown
-  | 'lanes' // which rows there are, and how they are scrolled
+  | 'window' // the stretch of time that is shown
+  | 'lanes' // the rows that exist, and how they are scrolled
   | 'loads' // what streams of GPUs did in the window
   | 'look' // colours, theme
-  | 'hidden' // what the legend leaves out
+  | 'hidden' // what the legend hides
   | 'picture' // newer columns
-  | 'run' // what is known of the run
+  | 'run' // the facts about the run
   | 'definitions'
-  | 'judgement' // findings, counts: ask anew
+  | 'judgement' // findings and counts have to be fetched again
   | 'findings'
   | 'selection'
   | 'event'
   | 'find'
-  | 'compare' // with what
+  | 'compare' // the run or stretch to compare with
   | 'tables'
   | 'tab'
   | 'connection';
@@ -45,40 +45,40 @@ export interface Measure {
 }
 
 const kFollowedNs = 5e9;
-// A live window stops this long after the last event; the badge tells that nothing comes.
+// A live window stops this long after the last event; the badge then says that nothing comes.
 const kIdleNs = 1e9;
 
 export class State {
   runs: RunEntry[] = [];
   run: Run | null = null;
   problem: string | null = null;
-  /** The run that the address names; there is none of that name. */
+  /** The run that the address names, if there is none of that name. */
   missing: string | null = null;
   connection: Connection = { lost: false };
   restartedMs: number | null = null;
-  /** The collector does not know the run any more; what is here is all there is. */
+  /** The collector does not know the run any more; no more data will come. */
   forgotten = false;
   readonly definitions = new Definitions();
   picture: Picture | null = null;
   overview: Picture | null = null;
-  /** The same windows, with only what the search finds. */
+  /** The same windows, with only the events that the search finds. */
   foundPicture: Picture | null = null;
   foundOverview: Picture | null = null;
   findings: Finding[] = [];
   window: TimeWindow = { begin: 0, end: 1e9 };
   readonly history = new WindowHistory();
   readonly clock = new LiveClock();
-  /** The window's length is the viewer's choice; else all is shown. */
+  /** The viewer has chosen the window's length; otherwise everything is shown. */
   chosen = false;
   following = false;
-  /** It was followed when it went silent: should it go on, it is followed again. */
+  /** The window followed the run when it went silent: if the run goes on, it is followed again. */
   resume = false;
   eventsSeen = 0;
   layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
   scrollTop = 0;
-  /** Of the streams in sight, by the key of their row. */
+  /** Loads of the streams in sight, by the key of their row. */
   loads: ReadonlyMap<string, StreamLoad> = new Map();
-  /** css px that rows have to themselves. */
+  /** The css px that are left for rows. */
   roomPx = 0;
   readonly collapsed = new Set<string>();
   pinned: string[] = [];
@@ -93,10 +93,10 @@ export class State {
   find = '';
   found: FindAnswer | null = null;
   measure: Measure | null = null;
-  /** The run that this one is compared with, or the stretch that the next selection is. */
+  /** The run that this one is compared with, or the stretch that the next selection is compared with. */
   compareWith: string | null = null;
   firstStretch: Selection | null = null;
-  /** How tables are looked at that were changed, by name (lookText). */
+  /** The looks of tables that somebody has changed, by name (lookText). */
   tables = new Map<string, string>();
   tab: Tab = 'findings';
   source: { file: string; line: number | null } | null = null;
@@ -128,7 +128,7 @@ export class State {
     return Math.max(this.picture?.events ?? 0, this.overview?.events ?? 0, this.run?.totals.events ?? 0);
   }
 
-  /** By hand: any of it pauses following, and Backspace leads back. */
+  /** Shows a window that somebody chose: this pauses following, and Backspace leads back. */
   show(window: TimeWindow, nowMs: number): void {
     const next = limited(window, this.whole);
     if (same(next, this.window) && !this.following) return;
@@ -167,7 +167,7 @@ export class State {
     this.tell('run');
   }
 
-  /** A run that has ended is not followed; one stays where one looked last. */
+  /** A run that has ended is not followed; the view stays at its last place. */
   ended(): void {
     if (!this.following || this.live) return;
     this.following = false;
@@ -185,10 +185,10 @@ export class State {
     this.tell('window');
   }
 
-  /** Moves a followed window on to where the run is; false when it does not move. */
+  /** Moves a followed window to where the run is; returns false when it does not move. */
   advance(nowMs: number): boolean {
     if (!this.following) return false;
-    // Before the first picture the clock knows nothing yet.
+    // Before the first picture the clock is not set.
     const edge = Math.max(this.clock.edge(nowMs, kIdleNs), this.run?.newest ?? 0);
     const all = this.allWindow();
     const length = this.chosen
@@ -215,7 +215,7 @@ export class State {
     this.tell('lanes');
   }
 
-  /** A row takes the place of another: of pinned ones, of lanes of one process, or of processes. */
+  /** Puts a row in the place of another: among pinned ones, lanes of one process, or processes. */
   move(row: Row, target: string): void {
     const siblings = siblingsOf(this.layout, row);
     if (row.kind === 'lane' && row.pinned) this.pinned = [...moving(this.pinned, siblings, row.key, target)];

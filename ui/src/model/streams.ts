@@ -1,11 +1,11 @@
-// What GPUs did in the stretch that is shown, stream by stream.
+// Adds up what GPUs did in the stretch that is shown, stream by stream.
 
 import type { Summary, Track } from '../api/types.ts';
 import { duration, percent } from './format.ts';
 import { rowKey } from './lanes.ts';
 
 export interface StreamLoad {
-  /** Of kernels, copies and sets; those that run at once count each. */
+  /** The time of kernels, copies and sets; each counts, even if they run at once. */
   ns: number;
   castNs: number;
 }

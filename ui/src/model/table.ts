@@ -1,25 +1,25 @@
-// Sorting, filtering, grouping of tables, and their CSV. What a table holds is its columns' business.
+// Sorts, filters and groups tables, and makes their CSV. A table's columns know what it contains.
 
 export interface Column<T> {
   key: string;
   title: string;
-  /** What it is sorted by, and what CSV gets. */
+  /** The value for sorting and for CSV. */
   value(row: T): number | string;
-  /** What is shown; the value when left out. */
+  /** The text that is shown; the value if left out. */
   text?(row: T): string;
-  /** How a number is shown, that of a row or the sum of a group. */
+  /** Formats a number: that of a row, or the sum of a group. */
   format?(value: number): string;
   /** Numbers stand at the right, are summed in groups, and sort from the largest. */
   number?: boolean;
   /** A second line in the same cell. */
   under?(row: T): string;
-  /** Only in filters and CSV; shown under another. */
+  /** Only in filters and CSV; another column shows it. */
   hidden?: boolean;
   /** A longer word for it, shown beside the pointer. */
   says?: string;
 }
 
-/** How a table is looked at, as it stands in the address: how it is sorted, grouped and filtered. */
+/** How a table is sorted, grouped and filtered, in the form in which the address holds it. */
 export interface TableLook {
   order: Order;
   group: string;
@@ -63,7 +63,7 @@ export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], ord
   });
 }
 
-/** A click on a head: the other way round, or by this column from where its kind begins. */
+/** A click on a column's head inverts the order, or sorts by this column in its natural direction. */
 export function reordered<T>(order: Order, column: Column<T>): Order {
   if (order.key === column.key) return { key: order.key, down: !order.down };
   return { key: column.key, down: column.number === true };
@@ -110,7 +110,7 @@ export function grouped<T>(
 
 function field(value: number | string): string {
   if (typeof value === 'number') return String(value);
-  // A cell that begins like a formula would be run by spreadsheets.
+  // Spreadsheets would execute a cell that begins like a formula.
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,5 +1,5 @@
-// The stretch of time that is shown, and what hands do to it. All in ns since the run began; no pixels here but in
-// TimeScale, which is the one place that turns ns into css px and back.
+// The stretch of time that is shown, and how people move it. All times are ns since the run began; only TimeScale knows
+// pixels: it is the one place that turns ns into css px and back.
 
 export interface TimeWindow {
   readonly begin: number;
@@ -7,7 +7,7 @@ export interface TimeWindow {
 }
 
 export const kShortestNs = 200;
-// How much of the window may lie outside the run: the ends stay within reach, and nobody gets lost.
+// The share of the window that may lie outside the run: the ends stay within reach, and nobody gets lost.
 const kOutside = 0.5;
 
 export function lengthOf(window: TimeWindow): number {
@@ -37,7 +37,7 @@ export function panned(window: TimeWindow, ns: number, whole: TimeWindow): TimeW
   return limited({ begin: window.begin + ns, end: window.end + ns }, whole);
 }
 
-// Of the whole run, shown before its begin and behind its end.
+// The share of the whole run that is shown before its begin and after its end.
 export const kAir = 0.015;
 
 /** The window that shows [begin, end] with some air around it. */
@@ -47,7 +47,7 @@ export function fitting(begin: number, end: number, whole: TimeWindow, air = 0.1
   return limited({ begin: middle - length * (0.5 + air), end: middle + length * (0.5 + air) }, whole);
 }
 
-/** Moves as little as it must, so that [begin, end) is well within. */
+/** Moves as little as necessary so that [begin, end) is well within the window. */
 export function showing(window: TimeWindow, begin: number, end: number, whole: TimeWindow): TimeWindow {
   const length = lengthOf(window);
   if (end - begin > length) return fitting(begin, end, whole);
@@ -86,7 +86,7 @@ export class TimeScale {
   }
 }
 
-/** The windows one came from, for Backspace. What follows at once on the last change belongs to it. */
+/** The earlier windows, for Backspace. A change that follows the last one at once belongs to it. */
 export class WindowHistory {
   private readonly entries: TimeWindow[] = [];
   private lastChangeMs = -Infinity;

@@ -1,5 +1,5 @@
-// The view as text in the address's fragment, so that a link shows a colleague the same place. Never sent anywhere:
-// what stands after # stays in the browser.
+// The view as text in the address's fragment, so that a link shows a colleague the same place. It is never sent
+// anywhere: the part after # stays in the browser.
 
 import type { ColourBy } from './colours.ts';
 import { kColourBy } from './colours.ts';
@@ -17,7 +17,7 @@ export interface Area {
 
 export interface ViewState {
   run: string | null;
-  /** null while following live, or when all is shown. */
+  /** null while following a live run, or when all is shown. */
   range: { begin: number; end: number } | null;
   following: boolean;
   colourBy: ColourBy;
@@ -31,7 +31,7 @@ export interface ViewState {
   /** A run's id. */
   compareWith: string | null;
   firstStretch: Area | null;
-  /** By table, its lookText. */
+  /** The lookText of each table. */
   tables: [string, string][];
   event: { track: number; at: number } | null;
   tab: Tab | null;
@@ -108,7 +108,7 @@ function oneOf<T extends string>(text: string | null, list: readonly T[], otherw
   return list.find((one) => one === text) ?? otherwise;
 }
 
-/** What cannot be understood is left out: an old link still opens the run. */
+/** Parts that cannot be understood are left out: an old link still opens the run. */
 export function fromFragment(fragment: string): ViewState {
   const parts = new URLSearchParams(fragment.replace(/^#/, ''));
   const range = numbersOf(parts.get('t'), 2);

@@ -1,4 +1,4 @@
-// Casts, time and cache bytes by step. A drag in a chart shows those steps in the timeline.
+// Shows casts, time and cache bytes by step. Dragging in a chart shows those steps in the timeline.
 
 import uPlot from 'uplot';
 import { api } from '../api/client.ts';
@@ -14,7 +14,7 @@ interface Chart {
   title: string;
   value(step: StepRow): number;
   format(value: number): string;
-  /** Steps of the axis that read well in its unit; uPlot's own when left out. */
+  /** Distances of the axis's labels that read well in its unit; uPlot's own if left out. */
   steps?: number[];
 }
 
@@ -150,7 +150,7 @@ export class ChartsPanel implements Panel {
   }
 }
 
-/** Of more steps than anybody sees: of each stretch the one with most casts, so that no peak is lost. */
+/** Of more steps than anybody can see, keeps the one with the most casts in each stretch, so that no peak is lost. */
 function thinned(steps: StepRow[]): StepRow[] {
   if (steps.length <= kMostPoints) return steps;
   const size = Math.ceil(steps.length / kMostPoints);

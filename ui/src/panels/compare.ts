@@ -1,4 +1,4 @@
-// Two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
+// Shows two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
 
 import { Refused, api } from '../api/client.ts';
 import type { DiffSite, Difference, Summary, SummaryRow } from '../api/types.ts';
@@ -52,7 +52,7 @@ export class ComparePanel implements Panel {
     if (this.state.tab === 'compare') this.show();
   }
 
-  /** The stretch that the next selection is compared with. */
+  /** Keeps the stretch that the next selection is compared with. */
   keep(): void {
     const { selection, window } = this.state;
     this.against(null, selection ?? { begin: Math.max(window.begin, 0), end: window.end, tracks: null });
@@ -176,7 +176,7 @@ export class ComparePanel implements Panel {
   }
 }
 
-/** What the counts of sites are told by: 1 where they are compared as they are. */
+/** The number of steps that the sites' counts are divided by: 1 where the counts are compared directly. */
 function stepsOf(difference: Difference): { before: number; after: number } {
   if (!difference.per_step) return { before: 1, after: 1 };
   const { before, after } = difference.totals.steps;

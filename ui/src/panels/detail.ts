@@ -1,4 +1,4 @@
-// One event: what it is, why, and where in the source.
+// Shows one event: what it is, its reasons, and its place in the source.
 
 import type { EventDetail, Place } from '../api/types.ts';
 import { causeName, kindName } from '../model/colours.ts';
@@ -11,7 +11,7 @@ export interface DetailActions {
   source(file: string, line: number | null): void;
   step(direction: 'next' | 'previous'): void;
   fit(): void;
-  /** From a kernel to its cast or operator, or from those to their first kernel. */
+  /** Goes from a kernel to its cast or operator, or from those to their first kernel. */
   acrossLaunch(): void;
 }
 
@@ -58,7 +58,7 @@ export class DetailPanel implements Panel {
     );
   }
 
-  /** The way to the other end of a launch, where there is one. */
+  /** The link to the other end of a launch, where there is one. */
   private across(event: EventDetail, kind: string): HTMLElement | false {
     const { definitions } = this.state;
     const by = event.launch?.by;
@@ -109,7 +109,7 @@ export class DetailPanel implements Panel {
     );
   }
 
-  /** Template arguments may be longer than all the rest. */
+  /** Template arguments may be longer than everything else. */
   private wholeName(subject: number): HTMLElement | false {
     const kernel = this.state.definitions.kernels.get(subject);
     if (!kernel?.whole || kernel.whole === kernel.name) return false;

@@ -1,4 +1,4 @@
-// What leaves the page: tables as CSV, the timeline as a picture.
+// Exports from the page: tables as CSV, the timeline as a picture.
 
 import { csvOf } from '../model/table.ts';
 import type { Column } from '../model/table.ts';
@@ -8,7 +8,7 @@ export function save(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
   const link = el('a', { href: address, download: name });
   link.click();
-  // The browser has taken it by then.
+  // The browser has taken the file by then.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
@@ -30,7 +30,7 @@ export function exportButtons<T>(name: string, columns: Column<T>[], rows: () =>
   );
 }
 
-/** Ruler, lanes and counter as they are on the screen. */
+/** Saves ruler, lanes and counter as they are on the screen. */
 export function savePicture(name: string, canvases: HTMLCanvasElement[]): void {
   const whole = document.createElement('canvas');
   whole.width = Math.max(...canvases.map((canvas) => canvas.width));

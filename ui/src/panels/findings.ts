@@ -1,4 +1,5 @@
-// What castscope found: the gravest first. A click goes to the place in time, the link to the place in the source.
+// The findings of castscope, the most severe first. A click goes to the place in time, the link to the place in the
+// source.
 
 import type { Finding } from '../api/types.ts';
 import { bytes, duration, grouped, percent, place } from '../model/format.ts';

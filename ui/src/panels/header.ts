@@ -1,4 +1,4 @@
-// The line at the top: which run this is, how it goes, and the tools.
+// The line at the top: the run's name, its state, and the tools.
 
 import type { FindAnswer, RunState } from '../api/types.ts';
 import { kColourBy, kindName } from '../model/colours.ts';
@@ -51,12 +51,12 @@ export class Header {
     this.runs.addEventListener('change', () => actions.open(this.runs.value));
     this.search.addEventListener('input', () => {
       actions.find(this.search.value.trim());
-      this.finding(); // a step changes nothing that would tell
+      this.finding(); // a step changes nothing that would cause this
     });
     this.search.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter') return;
       actions.findStep(event.shiftKey ? 'previous' : 'next');
-      this.search.blur(); // from here on n and N lead on
+      this.search.blur(); // from here on n and N go to the next and previous
     });
     this.element = el(
       'header',
@@ -101,7 +101,7 @@ export class Header {
     );
   }
 
-  /** Others can be chosen where the one that was wanted cannot be read. */
+  /** Other runs can be chosen if the wanted one cannot be read. */
   private showRuns(): void {
     const { run, runs } = this.state;
     const known = run && !runs.some((entry) => entry.id === run.id) ? [{ id: run.id, name: run.name }, ...runs] : runs;
@@ -156,7 +156,7 @@ export class Header {
   }
 }
 
-/** How many there are that n and N lead to. */
+/** How many events n and N lead to. */
 function foundWords(found: FindAnswer, hiding: boolean): string {
   if (found.events > 0) return grouped(found.events);
   if (found.sites.length + found.uses.length + found.regions.length + found.kernels.length === 0) return 'none';

@@ -1,4 +1,4 @@
-// The keys, and what the mouse does: one page, from the same list that the keys are looked up in.
+// The keys and the mouse on one page, made from the same list that the keys are looked up in.
 
 import { kKeys, shownKey } from '../model/keymap.ts';
 import { el } from '../dom.ts';

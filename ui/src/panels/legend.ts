@@ -1,4 +1,4 @@
-// What the colours mean, with counts of the stretch that is shown. Each entry hides or shows its kind.
+// Explains the colours, with counts for the stretch that is shown. Each entry hides or shows its kind.
 
 import type { Summary } from '../api/types.ts';
 import { causeName, colourOf, costColour, css, kindName, legendKey } from '../model/colours.ts';
@@ -30,7 +30,7 @@ export class Legend {
     state.on('look', () => this.build());
   }
 
-  /** null: nobody answers. */
+  /** null: the collector does not answer. */
   count(summary: Summary | null): void {
     this.counts = new Map(summary?.kinds.map((kind) => [kind.kind, kind.count]));
     for (const [key, element] of this.buttons) element.textContent = this.countOf(key);
@@ -98,7 +98,7 @@ export class Legend {
     );
   }
 
-  /** Of these, single events come from deep steps alone. */
+  /** Single events of these kinds come only from deep steps. */
   private meaning(entry: Entry): string {
     const { run } = this.state;
     if (!run) return '';

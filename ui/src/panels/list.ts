@@ -1,4 +1,5 @@
-// What is on the screen as a list: to read, or to have read aloud. Intervals that are told alone, in order of time.
+// The contents of the screen as a list, for reading, or for a screen reader. It has the intervals with boxes of their
+// own, in order of time.
 
 import { nsOfColumn } from '../api/picture.ts';
 import { kindName } from '../model/colours.ts';
@@ -47,7 +48,7 @@ export class ListPanel implements Panel {
       choose: (row) => choose(row.track, row.begin),
     });
     this.element = el('div', { class: 'wide' }, this.says, this.table.element);
-    // While a window moves the list waits; one that is followed live stays as it was opened.
+    // The list waits while a window moves; one of a followed live run stays as it was opened.
     state.on(['window', 'picture'], () => {
       if (state.tab !== 'list' || state.following) return;
       clearTimeout(this.timer);

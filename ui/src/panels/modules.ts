@@ -1,4 +1,4 @@
-// The model as a tree: in which precision each layer ran, and what its casts cost.
+// The model as a tree: the precision in which each layer ran, and what its casts cost.
 
 import { api } from '../api/client.ts';
 import { colourOf, css } from '../model/colours.ts';

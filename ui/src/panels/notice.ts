@@ -1,4 +1,4 @@
-// What is the matter, when something is: a line under the header, or words in place of the timeline.
+// Says what is wrong, if something is: in a line under the header, or in place of the timeline.
 
 import { clock, grouped, percent } from '../model/format.ts';
 import type { State } from '../model/state.ts';
@@ -37,7 +37,7 @@ export class Notice {
     this.say(this.matters().find((matter) => !this.dismissed.has(matter.text)) ?? null);
   }
 
-  /** What is the matter, the worst first. */
+  /** What is wrong, the worst first. */
   private matters(): Matter[] {
     const { connection, run, restartedMs, missing } = this.state;
     if (connection.lost && run?.state === 'finished') {

@@ -1,5 +1,5 @@
-// What is in the selected area: totals by kind, then the rows, grouped as one likes. Without a selection, of the
-// stretch that is shown.
+// The contents of the selected area: totals by kind, then the rows, grouped as the viewer likes. Without a selection,
+// those of the stretch that is shown.
 
 import { api } from '../api/client.ts';
 import type { Kernel, OperatorUse, Region, Site, Summary, SummaryRow } from '../api/types.ts';
@@ -72,7 +72,7 @@ export class SelectionPanel implements Panel {
     this.table.tool(exportButtons('selection', columns, () => this.table.visible()));
     this.element = el('div', { class: 'wide' }, this.head, this.table.element, el('h3', {}, 'The whole run as a report'), this.reports);
     state.on('selection', () => this.soon(0));
-    state.on('hidden', () => this.soon(0)); // it counts no more
+    state.on('hidden', () => this.soon(0)); // hidden events do not count any more
     state.on('run', () => {
       if (this.turn === 0) this.soon(0);
     });
@@ -161,7 +161,7 @@ export class SelectionPanel implements Panel {
     if (by === 'site') return definitions.nameOf(row.track, row.subject);
     const of = this.definitionOf(row);
     if (by === 'file') return of?.file ? shortPath(of.file, run?.cwd ?? '') : '';
-    // Regions, steps and marks are of no operator and no module.
+    // Regions, steps and marks belong to no operator and no module.
     if (!of || !('operator' in of)) return row.track;
     return by === 'operator' ? shortOperator(of.operator ?? '') : (of.module ?? '');
   }

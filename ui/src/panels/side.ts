@@ -9,7 +9,7 @@ export interface Panel {
   tab: Tab;
   title: string;
   element: HTMLElement;
-  /** It came into sight, or what it shows may have changed. */
+  /** The panel came into sight, or its contents may have changed. */
   show(): void;
   count?(): number | null;
 }

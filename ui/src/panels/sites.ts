@@ -74,7 +74,7 @@ export class SitesPanel implements Panel {
 
   show(): void {
     const { run, live } = this.state;
-    // A live run changes all the time: once in two seconds is enough to read.
+    // A live run changes all the time: once in two seconds is enough for reading.
     if (!run || !this.stale || (live && performance.now() - this.askedMs < 2000)) return;
     this.stale = false;
     this.askedMs = performance.now();

@@ -1,4 +1,4 @@
-// The source with its casts in the margin: a file of the job, each line with what it cast.
+// The source with its casts in the margin: a file of the job, each line with its casts.
 
 import { api } from '../api/client.ts';
 import type { SourceFile, SourceFileRow } from '../api/types.ts';
@@ -7,7 +7,7 @@ import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
-// A long file is put on the page in pieces, so that nothing stands still.
+// A long file is put on the page in pieces, so that the page stays responsive.
 const kLinesAtOnce = 300;
 
 export class SourcePanel implements Panel {
@@ -136,7 +136,7 @@ export class SourcePanel implements Panel {
   }
 }
 
-/** Where to begin to read: the costliest line. */
+/** Where to start reading: the costliest line. */
 function firstLine(file: SourceFile): number {
   let best = 0;
   let most = -1;

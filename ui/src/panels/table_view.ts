@@ -1,4 +1,4 @@
-// A table that can be sorted, filtered and grouped. Long ones show their first rows, and more when asked.
+// A table that can be sorted, filtered and grouped. A long table shows its first rows, and more on request.
 
 import { grouped as groupedNumber } from '../model/format.ts';
 import { filtered, grouped, lookOf, lookText, reordered, sorted, textOf } from '../model/table.ts';
@@ -15,7 +15,7 @@ export interface TableOptions<T> {
   choose?(row: T): void;
   chosen?(row: T): boolean;
   filterable?: boolean;
-  /** Where it is kept how the table is looked at, under which name. */
+  /** Where the look of the table is kept, and under which name. */
   memory?: { state: State; name: string };
 }
 
@@ -59,7 +59,7 @@ export class TableView<T> {
     this.tools.hidden = this.tools.childElementCount === 0;
   }
 
-  /** More tools beside the filter. */
+  /** Adds a tool beside the filter. */
   tool(element: HTMLElement): void {
     this.tools.hidden = false;
     this.tools.append(element);
@@ -86,7 +86,7 @@ export class TableView<T> {
     this.draw();
   }
 
-  /** What is shown now, as it is sorted. */
+  /** The rows that are shown now, in their order. */
   visible(): T[] {
     return sorted(filtered(this.rows, this.options.columns, this.filter), this.options.columns, this.order);
   }

@@ -1,4 +1,4 @@
-// A few words beside the pointer: what lies under it.
+// A few words beside the pointer about what is under it.
 
 import type { Hit } from '../interact/hits.ts';
 import { causeName, kindName } from '../model/colours.ts';

@@ -89,14 +89,14 @@ class AmpHandle:
         with self._backward_pass(), backward.of(loss) as scaled_loss:
             yield scaled_loss
         for optimizer in stepping:
-            if not backward.accumulates:  # what an earlier pass has found was thrown away by zero_grad()
+            if not backward.accumulates:  # zero_grad() threw away what an earlier pass found
                 optimizers.skip_no_step(optimizer)
             optimizers.update_at_step(optimizer, self, scale)
             if not backward.finite:
                 optimizers.skip_next_step(optimizer, scale)
 
     def wrap_optimizer(self, optimizer: torch.optim.Optimizer, num_loss: int = 1) -> OptimWrapper:
-        """For several optimizers, or several backward passes before a step: `num_loss` of them, each with its scale.
+        """For several optimizers, or several backward passes before a step: `num_loss` losses, each with its scale.
 
             optimizer = handle.wrap_optimizer(optimizer, num_loss=2)
         """
@@ -105,7 +105,7 @@ class AmpHandle:
 
     @contextlib.contextmanager
     def disable_casts(self) -> Iterator[None]:
-        """Inside, nothing is cast, nor is a loss scaled.
+        """Inside, nothing is cast, and losses are not scaled.
 
             with handle.disable_casts():
                 loss = float32_criterion(output, target)
@@ -120,8 +120,7 @@ class AmpHandle:
     _disable_casts = disable_casts
 
     def state_dict(self) -> dict[str, Any]:
-        """The loss scales, as GradScaler.state_dict() has them, to go on with load_state_dict(); {} for each that is
-        off.
+        """The loss scales, as in GradScaler.state_dict(), to go on with load_state_dict(); {} for each that is off.
         """
         return {"default": self._default.state_dict() if self._default is not None else None,
                 "wrapped": [[scale.state_dict() for scale in scales] for scales in self._wrapped]}
@@ -156,7 +155,7 @@ class AmpHandle:
             torch.clear_autocast_cache()
 
     def _deactivate(self) -> None:
-        """Switches all of it off, for good. Only the thread that called init() can leave its autocast region."""
+        """Switches everything off, for good. Only the thread that called init() can leave its autocast region."""
         if self._active and threading.get_ident() == self._thread:
             self._active = False
             self._region.__exit__(None, None, None)
@@ -167,7 +166,8 @@ class AmpHandle:
 
     @contextlib.contextmanager
     def _backward_pass(self) -> Iterator[None]:
-        """Leaves the region and enters it anew: one that stayed open would hold casts of weights that have changed."""
+        """Leaves the region and enters it anew: a region that stayed open would hold casts of weights that have
+        changed."""
         here = threading.get_ident() == self._thread and torch.is_autocast_enabled(self._device_type)
         if here:
             self._region.__exit__(None, None, None)
@@ -180,7 +180,7 @@ class AmpHandle:
 
     def _enter(self) -> None:
         self._region.__enter__()
-        if not torch.is_autocast_enabled(self._device_type):  # PyTorch has warned, and said what it knows
+        if not torch.is_autocast_enabled(self._device_type):  # PyTorch has warned, and named the dtypes that it knows
             self._region.__exit__(None, None, None)
             raise ValueError(f"autocast on {self._device_type} is not to be had with {self._region.fast_dtype}")
 
@@ -196,7 +196,7 @@ class AmpHandle:
     def in_thread(self) -> Iterator[None]:
         """The region of this handle in another thread, for as long as the block lasts.
 
-        As torch.autocast enters one. It clears nothing when it is left: the cache is of all threads.
+        It is entered as by torch.autocast. Leaving it clears nothing: all threads share the cache.
         """
         before = (torch.is_autocast_enabled(self._device_type), torch.get_autocast_dtype(self._device_type),
                   torch.is_autocast_cache_enabled())
@@ -217,7 +217,7 @@ class AmpHandle:
 
 
 class NoOpHandle:
-    """What init(enabled=False) returns: all that AmpHandle has, which passes through what it is given.
+    """The handle that init(enabled=False) returns: it has all that AmpHandle has, and passes its arguments through.
 
         handle = amp.init(enabled=False)
         with handle.scale_loss(loss, optimizer) as the_loss_itself:

@@ -1,4 +1,4 @@
-"""apex's later interface: initialize() and the functions that work on what it has begun.
+"""apex's later interface: initialize() and the functions that work with its state.
 
     model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
     ...
@@ -29,7 +29,7 @@ _REFUSED = {
 
 
 class _Begun:
-    """What initialize() has begun, in this process."""
+    """The state that initialize() has begun, in this process."""
 
     def __init__(self, handle: AmpHandle | NoOpHandle, scales: list[LossScale]) -> None:
         self.handle = handle
@@ -87,7 +87,7 @@ def _refuse(opt_level: str, of_the_model: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def scale_loss(loss: Any, optimizers: Any, loss_id: int = 0, model: Any = None, delay_unscale: bool = False,
                delay_overflow_check: bool = False) -> Iterator[Any]:
-    """Gives the loss, scaled, to call backward() on, as handle.scale_loss(); after initialize().
+    """Gives the loss, scaled, to call backward() on, like handle.scale_loss(); for use after initialize().
 
     optimizers: one, or a list of those that take this loss's gradients.
     delay_unscale: has no effect. Gradients are unscaled after each backward pass and then added up, which comes to the

@@ -1,4 +1,4 @@
-"""The wrapped optimizer: one loss scale for each of its losses. And how the step of an optimizer is left out once."""
+"""The wrapped optimizer: one loss scale for each of its losses. And how one step of an optimizer is skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _waiting: MutableMapping[Any, list[_Waiting]] = weakref.WeakKeyDictionary()  # b
 
 
 class OptimWrapper(torch.optim.Optimizer):
-    """What handle.wrap_optimizer() returns: the optimizer, which knows its losses.
+    """The optimizer that handle.wrap_optimizer() returns, which knows its losses.
 
         optimizer = handle.wrap_optimizer(torch.optim.SGD(model.parameters(), 0.1), num_loss=2)
         with optimizer.scale_loss(loss1) as scaled_loss:
@@ -27,17 +27,17 @@ class OptimWrapper(torch.optim.Optimizer):
             scaled_loss.backward()
         optimizer.step()
 
-    Whatever else is asked of it, the optimizer inside answers (param_groups, state_dict(), …).
+    The optimizer inside answers everything else (param_groups, state_dict(), …).
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, handle: Any, num_loss: int = 1) -> None:
-        # Not Optimizer's own: there is nothing to optimize but what the one inside has.
+        # Not Optimizer's own __init__: only the optimizer inside has something to optimize.
         if num_loss < 1:
             raise ValueError(f"num_loss is 1 or more, not {num_loss}")
         self._optimizer = optimizer
         self._handle = handle
         self._scales: list[LossScale] = handle._new_scales(num_loss)
-        self._loss = 0  # how many backward passes there were since the last step
+        self._loss = 0  # backward passes since the last step
         self._finite = True
 
     @contextlib.contextmanager
@@ -60,7 +60,7 @@ class OptimWrapper(torch.optim.Optimizer):
         with self._handle._backward_pass(), backward.of(loss) as scaled_loss:
             yield scaled_loss
         self._loss += 1
-        # With nothing to add to, what an earlier pass has found was thrown away by zero_grad().
+        # With nothing to add to, zero_grad() has thrown away what an earlier pass found.
         self._finite = backward.finite and (self._finite or not backward.accumulates)
 
     def step(self, closure: Any = None) -> Any:  # type: ignore[override]
@@ -73,7 +73,7 @@ class OptimWrapper(torch.optim.Optimizer):
         if closure is not None:
             raise NotImplementedError("amp's optimizer takes no closure: it would have to scale the loss")
         finite, self._finite, self._loss = self._finite, True, 0
-        self._handle._clear_cache()  # the weights will be others
+        self._handle._clear_cache()  # the weights will change
         for scale in self._scales:
             scale.update()
         if finite:
@@ -94,7 +94,7 @@ class OptimWrapper(torch.optim.Optimizer):
         self._optimizer.add_param_group(param_group)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_optimizer":  # not there yet
+        if name == "_optimizer":  # it is not there yet
             raise AttributeError(name)
         return getattr(self._optimizer, name)
 
@@ -113,9 +113,9 @@ class _Waiting(NamedTuple):
 
 
 def update_at_step(optimizer: Any, handle: Any, scale: LossScale) -> None:
-    """Has the scale updated, and the handle's casts of weights forgotten, at the optimizer's next step.
+    """Updates the scale, and forgets the handle's casts of weights, at the optimizer's next step.
 
-    At once, where it has no hooks for that.
+    Does so at once if the optimizer has no hooks for that.
     """
     register = getattr(optimizer, "register_step_post_hook", None)
     if register is None:
@@ -132,13 +132,13 @@ def update_at_step(optimizer: Any, handle: Any, scale: LossScale) -> None:
 def _has_stepped(optimizer: Any) -> None:
     for waiting in _waiting.get(optimizer, ()):
         waiting.scale.update()
-        waiting.handle._clear_cache()  # the weights are others now
+        waiting.handle._clear_cache()  # the weights have changed now
     if optimizer in _waiting:
         _waiting[optimizer] = []
 
 
 class _Together:
-    """Several optimizers, as far as their gradients go."""
+    """Several optimizers, seen as one as far as their gradients go."""
 
     def __init__(self, optimizers: Sequence[Any]) -> None:
         self.param_groups = [group for optimizer in optimizers for group in optimizer.param_groups]
@@ -149,7 +149,7 @@ def together(optimizers: Sequence[Any]) -> Any:
 
 
 def skip_next_step(optimizer: Any, scale: LossScale) -> None:
-    """Has the next optimizer.step() do nothing, and the one after that be itself."""
+    """Makes the next optimizer.step() do nothing, and the one after that behave normally."""
     if _skipping(optimizer) is None:
         vars(optimizer)["step"] = types.MethodType(_SkippedStep(optimizer, scale), optimizer)
 
@@ -166,17 +166,17 @@ def _skipping(optimizer: Any) -> _SkippedStep | None:
 
 
 class _SkippedStep:
-    """Stands in the place of an optimizer's method step until it has been called once. Schedulers wrap that method."""
+    """Stands in place of an optimizer's method step until it has been called once. Schedulers wrap that method."""
 
     def __init__(self, optimizer: Any, scale: LossScale) -> None:
         self._optimizer = optimizer
         self._scale = scale
-        self._before = vars(optimizer).get("step")  # a scheduler's, for one
+        self._before = vars(optimizer).get("step")  # one set by a scheduler, for example
         self._steps = optimizer.step
         self._over = False
 
     def __call__(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._over:  # somebody has wrapped it meanwhile, and calls it for the step
+        if self._over:  # other code has wrapped it meanwhile, and calls it for the step
             return self._steps(*args, **kwargs)
         self.restore()
         self._scale.update()

@@ -3,9 +3,9 @@
     Float->BFloat16 (linear) train.py:12
 
 A dispatch mode sees every conversion, but not who asked for it. A function mode knows which of PyTorch's functions is
-being called, and whether autocast was on: a conversion inside one that does not itself convert is autocast's. So what a
-function of PyTorch written in Python converts on purpose under autocast is printed, too; what is converted in a
-backward pass is not.
+being called, and whether autocast was on: a conversion inside one that does not itself convert is autocast's. So
+conversions that a PyTorch function written in Python makes on purpose under autocast are printed, too; conversions in a
+backward pass are not.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class CastPrinter:
 
     @staticmethod
     def report(before: torch.dtype, after: torch.dtype, name: str) -> None:
-        """One cast, in the function of this name."""
+        """Prints one cast, in the function of this name."""
         print(f"{_NAMES.get(before, before)}->{_NAMES.get(after, after)} ({name}) {_place()}", flush=True)
 
 
 class _Calls(TorchFunctionMode):
-    """Which of PyTorch's functions is being called, if what it converts is autocast's."""
+    """Knows which PyTorch function is being called, if its conversions are autocast's."""
 
     def __init__(self, device_type: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class _Casts(TorchDispatchMode):
 
 
 def _place() -> str:
-    """FILE:LINE of the innermost frame that is the user's."""
+    """FILE:LINE of the user's innermost frame."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

@@ -1,7 +1,7 @@
 """One backward pass of a scaled loss, after which the gradients are those of the loss itself.
 
 torch.amp.GradScaler scales, unscales, looks for infinities and adapts the scale. It does the middle two in an
-optimizer's step; here they are asked for as soon as a backward pass has ended, as in apex, so that gradients may be
+optimizer's step; here they happen as soon as a backward pass has ended, as in apex, so that gradients may be
 clipped, or those of another loss added, before the step.
 
 Where nothing needs a scale, as with bfloat16, the scaler is off: losses and gradients are left as they are.
@@ -21,14 +21,14 @@ Gradients = list[tuple[torch.Tensor, torch.Tensor]]  # parameter, a copy of its 
 class LossScale:
     """The scale of one loss. It changes once per step, however many backward passes there were; a `fixed` one does not.
 
-    Where it is not `enabled`, it leaves all as it is.
+    If it is not `enabled`, it leaves everything as it is.
     """
 
     def __init__(self, device_type: str, enabled: bool = True, fixed: float | None = None) -> None:
         first: dict[str, Any] = {} if fixed is None else {"init_scale": fixed}
         self._scaler = torch.amp.GradScaler(device_type, enabled=enabled, **first)
         self._fixed = fixed
-        self._unscaled: list[_StepToBe] = []  # since the last update; GradScaler knows them by their address
+        self._unscaled: list[_StepToBe] = []  # since the last update; GradScaler identifies them by their address
 
     @property
     def enabled(self) -> bool:
@@ -40,7 +40,7 @@ class LossScale:
     def unscale(self, optimizer: Any) -> bool:
         """Unscales the gradients, and tells whether all are finite."""
         if all(parameter.grad is None for parameter in _parameters(optimizer)):
-            return True  # GradScaler refuses to step then
+            return True  # GradScaler refuses to step in that case
         step = _StepToBe(optimizer)
         self._unscaled.append(step)
         self._scaler.unscale_(step)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ class LossScale:
         return step.may_be
 
     def update(self) -> None:
-        """The gradients since the last update have been taken, or thrown away."""
+        """Updates the scale: the gradients since the last update have been taken, or thrown away."""
         if self._unscaled:
             self._scaler.update(self._fixed)
             self._unscaled.clear()
@@ -69,7 +69,7 @@ class LossScale:
 
 
 class _StepToBe:
-    """What GradScaler takes for an optimizer: it calls step() where all gradients are finite."""
+    """Stands for an optimizer in GradScaler, which calls step() if all gradients are finite."""
 
     def __init__(self, optimizer: Any) -> None:
         self.param_groups = optimizer.param_groups
@@ -80,20 +80,20 @@ class _StepToBe:
 
 
 class Backward:
-    """What became of a backward pass, when it has ended."""
+    """The outcome of a backward pass, when it has ended."""
 
     def __init__(self, optimizer: Any, scales: Sequence[LossScale], number: int = 0) -> None:
         self._optimizer = optimizer
         self._scales = scales  # of all losses of the optimizer
         self._scale = scales[number % len(scales)]
-        self.accumulates = False  # there were gradients before it, to which its own are added
+        self.accumulates = False  # there were gradients before it, to which the new ones are added
         self.finite = True
 
     @contextlib.contextmanager
     def of(self, loss: Any) -> Iterator[Any]:
         """Gives the scaled loss; at its end the gradients are unscaled, and those that were there before are added.
 
-        They are set aside meanwhile: they are unscaled already, and what is infinite among them is not this loss's.
+        The earlier ones are set aside meanwhile: they are unscaled already, and their infinities are not this loss's.
         """
         if not self._scale.enabled:
             yield loss

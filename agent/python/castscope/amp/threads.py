@@ -1,6 +1,6 @@
 """Casts in the threads that are started after init(), under `castscope run --apex`.
 
-apex replaced PyTorch's functions, for all threads alike; autocast's state is each thread's own. So a thread that
+apex replaced PyTorch's functions, for all threads alike; autocast has a state for each thread. So a thread that
 `threading` starts while a handle is active enters that handle's region before its own code runs, and leaves it at the
 end. Threads that were there before, that C++ starts, or that `_thread` starts do not cast. Backward passes do not
 either, in whatever thread they run: they are not meant to.
@@ -24,7 +24,7 @@ def asked_for() -> bool:
 
 
 def cast_in_new_ones(handle: Any) -> None:
-    """In the region of this handle, as long as it is active."""
+    """Threads that start from now on cast in the region of this handle, as long as it is active."""
     global _latest
     _latest = weakref.ref(handle)
     if threading.Thread.start is _start:

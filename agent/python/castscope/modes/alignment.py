@@ -1,4 +1,4 @@
-"""Which operator of one mode is which of another: alignment of two sequences with gaps (Needleman and Wunsch 1970).
+"""Matches the operators of two modes: alignment of two sequences with gaps (Needleman and Wunsch 1970).
 
 Counting occurrences fails where a mode drops, merges or repeats operators (TorchScript's elimination of common
 expressions, dead code), and comparing lines fails where a mode moves them (an exported helper has its caller's line).
@@ -19,12 +19,12 @@ Pair = tuple[Optional[int], Optional[int]]
 _Pair = tuple[int, int]
 _Chain = tuple[int, int, int, Any]  # its weight, its last pair, the chain before that
 
-# So many pairs of equal operators are weighed in one stretch (about two seconds); beyond that, those near the diagonal.
+# At most this many pairs of equal operators are weighed in one stretch (about two seconds); beyond, near the diagonal.
 _MOST_PAIRS = 400_000
 
 
 def align(left: Sequence[Unit], right: Sequence[Unit]) -> list[Pair]:
-    """Pairs of positions in order; None for what has no partner on that side."""
+    """Pairs of positions in order; None where there is no partner on that side."""
     matched = mended(left, right, sorted(_Aligner(left, right).matches()))
     pairs: list[Pair] = []
     i = j = 0
@@ -48,7 +48,7 @@ class _Aligner:
         self.scores: dict[Hashable, int] = {}
 
     def matches(self) -> Iterator[tuple[int, int]]:
-        """What begins and ends alike is paired off, then what occurs once on both sides; between, all is weighed."""
+        """Pairs off equal begins and ends, then operators that occur once on both sides; weighs everything between."""
         yield from self._between(0, len(self.left), 0, len(self.right), (self.exact, self.lines))
 
     def _between(self, a: int, b: int, c: int, d: int, keys: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
@@ -129,7 +129,7 @@ def _enter(best: list[_Chain | None], position: int, chain: _Chain) -> None:
 
 
 def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], a: int, b: int, c: int, d: int) -> list[_Pair]:
-    """The longest rising chain of what occurs once on both sides, as patience diff (Bram Cohen) does it."""
+    """The longest rising chain of operators that occur once on both sides, as in patience diff (Bram Cohen)."""
     there = _only(right, c, d)
     common = [(i, there[key]) for key, i in _only(left, a, b).items() if key in there]
     return _rising(sorted(common), lambda pair: pair[1])

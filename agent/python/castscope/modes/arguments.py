@@ -1,4 +1,4 @@
-"""What a function is called with: given in one of several ways, the same for every mode."""
+"""The arguments that a function is called with: given in one of several ways, the same for every mode."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _makes(inputs: Any) -> bool:
 
 
 def _copied(arguments: Arguments) -> Arguments:
-    """Tensors that need gradients stay leaves; one that is given twice is one tensor in the copy as well."""
+    """Tensors that need gradients stay leaves; a tensor that is given twice is one tensor in the copy as well."""
     memo: dict[int, Any] = {}
     for tensor in tensors_in(arguments):
         if id(tensor) not in memo:
@@ -79,7 +79,7 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
 
 
 def named_tensors_in(arguments: Arguments) -> list[tuple[str, torch.Tensor]]:
-    """As they are passed: "input 0", "input 1['mask']", "input scale"."""
+    """The names of arguments as they are passed: "input 0", "input 1['mask']", "input scale"."""
     named = [(f"input {at}", value) for at, value in enumerate(arguments.args)]
     named += [(f"input {name}", value) for name, value in arguments.kwargs.items()]
     return [(name + pytree.keystr(path), leaf) for name, value in named
@@ -87,8 +87,8 @@ def named_tensors_in(arguments: Arguments) -> list[tuple[str, torch.Tensor]]:
 
 
 def positional(function: Callable[..., Any], arguments: Arguments) -> tuple[Any, ...]:
-    """All in order, for torch.jit.trace, which takes arguments of either kind but not of both (2.13). What comes after
-    the last one that was given is left to the function's defaults: a trace takes nothing but tensors."""
+    """All arguments in order, for torch.jit.trace, which takes either kind but not both (2.13). Parameters after the
+    last given one are left to the function's defaults: a trace takes only tensors."""
     if not arguments.kwargs:
         return arguments.args
     signature = inspect.signature(function.forward if isinstance(function, torch.nn.Module) else function)

@@ -1,5 +1,5 @@
 """A comparison for the report of the run that it is made in: `castscope-comparison-table/1`, described in
-docs/decisions/comparison.md. What to_json() has beyond that, shapes and stacks, would be its greater part."""
+docs/decisions/comparison.md. It leaves out shapes and stacks, which to_json() has: they would be its greater part."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from castscope.modes.units import Line
 
 FORMAT = "castscope-comparison-table/1"
-_MOST_ROWS = 2000        # of one comparison; those that agree everywhere are left out first
-_MOST_COMPARISONS = 200  # of a process: a test suite may make thousands
+_MOST_ROWS = 2000        # in one comparison; those that agree everywhere are left out first
+_MOST_COMPARISONS = 200  # in one process: a test suite may make thousands
 
 _told = 0
 
 
 def tell(comparison: Comparison) -> None:
-    """Where the job runs under castscope."""
+    """Sends it, if the job runs under castscope."""
     global _told
     if not castscope.attached() or _told >= _MOST_COMPARISONS:
         return

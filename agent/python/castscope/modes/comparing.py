@@ -36,7 +36,7 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
     `strict` torch.export.export's. `rtol` and `atol` bound the values; else torch.testing's do for the less precise
     dtype. `progress` is called with each mode's name as it begins.
 
-    A mode that refuses the function is said with its error, and the others go on.
+    A mode that refuses the function is listed with its error, and the others go on.
     """
     wanted = _wanted(modes)
     function = uncompiled(function)
@@ -63,7 +63,7 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
 
 
 def _not_repeatable(eager: Recording, again: Recording) -> list[str]:
-    """What Python keeps elsewhere than in modules and tensors is not put back: then modes are held against chance."""
+    """Values that Python keeps outside modules and tensors are not put back: then modes are compared with chance."""
     def computed(recording: Recording) -> list[Any]:
         return [(unit.operator, unit.input_dtypes, unit.output_dtype) for unit in recording.units]
     if computed(eager) != computed(again):
@@ -89,7 +89,7 @@ def _inductors_own() -> list[str]:
 
 
 def _wanted(modes: Iterable[str]) -> list[str]:
-    """In the usual order, eager always among them."""
+    """Modes in the usual order, always with eager."""
     asked = [modes] if isinstance(modes, str) else list(modes)
     unknown = [mode for mode in asked if mode not in MODES]
     if unknown:
@@ -120,7 +120,7 @@ def _beside_eager(name: str, recordings: dict[str, Recording], notes: list[str],
 
 
 def _left_behind(recording: Recording, eager: Recording) -> list[str]:
-    """What the function changes and draws; of other modes only where it is not what eager does."""
+    """What the function changes and draws; for other modes only if it differs from eager."""
     if recording.error is not None:
         return []
     notes = []

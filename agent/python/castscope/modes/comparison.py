@@ -17,19 +17,19 @@ FORMAT = "castscope-comparison/1"
 
 @dataclasses.dataclass
 class Row:
-    """An operator: as eager computed it (None: eager has no such one), and a cell for each other mode that ran."""
+    """An operator: as eager computed it (None: eager does not have it), and a cell for each other mode that ran."""
     eager: Unit | None
     cells: dict[str, Cell]
 
     @property
     def unit(self) -> Unit:
-        """Whichever there is, to name the operator."""
+        """Any unit of the row, to name the operator."""
         return self.eager or next(cell.unit for cell in self.cells.values() if cell.unit is not None)
 
 
 @dataclasses.dataclass
 class Comparison:
-    """What compare() gives. `differences(mode)` are the rows where a difference begins, in order."""
+    """The result of compare(). `differences(mode)` are the rows where a difference begins, in order."""
     name: str
     modes: tuple[str, ...]
     ambient: dict[str, str]
@@ -48,7 +48,8 @@ class Comparison:
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "cause"]
 
     def followers(self, mode: str, of: Row | None = None) -> list[Row]:
-        """The rows that differ since an earlier one does; `of` one of differences(mode): because of that one."""
+        """The rows that differ because an earlier one does; with `of`, one of differences(mode): because of that
+        one."""
         found = [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "follower"]
         if of is None:
             return found
@@ -56,7 +57,7 @@ class Comparison:
         return [row for row in found if row.cells[mode].cause == cause]
 
     def not_comparable(self, mode: str) -> list[Row]:
-        """Operators that eager or the mode has alone. They are no agreement."""
+        """Operators that only eager or only the mode has. They do not count as agreement."""
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "alone"]
 
     def agreeing(self, mode: str) -> int:
@@ -65,7 +66,7 @@ class Comparison:
     @property
     def same_precision(self) -> bool:
         """Whether all modes ran, and each computed every operator that can be compared, and each output, in eager's
-        dtypes. Of operators without partner it says nothing: see not_comparable()."""
+        dtypes. It says nothing about operators without a partner: see not_comparable()."""
         return not self.errors and all(self._agrees(mode) for mode in self.compared)
 
     @property
@@ -79,8 +80,8 @@ class Comparison:
         return dtypes and not compared_nothing and not self.differences(mode)
 
     def assert_same_precision(self, modes: Iterable[str] | None = None, ignore: Iterable[str] = ()) -> None:
-        """AssertionError with the first difference of each mode that computes in other dtypes than eager, or could not
-        be had. `modes`: these alone. `ignore`: operators ("gelu") and lines ("model.py:12") that may differ, with
+        """AssertionError with the first difference of each mode that computes in other dtypes than eager, or did not
+        run. `modes`: only these. `ignore`: operators ("gelu") and lines ("model.py:12") that may differ, with
         whatever follows from them.
         """
         wanted = self.modes if modes is None else tuple(modes)
@@ -115,7 +116,7 @@ class Comparison:
         return [] if self._agrees(mode) else [f"{mode}: no operator could be compared"]
 
     def to_json(self) -> dict[str, Any]:
-        """What docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
+        """The JSON that docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
         from castscope.modes.as_json import as_json
         return as_json(self)
 
@@ -129,7 +130,7 @@ class Comparison:
         return page([self])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The page for a notebook."""
         from castscope.modes.page import fragment
         return fragment(self)
 
@@ -154,7 +155,7 @@ def _is_place(line: Line | None, wanted: str) -> bool:
 
 
 def rows_of(eager: Sequence[Unit], others: dict[str, Sequence[Unit]], ambient: dict[str, str]) -> list[Row]:
-    """All modes beside eager. What a mode has alone stands where it ran, in a row of its own."""
+    """All modes beside eager. An operator that only a mode has stands where it ran, in a row of its own."""
     rows = [Row(unit, {}) for unit in eager]
     between: dict[int, list[Row]] = {}
     for mode, units in others.items():

@@ -45,7 +45,7 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
 
 
 class _Backend:
-    """What torch.compile calls with each graph."""
+    """The backend that torch.compile calls with each graph."""
 
     def __init__(self, recorder: Recorder, backend: Any, notes: list[str]):
         self.recorder, self.notes, self.graphs = recorder, notes, 0
@@ -56,7 +56,7 @@ class _Backend:
         self.graphs += 1
         try:
             units = graph_units(graph, examples)
-        except Exception as error:  # the graph may still compile: it is only not known what is in it
+        except Exception as error:  # the graph may still compile: only its contents are not known
             units = []
             self.notes.append("the operators of a compiled graph could not be listed "
                               f"({type(error).__name__}: {(str(error).splitlines() or [''])[0]})")
@@ -70,7 +70,8 @@ class _Backend:
 
 
 def graph_units(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> list[Unit]:
-    """On tensors without data, of a mode of their own: dynamo's must not learn of shapes that are asked for here."""
+    """Runs the graph on tensors without data, in a mode of their own: dynamo's must not learn of shapes that are asked
+    for here."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
     fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
@@ -94,12 +95,12 @@ def _without_data(example: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """What a symbolic number stands for, without a guard on it."""
+    """The value that a symbolic number stands for, without a guard on it."""
     return value.node.hint if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
 def _entrance(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Dynamo keeps compiled code by code object: with one of its own nothing is added to the user's."""
+    """Dynamo keeps compiled code by code object: a code object of our own adds nothing to the user's."""
     def entrance(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     return types.FunctionType(entrance.__code__.replace(), entrance.__globals__, entrance.__name__, None,
@@ -107,7 +108,7 @@ def _entrance(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _apart() -> dict[str, bool]:
-    """Functions that graph breaks split off are the user's code all the same: what is compiled of them here must not
+    """Functions that graph breaks split off are still the user's code: compiling them here must not
     count towards the limit of recompilations (8) of what the user has compiled. PyTorch 2.13 can keep it apart; 2.9
     could not."""
     return {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(torch.compile).parameters else {}
@@ -130,7 +131,8 @@ def _code_seen() -> list[Any]:
 
 
 def _forget(seen: list[Any]) -> None:
-    """Takes back what was compiled here of functions that graph breaks split; what the user has compiled stays."""
+    """Takes back the code that was compiled here for functions that graph breaks split; the user's compiled code
+    stays."""
     from torch._C._dynamo.eval_frame import reset_code
     known = {id(code) for code in seen}
     for code in _code_seen():

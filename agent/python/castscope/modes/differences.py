@@ -1,4 +1,4 @@
-"""Where a mode parts from eager: the operators that begin a difference, and those that only follow from one."""
+"""Where a mode departs from eager: the operators where a difference begins, and those that only follow from one."""
 
 from __future__ import annotations
 

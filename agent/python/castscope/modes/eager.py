@@ -18,6 +18,6 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
         return stack, module, ""
 
     def run(recorder: Recorder, given: Arguments) -> Any:
-        with torch.compiler.set_stance("force_eager"), recorder:  # what the user has compiled inside is eager here
+        with torch.compiler.set_stance("force_eager"), recorder:  # code that the user has compiled inside is eager here
             return call(function, given)
     return Program(run, Recorder(where))

@@ -1,4 +1,4 @@
-"""What a script offers for comparison: `@castscope.entry(inputs=...)`. Needs no PyTorch and does nothing by itself."""
+"""A script's offers for comparison: `@castscope.entry(inputs=...)`. Needs no PyTorch and does nothing by itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ registered: list[Entry] = []
 
 
 def entry(inputs: Any, *, modes: Iterable[str] | None = None, name: str = "") -> Callable[[Target], Target]:
-    """Offers a function or module to `python -m castscope.modes`, which compares it in all modes or in these.
+    """Offers a function or module to `python -m castscope.modes`, which compares it in all modes or in the given ones.
 
         @castscope.entry(inputs=lambda: (torch.randn(8, 16),))
         def step(x):

@@ -17,7 +17,7 @@ from castscope.modes.units import Line
 
 @dataclasses.dataclass(frozen=True)
 class ModeError:
-    """`text` is all that the mode said, `summary` what matters of it; `line` is the user's, with its `code`."""
+    """`text` is all that the mode said, `summary` its essence; `line` is the user's, with its `code`."""
     kind: str
     text: str
     summary: str
@@ -32,8 +32,8 @@ _MOST = 240  # characters of a summary: three lines of a terminal
 
 
 def mode_error(mode: str, error: BaseException, function: Any = None) -> ModeError:
-    """`function` is what was to be had in the mode: named by its definition where nothing closer is known. Who knows
-    the line of an error that names none has put it there as `castscope_line`."""
+    """`function` was to run in the mode: its definition is named if nothing closer is known. Code that knows the line
+    of an error that names none has set it as `castscope_line`."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip() or type(error).__name__
     line = line_in_text(text) or getattr(error, "castscope_line", None)
     subject = ""
@@ -54,7 +54,7 @@ def users_place(error: BaseException) -> str:
 
 
 def line_in_text(text: str) -> Line | None:
-    """TorchScript's compiler writes the place first and who called it after; its interpreter, dynamo and export have a
+    """TorchScript's compiler writes the place first and its callers after it; its interpreter, dynamo and export have a
     traceback of the user's code, outermost first."""
     for heading in _USERS_CODE:
         if heading in text:
@@ -71,7 +71,7 @@ def _places(text: str) -> list[Line]:
 
 
 def _line_in_traceback(error: BaseException | None) -> Line | None:
-    """The innermost frame of the user's that the error, or what caused it, passed through."""
+    """The innermost frame of the user's that the error, or its cause, passed through."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -83,7 +83,7 @@ def _line_in_traceback(error: BaseException | None) -> Line | None:
 
 
 def _scripted(error: BaseException) -> tuple[Line | None, str]:
-    """Some errors of torch.jit.script name no place. Its frames know what it was at: an attribute of a module
+    """Some errors of torch.jit.script name no place. Its frames know what it was working on: an attribute of a module
     (torch/jit/_recursive.py, infer_type), or a function."""
     for frame in _frames(error):
         known = frame.f_locals
@@ -105,7 +105,7 @@ def _frames(error: BaseException) -> Iterator[types.FrameType]:
 
 
 def _attribute(owner: type, name: str) -> Line | None:
-    """Where a class, or one that it is derived from, declares or sets the attribute."""
+    """The place where a class, or one of its base classes, declares or sets the attribute."""
     pattern = re.compile(rf"^\s+(self\.)?{re.escape(name)}\s*(:|=[^=])")
     for cls in owner.__mro__:
         try:
@@ -120,7 +120,7 @@ def _attribute(owner: type, name: str) -> Line | None:
 
 
 def _definition(function: Any) -> Line | None:
-    """Of a function, a method, or a module's forward; of what it wraps, if it is a decorator's."""
+    """The place of a function, a method, or a module's forward; for a decorator's wrapper, of the wrapped function."""
     forward = getattr(type(function), "forward", None)
     function = forward if forward is not None and not isinstance(function, type) else function
     if isinstance(function, types.MethodType):
@@ -130,26 +130,26 @@ def _definition(function: Any) -> Line | None:
     code = inspect.unwrap(function).__code__
     if not is_users(code.co_filename):
         return None
-    number = code.co_firstlineno  # of its first decorator, where it has one
+    number = code.co_firstlineno  # line of its first decorator, if it has one
     while linecache.getline(code.co_filename, number).lstrip().startswith("@"):
         number += 1
     return Line(code.co_filename, number, code.co_name)
 
 
 def _summary(text: str) -> str:
-    """Up to the first excerpt of source, the hints or an empty line; of what ran in TorchScript's interpreter, what
-    was raised there, which stands behind its traceback."""
+    """The text up to the first excerpt of source, the hints or an empty line; for an error in TorchScript's
+    interpreter, the error that was raised there, which stands behind its traceback."""
     if _OF_INTERPRETER in text:
         text = text[text.rindex("<--- HERE") + len("<--- HERE"):] if "<--- HERE" in text else text
         raised = re.search(r"^(\w+(?:Error|Exception): .+)", text, re.MULTILINE | re.DOTALL)
         text = raised[1] if raised else text
-    text = re.sub(r"\b(tensor|Parameter containing:\s*tensor)\(\[[^()]*\)", "tensor(…)", text)  # its values
+    text = re.sub(r"\b(tensor|Parameter containing:\s*tensor)\(\[[^()]*\)", "tensor(…)", text)  # drop its values
     head = re.split(r':?\s*\n\s*File "|\n\s*\n|\n  (?:Explanation|Hint)|\nTensor:|\. This could be because', text)[0]
     head = re.sub(r" at 0x[0-9a-f]+>", ">", " ".join(head.split())).rstrip(".")
     return head if len(head) <= _MOST else _without_middle(head)
 
 
 def _without_middle(text: str) -> str:
-    """PyTorch writes what it was given first, and the reason last."""
+    """PyTorch writes the operands first, and the reason last."""
     half = _MOST // 2
     return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].split(' ', 1)[-1]}"

@@ -1,6 +1,6 @@
-"""torch.export: captured in the caller's autocast region, and run outside of it, as a program that was saved is.
+"""torch.export: captured in the caller's autocast region, and run outside of it, like a program that was saved.
 
-The program keeps the regions inside of the function, and nothing of those around it.
+The program keeps the regions inside of the function, but not those around it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
 
 
 class _Wrapped(torch.nn.Module):
-    """torch.export takes modules. The modules that the function uses become this one's, so that their weights are."""
+    """torch.export takes modules. The modules that the function uses become submodules of this one, so weights do,
+    too."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
@@ -52,7 +53,7 @@ class _Wrapped(torch.nn.Module):
 @calls_the_user
 def _export(module: torch.nn.Module, arguments: Arguments, options: Options) -> Any:
     choices: dict[str, Any] = {} if options.strict is None else {"strict": options.strict}
-    with contextlib.redirect_stdout(io.StringIO()):  # of an error it prints the graph so far (PyTorch 2.13)
+    with contextlib.redirect_stdout(io.StringIO()):  # on an error it prints the graph so far (PyTorch 2.13)
         return torch.export.export(module, arguments.args, arguments.kwargs or None, **choices)
 
 

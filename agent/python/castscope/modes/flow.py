@@ -1,4 +1,4 @@
-"""Of several units at one line, which one a mode has: the one whose value goes where the mode's value goes.
+"""Finds which of several units at one line a mode has: the one whose value goes where the mode's value goes.
 
 Where a mode drops some of several operators that stand at the same line with the same callers, order and places leave
 it open which of them are left. What a paired unit was given tells: its inputs were made by units that are a pair, too.
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from castscope.modes.scoring import score
 from castscope.modes.units import Unit
 
-# So many units without a partner are looked at on each side of a pair.
+# At most this many units without a partner are looked at on each side of a pair.
 _REACH = 64
 
 
@@ -34,13 +34,13 @@ class _Pairs:
         self.lefts: dict[int, int] = {j: i for i, j in matched}
 
     def move_makers(self, j: int) -> None:
-        """What made the inputs of a pair's two units is a pair, if it may be."""
+        """The makers of the inputs of a pair's two units become a pair, if they may."""
         if j not in self.lefts:
             return
         ours, theirs = self.left[self.lefts[j]].makers, self.right[j].makers
         if len(ours) != len(theirs):
             return
-        for p, q in sorted(zip(ours, theirs), reverse=True):  # the later first: it may stand in the earlier one's way
+        for p, q in sorted(zip(ours, theirs), reverse=True):  # the later first: it may block the earlier one
             if p < 0 or q < 0 or self.rights.get(p) == q:
                 continue
             if q in self.lefts and p not in self.rights:
@@ -49,7 +49,7 @@ class _Pairs:
                 self._try(p, self.rights[p], p, q)
 
     def move_to_makers(self, j: int) -> None:
-        """A unit whose value is used by no pair stands where its own inputs say."""
+        """A unit whose value no pair uses is placed by its own inputs."""
         i = self.lefts[j]
         if self._agree(i, j):
             return

@@ -1,6 +1,6 @@
-"""The operators of a TorchScript graph: where they stand, and whether its autocast pass casts what they are given.
+"""The operators of a TorchScript graph: where they stand, and whether its autocast pass casts their arguments.
 
-What a dispatch mode sees may be a part of one of them: `einsum` is `bmm`, `conv_transpose2d` is `convolution`. The pass
+A dispatch mode may see only a part of one of them: `einsum` is `bmm`, `conv_transpose2d` is `convolution`. The pass
 knows the operators of the graph, not their parts.
 """
 
@@ -21,7 +21,7 @@ _BANNED = "aten::binary_cross_entropy"  # the pass raises
 
 
 class GraphNodes:
-    """Of a scripted program, by their places; none of what has no graph."""
+    """The nodes of a scripted program, by their places; empty if it has no graph."""
 
     def __init__(self, program: Any):
         graph = getattr(program, "inlined_graph", None)
@@ -35,7 +35,7 @@ class GraphNodes:
                 known.append(node.schema())
 
     def schema_at(self, frames: tuple[Line, ...], func: Any) -> str:
-        """Of the node that the interpreter is at, while it runs this operator; empty where several may be meant."""
+        """The node that the interpreter is at, while it runs this operator; empty where it may be one of several."""
         known = self._schemas.get((frames[0].file, frames[0].line), []) if frames else []
         name = operator_name(func._schema.name)
         itself = [schema for schema in known if operator_name(name_of(schema)) == name]
@@ -76,7 +76,7 @@ def pass_is_on() -> bool:
 
 @functools.cache
 def pass_casts(schema: str, known_dtype: torch.dtype | None = None) -> bool | None:
-    """Whether the pass casts tensors that this operator is given, of a dtype that it knows or not: it is asked, with a
+    """Whether the pass casts tensor arguments of this operator, if it knows their dtype, or not: the pass runs on a
     graph of that operator alone. None where such a graph cannot be made."""
     if name_of(schema) == _BANNED:
         return None
@@ -93,12 +93,12 @@ def pass_casts(schema: str, known_dtype: torch.dtype | None = None) -> bool | No
 
 
 def pass_promotes(schema: str) -> bool:
-    """Whether it casts because it does not know the dtypes: to the widest of them, which may be float32."""
+    """Whether it only casts because it does not know the dtypes: to the widest of them, which may be float32."""
     return pass_casts(schema) is True and pass_casts(schema, torch.bfloat16) is False
 
 
 def _graph_of(schema: Any, known_dtype: torch.dtype | None) -> Any:
-    """What may be None is None: an operator that is told its dtype is left alone."""
+    """Arguments that may be None are None: an operator that is told its dtype is left alone."""
     graph = torch._C.Graph()
     given = [graph.addInput() for _ in schema.arguments]
     for value, argument in zip(given, schema.arguments):

@@ -13,7 +13,7 @@ from castscope.modes.stacks import fx_module, fx_stack
 
 
 class Announcing(torch.fx.Interpreter):
-    """Goes into the graphs of autocast and grad mode regions (export keeps those as operators of higher order)."""
+    """Goes into the graphs of autocast and grad mode regions (export keeps those as higher-order operators)."""
 
     def __init__(self, graph: torch.fx.GraphModule, position: Position):
         super().__init__(graph)
@@ -46,7 +46,7 @@ class Announcing(torch.fx.Interpreter):
                     return self._inside(args[1], args[2:])
             if name in ("tag_activation_checkpoint", "wrap_activation_checkpoint", "wrap"):
                 return self._inside(args[0], args[1:])
-        if name == "_enter_inference_mode":  # as surroundings.py has it elsewhere
+        if name == "_enter_inference_mode":  # as surroundings.py does elsewhere
             region = torch.no_grad() if args[0] else contextlib.nullcontext()
             region.__enter__()
             return region

@@ -103,7 +103,7 @@ def _verdict(of: Comparison, mode: str) -> str:
 
 
 def _causes(of: Comparison, mode: str) -> str:
-    """Why, each reason once, with the first place that it holds for."""
+    """The reasons, each once, with the first place that it holds for."""
     first: dict[str, Row] = {}
     for row in of.differences(mode):
         first.setdefault(row.cells[mode].reason, row)

@@ -1,7 +1,7 @@
-"""Why an operator computes in another dtype in a mode, where what was seen tells it.
+"""Why an operator computes in another dtype in a mode, as far as the recordings tell.
 
 Each sentence rests on facts of the two recordings (the dtypes that the inputs arrived in, who cast them), on the
-autocast state around compare(), and on the source. Where those leave it open there is no reason: none is guessed.
+autocast state around compare(), and on the source. If those leave it open, no reason is given: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _dropped(region: regions.Region) -> str:
 
 def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
     to = _names(other)
-    operator = _of_graph(other) if other.node else "what it is given"  # it may be a part of one of several here
+    operator = _of_graph(other) if other.node else "what it is given"  # it may be one part of several here
     if not narrower and other.node and pass_promotes(other.node):
         return (f"TorchScript's autocast pass promotes {operator} to {to} where it cannot rule out that an "
                 "argument is float32")
@@ -66,8 +66,8 @@ def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
 
 
 def _pass_casts_nothing(region: regions.Region | None, other: Unit) -> str:
-    """Where eager's autocast casts, and the script computes with what came. Of an operator that the pass knows, and has
-    not cast all the same, nothing is said."""
+    """Where eager's autocast casts, and the script computes with the dtypes that came. Nothing is said of an operator
+    that the pass knows and still did not cast."""
     if other.beyond == "off":
         return "TorchScript's autocast pass is switched off (torch._C._jit_set_autocast_mode(False))"
     if other.beyond == "no region":

@@ -19,14 +19,14 @@ from castscope.modes.surroundings import plain_inference, quiet
 from castscope.modes.units import Unit
 from castscope.modes.values import same_values
 
-# Who makes a mode's program: `prepare(function, arguments, options, notes) -> Program`.
+# The makers of a mode's program: `prepare(function, arguments, options, notes) -> Program`.
 _MAKERS = {"eager": "castscope.modes.eager", "script": "castscope.modes.scripted", "trace": "castscope.modes.traced",
            "compile": "castscope.modes.compiled", "export": "castscope.modes.exported"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How modes are made, where PyTorch leaves a choice; as torch.compile and torch.export.export have them."""
+    """Options for making modes, where PyTorch leaves a choice; named as in torch.compile and torch.export.export."""
     backend: Any = "inductor"
     fullgraph: bool = False
     strict: bool | None = None
@@ -36,7 +36,7 @@ class Options:
 
 @dataclasses.dataclass
 class Program:
-    """A function in a mode: `run(recorder, arguments)`; `close` undoes what making it left in PyTorch."""
+    """A function in a mode: `run(recorder, arguments)`; `close` undoes what preparing it left in PyTorch."""
     run: Callable[[Recorder, Arguments], Any]
     recorder: Recorder
     close: Callable[[], None] | None = None
@@ -44,7 +44,7 @@ class Program:
 
 @dataclasses.dataclass
 class Recording:
-    """`outputs` are copies of the tensors that came out, by their path in the result; `values` all else in it.
+    """`outputs` are copies of the tensors that came out, by their path in the result; `values` everything else in it.
     `draws` are the random generators that moved on, `changes` the parameters, buffers and inputs that were changed.
     """
     mode: str
@@ -60,7 +60,7 @@ class Recording:
 def record(mode: str, function: Callable[..., Any], inputs: Any, options: Options | None = None) -> Recording:
     """Runs `function` in `mode`, in the autocast region, grad mode and default dtype of the caller.
 
-    What the function leaves behind is undone. An error that the mode raises is in the recording.
+    Changes that the function leaves behind are undone. An error that the mode raises is in the recording.
     """
     if mode not in MODES:
         raise ValueError(f"{mode!r} is no mode: {', '.join(MODES)}")
@@ -82,8 +82,8 @@ def record(mode: str, function: Callable[..., Any], inputs: Any, options: Option
 
 
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What torch.compile was given, of a module or function that is compiled already: each mode makes its own of it."""
-    if getattr(function, "_torchdynamo_disable", False):  # what is kept from it has the same mark
+    """The original of a module or function that torch.compile has compiled already: each mode makes its own of it."""
+    if getattr(function, "_torchdynamo_disable", False):  # code that is kept from dynamo has the same mark
         return function
     return getattr(function, "_orig_mod", None) or getattr(function, "_torchdynamo_orig_callable", None) or function
 
@@ -103,7 +103,7 @@ def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, 
         torch.clear_autocast_cache()
         _run(recording, program, inputs.fresh(), options, state)
         recording.changes += autocast.changes()
-    except (Exception, SystemExit) as error:  # the function's own end is not the comparison's
+    except (Exception, SystemExit) as error:  # when the function ends the process, the comparison must not end
         recording.error = mode_error(recording.mode, error, function)
     finally:
         if program is not None:
@@ -113,7 +113,7 @@ def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, 
 
 
 def _run(recording: Recording, program: Program, arguments: Arguments, options: Options, state: ModuleState) -> None:
-    random = RandomStates()  # what makes the arguments may have drawn from it
+    random = RandomStates()  # the code that makes the arguments may have drawn from it
     before = [(name, tensor, tensor.detach().clone()) for name, tensor in named_tensors_in(arguments)]
     with quiet(recording.notes):
         result = program.run(program.recorder, arguments)
@@ -129,7 +129,7 @@ def _run(recording: Recording, program: Program, arguments: Arguments, options: 
 
 
 def _flat(result: Any) -> Any:
-    """Tensors by their path in the result, and what else is there."""
+    """Tensors by their path in the result, and everything else in it."""
     tensors, values = {}, {}
     leaves, _ = pytree.tree_flatten_with_path(result)
     for path, leaf in leaves:

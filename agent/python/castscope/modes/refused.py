@@ -1,4 +1,4 @@
-"""Where a script uses autocast in a way that TorchScript refuses when it is called: its error names no place.
+"""Finds where a script uses autocast in a way that TorchScript refuses when it is called: its error names no place.
 
 The pass (torch/csrc/jit/passes/autocast.cpp, parseAutocast) takes objects that are made where they are entered, with
 `_enabled` and `device` as constants, and entered without `as`.
@@ -15,7 +15,7 @@ _MUST_BE_CONSTANT = ("_enabled", "device")
 
 
 def refused_line(program: Any, error: BaseException) -> Line | None:
-    """Of a script that raised `error` when it was called; None where that is not about autocast, or not known."""
+    """The line in a script that raised `error` when it was called; None if that is not about autocast, or not known."""
     if "autocast" not in str(error).lower():
         return None
     graph = program.inlined_graph

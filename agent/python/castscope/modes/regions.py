@@ -16,7 +16,7 @@ from castscope.modes.units import Line
 
 @dataclasses.dataclass(frozen=True)
 class Region:
-    """`enabled` is None where it is not written as a constant."""
+    """`enabled` is None if it is not written as a constant."""
     file: str
     line: int
     enabled: bool | None
@@ -65,7 +65,7 @@ def _name(expression: ast.expr) -> str:
 
 
 def _enabled(call: ast.Call) -> bool | None:
-    """autocast's `enabled` is the third argument; the first of torch.cuda.amp.autocast's, which is a bool."""
+    """autocast's `enabled` is the third argument; for torch.cuda.amp.autocast it is the first, which is a bool."""
     given = next((keyword.value for keyword in call.keywords if keyword.arg == "enabled"), None)
     if given is None and call.args and isinstance(getattr(call.args[0], "value", None), bool):
         given = call.args[0]

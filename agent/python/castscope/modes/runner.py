@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def _stdout_for_results() -> Iterator[TextIO]:
-    """Standard output is the result's alone: what the script, the functions and their compilers print goes to standard
+    """Only the result goes to standard output: prints by the script, the functions and their compilers go to standard
     error, from C++ as well."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
@@ -167,7 +167,7 @@ def _named(path: str) -> Any:
 
 
 def _all_compared(to_compare: list[Entry], modes: list[str] | None) -> tuple[list[Any], bool]:
-    """One whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
+    """An entry whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
     results, failed = [], False
     for one in to_compare:
         try:
@@ -197,7 +197,8 @@ def _compared(one: Entry, modes: list[str] | None) -> Any:
 
 
 def _refuse_existing(options: argparse.Namespace) -> None:
-    """Before the script runs, which may take long. What is no file (a pipe, /dev/null) is written as it is."""
+    """Called before the script runs, which may take long. A path that is not a file (a pipe, /dev/null) is just
+    written."""
     given = {"-o": _output(options), "--json": options.json, "--html": options.html}
     named: dict[str, str] = {}
     for option, path in given.items():

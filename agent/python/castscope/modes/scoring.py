@@ -1,10 +1,10 @@
-"""How well two units fit together by where they stand."""
+"""Scores how well two units fit together by their places."""
 
 from __future__ import annotations
 
 from castscope.modes.units import Unit
 
-# A pair with nothing but its operator in common is better than a gap, but never than one with the same line, nor than
+# A pair that only has its operator in common is better than a gap, but never better than one with the same line, or
 # one that shares a frame or is in the same module. A gap costs nothing.
 _OPERATOR, _FRAME, _LINE, _WHOLE_STACK, _MODULE = 1, 2, 5, 2, 1
 

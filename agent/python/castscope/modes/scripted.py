@@ -1,4 +1,4 @@
-"""torch.jit.script: compiled anew, whatever of the function has been scripted before in this process."""
+"""torch.jit.script: compiled anew, even if parts of the function have been scripted before in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from castscope.modes.recording import Options, Program, call
 from castscope.modes.refused import refused_line
 from castscope.modes.stacks import Stack, caller, is_called_by_script, python_stack, script_frames, users
 
-# torch.jit.script, trace and their modules: what is given as one of these is one already.
+# torch.jit.script, trace and their modules: a function given as one of these is compiled already.
 SCRIPTED = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
 
 

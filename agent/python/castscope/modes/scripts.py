@@ -17,7 +17,7 @@ from typing import Any
 
 
 class ScriptFailed(Exception):
-    """The script did not come to its end; what Python would have said has been said. `status`: what it would exit with.
+    """The script did not come to its end; Python's message has been printed. `status`: the exit status it would have.
     """
 
     def __init__(self, status: int):
@@ -26,7 +26,7 @@ class ScriptFailed(Exception):
 
 
 def run_script(path: str, arguments: list[str]) -> None:
-    """A script's folder comes first in sys.path, and its path is absolute but in sys.argv, as Python has it."""
+    """As Python does it, a script's folder comes first in sys.path, and its path is absolute except in sys.argv."""
     file = os.path.abspath(path)
     with io.open_code(file) as opened:
         source = opened.read()
@@ -61,7 +61,7 @@ def _new_main(path: str, spec: importlib.machinery.ModuleSpec | None) -> types.M
 
 
 def _execute(main: types.ModuleType, path: str, source: Any) -> None:
-    """sys.exit() and sys.exit(0) are the end of a script that went well."""
+    """sys.exit() and sys.exit(0) end a script that went well."""
     try:
         code = source if isinstance(source, types.CodeType) else compile(source, path, "exec", dont_inherit=True)
         exec(code, main.__dict__)
@@ -78,7 +78,7 @@ def _execute(main: types.ModuleType, path: str, source: Any) -> None:
 
 
 def _show(error: BaseException, path: str) -> None:
-    """As Python shows it: from the script's own frame on."""
+    """Prints the error as Python does: from the script's own frame on."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""Where in the user's code an operator stands, from each thing that knows it.
+"""Finds where in the user's code an operator stands, from each source that knows it.
 
 Python frames know it in eager; TorchScript's interpreter in a script; a traced node has the text of the Python stack at
 trace time; a node of an FX graph (compile, export) has a `stack_trace`. Frames of PyTorch, of Python's own library and
@@ -25,7 +25,7 @@ Stack = tuple[Line, ...]
 _PYTHON = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))})
 _HERE = os.path.join(os.path.dirname(__file__), "")
 _NOT_USERS = (os.path.join(os.path.dirname(torch.__file__), ""), os.path.join(os.path.dirname(_HERE[:-1]), ""))
-_OF_PYTORCH = ("sympy", "mpmath")  # its compiler's symbols
+_OF_PYTORCH = ("sympy", "mpmath")  # used by its compiler for symbols
 _PACKAGES = ("site-packages", "dist-packages")
 
 _callers: list[CodeType] = []  # functions of this package that call the user's code: a stack ends there
@@ -49,8 +49,8 @@ def is_users(file: str) -> bool:
 
 
 def _is_inductors(file: str) -> bool:
-    """What Inductor generated, in its cache: a folder of two letters of the file's hash (torch/_inductor/codecache.py,
-    get_path)."""
+    """Whether Inductor generated the file, in its cache: a folder of two letters of the file's hash
+    (torch/_inductor/codecache.py, get_path)."""
     folder, name = os.path.split(file)
     return re.fullmatch(r"c[a-z2-7]{50,51}\.py", name) is not None and os.path.basename(folder) == name[1:3]
 
@@ -67,7 +67,7 @@ class ModuleNames:
         self.names: dict[int, str] = {id(module): name for name, module in named}
 
     def of(self, frame: FrameType) -> str | None:
-        """Of the module that this frame calls."""
+        """The path of the module that this frame calls."""
         return self.names.get(id(frame.f_locals.get("self")))
 
 
@@ -88,13 +88,13 @@ def python_stack(frame: FrameType | None, modules: ModuleNames | None = None) ->
     return tuple(lines), module or ""
 
 
-# What stands between Python code and a dispatch mode, or between the mode and what it takes apart.
+# Frames between Python code and a dispatch mode, or between the mode and the operators that it takes apart.
 _AROUND_OPERATORS = (_HERE, *(_NOT_USERS[0] + name for name in (
     "_ops.py", "_compile.py", os.path.join("_dynamo", "eval_frame.py"), os.path.join("utils", "_python_dispatch.py"))))
 
 
 def is_called_by_script(frame: FrameType | None) -> bool:
-    """Whether Python code that TorchScript's interpreter calls runs the operator that this frame is of: a function, or
+    """Whether Python code that TorchScript's interpreter called runs this frame's operator: a function, or
     a module, PyTorch's own too. The interpreter itself is called by us, or by a scripted module."""
     while frame is not None and frame.f_code not in _callers and frame.f_code.co_filename.startswith(_AROUND_OPERATORS):
         frame = frame.f_back
@@ -104,8 +104,8 @@ def is_called_by_script(frame: FrameType | None) -> bool:
 
 
 def script_frames() -> tuple[Line, ...]:
-    """What TorchScript's interpreter is at, innermost first; `??` where a node has no place (a cast of its autocast
-    pass, the call of a traced module). Python frames are not among them."""
+    """The frames that TorchScript's interpreter is in, innermost first; `??` where a node has no place (a cast of its
+    autocast pass, the call of a traced module). Python frames are not among them."""
     from torch._C._profiler import gather_traceback, symbolize_tracebacks
     frames = symbolize_tracebacks([gather_traceback(python=False, script=True, cpp=False)])[0]
     return tuple(Line(frame["filename"], frame["line"], frame["name"])  # type: ignore[arg-type]
@@ -117,13 +117,13 @@ _TRACE_ROW = re.compile(r"^(.+)\((\d+)\): (.+)$", re.MULTILINE)
 
 
 def fx_stack(text: str | None) -> Stack:
-    """Of a node's `stack_trace`, which is like a traceback: outermost first."""
+    """The user's frames from a node's `stack_trace`, which is like a traceback: outermost first."""
     rows = [Line(file, int(line), name or "") for file, line, name in _FX_ROW.findall(text or "")]
     return users(reversed(rows))
 
 
 def fx_module(nn_module_stack: Any) -> str:
-    """Of a node's `nn_module_stack`: the last path in it. Dynamo writes `L['self'].encoder.layer[0]`, export
+    """The last path in a node's `nn_module_stack`. Dynamo writes `L['self'].encoder.layer[0]`, export
     `encoder.layer.0`."""
     if not nn_module_stack:
         return ""
@@ -134,14 +134,15 @@ def fx_module(nn_module_stack: Any) -> str:
 
 
 def traced_stack(text: str) -> Stack:
-    """Of a traced node's source range: rows `file(line): function`, innermost first, down to whoever called trace."""
+    """The rows of a traced node's source range, `file(line): function`, innermost first, down to the caller of
+    trace."""
     rows = [Line(file, int(line), name) for file, line, name in _TRACE_ROW.findall(text)]
     end = next((at for at, row in enumerate(rows) if row.file.startswith(_HERE)), len(rows))
     return users(rows[:end])
 
 
 def traced_place(text: str) -> tuple[str, int]:
-    """The place that the interpreter tells of a node with this range: its innermost row, PyTorch's own or not."""
+    """The place that the interpreter gives for a node with this range: its innermost row, PyTorch's own or not."""
     row = _TRACE_ROW.search(text) or _FX_ROW.search(text)
     return (row.group(1), int(row.group(2))) if row else ("", 0)
 

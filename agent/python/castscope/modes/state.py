@@ -22,7 +22,7 @@ _DEVICES = ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "maia", "privateuseone")
 
 
 class RandomStates:
-    """Of Python, NumPy if it is there, and PyTorch on the CPU and on each CUDA device that is in use."""
+    """The states of Python, NumPy if it is there, and PyTorch on the CPU and on each CUDA device that is in use."""
 
     def __init__(self) -> None:
         self.python = random.getstate()
@@ -58,7 +58,7 @@ def _same_numpy(left: Any, right: Any) -> bool:
 
 
 class ModuleState:
-    """The values of all modules and tensors that a function reaches; `changes()` names what is not as it was."""
+    """The values of all modules and tensors that a function reaches; `changes()` names those that have changed."""
 
     def __init__(self, function: Callable[..., Any]):
         self.modules: list[tuple[str, torch.nn.Module, dict[str, Any]]] = []
@@ -109,7 +109,7 @@ class ModuleState:
 
 
 def reached(function: Any) -> Iterator[tuple[str, Any]]:
-    """The modules and tensors that a function can get at: itself, its object, its closure, its defaults, and the
+    """The modules and tensors that a function can reach: itself, its object, its closure, its defaults, and the
     globals that it names."""
     if isinstance(function, torch.nn.Module):
         yield "", function
@@ -148,7 +148,7 @@ def _shallow(value: Any) -> Any:
 
 
 def _put_back(attributes: dict[str, Any], key: str, value: Any) -> None:
-    """The user's own dict stays the object that it was."""
+    """The user's own dict stays the same object."""
     now: Any = attributes.get(key)
     if type(value) in (dict, list, set) and type(now) is type(value):
         if not _same_items(now, value):
@@ -159,7 +159,7 @@ def _put_back(attributes: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _same_items(left: Any, right: Any) -> bool:
-    """By identity: their comparison is the user's, and that of tensors gives tensors."""
+    """Compares by identity: their own comparison is the user's code, and that of tensors gives tensors."""
     if isinstance(left, set):
         return {id(item) for item in left} == {id(item) for item in right}
     left, right = (list(side.items()) if isinstance(side, dict) else list(enumerate(side)) for side in (left, right))
@@ -201,7 +201,7 @@ def _autocast_states() -> dict[str, tuple[bool, torch.dtype]]:
 
 
 def _autocast_nesting() -> int:
-    """PyTorch tells it where it changes it."""
+    """PyTorch tells the nesting only when it changes it."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()
 
@@ -218,7 +218,7 @@ def ambient_autocast() -> dict[str, str]:
 
 @contextlib.contextmanager
 def outside_autocast() -> Iterator[None]:
-    """As if no region were around."""
+    """Runs as if there were no region around."""
     with contextlib.ExitStack() as regions:
         for device in ambient_autocast():
             regions.enter_context(torch.autocast(device, enabled=False))

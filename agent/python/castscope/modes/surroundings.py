@@ -1,4 +1,4 @@
-"""What is held still around a recording: inference mode, warnings, PyTorch's log."""
+"""Keeps surroundings the same around a recording: inference mode, warnings, PyTorch's log."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _IN_ITS_PLACE = "run under torch.no_grad() in place of torch.inference_mode()"
 
 @contextlib.contextmanager
 def plain_inference(notes: list[str]) -> Iterator[None]:
-    """Inference mode, around the function or inside of it, is no_grad here, which computes the same.
+    """Replaces inference mode, around the function or inside of it, by no_grad, which computes the same.
 
-    In inference mode operators that are made of others reach a dispatch mode whole, with autocast behind them: what
-    they are made of would not be cast, and einsum fails for it (PyTorch 2.13).
+    In inference mode, operators that are made of others reach a dispatch mode whole, with autocast behind them: their
+    parts would not be cast, which makes einsum fail (PyTorch 2.13).
     """
     real = torch.inference_mode.__enter__
 
     def enter(self: Any) -> None:
-        if not self.mode:  # dynamo does that
+        if not self.mode:  # then dynamo does it
             real(self)
             return
         _add(notes)
@@ -52,8 +52,8 @@ def _add(notes: list[str]) -> None:
 
 @contextlib.contextmanager
 def quiet(notes: list[str]) -> Iterator[None]:
-    """What the tracer warns of is said with the result. Other warnings would come once for each mode; and what the
-    compilers log of an error is in the error. Who asks for logs (TORCH_LOGS) gets them."""
+    """The tracer's warnings are part of the result. Other warnings would come once for each mode; and the error has
+    what the compilers log about it. A user who asks for logs (TORCH_LOGS) gets them."""
     with warnings.catch_warnings(record=True) as caught, _no_log():
         warnings.simplefilter("always")
         yield

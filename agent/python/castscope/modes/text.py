@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3",
           "float8_e5m2": "f8e5m2"}
 _MOST_ROWS = 60      # of the table: two screens
-_MOST_CAUSES = 4     # of one mode; alike ones count once
+_MOST_CAUSES = 4     # of one mode; causes that are alike count once
 _MOST_OUTPUTS = 6    # of one mode
 _COLOURS = {"cause": "31", "follower": "33", "alone": "2", "good": "32", "bold": "1"}
 
@@ -94,7 +94,7 @@ class Text:
         return rows
 
     def _table(self) -> list[str]:
-        """Rows in which all is the same are folded into one."""
+        """Folds rows in which everything is the same into one."""
         modes = self.of.compared
         cells: list[list[str] | None] = []
         rows: list[list[Row]] = []
@@ -127,7 +127,7 @@ class Text:
         return found
 
     def _values(self) -> list[str]:
-        """The first outputs of each mode; of the rest, which may be hundreds of gradients, how many are off."""
+        """The first outputs of each mode; for the rest, which may be hundreds of gradients, how many are off."""
         rows = []
         for mode in self.of.compared:
             outputs = self.of.outputs.get(mode, [])
@@ -169,7 +169,7 @@ def _cell(row: Row, mode: str) -> str:
 
 
 def place(line: Line, short: bool = False) -> str:
-    """Below the working directory as one would write it; in the table the file's name alone."""
+    """A path below the working directory as one would write it; in the table only the file's name."""
     if short:
         return f"{os.path.basename(line.file)}:{line.line}"
     near = os.path.relpath(line.file) if line.file.startswith(os.getcwd() + os.sep) else line.file

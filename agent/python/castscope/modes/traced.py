@@ -2,8 +2,8 @@
 
 A trace that is made in a region keeps the casts of eager autocast as operators, and cannot be made there at all of a
 module whose weights need gradients, unless the cache is off: "Cannot insert a Tensor that requires grad as a constant"
-(PyTorch 2.13). Regions inside of the function are traced as they are, and lost by the trace where they switch
-autocast off: to show that is what the comparison is for.
+(PyTorch 2.13). Regions inside of the function are traced as they are, but the trace loses those that switch
+autocast off: the comparison is there to show that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from castscope.modes.stacks import calls_the_user, traced_place, traced_stack, u
 from castscope.modes.state import outside_autocast
 from castscope.modes.units import Line, operator_name
 
-# Nodes at one place are in a row if there is no more than this between them: views, which may have been dropped.
+# Nodes at one place are in a row if only this stands between them: views, which may have been dropped.
 _IN_A_ROW = 4
 
 
@@ -44,7 +44,8 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
 
 @calls_the_user
 def _traced(function: Callable[..., Any], positional: tuple[Any, ...], notes: list[str]) -> Any:
-    """Without PyTorch's own check, which runs the function twice more and compares outputs: that is done here."""
+    """Traces without PyTorch's own check, which runs the function twice more and compares outputs: that is done
+    here."""
     try:
         return torch.jit.trace(function, positional, check_trace=False)
     except RuntimeError as error:
@@ -55,12 +56,12 @@ def _traced(function: Callable[..., Any], positional: tuple[Any, ...], notes: li
 
 
 class TracedNodes:
-    """Leads from what the interpreter tells, the innermost place alone, to the node that is run.
+    """Finds the node that is run from what the interpreter tells, which is only the innermost place.
 
-    A trace is a straight line: its nodes run in their order, less those that were found dead or common. So the node
-    is the next one at this place that is the operator, or that may be made of it. Of several of the latter in a row
-    (each `linear` is at the same line of PyTorch) the next one begins where the operator comes again that the one
-    before began with.
+    A trace is a straight line: its nodes run in their order, without those that were found dead or common. So the node
+    is the next one at this place that is the operator, or that may be made of it. If several nodes of the latter kind
+    follow each other (each `linear` is at the same line of PyTorch), the next one begins where the operator recurs with
+    which the one before began.
     """
 
     def __init__(self, traced: Any):
@@ -78,16 +79,16 @@ class TracedNodes:
             self.positions.setdefault(place, []).append(at)
         self.at = -1
         self.first = ""  # the operator that the present node began with
-        self.done = False  # whether it has run as itself: batch_norm makes room before
+        self.done = False  # whether its own operator has run: batch_norm makes room before
 
     def where(self, func: Any, frames: tuple[Line, ...]) -> Place:
-        if not frames or frames[0].file == "??":  # a cast of the autocast pass: before its node
+        if not frames or frames[0].file == "??":  # a cast of the autocast pass, before its node
             return Place((), "")
         name = operator_name(func._schema.name)
         unit = name if is_unit(func) else ""
         at = self._next((frames[0].file, frames[0].line), name, unit)
         if at is None:
-            return Place(users(frames), "")  # TorchScript that the trace calls
+            return Place(users(frames), "")  # TorchScript code that the trace calls
         if at != self.at:
             self.at, self.first, self.done = at, "", False
         self.first = self.first or unit
@@ -116,7 +117,7 @@ class TracedNodes:
 
 
 def _what_is_run(traced: Any) -> Any:
-    """A copy of the graph, without what TorchScript's executor drops before it runs it."""
+    """A copy of the graph, without the nodes that TorchScript's executor drops before it runs it."""
     graph = traced.inlined_graph
     if torch._C._get_graph_executor_optimize():
         torch._C._jit_pass_dce(graph)

@@ -1,8 +1,8 @@
-"""What is compared: operators, one unit each, at the level where all modes of PyTorch speak of the same ones.
+"""The things that are compared: operators, one unit each, at the level where all modes of PyTorch have the same ones.
 
 The level is that of a dispatch mode (recorder.py): below autocast, so that dtypes are those which are computed in, and
-below the operators that are only made of others (linear is addmm, einsum is bmm). What only moves, views, casts or
-fills tensors is no unit: modes differ freely in those, and they compute nothing.
+below the operators that are only made of others (linear is addmm, einsum is bmm). Operators that only move,
+view, cast or fill tensors are not units: modes differ freely in those, and they compute nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Unit:
 
     @property
     def computed(self) -> str:
-        """What it computed in, for people: `bfloat16`, or `bfloat16,float32→float32` where they are several."""
+        """The dtypes it computed in, for people: `bfloat16`, or `bfloat16,float32→float32` where there are several."""
         inputs = tuple(dict.fromkeys(self.input_dtypes))
         if not inputs or inputs == (self.output_dtype,):
             return self.output_dtype or ",".join(inputs)
@@ -69,7 +69,7 @@ class Unit:
         return _promoted(self.input_dtypes) == _promoted(other.input_dtypes) == self.output_dtype
 
     def same_arrivals(self, other: Unit) -> bool:
-        """Whether the values came in the same dtypes, whatever was done to them before the operator."""
+        """Whether the values came in the same dtypes, whatever casts they went through before the operator."""
         return _agree(self.arrived, other.arrived)
 
 
@@ -143,5 +143,5 @@ def operator_name(packet: str) -> str:
 
 
 def computes(packet: str) -> bool:
-    """Whether the operator of this name works something out; of views the schema tells."""
+    """Whether the operator of this name computes something; for views the schema tells."""
     return packet.split("::")[-1] not in _NO_UNITS

@@ -1,4 +1,4 @@
-"""How far the outputs of a mode are from those of eager."""
+"""How far the outputs of a mode are from eager's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-# What torch.testing.assert_close allows where the caller asks for nothing else: (relative, absolute).
+# The tolerances of torch.testing.assert_close where the caller sets none: (relative, absolute).
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
                "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}
 _Pair = tuple[str, torch.Tensor, torch.Tensor]  # name of an output, eager's, the mode's
@@ -33,17 +33,17 @@ class OutputError:
 
 
 def same_values(tensor: torch.Tensor, value: torch.Tensor) -> bool:
-    """Bit for bit: NaN is as it was, too. Of a tensor that has no values, or none that can be looked at: True."""
+    """Equal bit for bit, NaN too. True for a tensor without values, or with values that cannot be read."""
     if tensor.dtype != value.dtype or tensor.layout != value.layout:
         return False
     if tensor.device.type == "meta":
         return tensor.shape == value.shape
     try:
-        if not tensor.is_nested and tensor.shape != value.shape:  # a nested one has a size of its own, or none
+        if not tensor.is_nested and tensor.shape != value.shape:  # a nested tensor has its own kind of size, or none
             return False
         left, right = _parts(tensor.detach()), _parts(value)
         return len(left) == len(right) and all(map(_same_plain, left, right))
-    except (RuntimeError, NotImplementedError, TypeError, AttributeError):  # a class, a layout that cannot
+    except (RuntimeError, NotImplementedError, TypeError, AttributeError):  # a class or layout that cannot
         return True
 
 
@@ -54,7 +54,7 @@ def _same_plain(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The plain tensors that one of another layout is made of."""
+    """The plain tensors that a tensor of another layout is made of."""
     if tensor.layout == torch.strided:
         return tuple(tensor.unbind()) if tensor.is_nested else (tensor,)
     if tensor.layout == torch.sparse_coo:
@@ -69,7 +69,7 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: float | None = None
                     ) -> tuple[list[OutputError], list[str]]:
-    """Of two recordings: an entry for each tensor, and what is different about the results as a whole."""
+    """Compares two recordings: an entry for each tensor, and the differences of the results as a whole."""
     notes: list[str] = []
     pairs = _paired(eager.outputs, other.outputs, notes)
     if eager.values.keys() == other.values.keys():
@@ -79,8 +79,8 @@ def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: flo
 
 
 def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]) -> list[_Pair]:
-    """By name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts and
-    tuples of an output class)."""
+    """Pairs by name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts
+    and tuples of an output class)."""
     if list(eager) == list(other):
         return [(name, eager[name], other[name]) for name in eager]
     if len(eager) == len(other):

@@ -1,4 +1,4 @@
-// What GPUs did in the steps whose kernels were timed, of all processes together.
+// The work of GPUs in the steps whose kernels were timed, of all processes together.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@ struct DeviceWork {
   DeviceWork& operator+=(const DeviceWork&);
 };
 
-// Casts of steps in which CUPTI was not to be had: CUDA events timed their launches, and nothing else was. A time is at
-// most that, and a part of nothing.
+// Casts of steps for which CUPTI was not available: CUDA events timed their launches, and nothing else. A cast took at
+// most that time, and its share of the step is not known.
 struct EventTime {
   std::uint64_t steps = 0;
   std::uint64_t untimed = 0;  // launches of casts, in those steps
@@ -26,34 +26,34 @@ struct EventTime {
 
 struct DeviceTime {
   std::uint64_t steps = 0;    // timed
-  std::uint64_t records = 0;  // of kernels, copies and sets that came
-  std::uint64_t lost = 0;     // that never did
+  std::uint64_t records = 0;  // kernels, copies and sets whose records arrived
+  std::uint64_t lost = 0;     // those whose records never arrived
   std::uint64_t unplaced = 0;
-  DeviceWork all, casts;              // casts: what has a site
+  DeviceWork all, casts;              // casts: kernels that have a site
   std::vector<DeviceWork> kernels;    // index = id - 1, as in those below
-  std::vector<DeviceWork> sites;      // of casts
-  std::vector<DeviceWork> uses;       // of operators, casts within them included
-  std::vector<DeviceWork> use_casts;  // those casts
-  EventTime by_events;                // in none of the others
+  std::vector<DeviceWork> sites;      // for casts, by site
+  std::vector<DeviceWork> uses;       // for operators, with the casts within them
+  std::vector<DeviceWork> use_casts;  // for the casts within operators
+  EventTime by_events;                // its casts are in none of the others
 
   bool timed() const { return all.launches > 0; }
   double cast_share() const { return share_of_all(casts.ns); }
   double share_of_all(std::uint64_t ns) const {
     return all.ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(all.ns);
   }
-  // Of an operator without the casts within it.
+  // Returns an operator's time without the casts within it.
   std::uint64_t own_ns(std::uint32_t use) const { return use == 0 ? 0 : uses[use - 1].ns - use_casts[use - 1].ns; }
 };
 DeviceTime device_time(const store::RunData&);
 
-// How often each matrix product was asked for, in all processes; index = id - 1.
+// Returns how often each matrix product was called, in all processes; index = id - 1.
 std::vector<std::uint64_t> times_of_matmuls(const store::RunData&);
 
-// The value of `name` in settings as the attribute "gpu_math" tells them ("allow_tf32=0 cudnn_allow_tf32=1"); "" = not
-// told.
+// Returns the value of `name` in settings as the attribute "gpu_math" holds them ("allow_tf32=0 cudnn_allow_tf32=1");
+// "" = not recorded.
 std::string math_setting(const std::string& settings, const std::string& name);
 
-// As reports round it.
+// Rounds as reports do.
 inline std::int64_t whole_percent(double share) { return std::llround(100 * share); }
 
 }  // namespace castscope::rules

@@ -37,7 +37,7 @@ store::Savings savings_over(double ns, const StepTime& time) {
 }
 
 std::optional<store::Savings> saved_per_step(const store::RunData& data, double ns) {
-  StepTime all;  // the steps alone, without what lies between them
+  StepTime all;  // the steps alone, without the time between them
   for (const store::StepRun& run : data.step_runs)
     all += {std::uint64_t{run.last} - run.first + 1, static_cast<double>(run.end_ns - run.begin_ns)};
   if (all.steps == 0 || ns <= 0) return std::nullopt;

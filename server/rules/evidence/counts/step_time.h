@@ -1,4 +1,4 @@
-// How long steps took, for what a finding would save of them.
+// Measures how long steps took, to say what part of them a finding would save.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct StepTime {
   double ns = 0;
   StepTime& operator+=(const StepTime&);
 };
-// By process, from the begin of its first step to the end of its last; those without steps, or with but one, are left
-// out.
+// Returns by process the time from the begin of its first step to the end of its last; it leaves out processes with no
+// step or a single one.
 std::map<std::uint32_t, StepTime> step_times(const store::RunData&);
 
-// What `ns` over all of these steps is in one of them, and of one.
+// Returns the savings of `ns` over all of these steps, as time in one step and as a share of it.
 store::Savings savings_over(double ns, const StepTime&);
-// … over the steps of the whole run; nothing when no step was told.
+// Returns the savings over the steps of the whole run; nothing when no step was recorded.
 std::optional<store::Savings> saved_per_step(const store::RunData&, double ns);
 
-// Deep steps of all processes that called one of these operator uses in one.
+// Counts the deep steps of all processes that called one of these operator uses.
 std::uint64_t deep_steps(const store::RunData&, const std::set<std::uint32_t>& uses);
 
 }  // namespace castscope::rules

@@ -12,7 +12,8 @@ namespace {
 
 using policy::CastPolicy;
 
-// As an operator does that is left to itself, and as autocast promotes: numbers and 0-dim tensors do not decide.
+// Returns the dtype in which an operator computes without autocast, and to which autocast promotes: numbers and 0-dim
+// tensors do not decide.
 std::uint8_t widest(const store::OperatorUse& use) {
   std::uint8_t dtype = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
@@ -52,8 +53,8 @@ std::vector<DeviceDtype> computes_elsewhere(const store::RunData& data, const st
   for (const std::string_view device : policy::kDeviceNames) {
     if (device == here || device == "any") continue;
     const CastPolicy policy = policy::on_device(device, op).policy;
-    // What it calls may be on the list: a recurrent layer is made of products, and nll_loss_nd is nll_loss. That it has
-    // no kernel here and computed in what it was not given tells as much.
+    // The operators that it calls may be on the list: a recurrent layer is made of products, and nll_loss_nd is
+    // nll_loss. It has no kernel here and computed in a dtype that it was not given, which shows the same.
     const bool by_others = !use.is(lanes::kUseEligible) && use.computed != widest(use);
     if (policy == CastPolicy::kPassthrough && (by_others || is_matrix_work(use.op) || is_made_of_products(use.op)))
       continue;

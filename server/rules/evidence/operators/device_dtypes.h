@@ -1,4 +1,4 @@
-// What autocast of other devices would make of an operator: PyTorch has a list for each.
+// Answers in which dtype autocast of other devices would run an operator: PyTorch has a list for each.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct DeviceDtype {
   std::uint8_t dtype;       // c10::ScalarType
 };
 
-// The devices on which it would compute in another dtype than here, given the same arguments in a region of the same
-// dtype. None where no region of its device is switched on.
+// Returns the devices on which the operator would compute in another dtype than here, given the same arguments in a
+// region of the same dtype; none where no region of its device is switched on.
 std::vector<DeviceDtype> computes_elsewhere(const store::RunData&, const store::OperatorUse&);
 
 }  // namespace castscope::rules

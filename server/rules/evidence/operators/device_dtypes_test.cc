@@ -7,7 +7,8 @@
 namespace castscope::rules {
 namespace {
 
-// Of an operator in a region of bfloat16 on the CPU: "cuda: float32, …" where it would compute in another dtype.
+// For an operator in a region of bfloat16 on the CPU, returns "cuda: float32, …" where it would compute in another
+// dtype.
 std::string elsewhere(const std::string& op, std::uint8_t computed, std::vector<std::uint8_t> operands,
                       bool enabled = true) {
   store::RunData run;

@@ -25,7 +25,7 @@ const policy::Decision* EnforcedDecisions::of(const store::OperatorUse& use) con
   if (use.module != 0) {
     const store::Module& in = data_.modules[use.module - 1];
     modules = policy::modules_of(in.path, in.type);
-    modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
+    modules.back().classes.push_back("torch.nn." + in.type);  // a recording has the classes without their package
   }
   found->second = policy::decide(*policy_, policy::operator_called(use.op), modules);
   return &found->second;

@@ -1,4 +1,4 @@
-// What the policy that castscope carried out says of an operator, where it decides in place of PyTorch's lists.
+// Looks up the decisions of the policy that castscope enforced, where it decides in place of PyTorch's lists.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace castscope::rules {
 
 class EnforcedDecisions {
  public:
-  explicit EnforcedDecisions(const store::RunData&);  // which must outlive it
-  // nullptr: PyTorch's own lists decide.
+  explicit EnforcedDecisions(const store::RunData&);  // the run's data must outlive this
+  // Returns nullptr where PyTorch's own lists decide.
   const policy::Decision* of(const store::OperatorUse&) const;
-  // It computes in the widest dtype that it is given (server/rules/evidence/operators/uses.h has it for PyTorch's own
-  // lists).
+  // The operator computes in the widest dtype that it is given (server/rules/evidence/operators/uses.h answers this for
+  // PyTorch's own lists).
   bool promotes_to_widest(const store::OperatorUse&) const;
-  // Autocast brings it to float32, on its device or another: norms, softmax, losses, powers.
+  // Autocast brings the operator to float32, on its device or another: norms, softmax, losses, powers.
   bool is_held_in_float32(const store::OperatorUse&) const;
-  // nullptr: none was carried out.
+  // Returns nullptr where no policy was enforced.
   const policy::Policy* policy() const { return policy_.get(); }
-  // "the policy mine.json"
+  // Returns "the policy mine.json".
   std::string name() const;
 
  private:

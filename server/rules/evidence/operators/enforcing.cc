@@ -17,7 +17,7 @@ std::string first_attribute(const store::RunData& data, std::string_view name) {
   return {};
 }
 
-// A weight in float32 on the CPU, cast by autocast itself.
+// The site casts a float32 weight on the CPU, by autocast itself.
 bool could_be_kept(const store::Site& site) {
   using lanes::WhyNotCached;
   const bool reason = site.why == WhyNotCached::kNone || site.why == WhyNotCached::kNoRequiresGrad ||
@@ -35,8 +35,8 @@ std::uint64_t optimizer_steps_of(const store::RunData& data, std::uint32_t proce
   return steps;
 }
 
-// To prove that a weight of so many bytes was not written: a sum over it, or for large ones that nobody writes the
-// kernel's answer.
+// Returns the time to prove that a weight of so many bytes was not written: a sum over it; for large weights that
+// nobody trains, asking Linux's kernel.
 double proof_ns(double bytes, bool trained) {
   const bool tracked = !trained && bytes >= 128 << 10;
   return tracked ? 800 + bytes / 1300 : 300 + bytes / 40;
@@ -57,7 +57,7 @@ std::optional<store::Savings> saved_by_enforcing(const store::RunData& data) {
     if (!could_be_kept(site) || counts.casts < 2 || counts.bytes == 0) continue;
     const std::uint64_t optimizer_steps = optimizer_steps_of(data, use.process);
     const bool trained = site.why != lanes::WhyNotCached::kNoRequiresGrad && optimizer_steps > 0;
-    // Of weights that are not known to stay as they are, the copy is kept from the second look on.
+    // A copy is kept from the second look on, where the weight is not known to stay as it is.
     const std::uint64_t weights = std::max<std::uint64_t>(1, use.evidence.most_kept);
     const std::uint64_t anew = trained ? optimizer_steps + 1 : site.why == lanes::WhyNotCached::kNoRequiresGrad ? 1 : 2;
     if (counts.casts <= weights * anew) continue;

@@ -7,9 +7,9 @@
 namespace castscope::rules {
 namespace {
 
-// Source: tried with PyTorch 2.13 on the CPU, each operator of the float32 list of its autocast
-// (policies/torch-cpu.json) with small arguments, outside of autocast: these raise in bfloat16 and in float16 alike,
-// all others compute.
+// Source: each operator of the float32 list of PyTorch's autocast on the CPU (policies/torch-cpu.json) was tried with
+// PyTorch 2.13, with small arguments, outside of autocast: these raise in bfloat16 and in float16 alike, all others
+// compute.
 constexpr std::string_view kRaise[] = {"_grid_sampler_2d_cpu_fallback",
                                        "_lu_with_info",
                                        "avg_pool3d",
@@ -66,7 +66,7 @@ constexpr std::string_view kRaise[] = {"_grid_sampler_2d_cpu_fallback",
                                        "stft",
                                        "svd",
                                        "triangular_solve"};
-// … and this one in bfloat16 alone.
+// This one raises in bfloat16 alone.
 constexpr std::string_view kRaiseInBrain[] = {"view_as_complex"};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Operators that PyTorch has no kernel of in low precision: where autocast does not bring their arguments to float32,
-// they raise.
+// Knows the operators for which PyTorch has no kernel in low precision: where autocast does not bring their arguments
+// to float32, they raise.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace castscope::rules {
 
-// Whether the operator ("aten::fft_fft") is known to raise on this device when it is given this low dtype. What is not
-// known, and what is on other devices than the CPU, is taken to work.
+// Returns whether the operator ("aten::fft_fft") is known to raise on this device when it is given this low dtype.
+// Operators that are not known, and those on other devices than the CPU, are taken to work.
 bool raises_in(std::string_view op, std::uint8_t device, std::uint8_t dtype);
 
 }  // namespace castscope::rules

@@ -1,5 +1,5 @@
-// The operators that multiply matrices and do nothing else, by PyTorch's names. Who looks for more (convolutions, what is
-// made of products, attention) adds to these.
+// The operators that multiply matrices and do nothing else, by PyTorch's names. Code that asks for more (convolutions,
+// operators made of products, attention) adds those to these.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace castscope::rules {
 inline constexpr std::array<std::string_view, 8> kMatrixProducts = {"mm",    "matmul", "bmm",     "linear",
                                                                     "addmm", "addbmm", "baddbmm", "mv"};
 
-// `name`: without "aten::" and the overload.
+// `name` has neither "aten::" nor the overload.
 constexpr bool is_matrix_product(std::string_view name) {
   return std::find(kMatrixProducts.begin(), kMatrixProducts.end(), name) != kMatrixProducts.end();
 }

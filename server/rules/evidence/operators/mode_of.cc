@@ -16,8 +16,8 @@ std::optional<Mode> mode_of(const store::RunData& data, const store::OperatorUse
     return std::ranges::any_of(data.stacks[use.stack - 1].frames,
                                [&](const store::CodeLocation& frame) { return frame.file == graph; });
   };
-  // What is exported and then compiled is compiled. Compilers that run the graphs of AOTAutograd operator by operator
-  // run them in modules of their own.
+  // A program that is exported and then compiled counts as compiled. Compilers that run the graphs of AOTAutograd
+  // operator by operator run them in modules of their own.
   const bool compiled = runs_in(lanes::kCompiledGraph) ||
                         (runs_in(lanes::kGraphModule) && is_within_torch(data, use.stack, "_functorch/_aot_autograd"));
   return compiled ? Mode::kCompile : runs_in(lanes::kExportedProgram) ? Mode::kExport : Mode::kEager;

@@ -23,12 +23,12 @@ bool is_integer(std::uint8_t dtype) {
   return name == "bool" || name.starts_with("int") || name.starts_with("uint");
 }
 
-// float8 and its like too, which autocast takes for floating.
+// Includes float8 and its like, which autocast takes for floating.
 bool is_floating_at_all(std::uint8_t dtype) { return store::dtype_name(dtype).find("float") != std::string_view::npos; }
 
 bool is_one(const lanes::Operand& operand, std::uint8_t flag) { return (operand.flags & flag) != 0; }
 
-// Nothing of its device is switched on around it.
+// Returns why nothing could be cast outside of an enabled region of the operator's device; kNone inside of one.
 NotCast outside(const store::RunData& data, const store::OperatorUse& use) {
   if (const store::Region* const region = region_of_device(data, use)) {
     return region->enabled ? NotCast::kNone : NotCast::kRegionDisabled;
@@ -38,7 +38,7 @@ NotCast outside(const store::RunData& data, const store::OperatorUse& use) {
   return NotCast::kNoRegion;
 }
 
-// What autocast of no device ever casts.
+// Returns why autocast casts such an argument on no device.
 NotCast never_cast(const lanes::Operand& operand) {
   if (is_one(operand, lanes::kOperandNumber)) return NotCast::kNumber;
   if (is_integer(operand.dtype)) return NotCast::kInteger;
@@ -47,14 +47,14 @@ NotCast never_cast(const lanes::Operand& operand) {
   return is_one(operand, lanes::kOperandElsewhere) ? NotCast::kOtherDevice : NotCast::kNone;
 }
 
-// A region of a script, which TorchScript's autocast follows.
+// The operator is in a region of a script, which TorchScript's autocast follows.
 bool is_for_script(const store::RunData& data, const store::OperatorUse& use) {
   if (!use.is(lanes::kUseScript)) return false;
   const store::Region* const region = region_of_device(data, use);
   return region != nullptr && region->kind == lanes::RegionKind::kScript;
 }
 
-// The pass casts plain tensors: one that is Optional or in a list stays as it is, whatever its dtype.
+// The pass casts plain tensors: an argument that is Optional or in a list stays as it is, whatever its dtype.
 NotCast of_script(const store::OperatorUse& use, const lanes::Operand& operand) {
   if (script_policy(use.op) == ScriptPolicy::kNone) return NotCast::kNotListed;
   return use.computed == operand.dtype ? NotCast::kAlready : NotCast::kNone;
@@ -116,7 +116,7 @@ bool CastReasons::is_excluded(const store::OperatorUse& use, std::size_t i) cons
   return lowers && !name.empty() && std::find(kept.begin(), kept.end(), name) != kept.end();
 }
 
-// An autocast kernel ran and handed it on as it was.
+// Explains an argument that an autocast kernel handed on as it was.
 NotCast CastReasons::of_kernel(const store::OperatorUse& use, std::size_t i) const {
   const lanes::Operand& operand = use.operands[i];
   const bool same = use.computed == operand.dtype;
@@ -125,7 +125,7 @@ NotCast CastReasons::of_kernel(const store::OperatorUse& use, std::size_t i) con
   return use.computed == kFloat && is_low(operand.dtype) ? NotCast::kSetsDtype : NotCast::kNone;
 }
 
-// A recurrent cell's products cast, whatever it gives back: its state is in the dtype in which it came.
+// A recurrent cell's products cast, whatever the cell gives back: its state keeps the dtype in which it came.
 NotCast CastReasons::by_its_products(const store::OperatorUse& use, const lanes::Operand& operand) const {
   const auto [begin, end] = casts_.equal_range(use.stack);
   NotCast why = NotCast::kNone;
@@ -138,8 +138,9 @@ NotCast CastReasons::by_its_products(const store::OperatorUse& use, const lanes:
   return why;
 }
 
-// What it calls may have one: nll_loss_nd is nll_loss. Its casts stand at the same place, under that name; those of
-// another operator of the line do not explain why this one computed in what it was not given.
+// An operator without a kernel may call one that has: nll_loss_nd calls nll_loss, whose casts stand at the same place,
+// under its own name. The casts of another operator of the line do not explain why this one computed in a dtype that it
+// was not given.
 NotCast CastReasons::without_kernel(const store::OperatorUse& use, const lanes::Operand& operand) const {
   const bool lowered = is_low(use.computed) && operand.dtype == kFloat && has_dimensions(operand);
   if (lowered && !use.is(lanes::kUseWrites)) return NotCast::kWithin;

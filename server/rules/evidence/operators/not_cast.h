@@ -1,5 +1,5 @@
-// Why autocast left an argument of an operator as it was given. This is the one place that says so; deep steps have the
-// evidence, and outside of them nothing but the number of pass-throughs is known.
+// Explains why autocast left an argument of an operator as it was given. No other code decides that. The evidence comes
+// from deep steps; outside of them only the number of pass-throughs is known.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace castscope::rules {
 
-// Closed; the words of `name` stand in reports. A number is no argument that could be cast, and a conversion (`.to()`)
-// none that autocast would.
+// The list is closed; the words of `name` stand in reports. A number is no argument that could be cast, and a
+// conversion (`.to()`) none that autocast would cast.
 enum class NotCast : std::uint8_t {
-  kNone = 0,        // it was cast, or why it was not cannot be told
+  kNone = 0,        // it was cast, or the reason is not known
   kAlready,         // the operator takes the dtype that it has
   kInteger,         // an integer or a bool
   kNotFloating,     // complex, quantized
@@ -24,7 +24,7 @@ enum class NotCast : std::uint8_t {
   kOtherDevice,     // it, or the operator, is on another device than the region's
   kInPlaceOrOut,    // the operator's form writes to an argument, and autocast has a kernel for the other form alone
   kNotListed,       // autocast of this device has no kernel for the operator
-  kExcluded,        // by the policy that castscope carried out
+  kExcluded,        // the policy that castscope enforced excludes it
   kSetsDtype,       // autocast sets the operator's dtype argument, and the operator converts inside
   kWithin,          // autocast has no kernel for the operator, but casts in those that it calls
   kRegionDisabled,  // the innermost region of its device is switched off
@@ -32,15 +32,15 @@ enum class NotCast : std::uint8_t {
 };
 inline constexpr std::size_t kNotCastReasons = static_cast<std::size_t>(NotCast::kNoRegion) + 1;
 
-// "already", "in_place_or_out": as JSON has it.
+// Returns "already" or "in_place_or_out", as JSON has it.
 std::string_view name(NotCast);
-// "already in bfloat16", "float64, which autocast leaves alone". "" for kNone.
+// Returns "already in bfloat16", "float64, which autocast leaves alone"; "" for kNone.
 std::string words(NotCast, std::uint8_t dtype);
 
 class CastReasons {
  public:
-  explicit CastReasons(const store::RunData&);  // which must outlive it
-  // Of the operand at this position in `use.operands`.
+  explicit CastReasons(const store::RunData&);  // the data must outlive this
+  // Explains the operand at this position in `use.operands`.
   NotCast of(const store::OperatorUse&, std::size_t operand) const;
 
  private:

@@ -21,7 +21,7 @@ lanes::Operand given(std::uint8_t dtype, std::uint8_t entered = kNoDtype, std::u
   return operand;
 }
 
-// A region of bfloat16 on the CPU, and whatever lies in it.
+// A region of bfloat16 on the CPU, with the operators in it.
 class NotCastTest : public ::testing::Test {
  protected:
   NotCastTest() { region(kCpu, 0); }
@@ -65,14 +65,14 @@ TEST_F(NotCastTest, AnOperatorIsCastInTheOneThatItIsMadeOf) {
   EXPECT_EQ(why(loss, 0), NotCast::kWithin);
   EXPECT_EQ(why(loss, 1), NotCast::kInteger);
   EXPECT_EQ(why(loss, 2), NotCast::kAlready);
-  auto sum = use("aten::add.Tensor", 0, kFloat, {given(kBrain), given(kFloat)});  // of the same line: it promotes
+  auto sum = use("aten::add.Tensor", 0, kFloat, {given(kBrain), given(kFloat)});  // at the same line: it promotes
   sum.stack = 3;
   EXPECT_EQ(why(sum, 0), NotCast::kNotListed);
   loss.stack = 4;
   EXPECT_EQ(why(loss, 0), NotCast::kNotListed);
 }
 
-// It gives back float32, because of its state, and the linears that it calls cast.
+// The cell gives back float32, because of its state, and the linears that it calls cast.
 TEST_F(NotCastTest, ARecurrentCellIsCastInItsProducts) {
   store::Site site;
   site.stack = 3, site.op = "aten::linear", site.cause = lanes::Cause::kAutocast, site.from = kFloat, site.to = kBrain;

@@ -7,7 +7,7 @@
 namespace castscope::rules {
 namespace {
 
-// Beside the matrix products.
+// Products that matrix_products.h does not have.
 constexpr std::string_view kProducts[] = {"addmv",
                                           "addr",
                                           "einsum",
@@ -27,12 +27,13 @@ constexpr std::string_view kProducts[] = {"addmv",
 
 constexpr std::string_view kMatrixWork[] = {
     "addmv", "dot", "einsum", "bilinear", "chain_matmul", "multi_head_attention_forward", "inner", "tensordot"};
-// Somewhere in the name: backends have forms of their own ("_scaled_dot_product_flash_attention", "cudnn_convolution").
+// A name that contains one of these is matrix work: backends have forms of their own
+// ("_scaled_dot_product_flash_attention", "cudnn_convolution").
 constexpr std::string_view kMatrixWorkParts[] = {
     "convolution", "scaled_dot_product", "attention",        "lstm",      "gru",
     "rnn",         "linalg_matmul",      "linalg_multi_dot", "grouped_mm"};
 
-// On no list of autocast's: what they are made of is.
+// These are on no list of autocast's, but the operators that they are made of are.
 constexpr std::string_view kMadeOfProducts[] = {"einsum", "tensordot", "inner", "chain_matmul"};
 
 }  // namespace

@@ -9,10 +9,10 @@ TEST(OperatorsTest, NamesOfOperators) {
   EXPECT_EQ(base_name("aten::add.Tensor"), "aten::add");
   EXPECT_EQ(base_name("aten::mm"), "aten::mm");
   EXPECT_EQ(short_name("aten::add.Tensor"), "add");
-  EXPECT_EQ(short_name("mylib::fused.default"), "mylib::fused");  // whose it is matters
+  EXPECT_EQ(short_name("mylib::fused.default"), "mylib::fused");  // the namespace matters
 }
 
-// By the names that a job calls, or by those of backends too.
+// Products go by the names that a job calls; matrix work also by the names of backends.
 TEST(OperatorsTest, ProductsAndMatrixWork) {
   for (const char* op : {"aten::mm", "aten::linear", "aten::einsum", "aten::convolution"}) {
     EXPECT_TRUE(is_product(op)) << op;

@@ -8,10 +8,10 @@ namespace {
 
 using lanes::MatmulCompute;
 
-// 2^4 bytes.
+// As a power of two: 2^4 bytes.
 constexpr std::uint8_t kSixteenBytes = 4;
 
-// As people write them beside what a product adds up in.
+// Returns the dtype's name as people write it beside the dtype in which a product accumulates.
 std::string short_dtype(std::uint8_t dtype) {
   if (dtype == kHalf) return "fp16";
   if (dtype == kBrain) return "bf16";
@@ -20,7 +20,7 @@ std::string short_dtype(std::uint8_t dtype) {
   return name.starts_with("float8") ? "fp8" : std::string(name);
 }
 
-// Of the inputs; 0: none that Tensor Cores take.
+// Returns the bytes of an input's element; 0 for inputs that Tensor Cores do not take.
 std::uint32_t element_bytes(const store::MatmulCall& call, std::uint8_t dtype) {
   const bool rounded = call.compute == MatmulCompute::kTf32;
   if (rounded && dtype == kFloat) return 4;

@@ -1,4 +1,4 @@
-// What TorchScript's autocast pass does with an operator.
+// Knows how TorchScript's autocast pass treats an operator.
 //
 // Source: torch/csrc/jit/passes/autocast.cpp, handleBlock, of PyTorch 2.13.
 #pragma once
@@ -9,13 +9,13 @@
 namespace castscope::rules {
 
 enum class ScriptPolicy : std::uint8_t {
-  kNone,      // it casts nothing for it
-  kLowers,    // to the region's dtype
-  kHolds,     // in float32
-  kPromotes,  // to float32, unless it knows that all arguments are of one low dtype
+  kNone,      // it casts nothing for the operator
+  kLowers,    // it casts to the region's dtype
+  kHolds,     // it casts to float32
+  kPromotes,  // it casts to float32, unless it knows that all arguments are of one low dtype
 };
 
-// `op` as it is recorded: "aten::add.Tensor".
+// `op` is written as it is recorded: "aten::add.Tensor".
 ScriptPolicy script_policy(std::string_view op);
 
 }  // namespace castscope::rules

@@ -9,8 +9,8 @@
 namespace castscope::rules {
 namespace {
 
-// Those that PyTorch documents as promoting to the widest input type (amp.html), on any device. Most others that
-// promote do so without autocast's doing, and are on no list.
+// PyTorch documents that these promote to the widest input type (amp.html), on any device. Most other operators that
+// promote do so without autocast, and are on no list.
 constexpr std::string_view kPromoting[] = {"aten::cat",       "aten::stack",      "aten::index_copy", "aten::index_put",
                                            "aten::addcdiv",   "aten::addcmul",    "aten::atan2",      "aten::cross",
                                            "aten::tensordot", "aten::scatter_add"};

@@ -8,7 +8,7 @@ namespace {
 using store::CodeLocation;
 using store::RunData;
 
-// What stands between the engine, or Function.apply, and a method that is decorated.
+// Such frames stand between the engine, or Function.apply, and a method that is decorated.
 bool is_decorator(std::string_view file) {
   return file == "amp/autocast_mode.py" || file == "cuda/amp/autocast_mode.py" || file == "autograd/function.py";
 }

@@ -1,5 +1,5 @@
-// Where in the code an operator was called, beyond its line: in which method of an autograd Function it runs, and which
-// spot of a module it is, so that the same code is known again when it is entered from elsewhere.
+// Says where in the code an operator was called, beyond its line: in which method of an autograd Function, and at which
+// spot of a module, so that the same code is recognised when it is entered from elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace castscope::rules {
 
-// A method of a torch.autograd.Function: of the innermost one on a stack.
+// The innermost method of a torch.autograd.Function on a stack.
 struct FunctionMethod {
   enum class Kind : std::uint8_t { kNone, kForward, kBackward };
   Kind kind = Kind::kNone;
@@ -19,12 +19,12 @@ struct FunctionMethod {
 };
 FunctionMethod function_method(const store::RunData&, std::uint32_t stack);
 
-// The code of an operator's call as far out as the call of the innermost module, or to the user's line where there is
-// none: equal for calls of the same code, whatever stands around it. (A module, the operator, lines.)
+// The code of an operator's call, outwards to the call of the innermost module, or to the user's line where there is no
+// module: it is equal for calls of the same code, whatever called that. (A module, the operator, lines.)
 using Spot = std::tuple<std::uint32_t, std::string, std::string>;
 Spot spot_of(const store::RunData&, const store::OperatorUse&);
 
-// The autograd engine called it for a node of PyTorch's own: no line of Python did.
+// The autograd engine called the operator for a node of PyTorch's own, and no line of Python did.
 bool called_by_engine(const store::RunData&, const store::OperatorUse&);
 
 }  // namespace castscope::rules

@@ -1,5 +1,5 @@
-// Which processes do what a finding is about: those in which something was counted at its line. A finding itself is of
-// the run, since ranks run the same code.
+// Finds the processes that a finding is about: those in which something was counted at its line. A finding itself
+// belongs to the whole run, since ranks run the same code.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace castscope::rules {
 class ProcessesByLine {
  public:
   explicit ProcessesByLine(const store::RunData&);
-  // By number in the run. Where nothing was counted at its line, nor at those that belong to it: none.
+  // Returns the processes by their number in the run; none where nothing was counted at the finding's line, nor at its
+  // related lines.
   std::set<std::uint32_t> of(const store::Finding&) const;
 
  private:

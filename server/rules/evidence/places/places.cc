@@ -28,7 +28,7 @@ std::string portable_path(std::string_view name, std::string_view project) {
   const std::string path = plain_path(name);
   const std::string_view file = path;
   while (project.ends_with('/')) project.remove_suffix(1);
-  // First: an environment often lies in the job's own folder.
+  // These folders are tried first: an environment often lies in the job's own folder.
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     if (const std::size_t at = file.rfind(folder); at != std::string_view::npos)
       return std::string(file.substr(at + 1));

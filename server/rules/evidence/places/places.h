@@ -1,4 +1,4 @@
-// Places in the code: lines of the user's own, which findings stand at, and frames of PyTorch's.
+// Places in the code: lines of the user's own, at which findings stand, and frames of PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +11,39 @@
 
 namespace castscope::rules {
 
-// Where something stands. What a rule finds at one line is one finding, whatever calls lead there.
+// The line of a finding. Everything that a rule finds at one line is one finding, whatever calls lead there.
 struct Line {
   std::string file;
   std::int64_t number = 0;
   auto operator<=>(const Line&) const = default;
   std::string text() const { return file + ":" + std::to_string(number); }
-  // "train.py:12", for titles.
+  // Returns "train.py:12", for titles.
   std::string short_text() const { return file.substr(file.rfind('/') + 1) + ":" + std::to_string(number); }
 };
-// Of the innermost frame that is the user's own; without a stack, no file and 0.
+// Returns the line of the innermost frame that is the user's own; without a stack, no file and 0.
 Line line_of(const store::RunData&, std::uint32_t stack);
 
-// "train.py:12", "models/net.py:40": relative to the run's folder.
+// Returns "train.py:12" or "models/net.py:40", relative to the run's folder.
 std::string place_text(const store::RunData&, const store::CodeLocation&);
 
-// Without "." and ".." in it, whose meaning is the folder that a job was started in ("job/../lib/a.py" is "lib/a.py").
-// What is no path ("<string>") stays.
+// Resolves "." and ".." in a path that is relative to the folder in which the job was started ("job/../lib/a.py" is
+// "lib/a.py"). A text that is no path ("<string>") stays.
 std::string plain_path(std::string_view file);
 
-// A file as it is called everywhere: relative to the project (RunStart::project()); from "site-packages/" on where
-// it lies in such a folder; else as it is.
+// Returns the name that a file has everywhere: relative to the project (RunStart::project()); from "site-packages/" on
+// where it lies in such a folder; else unchanged.
 std::string portable_path(std::string_view file, std::string_view project);
 
-// Innermost first; none for stack 0.
+// Returns the frames, innermost first; none for stack 0.
 const std::vector<store::CodeLocation>& frames_of(const store::RunData&, std::uint32_t stack);
-// "Product" of "make.<locals>.Product".
+// Returns "Product" for "make.<locals>.Product".
 std::string_view last_name(std::string_view qualified);
 
-// "autograd/function.py" of a frame in the torch package, "" of others.
+// Returns "autograd/function.py" for a frame in the torch package, "" for others.
 std::string_view within_torch(const store::RunData&, const store::CodeLocation& frame);
-// Where PyTorch calls a module: its frame.
+// The frame is the one in which PyTorch calls a module.
 bool is_module_call(const store::RunData&, const store::CodeLocation& frame);
-// Whether the innermost frame is one of a library: PyTorch's, or Python's own.
+// The innermost frame belongs to a library: PyTorch's, or Python's own.
 bool is_inside_torch(const store::RunData&, std::uint32_t stack);
 // Some frame of PyTorch's own on this stack lies in this part of the package ("jit/").
 bool is_within_torch(const store::RunData&, std::uint32_t stack, std::string_view part);

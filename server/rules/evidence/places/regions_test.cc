@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint8_t kCpu = 0, kCuda = 1;  // c10::DeviceType
 
-// cuda on, in it cpu on, in it cuda off.
+// A region with cuda on, in it one with cpu on, in it one with cuda off.
 store::RunData nested() {
   store::RunData data;
   data.regions = {{.id = 1, .parent = 0, .device = kCuda, .enabled = true},
@@ -32,7 +32,7 @@ TEST(RegionsTest, WithinIsAlsoTheRegionItself) {
   EXPECT_FALSE(is_within(data, 1, 2));
 }
 
-// Python on, in it a script's on, in it a script's off.
+// A region of Python's that is on, in it a script's that is on, in it a script's that is off.
 store::RunData around_a_script(bool eager_on) {
   store::RunData data;
   data.regions = {

@@ -1,4 +1,4 @@
-// Questions that rules ask about a site: a place where something is cast.
+// Answers questions that rules ask about a site: a place where something is cast.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace castscope::rules {
 
-// A weight or a buffer: of the model, not of what goes through it.
+// The site casts a weight or a buffer: a part of the model, not a value that goes through it.
 bool is_of_model(const store::Site&);
-// "weight", "input": as the operator's schema calls what is cast; "" where that is not known.
+// Returns "weight" or "input", the name in the operator's schema; "" where that is not known.
 std::string argument_name(const store::RunData&, const store::Site&);
-// … or else its role.
+// Returns that name, or else the argument's role.
 std::string argument_text(const store::RunData&, const store::Site&);
-// The cast that this conversion is, where castscope made it for a function that is annotated (`site.op`); nullptr: it
-// is the code's own.
+// Returns the site of the cast that this conversion is, where castscope made it for a function that is annotated
+// (`site.op`); nullptr where the conversion is the code's own.
 const store::Site* annotation_of(const store::RunData&, const store::OperatorUse& conversion);
 
 }  // namespace castscope::rules

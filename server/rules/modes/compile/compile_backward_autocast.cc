@@ -10,7 +10,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_backward_casts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kCompileCastsBackward)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -54,7 +54,7 @@ result.backward()  # in bfloat16; eager code: in float32)",
                     .fix = "torch._functorch.config.backward_pass_autocast = \"off\" makes the compiled backward pass "
                            "do as eager autograd does.",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
-    .judge = judge_it,
+    .judge = judge_backward_casts,
 };
 
 }  // namespace castscope::rules

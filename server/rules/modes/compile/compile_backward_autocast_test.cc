@@ -6,7 +6,7 @@ namespace {
 using CompileBackwardAutocastTest = RulesTest;
 
 TEST_F(CompileBackwardAutocastTest, C17_BackwardRunsOutside) {
-  expect_golden("C-17", judged([](TestRun& run) {
+  expect_golden("compile_backward_autocast_backward_outside_region", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kCompileCastsBackward, 8, {.detail = kBFloat16, .text = "aten::mm"}), 2);
                 }));
 }

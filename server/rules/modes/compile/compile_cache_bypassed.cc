@@ -7,7 +7,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_bypasses(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(inquiry.data, lanes::FactKind::kCompileBypassesCache)) {
     std::uint64_t times = 0;
     std::string reason;
@@ -48,7 +48,7 @@ product(torch.randn(8, 8)))",
                     .fix = "Open the region around the calls; autocast as it stands around compiled code is part of "
                            "the cache's key.",
                     .links = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"},
-    .judge = judge_it,
+    .judge = judge_bypasses,
 };
 
 }  // namespace castscope::rules

@@ -7,7 +7,7 @@ using CompileCacheBypassedTest = RulesTest;
 
 TEST_F(CompileCacheBypassedTest, C26_ARegionInside) {
   expect_golden(
-      "C-26", judged([](TestRun& run) {
+      "compile_cache_bypassed_region_inside", judged([](TestRun& run) {
         run.seen(run.fact(FactKind::kCompileBypassesCache, 9,
                           {.text = "Unsupported call_function target torch.amp.autocast_mode._enter_autocast"}));
       }));

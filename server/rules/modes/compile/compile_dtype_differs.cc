@@ -1,5 +1,6 @@
 // compile-dtype-differs: the same line computed a matrix product, a convolution or attention in one dtype in Python and
-// in another in a compiled graph. Other operators are taken apart before there is a graph, and have no like in it.
+// in another in a compiled graph. Other operators are decomposed before there is a graph, and have no counterpart in
+// it.
 #include <map>
 #include <set>
 
@@ -20,14 +21,14 @@ namespace {
 
 using store::OperatorUse;
 
-// linear is addmm or mm in a graph, einsum is bmm: at one line all of them are one.
+// linear is addmm or mm in a graph, einsum is bmm: all matrix work at one line counts as one.
 struct Products {
   std::set<std::uint8_t> eager, compiled;
-  std::uint32_t stack = 0;  // of a compiled one
+  std::uint32_t stack = 0;  // of a compiled operator
   std::set<std::string> operators;
 };
 
-// By line, and by the dtype of the region: what one line computes in regions of two dtypes differs in every mode.
+// By line and by the dtype of the region: in every mode, one line computes differently in regions of two dtypes.
 using Spot = std::pair<Line, std::uint8_t>;
 
 std::map<Spot, Products> products_of(const store::RunData& data) {
@@ -57,7 +58,7 @@ std::string names(const std::set<std::uint8_t>& dtypes) {
   return absl::StrJoin(all, ", ");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_products(Inquiry& inquiry) {
   for (const auto& [spot, products] : products_of(inquiry.data)) {
     if (products.eager.empty() || products.compiled.empty()) continue;
     std::set<std::uint8_t> only_compiled;
@@ -103,7 +104,7 @@ for _ in range(3):
         product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
                     .fix = "Compile without the compiler's own autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
-    .judge = judge_it,
+    .judge = judge_products,
 };
 
 }  // namespace castscope::rules

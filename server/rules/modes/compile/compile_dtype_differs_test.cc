@@ -14,7 +14,7 @@ std::uint32_t product(TestRun& run, std::uint8_t dtype, bool compiled, const std
 }
 
 TEST_F(CompileDtypeDiffersTest, C27_TheCompilerHasItsOwn) {
-  expect_golden("C-27", judged([](TestRun& run) {
+  expect_golden("compile_dtype_differs_compiler_casts_itself", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto eager = product(run, kBFloat16, false, "aten::linear");
                   run.enter(region).deep().called(eager).called(product(run, kFloat16, true, "aten::addmm"));

@@ -7,8 +7,8 @@
 namespace castscope::rules {
 namespace {
 
-// A line of PyTorch's own (the optimizer's, a module's) is nobody's to change.
-void judge_it(Inquiry& inquiry) {
+// The lines are the user's own, since nobody can change PyTorch's (the optimizer's, a module's).
+void judge_rounding(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto lines = mode_facts(data, lanes::FactKind::kCompileSkipsRounding);
   const ModeFacts* most = nullptr;
@@ -51,7 +51,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     gate(torch.randn(8, 8)))",
                     .fix = "torch._inductor.config.emulate_precision_casts = True rounds as eager code does.",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler_faq.html"},
-    .judge = judge_it,
+    .judge = judge_rounding,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using CompileSkipsRoundingTest = RulesTest;
 
 TEST_F(CompileSkipsRoundingTest, C22_AChainIsFused) {
-  expect_golden("C-22", judged([](TestRun& run) {
+  expect_golden("compile_skips_rounding_fused_chain", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kCompileSkipsRounding, 5, {.text = ""}), 1);
                   run.seen(run.fact(FactKind::kCompileSkipsRounding, 6, {.text = ""}), 3);
                 }));

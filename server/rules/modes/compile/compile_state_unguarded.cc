@@ -1,5 +1,5 @@
-// compile-state-unguarded: compiled code has a region without a dtype of its own, and the default that it took when it
-// was compiled is another by now.
+// compile-state-unguarded: compiled code has a region without a dtype of its own, and the default dtype that it took
+// when it was compiled has changed since.
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
@@ -8,7 +8,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_defaults(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(inquiry.data, lanes::FactKind::kCompileStateUnguarded)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string dtype(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
@@ -46,7 +46,7 @@ torch.set_autocast_dtype("cpu", torch.float16)
 print(product(torch.randn(8, 8)).dtype)  # bfloat16; eager code: float16)",
                     .fix = "Name the dtype where the region is opened.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_defaults,
 };
 
 }  // namespace castscope::rules

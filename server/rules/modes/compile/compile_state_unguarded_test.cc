@@ -6,7 +6,7 @@ namespace {
 using CompileStateUnguardedTest = RulesTest;
 
 TEST_F(CompileStateUnguardedTest, X11_TheDefaultHasChanged) {
-  expect_golden("X-11", judged([](TestRun& run) {
+  expect_golden("compile_state_unguarded_default_changed", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kCompileStateUnguarded, 5, {.detail = kBFloat16, .text = ""}), 2);
                 }));
 }

@@ -1,13 +1,13 @@
-// export-check-fails: a program of torch.export checks for a dtype that it does not compute. Found in the program's
-// file (server/exported/findings.cc), by `castscope check model.pt2`.
+// export-check-fails: a program of torch.export checks for a dtype that it does not compute. `castscope check
+// model.pt2` finds it in the program's file (server/exported/findings.cc).
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/modes/export/export_words.h"
 
 namespace castscope::rules {
 namespace {
 
-// Nothing that is seen of a run tells of it yet.
-void judge_it(Inquiry&) {}
+// Nothing that is recorded of a run shows this yet.
+void judge_checks(Inquiry&) {}
 
 }  // namespace
 
@@ -45,7 +45,7 @@ except RuntimeError as error:
     print(error)  # Tensor dtype mismatch!)",
          .fix = kExportCheckFailsFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_checks,
 };
 
 }  // namespace castscope::rules

@@ -1,5 +1,6 @@
-// export-drops-region: a model was exported inside an autocast region, which the program does not have. Seen where it
-// is exported, and found in the program's file (server/exported/findings.cc) by `castscope check model.pt2`.
+// export-drops-region: a model was exported inside an autocast region, which the program does not have. The rule sees
+// it where the model is exported, and `castscope check model.pt2` finds it in the program's file
+// (server/exported/findings.cc).
 #include <algorithm>
 #include <set>
 
@@ -11,8 +12,8 @@
 namespace castscope::rules {
 namespace {
 
-// A program that is taken apart within the region (run_decompositions) gets what the region casts, and which program
-// that was is not known: where one was, nothing is said of the others of its process.
+// Returns the processes that decomposed a program within the region (run_decompositions). Such a program gets the casts
+// of the region, but nothing records which program it was, so the rule says nothing of the others of that process.
 std::set<std::uint32_t> decomposing(const store::RunData& data) {
   std::set<std::uint32_t> processes;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion))
@@ -21,7 +22,7 @@ std::set<std::uint32_t> decomposing(const store::RunData& data) {
   return processes;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_exports(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::set<std::uint32_t> spared = decomposing(data);
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
@@ -71,7 +72,7 @@ torch.export.save(program, "model.pt2")
 print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
          .fix = kExportDropsRegionFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_exports,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using ExportDropsRegionTest = RulesTest;
 
 TEST_F(ExportDropsRegionTest, C24_ExportedInARegion) {
-  expect_golden("C-24", judged([](TestRun& run) {
+  expect_golden("export_drops_region_exported_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.seen(run.fact(FactKind::kExportDropsRegion, 6, {.subject = region, .text = ""}), 3);
                 }));

@@ -13,16 +13,16 @@
 namespace castscope::rules {
 namespace {
 
-// Within a region, autocast acts on the program's operators by their names: those that it was taken apart into have
-// none on its lists.
+// Within a region, autocast acts on the program's operators by their names, and the operators of a decomposed program
+// are on none of its lists.
 constexpr char kTakenApartFix[] =
     "Run the program as it was exported, or open the region inside the model's forward: autocast has no rule for the "
     "operators that run_decompositions leaves.";
 
 using Differences = std::vector<ModeDifference>;  // of one line
 
-// Outside of any region, as an exported program is run, all lines differ for one reason: those of the same dtypes are
-// told together.
+// An exported program runs outside of any region, where all lines differ for one reason: lines with the same dtypes are
+// reported together.
 std::vector<std::vector<Differences>> groups_of(const ModeDifferences& found) {
   std::vector<std::vector<Differences>> groups;
   std::map<std::pair<std::uint8_t, std::uint8_t>, std::size_t> outside;  // dtypes, exported and eager
@@ -39,7 +39,7 @@ std::vector<std::vector<Differences>> groups_of(const ModeDifferences& found) {
   return groups;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dtypes(Inquiry& inquiry) {
   const ModeDifferences found(inquiry.data, {Mode::kExport});
   for (const std::vector<Differences>& group : groups_of(found)) {
     const ModeDifference& first = group.front().front();
@@ -89,7 +89,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 print(program(x).dtype)  # float32)",
          .fix = kExportDropsRegionFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_dtypes,
 };
 
 }  // namespace castscope::rules

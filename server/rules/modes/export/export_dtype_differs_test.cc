@@ -22,7 +22,7 @@ void ran_in_both(TestRun& run, std::uint8_t exported) {
 }
 
 TEST_F(ExportDtypeDiffersTest, C24_ALoadedProgramRunsOutside) {
-  expect_golden("C-24-loaded", judged([](TestRun& run) { ran_in_both(run, kFloat32); }));
+  expect_golden("export_dtype_differs_loaded_program", judged([](TestRun& run) { ran_in_both(run, kFloat32); }));
 }
 
 TEST_F(ExportDtypeDiffersTest, C24_TheSameDtype) {
@@ -57,7 +57,7 @@ TEST_F(ExportDtypeDiffersTest, InARegionEachLineHasAReasonOfItsOwn) {
 }
 
 TEST_F(ExportDtypeDiffersTest, AutocastHasNoRuleForWhatAProgramWasTakenApartInto) {
-  expect_golden("C-24-apart", judged([](TestRun& run) {
+  expect_golden("export_dtype_differs_decomposed_convolution", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep().called(linear(run, kBFloat16, false, false, 8, "aten::conv1d"));
                   run.called(linear(run, kFloat32, true, false, 8, "aten::convolution")).shallow().exit();

@@ -1,11 +1,11 @@
-// What is said of programs of torch.export: rules judge the run that exports one, server/exported its file.
+// Words about programs of torch.export: rules judge the run that exports one, and server/exported judges its file.
 #pragma once
 
 namespace castscope::rules {
 
 inline constexpr char kExportDropsRegion[] = "export-drops-region";
 inline constexpr char kExportCheckFails[] = "export-check-fails";
-inline constexpr char kExportSeverity[] = "error";  // of both
+inline constexpr char kExportSeverity[] = "error";  // for both
 
 inline constexpr char kExportDropsRegionFix[] =
     "Open the region inside the model's forward, which torch.export keeps, and export again outside of any region; or "

@@ -1,5 +1,5 @@
-// script-drops-decorator: a method that is decorated with autocast was scripted. PyTorch compiles what is below the
-// decorator; of functions it says that it cannot take one, of methods it says nothing.
+// script-drops-decorator: a method that is decorated with autocast was scripted. PyTorch compiles the code below the
+// decorator; for a function it raises an error about the decorator, for a method it says nothing.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -15,8 +15,8 @@
 namespace castscope::rules {
 namespace {
 
-// "torch.autocast('cpu', enabled=False)", "autocast('cpu', None, False)"; "torch.cuda.amp.autocast(False)", which takes
-// no device and has `enabled` first.
+// Recognises "torch.autocast('cpu', enabled=False)" and "autocast('cpu', None, False)"; and
+// "torch.cuda.amp.autocast(False)", which takes no device and has `enabled` first.
 bool switches_off(const std::string& decorator) {
   const std::size_t open = decorator.find('('), close = decorator.rfind(')');
   if (open == decorator.npos || close == decorator.npos || close < open) return false;
@@ -26,7 +26,7 @@ bool switches_off(const std::string& decorator) {
   return arguments.size() > 2 && arguments[2] == "False" && arguments[0] != "True";
 }
 
-// The code of a script on this stack: what lies within the call of a module by Python.
+// Returns the frames of a script on this stack: those within the call of a module by Python.
 std::span<const store::CodeLocation> frames_of_script(const store::RunData& data, std::uint32_t stack) {
   const std::vector<store::CodeLocation>& frames = frames_of(data, stack);
   const auto call =
@@ -35,7 +35,7 @@ std::span<const store::CodeLocation> frames_of_script(const store::RunData& data
   return {frames.begin(), call};
 }
 
-// The decorated method, by the first of its lines that something was cast at.
+// Returns the decorated method, by the first of its lines at which something was cast.
 std::string method_below(const store::RunData& data, const store::CodeLocation& decorator) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::string method;
@@ -46,7 +46,7 @@ std::string method_below(const store::RunData& data, const store::CodeLocation& 
   return method;
 }
 
-// An eager region in which what the script runs of this method was cast; nullptr: there is none.
+// Returns an eager region in which operators that the script runs in this method were cast; nullptr when there is none.
 const store::Region* region_around(const store::RunData& data, const store::Fact& dropped) {
   const auto decorator = data.user_location(dropped.stack);
   if (!decorator.has_value()) return nullptr;
@@ -69,7 +69,7 @@ std::string fix_for(const store::RunData& data, const store::Fact& dropped) {
   return region == nullptr ? within : within + " " + call_with_autocast_off(region->device);
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_decorators(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(inquiry.data, lanes::FactKind::kScriptDropsDecorator)) {
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "TorchScript compiles this method without its decorator: the region is not there";
@@ -106,7 +106,7 @@ net, x = Net(), torch.randn(2, 8)
 print(net(x).dtype, torch.jit.script(net)(x).dtype)  # bfloat16, float32)",
                     .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_decorators,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using ScriptDropsDecoratorTest = RulesTest;
 
 TEST_F(ScriptDropsDecoratorTest, S25_OfAMethod) {
-  expect_golden("S-25m", judged([](TestRun& run) {
+  expect_golden("script_drops_decorator_method", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptDropsDecorator, 7,
                                     {.text = "autocast(\"cpu\", dtype=torch.bfloat16)"}, "net.py"),
                            2);
@@ -59,7 +59,7 @@ TEST_F(ScriptDropsDecoratorTest, ARegionAroundAnotherMethodIsNotAsked) {
   EXPECT_EQ(fix.find("Call the script in"), std::string::npos) << fix;
 }
 
-// `enabled` is not `cache_enabled`, by whatever place among the arguments it has.
+// `enabled` is not `cache_enabled`, whatever its position among the arguments.
 TEST_F(ScriptDropsDecoratorTest, WhetherTheDecoratorSwitchesOff) {
   const auto is_off = [&](const char* decorator) {
     return fix_of(judged([&](TestRun& run) {

@@ -1,8 +1,10 @@
 // script-dtype-differs: the same line computed in one dtype in Python and in another when TorchScript ran it, scripted
-// or traced. Its autocast pass has lists of its own, and brings operands of unknown dtypes to float32 to be safe.
+// or traced. TorchScript's autocast pass has lists of its own, and brings operands of unknown dtypes to float32 to be
+// safe.
 //
-// Where Python did not run the line, the script alone is judged: what its operators were given and computed in, beside
-// what eager's autocast does with them. That is less than an error: nobody has seen another result.
+// Where Python did not run the line, the rule judges the script alone: it compares the dtypes that the script's
+// operators were given and computed in with those of eager autocast. That finding is less than an error, since nobody
+// has seen another result.
 #include <set>
 
 #include "server/rules/evidence/counts/step_time.h"
@@ -17,8 +19,8 @@
 namespace castscope::rules {
 namespace {
 
-// A region with autocast off is dropped from a trace, and eager autocast casts in one of a script: neither is a way to
-// more precision here.
+// A trace drops a region with autocast off, and eager autocast casts inside such a region of a script: neither region
+// would give more precision here.
 std::string fix_for(const ModeDifference& found) {
   if (!is_low(found.eager->computed))
     return "If float32 matters here, bring the arguments to float32 in the code (x.float()).";
@@ -31,7 +33,7 @@ std::string fix_for(const ModeDifference& found) {
 
 using Scripted = std::map<Line, std::map<std::string, ScriptedOperator>>;
 
-// Why TorchScript's autocast does otherwise than eager's.
+// Says why TorchScript's autocast differs from eager autocast.
 std::string_view cause_of(ListDifference difference, bool several = false) {
   switch (difference) {
     case ListDifference::kPromotes:
@@ -45,12 +47,12 @@ std::string_view cause_of(ListDifference difference, bool several = false) {
   return "";
 }
 
-// Of several operators.
+// Returns whether the differences are of several operators.
 bool are_several(const std::vector<ModeDifference>& differences) {
   return operators_of(differences).find(", ") != std::string::npos;
 }
 
-// ": TorchScript's autocast …", where the script alone shows it, and all of these for one cause; else "".
+// Returns ": TorchScript's autocast …" where the script alone shows the differences and all have one cause; else "".
 std::string cause_text(const Line& line, const std::vector<ModeDifference>& differences, const Scripted& scripted) {
   const auto at = scripted.find(line);
   if (at == scripted.end()) return "";
@@ -116,7 +118,7 @@ bool costs_casts(ListDifference difference) {
   return difference == ListDifference::kPromotes || difference == ListDifference::kRaises;
 }
 
-void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
+void add_finding(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
   Finding& finding = inquiry.add(found.use->stack, costs_casts(found.difference) ? "performance" : "warning");
   finding.title = title_of(op, found);
   finding.evidence_number = {{"calls_in_deep_steps", found.times}};
@@ -133,7 +135,7 @@ void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found
   finding.fix = fix_for(found);
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dtypes(Inquiry& inquiry) {
   const ModeDifferences pairs(inquiry.data, {Mode::kScript, Mode::kTrace});
   const UseGraph graph(inquiry.data);
   const Scripted scripted = scripted_differences(inquiry.data, graph);
@@ -141,7 +143,7 @@ void judge_it(Inquiry& inquiry) {
   const std::set<Line> told = pairs.lines();
   for (const auto& [line, operators] : scripted) {
     if (told.contains(line)) continue;
-    for (const auto& [op, found] : operators) tell(inquiry, op, found);
+    for (const auto& [op, found] : operators) add_finding(inquiry, op, found);
   }
 }
 
@@ -179,7 +181,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                            "enabled=False in the script; or leave TorchScript: torch.compile and torch.export follow "
                            "eager autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dtypes,
 };
 
 }  // namespace castscope::rules

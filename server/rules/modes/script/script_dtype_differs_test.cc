@@ -15,7 +15,7 @@ std::uint32_t norm(TestRun& run, std::uint8_t dtype, bool script, const std::str
 }
 
 TEST_F(ScriptDtypeDiffersTest, C16_LayerNorm) {
-  expect_golden("C-16", judged([](TestRun& run) {
+  expect_golden("script_dtype_differs_layer_norm", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto eager = norm(run, kBFloat16, false);
                   const auto script = norm(run, kFloat32, true, "aten::native_layer_norm");
@@ -82,7 +82,8 @@ std::uint32_t script_region(TestRun& run, std::uint8_t dtype = kBFloat16, std::u
 
 lanes::Operand raised_from(std::uint8_t dtype) { return store::entering(kFloat32, operand(dtype)); }
 
-// An addition in a script, so often with both of its arguments in bfloat16, and with one in float32.
+// Calls an addition in a script `both` times with bfloat16 in both arguments, and `one` times with float32 in one of
+// them.
 void added(TestRun& run, std::uint64_t both, std::uint64_t one) {
   const auto region = script_region(run);
   const auto low = in_script(run, "aten::add.Tensor", {raised_from(kBFloat16), raised_from(kBFloat16)}, 0, 0, kFloat32);
@@ -94,7 +95,7 @@ void added(TestRun& run, std::uint64_t both, std::uint64_t one) {
 }
 
 TEST_F(ScriptDtypeDiffersTest, S30_TheScriptAlonePromotes) {
-  expect_golden("S-30", judged([](TestRun& run) {
+  expect_golden("script_dtype_differs_script_promotes", judged([](TestRun& run) {
                   added(run, 10, 0);
                   run.cast(raised(run, lanes::Cause::kScript, "aten::add.Tensor"), kOther);
                 }));
@@ -122,14 +123,14 @@ TEST_F(ScriptDtypeDiffersTest, C16_ListsOfItsOwn) {
   expect_none(judged([](TestRun& run) { softmaxed(run, 1); }));
 }
 
-// A reduction in float16 that eager autocast has in float32: fp32_append_dtype.
+// A reduction in float16 that eager autocast runs in float32: fp32_append_dtype.
 void normed(TestRun& run, std::uint8_t device, std::uint8_t dtype, const std::string& op = "aten::norm.ScalarOpt_dim") {
   const auto region = script_region(run, kFloat16, device);
   run.enter(region).deep().called(in_script(run, op, {operand(dtype)}, device), 3).shallow().exit();
 }
 
 TEST_F(ScriptDtypeDiffersTest, S31_APolicyThatScriptsDoNotHave) {
-  expect_golden("S-31", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
+  expect_golden("script_dtype_differs_norm_not_cast", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
 }
 
 TEST_F(ScriptDtypeDiffersTest, S31_GivenFloat32OrOnACpu) {
@@ -137,7 +138,7 @@ TEST_F(ScriptDtypeDiffersTest, S31_GivenFloat32OrOnACpu) {
   expect_none(judged([](TestRun& run) { normed(run, 0, kFloat16); }));
 }
 
-// Python code that the script calls may run it: the pass knows softmax, and has not cast here.
+// Python code that the script calls may run the operator: the pass knows softmax, and has not cast here.
 TEST_F(ScriptDtypeDiffersTest, S31_AnOperatorThatThePassKnows) {
   expect_none(judged([](TestRun& run) { normed(run, 1, kFloat16, "aten::softmax.int"); }));
 }
@@ -201,7 +202,7 @@ TEST_F(ScriptDtypeDiffersTest, EagerCodeRanInAndOutsideOfRegions) {
   }));
 }
 
-// The cause is told beside an eager run as it is without one.
+// The finding gives the cause beside an eager run as well as without one.
 TEST_F(ScriptDtypeDiffersTest, TheCauseIsToldWherePythonRanItToo) {
   const auto found = judged([](TestRun& run) {
     const auto eager_region = run.region("train.py", 5);
@@ -250,7 +251,7 @@ TEST_F(ScriptDtypeDiffersTest, WhatRaisedComputedNothing) {
                  }));
 }
 
-// A line whose autocast is off to no effect gives a value in another dtype: what takes it differs for that reason.
+// A line whose autocast is off without effect gives a value in another dtype: its consumer differs for that reason.
 void takes_what_was_cast(TestRun& run, bool though_off) {
   const auto region = run.region("train.py", 5);
   const auto eager = norm(run, kFloat32, false, "aten::cat");

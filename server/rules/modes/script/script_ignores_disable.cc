@@ -1,5 +1,6 @@
 // script-ignores-disable: scripted code switches autocast off for a part of itself, and runs where eager autocast is
-// on. The graph leaves these operators alone; eager autocast, which knows nothing of the graph's regions, casts them.
+// on. TorchScript's graph leaves the operators of that part alone; eager autocast, which does not know the graph's
+// regions, casts them.
 #include <algorithm>
 
 #include "server/rules/evidence/mode_facts.h"
@@ -9,7 +10,8 @@
 namespace castscope::rules {
 namespace {
 
-// "is cast", "are brought to float32": eager autocast casts down, or up what it holds in float32.
+// Returns "is cast" where eager autocast casts down, and "are brought to float32" where it casts up the operators that
+// it holds in float32.
 std::string what_happens(const store::RunData& data, const ModeFacts& facts, bool several) {
   const bool all_up = std::ranges::all_of(facts.facts, [&](const store::Fact* fact) {
     return fact->subject != 0 && data.site(fact->subject).to == kFloat;
@@ -17,7 +19,7 @@ std::string what_happens(const store::RunData& data, const ModeFacts& facts, boo
   return std::string(several ? " are " : " is ") + (all_up ? "brought to float32" : "cast");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_ignored_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -56,7 +58,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     print(product(a, a).dtype)  # torch.bfloat16; in Python float32)",
                     .fix = "Autocast off around the call, in Python: `with torch.autocast(\"cpu\", enabled=False):`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_ignored_disables,
 };
 
 }  // namespace castscope::rules

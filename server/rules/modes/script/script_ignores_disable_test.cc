@@ -20,7 +20,7 @@ std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::u
 }
 
 TEST_F(ScriptIgnoresDisableTest, S24_TheOperatorIsCast) {
-  expect_golden("S-24", judged([](TestRun& run) {
+  expect_golden("script_ignores_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
                   const auto fact = run.fact(FactKind::kScriptIgnoresDisable, 8,
                                              {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");
@@ -32,7 +32,8 @@ TEST_F(ScriptIgnoresDisableTest, S24_NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
 }
 
-// Eager autocast brings up what it holds in float32, where the script says that it should stay as it is.
+// Eager autocast brings up the operators that it holds in float32, where the script says that they should stay as they
+// are.
 TEST_F(ScriptIgnoresDisableTest, TheOperatorIsBroughtToFloat32) {
   const auto found = judged([](TestRun& run) {
     const auto site = run.site({.stack = run.line("net.py", 8),

@@ -1,8 +1,8 @@
 // script-ignores-dtype: a region of scripted code takes its dtype from a value that is known at run time only. The pass
 // that applies autocast to the graph takes the device's default instead, and says nothing.
 //
-// The fact's text tells of others: "frozen", a constant that is not yet known when torch.jit.freeze applies autocast;
-// "called", casts of what is called there that were made for another region.
+// The fact's text names other cases: "frozen", a constant that is not yet known when torch.jit.freeze applies autocast;
+// "called", casts in code that is called from the region and was compiled for another one.
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
@@ -10,7 +10,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_ignored_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -55,7 +55,7 @@ a = torch.randn(8, 8)
 print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
                     .fix = "A constant dtype.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_ignored_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@ namespace {
 using ScriptIgnoresDtypeTest = RulesTest;
 
 TEST_F(ScriptIgnoresDtypeTest, X09_TheDefaultIsTaken) {
-  expect_golden("X-09", judged([](TestRun& run) {
+  expect_golden("script_ignores_dtype_default_taken", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptIgnoresDtype, 7, {.detail = kBFloat16, .text = ""}, "net.py"));
                 }));
 }

@@ -1,5 +1,5 @@
-// script-keeps-first-dtype: a scripted function was first run in a region of one dtype, and then in one of another. The
-// casts that were put into its graph the first time stay.
+// script-keeps-first-dtype: a scripted function first ran in a region of one dtype, and then in one of another. The
+// casts that the first run put into its graph stay.
 #include <map>
 
 #include "server/rules/evidence/operators/dtypes.h"
@@ -18,13 +18,14 @@ struct Kept {
   std::uint64_t casts = 0;
 };
 
-// The eager region in which a cast of a graph was made: not the graph's own.
+// Returns the eager region in which a cast of a graph was made; nullptr when it was made in a region of the graph
+// itself.
 const store::Region* region_of_cast(const store::RunData& data, const store::Site& site) {
   const store::Region* region = enabled_region(data, site.region, site.device);
   return region != nullptr && region->kind == lanes::RegionKind::kScript ? nullptr : region;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_kept_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Kept> at;
   for (const store::SiteUse& use : data.site_uses) {
@@ -79,7 +80,7 @@ for dtype in (torch.bfloat16, torch.float16):
              "One script for each dtype: of functions or classes of their own, or loaded once for each. To script the "
              "same function twice gives the same script.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_kept_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -26,7 +26,7 @@ store::RegionInfo region_of(std::uint8_t dtype) {
 }
 
 TEST_F(ScriptKeepsFirstDtypeTest, X08_AnotherRegion) {
-  expect_golden("X-08", judged([](TestRun& run) {
+  expect_golden("script_keeps_first_dtype_other_region", judged([](TestRun& run) {
                   const auto first = cast(run, 8, run.region("train.py", 5), kBFloat16);
                   const auto second = cast(run, 8, run.region("train.py", 6, region_of(kFloat16)), kBFloat16);
                   run.cast(first, kWeight).cast(second, kWeight).cast(second, kOther);

@@ -20,7 +20,7 @@ using policy::CastPolicy;
 using store::OperatorUse;
 using store::RunData;
 
-// What eager's autocast of a device does with an operator.
+// Looks up how eager autocast of a device treats an operator.
 class EagerLists {
  public:
   CastPolicy of(const OperatorUse& use) {
@@ -29,7 +29,7 @@ class EagerLists {
   }
 
  private:
-  // TorchScript knows autocast on these two.
+  // TorchScript has autocast for these two devices.
   const std::optional<policy::Policy>& of_device(std::uint8_t device) {
     static const std::optional<policy::Policy> kNone;
     const auto [at, fresh] = lists_.try_emplace(device);
@@ -52,7 +52,8 @@ bool is_scripted_work(const RunData& data, const OperatorUse& use) {
          !use.is(lanes::kUseView | lanes::kUseConverts) && use.op.starts_with("aten::") && in_autocast(data, use);
 }
 
-// All that takes part in deciding its dtype is of this one, before autocast or after; kNoDtype: not so.
+// Returns the dtype that all operands share which take part in deciding the operator's dtype, before autocast or after
+// it; kNoDtype when they share none.
 template <typename DtypeOf>
 std::uint8_t common_dtype(const OperatorUse& use, DtypeOf dtype_of) {
   std::uint8_t common = kNoDtype;
@@ -64,7 +65,7 @@ std::uint8_t common_dtype(const OperatorUse& use, DtypeOf dtype_of) {
   return use.operands.size() < lanes::kMostOperands ? common : kNoDtype;
 }
 
-// All of those were cast to float32 by the pass.
+// The pass cast all of those operands to float32.
 bool is_raised(const OperatorUse& use) {
   return std::ranges::all_of(use.operands, [](const lanes::Operand& operand) {
     return !is_floating_tensor(operand) || !has_dimensions(operand) || operand.entered == kFloat;
@@ -101,7 +102,7 @@ std::optional<ScriptedOperator> difference_of(const RunData& data, const UseGrap
 
 using ByPlace = std::map<Line, std::map<std::string, ScriptedOperator>>;
 
-// What its arguments' casts cost, in all steps.
+// Adds the cost of the arguments' casts, over all steps.
 void add_casts(const RunData& data, ByPlace& found) {
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);

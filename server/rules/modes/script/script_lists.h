@@ -1,6 +1,6 @@
-// Where TorchScript's autocast pass and eager's autocast disagree about an operator, as far as scripted code shows it
-// by itself: what deep steps saw it compute in, who cast what it was given, and what eager's autocast of that device
-// does. What was traced is left out: it knows no region of its own code.
+// Finds operators about which TorchScript's autocast pass and eager autocast disagree, as far as scripted code shows it
+// by itself: from the dtype that deep steps saw it compute in, from the casts of its arguments and who made them, and
+// from how eager autocast of that device treats it. Traced code is left out: it has no regions of its own.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ enum class ListDifference : std::uint8_t {
 };
 
 struct ScriptedOperator {
-  const store::OperatorUse* use = nullptr;  // the first
+  const store::OperatorUse* use = nullptr;  // the first use
   ListDifference difference{};
-  std::uint8_t eager = 0;    // c10::ScalarType that eager's autocast would have it in
+  std::uint8_t eager = 0;    // c10::ScalarType that eager autocast would run it in
   std::uint64_t times = 0;   // in deep steps
-  store::Counts casts = {};  // of kPromotes and kRaises: those of its arguments, in the whole run
+  store::Counts casts = {};  // for kPromotes and kRaises: the casts of its arguments, in the whole run
 };
 
-// By line, and by the operator's name.
+// Returns the differences by line and by the operator's name.
 std::map<Line, std::map<std::string, ScriptedOperator>> scripted_differences(const store::RunData&, const UseGraph&);
 
 }  // namespace castscope::rules

@@ -1,5 +1,5 @@
 // script-recasts-weights: within one stay in a region TorchScript cast the same weight more than once. Its graphs hold
-// a cast at each use, and know nothing of the cache that eager autocast has.
+// a cast for each use, and do not know the cache of eager autocast.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@
 namespace castscope::rules {
 namespace {
 
-using Cost = std::pair<std::uint64_t, std::uint64_t>;  // bytes, and then time
+using Cost = std::pair<std::uint64_t, std::uint64_t>;  // first bytes, then time
 
 struct Recast {
   std::uint32_t stack = 0;
@@ -21,7 +21,7 @@ struct Recast {
   std::map<std::string, Cost> what;  // "weight of linear"
 };
 
-// "weight of linear is", "weight of linear and 1 other are": the one that costs most, by name.
+// Returns "weight of linear is" or "weight of linear and 1 other are": it names the one that costs most.
 std::string subject_of(const Recast& recast) {
   const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
   const std::size_t others = recast.what.size() - 1;
@@ -29,7 +29,7 @@ std::string subject_of(const Recast& recast) {
   return most->first + " and " + std::to_string(others) + (others == 1 ? " other are" : " others are");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_recasts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Recast> at;
   for (const store::SiteUse& use : data.site_uses) {
@@ -76,7 +76,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(layer(x)))",
                     .fix = "`torch.jit.freeze` for inference.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_recasts,
 };
 
 }  // namespace castscope::rules

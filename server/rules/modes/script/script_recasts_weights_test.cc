@@ -19,7 +19,7 @@ std::uint32_t weight(TestRun& run, std::int64_t line, lanes::Cause cause) {
 }
 
 TEST_F(ScriptRecastsWeightsTest, X10_TwiceInARegion) {
-  expect_golden("X-10", judged([](TestRun& run) {
+  expect_golden("script_recasts_weights_twice_in_region", judged([](TestRun& run) {
                   const auto site = weight(run, 8, lanes::Cause::kScript);
                   run.enter(1).cast_data(site, kWeight).cast_data(site, kWeight).exit();
                 }));
@@ -39,7 +39,7 @@ TEST_F(ScriptRecastsWeightsTest, X10_TwoWeightsOfALoop) {
   }));
 }
 
-// The weight is what costs; the bias comes first in the alphabet.
+// The weight costs most, though the bias comes first in the alphabet.
 TEST_F(ScriptRecastsWeightsTest, TheOneThatCostsMostIsNamed) {
   const auto found = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

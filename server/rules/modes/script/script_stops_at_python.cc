@@ -1,6 +1,6 @@
 // script-stops-at-python: a region of scripted code is around a call of Python code (torch.jit.ignore, a function that
-// was not compiled), and what autocast would cast there runs in float32. The casts of such a region are in the graph:
-// Python code runs as if the region were not there.
+// was not compiled), and operators in it that autocast would cast run in float32. The casts of such a region are in the
+// graph: Python code runs as if the region were not there.
 #include <map>
 
 #include "server/rules/evidence/counts/counts.h"
@@ -33,7 +33,7 @@ std::map<Line, Stopped> stopped_regions(const store::RunData& data) {
   return lines;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_python_calls(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, stopped] : stopped_regions(data)) {
     const store::OperatorUse& first = *stopped.uses.front();
@@ -78,7 +78,7 @@ def product(a):
 print(product(torch.randn(8, 8)).dtype)  # torch.float32)",
                     .fix = "Open the region in the Python function, or compile that function too.",
                     .links = "https://docs.pytorch.org/docs/stable/jit.html"},
-    .judge = judge_it,
+    .judge = judge_python_calls,
 };
 
 }  // namespace castscope::rules

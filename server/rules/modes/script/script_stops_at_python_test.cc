@@ -14,7 +14,7 @@ store::TestUse product(std::uint8_t computed) {
 }
 
 TEST_F(ScriptStopsAtPythonTest, X30_PythonIsCalledInARegionOfAScript) {
-  expect_golden("X-30", judged([](TestRun& run) {
+  expect_golden("script_stops_at_python_called_in_region", judged([](TestRun& run) {
                   const auto use = run.use(product(kFloat32));
                   run.called(use, 3);
                   run.seen(run.fact(FactKind::kScriptStopsAtPython, 5, {.subject = use, .text = ""}, "net.py"), 3);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kDecorator = "decorator is not supported in script mode";
 
-// A way to use autocast that TorchScript refuses, by the sentence that it raises with
+// A way to use autocast that TorchScript refuses, recognised by the sentence that it raises
 // (torch/csrc/jit/passes/autocast.cpp, torch/jit/frontend.py).
 struct Misuse {
   std::string_view says, title, fix;
@@ -53,7 +53,7 @@ const Misuse& misuse_in(std::string_view text) {
   return found == std::end(kMisuses) ? kAnother : *found;
 }
 
-// PyTorch's own sentence, without where in its C++ an assertion stands, and without a last full stop.
+// Returns PyTorch's own sentence, without the place of an assertion in its C++, and without a full stop at the end.
 std::string_view sentence_of(std::string_view text) {
   constexpr std::string_view kReport = "please report a bug to PyTorch. ", kScript = "TorchScript error: ";
   if (const std::size_t at = text.find(kReport); at != text.npos) text.remove_prefix(at + kReport.size());
@@ -62,7 +62,7 @@ std::string_view sentence_of(std::string_view text) {
   return text.ends_with('.') && !text.ends_with("..") ? text.substr(0, text.size() - 1) : text;
 }
 
-void tell(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std::string& text) {
+void add_finding(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std::string& text) {
   const Misuse& misuse = misuse_in(text);
   Finding& finding = inquiry.add(stack);
   finding.title = std::string(misuse.title) + ": \"" + std::string(sentence_of(text)) + "\"";
@@ -71,7 +71,7 @@ void tell(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std:
   finding.fix = misuse.fix;
 }
 
-// torch.jit.script of a module tries each attribute that is a function, and leaves out those that it cannot compile
+// torch.jit.script tries each attribute of a module that is a function, and leaves out those that it cannot compile
 // (torch/jit/_recursive.py, infer_concrete_type_builder).
 bool is_tried(const store::RunData& data, std::uint32_t stack) {
   return std::ranges::any_of(frames_of(data, stack), [&](const store::CodeLocation& frame) {
@@ -79,15 +79,15 @@ bool is_tried(const store::RunData& data, std::uint32_t stack) {
   });
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_refusals(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptRefused)) {
     if (std::ranges::all_of(facts.facts, [&](const store::Fact* fact) { return is_tried(data, fact->stack); }))
       continue;
-    tell(inquiry, facts.first().stack, facts.times, facts.first().text);
+    add_finding(inquiry, facts.first().stack, facts.times, facts.first().text);
   }
   for (const ErrorAt& at : errors_saying(data, kDecorator))
-    if (!is_tried(data, at.stack)) tell(inquiry, at.stack, at.times, at.text);
+    if (!is_tried(data, at.stack)) add_finding(inquiry, at.stack, at.times, at.text);
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ except RuntimeError as error:
     print(error))",
                     .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):`, with constants.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_refusals,
 };
 
 }  // namespace castscope::rules

@@ -8,7 +8,7 @@ namespace {
 using ScriptUnsupportedAutocastTest = RulesTest;
 
 TEST_F(ScriptUnsupportedAutocastTest, S26_EnabledIsNoConstant) {
-  expect_golden("S-26", judged([](TestRun& run) {
+  expect_golden("script_unsupported_autocast_enabled_not_constant", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptRefused, 7,
                                     {.text = "Autocast _enabled argument must be a constant"}, "net.py"));
                 }));
@@ -42,7 +42,7 @@ TEST_F(ScriptUnsupportedAutocastTest, EachMisuseHasItsTitle) {
 }
 
 TEST_F(ScriptUnsupportedAutocastTest, S25_ADecorator) {
-  expect_golden("S-25", judged([](TestRun& run) {
+  expect_golden("script_unsupported_autocast_decorated_function", judged([](TestRun& run) {
                   run.seen(run.error(9, "TorchScript error: @autocast() decorator is not supported in script mode"));
                 }));
 }

@@ -21,7 +21,7 @@ struct Baked {
   std::set<std::string> where;
 };
 
-void judge_it(Inquiry& inquiry) {
+void judge_baked_casts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Baked> at;
   for (const store::SiteUse& use : data.site_uses) {
@@ -29,7 +29,7 @@ void judge_it(Inquiry& inquiry) {
     if (!site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
     const store::Region* region = enabled_region(data, site.region, site.device);
     if (region != nullptr && region->dtype == site.to) continue;
-    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks what it has made
+    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks its own trace
     Baked& baked = at[line_of(data, site.stack)];
     if (baked.site == nullptr) baked.site = &site;
     baked.casts += use.counts.casts;
@@ -71,7 +71,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
 print(traced(a, a).dtype)  # torch.bfloat16)",
                     .fix = "Trace outside of the region.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_baked_casts,
 };
 
 }  // namespace castscope::rules

@@ -26,7 +26,7 @@ store::RegionInfo region_of(std::uint8_t dtype) {
 }
 
 TEST_F(TraceBakesDtypeTest, S34_RunsOutside) {
-  expect_golden("S-34", judged([](TestRun& run) {
+  expect_golden("trace_bakes_dtype_runs_outside_region", judged([](TestRun& run) {
                   const auto site = cast(run, 8, 0, kBFloat16, lanes::kSiteBaked);
                   run.cast(site, kWeight).cast(site, kOther);
                 }));

@@ -1,5 +1,5 @@
-// trace-caches-weight: torch.jit.trace failed within a region, since autocast's cache gave it a copy of a weight that
-// was made before: for the trace a tensor from nowhere, and one that requires grad.
+// trace-caches-weight: torch.jit.trace failed within a region, since autocast's cache served a copy of a weight that
+// was made before the trace. To the trace, that copy is a tensor of unknown origin, and one that requires grad.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kRefused = "Cannot insert a Tensor that requires grad as a constant";
 
-void judge_it(Inquiry& inquiry) {
+void judge_trace_errors(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const ErrorAt& at : errors_saying(data, kRefused)) {
     if (!is_within_torch(data, at.stack, "jit/_trace.py")) continue;
@@ -49,7 +49,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         print(error))",
                     .fix = "Trace outside of the region, or with `cache_enabled=False`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_trace_errors,
 };
 
 }  // namespace castscope::rules

@@ -15,7 +15,7 @@ std::uint32_t error_in(TestRun& run, bool traced) {
 }
 
 TEST_F(TraceCachesWeightTest, C13_TracedInARegion) {
-  expect_golden("C-13", judged([](TestRun& run) { run.seen(error_in(run, true)); }));
+  expect_golden("trace_caches_weight_traced_in_region", judged([](TestRun& run) { run.seen(error_in(run, true)); }));
 }
 
 TEST_F(TraceCachesWeightTest, C13_RaisedElsewhere) {

@@ -1,9 +1,9 @@
-// trace-drops-disable: code was traced that switches autocast off for a part of itself. The trace has the operators and
-// not the region, and where it runs with autocast on, called by a script or within a region, they are cast.
+// trace-drops-disable: traced code switches autocast off for a part of itself. The trace has the operators of that part
+// but not its region, so they are cast where the trace runs with autocast on, called by a script or within a region.
 //
-// The graph alone does not show it. The agent remembers what was recorded within such a region, by the source range
-// that each traced node keeps in whatever graph it is copied into. Of a trace that was saved and loaded there is the
-// line that each node was recorded at, and the source of that line.
+// The graph alone does not show it. The agent remembers the operators that were recorded within such a region by the
+// source range that each traced node keeps in whatever graph it is copied into. For a trace that was saved and loaded,
+// there is the line at which each node was recorded, and the source of that line.
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
@@ -12,7 +12,7 @@
 namespace castscope::rules {
 namespace {
 
-// Who opened the regions that its operators are cast in: a script, Python, or each of them.
+// Who opened the regions in which the operators are cast: a script, Python, or both.
 struct Around {
   bool script = false, eager = false;
 };
@@ -43,7 +43,7 @@ std::string fix_for(const store::RunData& data, const ModeFacts& facts) {
          "To script it does not help: a script cannot switch off a region that Python opened around its call.";
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dropped_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -86,7 +86,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
              "Call the trace in `torch.autocast(\"cpu\", enabled=False)`. Where it is a script that opens the region, "
              "script the function.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dropped_disables,
 };
 
 }  // namespace castscope::rules

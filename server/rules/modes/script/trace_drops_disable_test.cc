@@ -20,7 +20,7 @@ std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::u
 }
 
 TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
-  expect_golden("S-32", judged([](TestRun& run) {
+  expect_golden("trace_drops_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
                   const auto fact = run.fact(FactKind::kTraceDropsDisable, 8,
                                              {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");
@@ -32,7 +32,7 @@ TEST_F(TraceDropsDisableTest, S32_NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
 }
 
-// What is advised for a trace that is cast in this region.
+// Returns the advice for a trace that is cast in this region.
 std::string fix_in(const std::vector<Finding>& found) {
   EXPECT_EQ(found.size(), 1u);
   return found.empty() ? "" : found[0].fix;

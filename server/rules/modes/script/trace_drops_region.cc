@@ -1,12 +1,12 @@
-// trace-drops-region: a function was traced that calls scripted code within a region of its own. Eager operators in
-// such a region are cast while they are traced, and the casts stay in the trace; scripted code is put into it as it is.
+// trace-drops-region: traced code calls scripted code within a region of its own. Eager operators in such a region are
+// cast while they are traced, and the casts stay in the trace; scripted code is put into the trace as it is.
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_dropped_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsRegion)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -45,7 +45,7 @@ traced = torch.jit.trace(helper, (a, a), check_trace=False)
 print(helper(a, a).dtype, traced(a, a).dtype)  # bfloat16, float32)",
                     .fix = "Open the region outside of the traced function.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dropped_regions,
 };
 
 }  // namespace castscope::rules

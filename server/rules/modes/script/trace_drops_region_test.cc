@@ -6,7 +6,7 @@ namespace {
 using TraceDropsRegionTest = RulesTest;
 
 TEST_F(TraceDropsRegionTest, S33_AScriptIsCalledInARegion) {
-  expect_golden("S-33", judged([](TestRun& run) {
+  expect_golden("trace_drops_region_script_called_in_region", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kTraceDropsRegion, 12, {.text = "/home/user/project/net.py:7"}), 2);
                 }));
 }

@@ -1,0 +1,44 @@
+// The definitions that are one row each and are counted by times alone (columns.h). Everything that is done alike for
+// each of them goes by this list.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "server/store/run/deep_data.h"
+#include "server/store/run/gpu_data.h"
+
+namespace castscope::store {
+
+// DEFINITION(type, RunData's list of them, RunData's list of their counts, the counts' word for their number, which is
+// their column in the table of counts too)
+#define CASTSCOPE_ROW_DEFINITIONS(DEFINITION) \
+  DEFINITION(Flow, flows, flow_counts, flow)  \
+  DEFINITION(Fact, facts, fact_counts, fact)  \
+  DEFINITION(Matmul, matmuls, matmul_counts, matmul)
+
+// How often a process saw it: (process, number), in that order.
+#define CASTSCOPE_COUNT(Type, list, counts, word) \
+  struct Type##Count {                            \
+    std::uint32_t process = 0, word = 0;          \
+    std::uint64_t times = 0;                      \
+  };
+CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_COUNT)
+#undef CASTSCOPE_COUNT
+
+// Where RunData and the run file have them.
+template <typename Row>
+struct Counted;
+#define CASTSCOPE_COUNTED(Type, list, count_list, word)         \
+  template <>                                                   \
+  struct Counted<Type> {                                        \
+    static constexpr const char* kTable = #count_list;          \
+    static constexpr const char* kColumn = #word;               \
+    static constexpr auto kNumber = &Type##Count::word;         \
+    static auto& rows(auto& data) { return data.list; }         \
+    static auto& counts(auto& data) { return data.count_list; } \
+  };
+CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_COUNTED)
+#undef CASTSCOPE_COUNTED
+
+}  // namespace castscope::store
