@@ -1,4 +1,4 @@
-"""The contents of a run file, as text that two recordings of the same job share: no times, addresses, numbers of processes.
+"""The contents of a run file, as text that two recordings of the same job share: no times, addresses, process numbers.
 
 Definitions are numbered in the order in which they come up, which is not the same in each recording. Views name them
 by what they are, so their rows are compared without the numbers, sorted.
