@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 9
+#define CASTSCOPE_PRELOAD_ABI 10
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -71,6 +71,8 @@ struct castscope_preload {
   const char* torch_library; /* path of libtorch_cpu.so */
   /* Says one sentence on stderr, once per process tree and text; never throws, never blocks for long. */
   void (*say)(const char* sentence);
+  /* Writes one line of the agent's log to stderr; never throws, never blocks for long. NULL unless CASTSCOPE_LOG=debug. */
+  void (*log)(const char* text);
 };
 
 /* The agent's entry points, extern "C", default visibility. Called with the GIL held if Python is there. start: returns

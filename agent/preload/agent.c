@@ -183,7 +183,8 @@ static bool start(const char* agent_path) {
                                      .thread_slot = &castscope_thread,
                                      .run_directory = run_directory(),
                                      .torch_library = torch_path,
-                                     .say = say};
+                                     .say = say,
+                                     .log = log_is_on() ? log_line : NULL};
   if (start_function(&table) != 0) return false; /* the agent has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);

@@ -33,6 +33,8 @@ bool run_claim(const char* name); /* creates <run directory>/<name>; false when 
 /* say.c */
 void say_prepare(void); /* call it while the process may still write to the run directory */
 void say(const char* sentence);
+bool log_is_on(void);            /* CASTSCOPE_LOG=debug */
+void log_line(const char* text); /* on stderr, with the process's number, each time */
 
 /* originals.c */
 extern void* castscope_originals[CASTSCOPE_HOOK_COUNT];

@@ -69,29 +69,47 @@ static bool is_first_to_say(const char* sentence) {
   return note_unfiled(sentence) && !gone;
 }
 
-void say(const char* sentence) {
-  int error = errno;
-  char line[2048];
-  int n = snprintf(line, sizeof(line), "castscope: %s\n", sentence);
-  if (n < 0) return;
-  size_t length = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
-  /* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: block the signals that
-   * writing may raise, and take them off if our write raised them. */
+/* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: block the signals that writing
+ * may raise, and take them off if our write raised them. */
+static void write_line(const char* line, size_t length) {
   sigset_t of_writing, before, pending;
   sigemptyset(&of_writing);
   sigaddset(&of_writing, SIGPIPE);
   sigaddset(&of_writing, SIGXFSZ);
   sigpending(&pending);
   pthread_sigmask(SIG_BLOCK, &of_writing, &before);
-  if (is_first_to_say(sentence)) {
-    ssize_t ignored = write(STDERR_FILENO, line, length);
-    (void)ignored;
-  }
+  ssize_t ignored = write(STDERR_FILENO, line, length);
+  (void)ignored;
   if (sigismember(&pending, SIGPIPE)) sigdelset(&of_writing, SIGPIPE);
   if (sigismember(&pending, SIGXFSZ)) sigdelset(&of_writing, SIGXFSZ);
   struct timespec none = {0, 0};
   while (sigtimedwait(&of_writing, NULL, &none) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static size_t at_most(int length, size_t room) {
+  if (length < 0) return 0;
+  return (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void say(const char* sentence) {
+  int error = errno;
+  char line[2048];
+  size_t length = at_most(snprintf(line, sizeof(line), "castscope: %s\n", sentence), sizeof(line));
+  if (length > 0 && is_first_to_say(sentence)) write_line(line, length);
+  errno = error;
+}
+
+bool log_is_on(void) {
+  const char* level = environment_get("CASTSCOPE_LOG");
+  return level != NULL && strcmp(level, "debug") == 0;
+}
+
+void log_line(const char* text) {
+  int error = errno;
+  char line[1024];
+  size_t length = at_most(snprintf(line, sizeof(line), "castscope[%d]: %s\n", (int)getpid(), text), sizeof(line));
+  if (length > 0) write_line(line, length);
   errno = error;
 }

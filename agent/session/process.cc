@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdio>
 #include <string>
 
@@ -29,8 +30,20 @@ bool let_go() {
 
 }  // namespace
 
+void log_line(const char* format, ...) noexcept {
+  const auto write = g_process.preload == nullptr ? nullptr : g_process.preload->log;
+  if (write == nullptr) return;
+  char line[512];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(line, sizeof line, format, values);
+  va_end(values);
+  write(line);
+}
+
 void step_aside(const char* sentence) noexcept {
   if (!let_go()) return;
+  log_line("steps aside: %s", sentence);
   g_process.preload->say(sentence);
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
@@ -52,6 +65,7 @@ void prove_python() {
   PythonApi& api = g_process.python;
   if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
   g_process.has_python = PythonStack::verify(api);
+  log_line("Python 3.%d: its stack can%s be read", api.minor, g_process.has_python ? "" : "not");
   if (g_process.has_python) {
     g_features.python_is_known();
   } else if (Recording* r = g_process.recording.load()) {

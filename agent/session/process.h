@@ -74,6 +74,10 @@ inline void meet_python() {
     prove_python();
 }
 
+// Adds a line to the agent's log, which CASTSCOPE_LOG=debug switches on. For what happens a few times in a process, not
+// once a cast.
+[[gnu::format(printf, 1, 2)]] void log_line(const char* format, ...) noexcept;
+
 // Says one sentence and lets go of every hook. The job runs on. This needs no memory: there may be none.
 void step_aside(const char* sentence) noexcept;
 void step_aside_without_memory(const std::exception& e) noexcept;

@@ -91,6 +91,7 @@ void recording_child_begins() {
   g_process.recording.store(nullptr);
   g_prepared_file = nullptr;  // it is the parent's
   g_process.forked = true;
+  log_line("goes on in a forked child");
   g_make_recording = new std::mutex;
 }
 
@@ -100,6 +101,7 @@ Recording* make_recording() {
   if (g_process.stopped.load()) return nullptr;
   std::string error;
   lanes::SegmentWriter* segment = make_segment(&error);
+  log_line("the first event: %s", segment == nullptr ? error.c_str() : segment->path().c_str());
   if (segment == nullptr) {
     step_aside((error + "; this process is not recorded").c_str());
     return nullptr;

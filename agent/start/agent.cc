@@ -65,9 +65,13 @@ void child_begins() {
 }
 
 void put_hooks() {
+  int put = 0, missing = 0;
   const int minor = g_process.has_python ? g_process.python.minor : 0;
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
-    if (g_originals[i] == nullptr) continue;
+    if (g_originals[i] == nullptr) {
+      ++missing;
+      continue;
+    }
     const auto hook = static_cast<castscope_hook>(i);
     void* function = hook == CASTSCOPE_HOOK_CACHED_CAST
                          ? (enforce::is_on() ? enforce::cached_cast_hook(minor) : cached_cast_hook(minor))
@@ -79,8 +83,11 @@ void put_hooks() {
     if (function == nullptr) function = error_hook(hook);
     if (function == nullptr) function = script::hook(hook);
     if (function == nullptr) function = compile::hook(hook);
-    if (function != nullptr) g_process.preload->slots[i] = function;
+    if (function == nullptr) continue;
+    g_process.preload->slots[i] = function;
+    ++put;
   }
+  log_line("stands before %d of PyTorch's functions; %d of those that it knows are not in this PyTorch", put, missing);
 }
 
 // Python's stack can be read from here on.
@@ -105,6 +112,8 @@ int start(const castscope_preload* preload) {
   g_process.preload = preload;
   g_originals = preload->originals;
   g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
+  log_line("begins beside PyTorch %s in %s; what it sees goes into %s", compiled_torch_version(), preload->torch_library,
+           preload->run_directory);
   g_process.python_unproved = load_python_api(g_process.python);
   if (!watch_thread_ends()) return refuse(preload, "no thread-specific key is left");
   if (pthread_atfork(fork_begins, fork_ends, child_begins) != 0) return refuse(preload, "no memory to follow forks");
@@ -114,6 +123,7 @@ int start(const castscope_preload* preload) {
   gpu::start();
   if (gpu::is_cuda_build()) watch_rnn_weights();
   g_process.keeps_casting = enforce::start(preload);
+  log_line("%s", g_process.keeps_casting ? "carries out a policy" : "observes only");
   listen(g_process.keeps_casting);
   g_features.python_is_known = python_is_known;
   prepare_recording();
@@ -123,6 +133,7 @@ int start(const castscope_preload* preload) {
 }
 
 void exits(int status) {
+  log_line("the process exits with status %d", status);
   if (Recording* r = g_process.recording.load()) {
     gpu::exits();
     if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);

@@ -16,6 +16,7 @@
 #include "server/report/forms/json.h"
 #include "server/report/model/model.h"
 #include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::report {
 namespace {

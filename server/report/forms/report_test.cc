@@ -79,10 +79,10 @@ class ReportTest : public ::testing::Test {
   // cast that the user's code makes.
   void train(std::int64_t pid, int rank) {
     TestRun run(*store_, pid);
-    ASSERT_TRUE(store_->attribute(run.key(), "torch", "2.13.0+cpu").ok());
-    ASSERT_TRUE(store_->attribute(run.key(), "python", "3.11.7").ok());
-    ASSERT_TRUE(store_->attribute(run.key(), "rank", std::to_string(rank)).ok());
-    ASSERT_TRUE(store_->attribute(run.key(), "notice", "the cache was cleared by hand").ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"torch", "2.13.0+cpu"}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"python", "3.11.7"}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"rank", std::to_string(rank)}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"notice", "the cache was cleared by hand"}).ok());
     ASSERT_TRUE(store_->define(run.key(), store::ThreadInfo{.id = 1, .lane = 1, .tid = 101, .name = "python"}).ok());
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "encoder.0");
@@ -264,7 +264,7 @@ TEST_F(ReportTest, TotalsOfAProcessThatStoppedCountingAreNotCalledExact) {
   TestRun run(*store_);
   const auto weight = run.weight("train.py", 8, "fc");
   run.cast(weight, kWeight, true).drop().hit(weight, kWeight);
-  ASSERT_TRUE(store_->attribute(run.key(), "stopped", "1").ok());
+  ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"stopped", "1"}).ok());
   run.end();
   EXPECT_THAT(summary(finish(), {}), AllOf(HasSubstr("1 event was dropped"), Not(HasSubstr("exact"))));
 }
@@ -374,7 +374,7 @@ TEST_F(ReportTest, ConvertingSomethingElseIsASentence) {
   const std::string other = (folder_ / "other").string();
   std::ofstream(other) << "hello";
   EXPECT_THAT(write_report(other, Format::kJsonLines, {}, out).message(), HasSubstr("not a castscope run file"));
-  EXPECT_FALSE(event_format("xml").has_value());
+  EXPECT_FALSE(format_of("xml").has_value());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "server/policy/compiled.h"
 #include "server/policy/policy_file.h"
 #include "server/rules/testing/rules_test.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 namespace {
@@ -50,7 +51,7 @@ class BannedByPolicyTest : public RulesTest {
     const std::string path = (folder_ / "run.castscope").string();
     store::RunStart start;
     start.policy = policy::compiled(policy);
-    auto store = RunStore::create(path, start, {.overwrite = true});
+    auto store = store::RunStore::create(path, start, {.overwrite = true});
     EXPECT_TRUE(store.ok()) << store.status().message();
     TestRun run(**store);
     run.attribute("enforced_policy", "ours.json");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "server/rules/testing/rules_test.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 namespace {
@@ -195,7 +196,7 @@ TEST_F(AmpHandleTest, RegionWrongDevice) {
 
 TEST_F(AmpHandleTest, WhatTurnsAutocastOff) {
   store::RunStart start;
-  auto store = RunStore::create((folder_ / "off.castscope").string(), start);
+  auto store = store::RunStore::create((folder_ / "off.castscope").string(), start);
   TestRun run(**store);
   const auto by_init = opened(run), by_initialize = opened(run, true), own = run.region("train.py", 7);
   run.flush();

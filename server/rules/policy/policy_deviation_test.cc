@@ -3,6 +3,7 @@
 #include "server/policy/compiled.h"
 #include "server/policy/policy_file.h"
 #include "server/rules/testing/rules_test.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 namespace {
@@ -20,7 +21,7 @@ class PolicyDeviationTest : public RulesTest {
   // Returns the findings of policy-deviation alone about a process that does this.
   std::vector<Finding> deviations(const std::function<void(TestRun&)>& act) {
     const std::string path = (folder_ / "run.castscope").string();
-    auto store = RunStore::create(path, {}, {.overwrite = true});
+    auto store = store::RunStore::create(path, {}, {.overwrite = true});
     EXPECT_TRUE(store.ok()) << store.status().message();
     TestRun run(**store);
     act(run);

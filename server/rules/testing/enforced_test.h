@@ -8,6 +8,7 @@
 #include "server/policy/compiled.h"
 #include "server/policy/load.h"
 #include "server/rules/testing/rules_test.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 
@@ -20,7 +21,7 @@ class EnforcedRulesTest : public RulesTest {
     store::RunStart start;
     start.cwd = "/home/user/project";
     start.policy = policy::compiled(*policy);
-    auto store = RunStore::create((folder_ / "enforced.castscope").string(), start, {.overwrite = true});
+    auto store = store::RunStore::create((folder_ / "enforced.castscope").string(), start, {.overwrite = true});
     EXPECT_TRUE(store.ok()) << store.status().message();
     TestRun run(**store);
     run.attribute("enforced_policy", name);

@@ -1,6 +1,7 @@
 #include "server/rules/evidence/places/finding_processes.h"
 
 #include "server/rules/testing/rules_test.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 namespace {
@@ -15,7 +16,7 @@ Finding at(std::int64_t line, std::vector<store::CodeLocation> related = {}) {
 }
 
 TEST_F(FindingProcessesTest, ThoseInWhichSomethingWasCountedAtItsLine) {
-  auto store = RunStore::create((folder_ / "two.castscope").string(), store::RunStart());
+  auto store = store::RunStore::create((folder_ / "two.castscope").string(), store::RunStart());
   ASSERT_TRUE(store.ok());
   TestRun first(**store, 100), second(**store, 200);
   first.enter(first.region("train.py", 5)).cast(first.weight("train.py", 6, "fc"), kWeight).exit();
