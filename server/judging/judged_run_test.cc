@@ -31,8 +31,19 @@ class JudgedRunTest : public ::testing::Test {
     EXPECT_TRUE(store.ok()) << store.status().message();
     store::TestRun run(**store);
     const std::string source = (folder_ / "train.py").string();
-    run.enter(run.region(source, 1));
-    const auto weight = run.weight(source, 2, "head", lanes::WhyNotCached::kNoRequiresGrad);
+    run.enter(run.region("train.py", 1));
+    const auto weight = run.site({.stack = run.stack({{source, "train", 2}}),
+                                  .module = run.module("head"),
+                                  .call_site = run.call_site("aten::linear", 1, "weight"),
+                                  .region = 1,
+                                  .op = "",
+                                  .role = lanes::Role::kWeight,
+                                  .cause = lanes::Cause::kAutocast,
+                                  .why = lanes::WhyNotCached::kNoRequiresGrad,
+                                  .phase = lanes::Phase::kForward,
+                                  .from = store::kFloat32,
+                                  .to = store::kBFloat16,
+                                  .flags = lanes::kSiteParameter});
     run.cast(weight, 0x100).cast(weight, 0x100).exit().end();
     const auto data = (*store)->read();
     EXPECT_TRUE(data.ok()) << data.status().message();

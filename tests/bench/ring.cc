@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_reader.h"
 #include "agent/lanes/segment_writer.h"
@@ -44,9 +45,9 @@ void write_one(LaneWriter& lane, std::uint32_t site) {
     while (head + 1024 - cursors.tail.load(std::memory_order_acquire) > cursors.ring_capacity) _mm_pause();
   Event event{};
   event.time = lane.now();
-  event.tensor = 0x7f0000001000;
+  EventWords::tensor(event) = 0x7f0000001000;
   event.site = site;
-  event.dims[0] = event.dims[1] = 8;
+  EventWords::dims(event)[0] = EventWords::dims(event)[1] = 8;
   event.kind = EventKind::kHit;
   event.ndim = 2;
   if (Event* slot = lane.begin_event(); slot != nullptr) {

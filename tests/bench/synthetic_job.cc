@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_writer.h"
 #include "proto/training_stream.h"
@@ -82,19 +83,13 @@ void count_kernel(Counter& counter, const Event& event) {
 // Turns an event into one of a GPU's stream, at the same time.
 void to_kernel(Event& event, std::uint32_t stream) {
   const std::uint32_t number = 1 + (event.site + event.step) % kKernels;
-  event = Event{.time = event.time,
-                .tensor = 1,
-                .bytes = 0,
-                .duration = std::max(event.duration, 1'000u),
-                .site = kSites + number,
-                .step = event.step,
-                .region = 0,
-                .dims = {0, stream, 64, 256},
-                .entries = 5'000,
-                .kind = EventKind::kKernel,
-                .flags = 0,
-                .ndim = 4,
-                .reserved = 0};
+  const Event call = event;
+  event = Event{};
+  event.time = call.time;
+  event.duration = std::max(call.duration, 1'000u);
+  event.site = kSites + number;
+  event.step = call.step;
+  put(event, KernelEvent{.stream = stream, .blocks = 64, .threads = 256, .correlation = 1, .waited = 5'000});
 }
 
 bool is_call(const Event& event) { return event.kind == EventKind::kCast || event.kind == EventKind::kHit; }

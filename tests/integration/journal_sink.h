@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "agent/lanes/event_views.h"
 #include "server/ingest/recording_sink.h"
 
 namespace castscope {
@@ -40,15 +41,17 @@ class JournalSink : public ingest::RecordingSink {
 
   explicit JournalSink(std::string path) : path_(std::move(path)), state_(read(path_)) { ++state_.lives; }
 
-  absl::Status site(const std::string&, const store::SiteInfo& info) override {
-    state_.sites = std::max<std::uint64_t>(state_.sites, info.id);
+  absl::Status define(const std::string&, const store::Definition& definition) override {
+    if (const auto* site = std::get_if<store::SiteInfo>(&definition))
+      state_.sites = std::max<std::uint64_t>(state_.sites, site->id);
     return absl::OkStatus();
   }
   absl::Status events(const std::string&, const store::EventBlock& block) override {
     LaneTotal& lane = state_.lanes[block.lane];
     for (const lanes::Event& event : block.events) {
-      lane.out_of_order += event.tensor == lane.next ? 0 : 1;
-      lane.next = event.tensor + 1;
+      const std::uint64_t number = lanes::EventWords::tensor(event);
+      lane.out_of_order += number == lane.next ? 0 : 1;
+      lane.next = number + 1;
     }
     return absl::OkStatus();
   }

@@ -30,7 +30,7 @@ constexpr std::int64_t kStart = 1'795'000'000'000'000'000, kSecond = 1'000'000'0
 class Rank {
  public:
   Rank(RunStore& store, int rank) : run_(store, 100 + rank), rank_(rank) {
-    store.attribute(run_.key(), "rank", std::to_string(rank)).IgnoreError();
+    store.define(run_.key(), store::AttributeInfo{"rank", std::to_string(rank)}).IgnoreError();
     region_ = run_.region("train.py", 40);
     for (int i = 0; i < 2; ++i) {
       const std::string path = "blocks." + std::to_string(i);

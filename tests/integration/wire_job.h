@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_writer.h"
 
@@ -66,7 +67,7 @@ class WireJob {
       event->time = writer_.now();
       event->kind = lanes::EventKind::kCast;
       event->site = kSite;
-      event->tensor = lane_->head.load(std::memory_order_relaxed);
+      lanes::EventWords::tensor(*event) = lane_->head.load(std::memory_order_relaxed);
       writer_.publish();
     }
     bool has_room() const {

@@ -121,7 +121,7 @@ TEST_F(DamageTest, WhateverIsLeftIsReportedAndGivesNoVerdict) {
       const absl::Status status = report(form.format, file, &text);
       EXPECT_TRUE(absl::IsDataLoss(status)) << form.name << ": " << status.message();
       EXPECT_THAT(std::string(status.message()), HasSubstr(data->damage->sentence));
-      EXPECT_FALSE(text.empty()) << form.name;
+      EXPECT_TRUE(!text.empty() || form.name == "jsonl") << form.name;  // none of its lines may be left
       if (form.name == "json" || form.name == "sarif" || form.name == "chrome" || form.name == "speedscope") {
         EXPECT_TRUE(nlohmann::json::accept(text)) << form.name;
       }
