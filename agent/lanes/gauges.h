@@ -9,6 +9,8 @@
 // segment's layout changes with it (kVersion), and a run file's tables (kFormat).
 #pragma once
 
+#include <cstdint>
+
 #define CASTSCOPE_FIRST_GAUGES(GAUGE)                                                                     \
   GAUGE(cache_bytes, cache_bytes, kNumber, "bytes that autocast's cache holds")                           \
   GAUGE(cache_entries, cache_entries, kNumber, "copies that it holds")                                    \
@@ -30,3 +32,12 @@
   GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")
 
 #define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)
+
+namespace castscope::lanes {
+
+// Since the segment's layout had the version 8, and the run file's tables the format 6: both numbers rise with each.
+#define CASTSCOPE_ONE_GAUGE(...) +1
+inline constexpr std::uint32_t kAddedGauges = CASTSCOPE_GAUGES(CASTSCOPE_ONE_GAUGE) - 16;
+#undef CASTSCOPE_ONE_GAUGE
+
+}  // namespace castscope::lanes

@@ -54,6 +54,10 @@ class Difference:
 
 
 def without(lines, text):
+    """The text's lines but for those that match. A pattern with the flag (?s) matches stretches of several lines."""
+    if lines.flags & re.DOTALL:
+        text = lines.sub(b"", text)
+        return text.split(b"\n")
     return [line for line in text.split(b"\n") if not lines.search(line)]
 
 

@@ -10,22 +10,16 @@ CREATE TABLE operator_uses (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGE
 -- dtype in which its autocast kernel handed it on; 255 = no such kernel ran.
 CREATE TABLE operands (operator_use INTEGER, position INTEGER, argument INTEGER, dtype INTEGER, role INTEGER,
   flags INTEGER, entered INTEGER, name TEXT, PRIMARY KEY (operator_use, position)) WITHOUT ROWID;
--- What one use gave back was an argument of another. cast_to: by autocast, on its way in; 255 = not cast.
-CREATE TABLE flows (id INTEGER PRIMARY KEY, from_use INTEGER, to_use INTEGER, argument INTEGER, cast_to INTEGER);
--- Something else worth a sentence. subject: a site, an operator use or a region, as the kind says.
-CREATE TABLE facts (id INTEGER PRIMARY KEY, stack INTEGER, subject INTEGER, kind INTEGER, detail INTEGER, text TEXT);
 
 -- The numbers that processes gave: packed events speak in them.
 CREATE TABLE local_uses (process INTEGER, local INTEGER, operator_use INTEGER,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
 CREATE TABLE local_facts (process INTEGER, local INTEGER, fact INTEGER, PRIMARY KEY (process, local)) WITHOUT ROWID;
 
--- Exact counts, absolute: of uses and flows in deep steps, of facts always. No part of `counters`.
+-- Exact counts, absolute: of uses in deep steps. No part of `counters`.
 -- id = process << 48 | lane << 32 | number in the process.
 CREATE TABLE use_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, operator_use INTEGER, times INTEGER,
   bytes INTEGER, ns INTEGER);
-CREATE TABLE flow_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, flow INTEGER, times INTEGER);
-CREATE TABLE fact_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, fact INTEGER, times INTEGER);
 
 -- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together. beyond:
 -- finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were integers.

@@ -10,22 +10,14 @@ CREATE TABLE kernel_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 -- CUDA graph's replay, 2 = its operator was not known any more.
 CREATE TABLE kernels (id INTEGER PRIMARY KEY, site INTEGER, operator_use INTEGER, operator TEXT, name INTEGER,
   origin TEXT, device INTEGER, work INTEGER, flags INTEGER);
--- Calls of cuBLAS: column-major, C (m × n) = A (m × k) · B (k × n). m 0: too many different ones to tell each. a, b, c:
--- dtypes, 255 = one that PyTorch does not have. align_…: log2 of the bytes. flags: 1 A and 2 B transposed, 4 pedantic,
--- 8 split sums may be added up in the result's dtype, 16 with an epilogue.
-CREATE TABLE matmuls (id INTEGER PRIMARY KEY, operator_use INTEGER, operator TEXT, function TEXT, m INTEGER, n INTEGER,
-  k INTEGER, batch INTEGER, lda INTEGER, ldb INTEGER, ldc INTEGER, a INTEGER, b INTEGER, c INTEGER, compute INTEGER,
-  align_a INTEGER, align_b INTEGER, align_c INTEGER, flags INTEGER);
 
 -- The numbers that processes gave: packed events speak in them.
 CREATE TABLE local_kernels (process INTEGER, local INTEGER, kernel INTEGER,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
 
--- Absolute: of kernels in steps whose kernels were timed (ns: on the device), of products in deep steps. No part of
--- `counters`. id = process << 48 | lane << 32 | number in the process.
+-- Absolute: of kernels in steps whose kernels were timed (ns: on the device). No part of `counters`. id = process << 48 | lane << 32 | number in the process.
 CREATE TABLE kernel_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, kernel INTEGER, launches INTEGER,
   bytes INTEGER, ns INTEGER);
-CREATE TABLE matmul_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, matmul INTEGER, times INTEGER);
 )sql";
 
 const char* const kGpuViews = R"sql(

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 
+#include "agent/lanes/gauges.h"
+#include "server/store/run/row_definitions.h"
+
 namespace castscope::store {
 
 inline constexpr std::int32_t kApplicationId = 0x43415354;  // "CAST": PRAGMA application_id
-inline constexpr std::int32_t kFormat = 6;                  // PRAGMA user_version; another one is refused
+// PRAGMA user_version; a file of another one is refused.
+inline constexpr std::int32_t kFormat = 6 + static_cast<std::int32_t>(lanes::kAddedGauges) + kAddedDefinitions;
 
 extern const char* const kTables;
 extern const char* const kViews;

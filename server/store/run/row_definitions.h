@@ -17,6 +17,11 @@ namespace castscope::store {
   DEFINITION(Fact, facts, fact_counts, fact)  \
   DEFINITION(Matmul, matmuls, matmul_counts, matmul)
 
+// Since the run file's tables had the format 6: the number rises with each.
+#define CASTSCOPE_ONE_DEFINITION(...) +1
+inline constexpr std::int32_t kAddedDefinitions = CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_ONE_DEFINITION) - 3;
+#undef CASTSCOPE_ONE_DEFINITION
+
 // How often a process saw it: (process, number), in that order.
 #define CASTSCOPE_COUNT(Type, list, counts, word) \
   struct Type##Count {                            \

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/file/checksum.h"
 #include "server/store/file/one_file.h"
+#include "server/store/file/row_schema.h"
 #include "server/store/file/run_file.h"
 #include "server/store/file/schema.h"
 #include "server/store/file/source_tables.h"
@@ -181,6 +182,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(row_tables().c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuViews));

@@ -1,0 +1,10 @@
+// The tables of definitions that say what their columns are (run/columns.h), and of how often each was seen.
+#pragma once
+
+#include <string>
+
+namespace castscope::store {
+
+std::string row_tables();  // SQL that creates them
+
+}  // namespace castscope::store
