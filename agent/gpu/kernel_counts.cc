@@ -134,7 +134,7 @@ const KernelCounts::Counted& KernelCounts::counted(const Key& key) {
   d.work = key.work;
   d.flags = key.flags;
   Counted c;
-  c.id = definitions_.kernel(d);
+  c.id = definitions_.seen(d);
   if (c.id != 0) c.counter = segment_.new_counter(&lane_.lane(), c.id);
   return counts_.emplace(key, c).first->second;
 }

@@ -247,6 +247,11 @@ struct AttributeDefinition {
   std::uint32_t value;  // string
 };
 
+#define CASTSCOPE_KIND_OF(kind, number, Type) \
+  constexpr DefinitionKind kind_of(const Type&) { return DefinitionKind::kind; }
+CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_KIND_OF)
+#undef CASTSCOPE_KIND_OF
+
 static_assert(sizeof(DefinitionHeader) == 16);
 static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
 static_assert(sizeof(OperatorUseDefinition) == 32 && sizeof(Operand) == 5);

@@ -340,20 +340,8 @@ std::uint32_t Definitions::operator_use(const lanes::OperatorUseDefinition& defi
                  {reinterpret_cast<const char*>(operands), definition.operands * sizeof *operands}, kMaxSeen);
 }
 
-std::uint32_t Definitions::flow(const lanes::FlowDefinition& definition) {
-  return counted(seen_, DefinitionKind::kFlow, bytes(definition), {}, kMaxSeen);
-}
-
-std::uint32_t Definitions::fact(const lanes::FactDefinition& definition) {
-  return counted(seen_, DefinitionKind::kFact, bytes(definition), {}, kMaxSeen);
-}
-
-std::uint32_t Definitions::kernel(const lanes::KernelDefinition& definition) {
-  return counted(seen_, DefinitionKind::kKernel, bytes(definition), {}, kMaxSeen);
-}
-
-std::uint32_t Definitions::matmul(const lanes::MatmulDefinition& definition) {
-  return counted(seen_, DefinitionKind::kMatmul, bytes(definition), {}, kMaxSeen);
+std::uint32_t Definitions::seen(DefinitionKind kind, std::string_view record) {
+  return counted(seen_, kind, record, {}, kMaxSeen);
 }
 
 std::size_t Definitions::places() {

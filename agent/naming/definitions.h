@@ -60,10 +60,11 @@ class Definitions {
   // Everything that counters count has one series of numbers. 0 when there are too many.
   std::uint32_t site(const lanes::SiteDefinition& definition);
   std::uint32_t operator_use(const lanes::OperatorUseDefinition& definition, const lanes::Operand* operands);
-  std::uint32_t flow(const lanes::FlowDefinition& definition);
-  std::uint32_t fact(const lanes::FactDefinition& definition);
-  std::uint32_t kernel(const lanes::KernelDefinition& definition);
-  std::uint32_t matmul(const lanes::MatmulDefinition& definition);
+  // Any other of one record: a flow, a fact, a kernel, a matrix product.
+  template <typename Definition>
+  std::uint32_t seen(const Definition& definition) {
+    return seen(kind_of(definition), {reinterpret_cast<const char*>(&definition), sizeof definition});
+  }
   // How many sites and regions there are: grows when something new is met.
   std::size_t places();
   std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);
@@ -91,6 +92,7 @@ class Definitions {
     Place place;
     bool generated = false;  // is_generated_code
   };
+  std::uint32_t seen(lanes::DefinitionKind kind, std::string_view record);
   std::uint32_t string_locked(std::string_view text);
   // The frames that run generated code, by their place in the stack, with the lines that they stand for.
   using Generated = std::map<std::uint32_t, GeneratedLine>;

@@ -95,7 +95,7 @@ void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::ui
   observe::Recording& r = *observe::g_process.recording.load();
   o.matmuls.place(from, use, op, [&](lanes::MatmulDefinition& d, const char* function) -> lanes::Counter* {
     d.function = r.definitions.string(function);
-    const std::uint32_t id = r.definitions.matmul(d);
+    const std::uint32_t id = r.definitions.seen(d);
     return id == 0 ? nullptr : r.segment.new_counter(&t.lane.lane(), id);
   });
 }

@@ -174,8 +174,8 @@ void Places::flow(ThreadState& t, std::uint32_t from, std::uint32_t to, std::uin
   auto [at, fresh] =
       flows_.try_emplace(FlowKey{from, to, static_cast<std::uint16_t>(argument << 8 | cast_to)}, nullptr);
   if (fresh)
-    at->second =
-        counter_of(t, observe::g_process.recording.load()->definitions.flow({from, to, argument, cast_to, {}}));
+    at->second = counter_of(t, observe::g_process.recording.load()->definitions.seen(
+                                   lanes::FlowDefinition{from, to, argument, cast_to, {}}));
   if (at->second != nullptr) lanes::LaneWriter::add(at->second->casts, 1);
 }
 

@@ -31,7 +31,7 @@ FactEntry define(ThreadState& t, const FactSeen& seen, LookAtStack look) {
   }
   if (look != nullptr && !look(r.definitions, raw, d)) return {};
   if (!seen.text.empty()) d.text = r.definitions.string(seen.text);
-  const std::uint32_t id = r.definitions.fact(d);
+  const std::uint32_t id = r.definitions.seen(d);
   if (id == 0) return {};
   const Counted counted = counter_of(t, id, lanes::Cause::kUnknown);
   return {id, counted.site == id ? counted.counter : nullptr};
