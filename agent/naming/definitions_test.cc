@@ -98,12 +98,12 @@ TEST_F(DefinitionsTest, WhatIsCountedHasOneSeriesOfNumbers) {
   const std::uint32_t first = definitions_->operator_use(use, operands);
   const std::uint32_t site = definitions_->site({});
   const std::uint32_t second = definitions_->operator_use(use, others);
-  const std::uint32_t flow = definitions_->flow({first, second, 0, 0xff, {}});
-  const std::uint32_t fact = definitions_->fact({lanes::FactKind::kStaleHit, 2, site, 0, 0});
+  const std::uint32_t flow = definitions_->seen(lanes::FlowDefinition{first, second, 0, 0xff, {}});
+  const std::uint32_t fact = definitions_->seen(lanes::FactDefinition{lanes::FactKind::kStaleHit, 2, site, 0, 0});
   EXPECT_EQ((std::set<std::uint32_t>{first, site, second, flow, fact}), (std::set<std::uint32_t>{1, 2, 3, 4, 5}));
   EXPECT_EQ(definitions_->operator_use(use, operands), first);
-  EXPECT_EQ(definitions_->flow({first, second, 0, 0xff, {}}), flow);
-  EXPECT_EQ(definitions_->fact({lanes::FactKind::kStaleHit, 2, site, 0, 0}), fact);
+  EXPECT_EQ(definitions_->seen(lanes::FlowDefinition{first, second, 0, 0xff, {}}), flow);
+  EXPECT_EQ(definitions_->seen(lanes::FactDefinition{lanes::FactKind::kStaleHit, 2, site, 0, 0}), fact);
   EXPECT_EQ(written().size(), 5u);
   EXPECT_EQ(definitions_->places(), 1u) << "uses, flows and facts are no change of behaviour";
 }
