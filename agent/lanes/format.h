@@ -217,3 +217,35 @@ static_assert(Shared<std::uint64_t>::is_always_lock_free && sizeof(Shared<std::u
 static_assert(Shared<std::uint32_t>::is_always_lock_free && sizeof(Shared<std::uint32_t>) == 4);
 
 }  // namespace castscope::lanes
+
+// ---------------------------------------------------------------------------------------------------------------
+// Who moves what from state to state. Every arrow is a store with release; whoever reads the word loads it with
+// acquire.
+//
+// A segment:
+//                writer: magic               writer: end_mark = kExited, kReplaced
+//   not ready  ---------------->  recording  -------------------------------------->  ended
+//   (reader: tries again)             |
+//                                     |  the writer is killed: nothing is written
+//                                     +---------------------------------------------->  vanished
+//                                        (reader: no process has this pid and start_ticks any more)
+//
+// A lane, by Lane::held:
+//           writer: a thread makes or takes it          writer: its thread ends
+//   free  ------------------------------------>  held  ------------------------->  free, with all of its counts
+//   Its counters stay and go on counting for the next thread; kThread says to whom later events belong.
+//
+// A place in a ring of c events, by Lane::head (h) and Lane::tail (t), which only grow: event i lies at ring[i % c].
+//
+//   t <= i < h        published: the reader may read it, the writer does not touch it
+//   h <= i < t + c    free: the writer may fill it; nobody else looks at it
+//
+//           writer fills it, head = i + 1                  reader has taken it, tail = i + 1
+//   free  ------------------------------->  published  ------------------------------------>  free, as event i + c
+//
+//   h == t + c        full: the writer counts the event in Lane::dropped and goes on; it never waits.
+//   h - t > most_with_picture(c)
+//                     events that only serve the picture are left out and counted nowhere.
+//
+// A counter or a record: behind n_counters, or behind DefinitionBlock::end, it is being made and nobody looks at it;
+// before that it is published. A counter's words only grow; a record never changes again.
