@@ -10,6 +10,7 @@
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/mode_differences.h"
+#include "server/rules/evidence/mode_facts.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/inquiry/rule.h"
@@ -92,12 +93,10 @@ std::string title_of(const std::string& op, const ScriptedOperator& found) {
 }
 
 std::string fix_for(const ScriptedOperator& found) {
-  const std::string region =
-      "`with torch.autocast(\"" + std::string(store::device_name(found.use->device)) + "\", enabled=False):`";
   switch (found.difference) {
     case ListDifference::kPromotes:
     case ListDifference::kRaises:
-      return "If the low precision is wanted, put the operator into " + region +
+      return "If the low precision is wanted, put the operator into " + autocast_off(found.use->device) +
              " in the script: there it computes in the dtype that it is given.";
     case ListDifference::kLeavesLow:
       return "Bring what it is given to float32 in the code (x.float()), as eager autocast does.";
