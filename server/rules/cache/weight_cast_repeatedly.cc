@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
@@ -116,14 +117,7 @@ bool is_inside_another(const store::RunData& data, const store::Site& site,
 // A frozen weight that is converted once before the loop is never cast again; any other weight still needs one cast for
 // each region.
 double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
-  const store::Counts& counts = use.counts;
-  if (counts.casts == 0) return 0;
-  // The first cast alone may have paid for page faults and the start of threads.
-  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
-  const double each =
-      several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
-              : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
-  return each * static_cast<double>(frozen ? counts.casts : repeats);
+  return ns_of_each_cast(use) * static_cast<double>(frozen ? use.counts.casts : repeats);
 }
 
 // A weight that is computed for each use may differ each time, so the finding promises nothing.
@@ -191,8 +185,8 @@ void add_finding(Inquiry& inquiry, const Group& group, const std::map<std::uint3
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
   const std::uint64_t weights = weights_of(group);
-  finding.title = subject_of(names, weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
-                  why_not_kept(group.why) + ")";
+  finding.title = subject_of(first_of(names), weights) + (group.computed ? " computed and" : "") +
+                  " cast again at each use (" + why_not_kept(group.why) + ")";
   if (weights > 0) finding.evidence_number = {{"weights", weights}};
   finding.evidence_number.insert(finding.evidence_number.end(),
                                  {{"casts", group.counts.casts},

@@ -9,6 +9,7 @@
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/uses.h"
 #include "server/rules/evidence/places/regions.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {
@@ -112,6 +113,9 @@ const OperatorUse* low_one(const std::vector<const OperatorUse*>& uses) {
 
 }  // namespace
 
+std::string ModeDifference::dtype() const { return std::string(store::dtype_name(other->computed)); }
+std::string ModeDifference::eager_dtype() const { return std::string(store::dtype_name(eager->computed)); }
+
 ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes)
     : data_(data), graph_(data), told_(lines_cast_though_off(data)) {
   const std::set<Line> regions = script_regions(data);
@@ -128,8 +132,8 @@ ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& mode
     }
 }
 
-std::map<Line, std::vector<ModeDifference>> ModeDifferences::first() const {
-  std::map<Line, std::vector<ModeDifference>> lines;
+std::map<Line, Differences> ModeDifferences::first() const {
+  std::map<Line, Differences> lines;
   for (const auto& [id, difference] : found_)
     if (!follows(id)) lines[line_of(data_, difference.other->stack)].push_back(difference);
   return lines;
@@ -141,7 +145,14 @@ std::set<Line> ModeDifferences::lines() const {
   return lines;
 }
 
-std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) const {
+void ModeDifferences::add_evidence(Finding& finding, const std::string& mode, const Differences& of) const {
+  finding.evidence_text = {{mode, of.front().dtype()}, {"python", of.front().eager_dtype()}};
+  if (std::string lines = followers(of); !lines.empty())
+    finding.evidence_text.emplace_back("and_from_there", std::move(lines));
+  finding.deep_only = true;
+}
+
+std::string ModeDifferences::followers(const Differences& of) const {
   std::set<std::uint32_t> reached;
   for (const ModeDifference& difference : of) collect_reached(difference.other->id, reached);
   std::set<Line> lines;
@@ -182,7 +193,7 @@ void ModeDifferences::collect_reached(std::uint32_t use, std::set<std::uint32_t>
   }
 }
 
-std::string operators_of(const std::vector<ModeDifference>& differences) {
+std::string operators_of(const Differences& differences) {
   std::set<std::string> operators;
   for (const ModeDifference& difference : differences) operators.insert(work_of(difference.other->op));
   return absl::StrJoin(operators, ", ");

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/mode_of.h"
 #include "server/rules/evidence/operators/use_graph.h"
 #include "server/rules/evidence/places/places.h"
@@ -21,22 +22,28 @@ namespace castscope::rules {
 // A pair that differs, by the first use of each.
 struct ModeDifference {
   const store::OperatorUse *other = nullptr, *eager = nullptr;
+  // Return the names of the dtypes that they computed in.
+  std::string dtype() const;
+  std::string eager_dtype() const;
 };
+using Differences = std::vector<ModeDifference>;  // of one line
 
 class ModeDifferences {
  public:
   ModeDifferences(const store::RunData&, const std::set<Mode>& modes);
   // Returns the differences that follow from no other, by the line of the mode's operator.
-  std::map<Line, std::vector<ModeDifference>> first() const;
+  std::map<Line, Differences> first() const;
   // Returns the lines of all differences.
   std::set<Line> lines() const;
-  // Returns "net.py:4, net.py:9": the lines of the differences that follow from these.
-  std::string followers(const std::vector<ModeDifference>& of) const;
+  // Writes the evidence of these differences into their finding: both dtypes, and the lines that follow.
+  void add_evidence(Finding&, const std::string& mode, const Differences&) const;
 
  private:
   bool hands_on(std::uint32_t use) const;
   bool follows(std::uint32_t use) const;
   bool is_told(const store::OperatorUse&) const;
+  // Returns "net.py:4, net.py:9": the lines of the differences that follow from these.
+  std::string followers(const Differences& of) const;
   void collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const;
 
   const store::RunData& data_;
@@ -46,6 +53,6 @@ class ModeDifferences {
 };
 
 // Returns "gelu, linear".
-std::string operators_of(const std::vector<ModeDifference>&);
+std::string operators_of(const Differences&);
 
 }  // namespace castscope::rules

@@ -22,8 +22,25 @@ std::map<Line, ModeFacts> mode_facts(const store::RunData& data, lanes::FactKind
   return at;
 }
 
-std::string region_place(const store::RunData& data, const store::Fact& fact) {
-  return fact.text.empty() ? "" : portable_path(fact.text, data.start.project());
+std::string region_in_title(const store::RunData& data, const ModeFacts& of) {
+  const std::string& place = of.first().text;
+  return place.empty() ? "" : " (" + portable_path(place, data.start.project()) + ")";
+}
+
+void add_region(Finding& finding, const store::RunData& data, const ModeFacts& of) {
+  const std::string& place = of.first().text;
+  if (!place.empty()) finding.evidence_text.emplace_back("region", portable_path(place, data.start.project()));
+}
+
+void add_casts(Finding& finding, const store::RunData& data, const ModeFacts& of) {
+  std::set<std::uint32_t> sites;
+  for (const store::Fact* fact : of.facts) sites.insert(fact->subject);
+  std::uint64_t casts = 0;
+  for (const store::SiteUse& use : data.site_uses)
+    if (sites.contains(use.site)) casts += use.counts.casts + use.counts.hits;
+  finding.evidence_number = {{"casts", casts}};
+  finding.evidence_text = {{"operators", operators_of(data, of)}};
+  add_region(finding, data, of);
 }
 
 std::set<Line> lines_cast_though_off(const store::RunData& data) {
@@ -37,25 +54,20 @@ std::set<Line> lines_cast_though_off(const store::RunData& data) {
   return lines;
 }
 
+std::string autocast_off(std::uint8_t device) {
+  return "`with torch.autocast(\"" + std::string(store::device_name(device)) + "\", enabled=False):`";
+}
+
 std::string call_with_autocast_off(std::uint8_t device) {
-  return "Call the script in `with torch.autocast(\"" + std::string(store::device_name(device)) +
-         "\", enabled=False):`, since a script cannot switch off a region that Python opened around its call. What "
-         "the script is to compute in low precision then goes into an enabled region within it.";
+  return "Call the script in " + autocast_off(device) +
+         ", since a script cannot switch off a region that Python opened around its call. What the script is to "
+         "compute in low precision then goes into an enabled region within it.";
 }
 
 std::uint8_t device_of(const store::RunData& data, const ModeFacts& of) {
   for (const store::Fact* fact : of.facts)
     if (fact->subject != 0) return data.site(fact->subject).device;
   return 0;
-}
-
-std::uint64_t casts_of(const store::RunData& data, const ModeFacts& of) {
-  std::set<std::uint32_t> sites;
-  for (const store::Fact* fact : of.facts) sites.insert(fact->subject);
-  std::uint64_t casts = 0;
-  for (const store::SiteUse& use : data.site_uses)
-    if (sites.contains(use.site)) casts += use.counts.casts + use.counts.hits;
-  return casts;
 }
 
 std::string operators_of(const store::RunData& data, const ModeFacts& of) {

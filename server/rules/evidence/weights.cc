@@ -60,12 +60,11 @@ const std::string& first_of(const std::set<std::string>& weights) {
   return found == weights.end() ? *weights.begin() : *found;
 }
 
-std::string subject_of(const std::set<std::string>& weights) { return subject_of(weights, weights.size()); }
+std::string subject_of(const std::set<std::string>& weights) { return subject_of(first_of(weights), weights.size()); }
 
-std::string subject_of(const std::set<std::string>& weights, std::uint64_t number) {
-  const std::string& first = first_of(weights);
+std::string subject_of(const std::string& first, std::uint64_t number, std::string_view other) {
   if (number == 0) return first + " and others are";
-  return number == 1 ? first + " is" : first + " and " + counted(number - 1, "other weight") + " are";
+  return number == 1 ? first + " is" : first + " and " + counted(number - 1, other) + " are";
 }
 
 }  // namespace castscope::rules

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "server/store/run/run_data.h"
 
@@ -19,9 +20,9 @@ std::string module_name(const store::RunData&, const store::Site&);
 const std::string& first_of(const std::set<std::string>& weights);
 // Returns "fc.weight is", "fc.weight and 3 other weights are".
 std::string subject_of(const std::set<std::string>& weights);
-// Does the same where several weights may have one name: `number` counts them all; 0: not known ("fc.weight and others
-// are").
-std::string subject_of(const std::set<std::string>& weights, std::uint64_t number);
+// Does the same for the name to mention, where several may have one name: `number` counts them all; 0: not known
+// ("fc.weight and others are").
+std::string subject_of(const std::string& first, std::uint64_t number, std::string_view other = "other weight");
 
 // Says why no copy of a weight is kept: "no grad required", "the cache is switched off"; "" for kNone.
 std::string why_not_kept(lanes::WhyNotCached);

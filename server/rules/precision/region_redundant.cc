@@ -10,6 +10,7 @@
 #include "server/rules/evidence/operators/uses.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/regions.h"
+#include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
@@ -21,12 +22,11 @@ struct Stay {  // all stays in one outermost region, what is nested in it includ
   std::uint32_t first_use = 0;
 };
 
-// The cast is autocast's, or made by something that does its work instead, such as a script, a compiled graph, or FSDP,
-// which has a rule of its own (fsdp-autocast-conflict).
-bool is_autocasts(lanes::Cause cause) {
-  return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kDtypeArgument ||
-         cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp ||
-         cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten || cause == lanes::Cause::kAnnotation;
+// The cast is autocast's work, or that of what heeds the region (a dtype argument, custom_fwd); or FSDP made it, which
+// has a rule of its own (fsdp-autocast-conflict).
+bool needs_region(lanes::Cause cause) {
+  return is_work_of_autocast(cause) || cause == lanes::Cause::kDtypeArgument || cause == lanes::Cause::kCustomCast ||
+         cause == lanes::Cause::kFsdp;
 }
 
 // Autocast would run this operator with a weight in the region's dtype, and all its arguments have that dtype.
@@ -47,7 +47,7 @@ std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& 
     if (site.region == 0) continue;
     Stay& stay = by_region[data.outermost(site.region)];
     stay.passes += use.counts.passes;
-    if (is_autocasts(site.cause)) stay.casts += use.counts.casts + use.counts.hits + use.counts.traced;
+    if (needs_region(site.cause)) stay.casts += use.counts.casts + use.counts.hits + use.counts.traced;
   }
   for (const store::OperatorUse& use : data.operator_uses) {
     if (use.region == 0 || !use.is(lanes::kUseEligible) || graph.total(use.id).times == 0) continue;

@@ -31,9 +31,7 @@ void judge_exports(Inquiry& inquiry) {
     finding.title =
         "a program is exported here within an autocast region that it does not have: it computes in the dtypes of its "
         "inputs and weights";
-    if (facts.first().subject != 0)
-      if (const auto region = data.user_location(data.region(facts.first().subject).stack))
-        finding.related.push_back(*region);
+    if (facts.first().subject != 0) add_related(finding, data, data.region(facts.first().subject).stack);
     finding.fix = kExportDropsRegionFix;
   }
 }

@@ -8,7 +8,6 @@
 #include "server/rules/evidence/mode_differences.h"
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/modes/export/export_words.h"
-#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {
@@ -18,8 +17,6 @@ namespace {
 constexpr char kTakenApartFix[] =
     "Run the program as it was exported, or open the region inside the model's forward: autocast has no rule for the "
     "operators that run_decompositions leaves.";
-
-using Differences = std::vector<ModeDifference>;  // of one line
 
 // An exported program runs outside of any region, where all lines differ for one reason: lines with the same dtypes are
 // reported together.
@@ -44,16 +41,11 @@ void judge_dtypes(Inquiry& inquiry) {
   for (const std::vector<Differences>& group : groups_of(found)) {
     const ModeDifference& first = group.front().front();
     Finding& finding = inquiry.add(first.other->stack);
-    const std::string exported(store::dtype_name(first.other->computed)),
-        eager(store::dtype_name(first.eager->computed));
-    finding.title = operators_of(group.front()) + " computes in " + exported + " in an exported program, in " + eager +
-                    " in Python";
+    finding.title = operators_of(group.front()) + " computes in " + first.dtype() + " in an exported program, in " +
+                    first.eager_dtype() + " in Python";
     if (group.size() > 1) finding.title += "; so do " + counted(group.size() - 1, "more line");
-    finding.evidence_text = {{"exported", exported}, {"python", eager}};
-    if (std::string lines = found.followers(group.front()); !lines.empty())
-      finding.evidence_text.emplace_back("and_from_there", std::move(lines));
+    found.add_evidence(finding, "exported", group.front());
     for (std::size_t i = 1; i < group.size(); ++i) add_related(finding, inquiry.data, group[i].front().other->stack);
-    finding.deep_only = true;
     const bool taken_apart = first.other->region != 0 && first.other->op != first.eager->op;
     finding.fix = taken_apart ? kTakenApartFix : kExportDropsRegionFix;
   }

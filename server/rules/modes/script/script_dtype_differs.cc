@@ -10,6 +10,7 @@
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/mode_differences.h"
+#include "server/rules/evidence/mode_facts.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/inquiry/rule.h"
@@ -48,12 +49,10 @@ std::string_view cause_of(ListDifference difference, bool several = false) {
 }
 
 // Returns whether the differences are of several operators.
-bool are_several(const std::vector<ModeDifference>& differences) {
-  return operators_of(differences).find(", ") != std::string::npos;
-}
+bool are_several(const Differences& differences) { return operators_of(differences).find(", ") != std::string::npos; }
 
 // Returns ": TorchScript's autocast …" where the script alone shows the differences and all have one cause; else "".
-std::string cause_text(const Line& line, const std::vector<ModeDifference>& differences, const Scripted& scripted) {
+std::string cause_text(const Line& line, const Differences& differences, const Scripted& scripted) {
   const auto at = scripted.find(line);
   if (at == scripted.end()) return "";
   std::set<std::string_view> causes;
@@ -68,15 +67,11 @@ void judge_pairs(Inquiry& inquiry, const ModeDifferences& found, const Scripted&
   for (const auto& [line, differences] : found.first()) {
     const ModeDifference& first = differences.front();
     Finding& finding = inquiry.add(first.other->stack);
-    const std::string script(store::dtype_name(first.other->computed)), eager(store::dtype_name(first.eager->computed));
     const bool several = are_several(differences);
-    finding.title = operators_of(differences) + (several ? " compute in " : " computes in ") + script +
-                    " where TorchScript runs " + (several ? "them, in " : "it, in ") + eager + " in Python" +
-                    cause_text(line, differences, scripted);
-    finding.evidence_text = {{"torchscript", script}, {"python", eager}};
-    if (std::string lines = found.followers(differences); !lines.empty())
-      finding.evidence_text.emplace_back("and_from_there", std::move(lines));
-    finding.deep_only = true;
+    finding.title = operators_of(differences) + (several ? " compute in " : " computes in ") + first.dtype() +
+                    " where TorchScript runs " + (several ? "them, in " : "it, in ") + first.eager_dtype() +
+                    " in Python" + cause_text(line, differences, scripted);
+    found.add_evidence(finding, "torchscript", differences);
     finding.fix = fix_for(first);
   }
 }
@@ -98,12 +93,10 @@ std::string title_of(const std::string& op, const ScriptedOperator& found) {
 }
 
 std::string fix_for(const ScriptedOperator& found) {
-  const std::string region =
-      "`with torch.autocast(\"" + std::string(store::device_name(found.use->device)) + "\", enabled=False):`";
   switch (found.difference) {
     case ListDifference::kPromotes:
     case ListDifference::kRaises:
-      return "If the low precision is wanted, put the operator into " + region +
+      return "If the low precision is wanted, put the operator into " + autocast_off(found.use->device) +
              " in the script: there it computes in the dtype that it is given.";
     case ListDifference::kLeavesLow:
       return "Bring what it is given to float32 in the code (x.float()), as eager autocast does.";

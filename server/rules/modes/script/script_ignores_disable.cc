@@ -23,12 +23,10 @@ void judge_ignored_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
-    const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
+    const std::string ops = operators_of(data, facts);
     finding.title = ops + what_happens(data, facts, ops.find(", ") != ops.npos) +
-                    " here, although the scripted code has autocast off" + (place.empty() ? "" : " (" + place + ")");
-    finding.evidence_number = {{"casts", casts_of(data, facts)}};
-    finding.evidence_text = {{"operators", ops}};
-    if (!place.empty()) finding.evidence_text.emplace_back("region", place);
+                    " here, although the scripted code has autocast off" + region_in_title(data, facts);
+    add_casts(finding, data, facts);
     finding.fix = call_with_autocast_off(device_of(data, facts));
   }
 }

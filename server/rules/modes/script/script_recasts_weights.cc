@@ -8,6 +8,7 @@
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/sites.h"
+#include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
@@ -20,14 +21,6 @@ struct Recast {
   std::uint64_t casts = 0, repeats = 0, cpu_ns = 0;
   std::map<std::string, Cost> what;  // "weight of linear"
 };
-
-// Returns "weight of linear is" or "weight of linear and 1 other are": it names the one that costs most.
-std::string subject_of(const Recast& recast) {
-  const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
-  const std::size_t others = recast.what.size() - 1;
-  if (others == 0) return most->first + " is";
-  return most->first + " and " + std::to_string(others) + (others == 1 ? " other are" : " others are");
-}
 
 void judge_recasts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
@@ -48,7 +41,9 @@ void judge_recasts(Inquiry& inquiry) {
   for (const auto& [line, recast] : at) {
     if (recast.repeats == 0) continue;
     Finding& finding = inquiry.add(recast.stack);
-    finding.title = subject_of(recast) + " cast again at each use by TorchScript, which has no cache";
+    const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
+    finding.title = subject_of(most->first, recast.what.size(), "other") +
+                    " cast again at each use by TorchScript, which has no cache";
     finding.evidence_number = {
         {"casts", recast.casts}, {"casts_beyond_the_first_in_a_region", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
     finding.fix =

@@ -7,7 +7,6 @@
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
-#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {
@@ -30,8 +29,7 @@ Around around(const store::RunData& data, const ModeFacts& facts) {
 
 std::string fix_for(const store::RunData& data, const ModeFacts& facts) {
   const Around found = around(data, facts);
-  const std::string off =
-      "`with torch.autocast(\"" + std::string(store::device_name(device_of(data, facts))) + "\", enabled=False):`";
+  const std::string off = autocast_off(device_of(data, facts));
   if (found.script && found.eager)
     return "Script this function instead of tracing it, and call what is scripted in " + off +
            ": it follows its own regions, and cannot switch off one that Python opened around its call.";
@@ -47,12 +45,9 @@ void judge_dropped_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
-    const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
-    finding.title = ops + " was traced with autocast off" + (place.empty() ? "" : " (" + place + ")") +
+    finding.title = operators_of(data, facts) + " was traced with autocast off" + region_in_title(data, facts) +
                     "; the trace dropped that region, and it is cast here";
-    finding.evidence_number = {{"casts", casts_of(data, facts)}};
-    finding.evidence_text = {{"operators", ops}};
-    if (!place.empty()) finding.evidence_text.emplace_back("region", place);
+    add_casts(finding, data, facts);
     if (facts.first().detail == 1) finding.evidence_text.emplace_back("known_from", "the source, as it is now");
     finding.fix = fix_for(data, facts);
   }

@@ -1,27 +1,13 @@
-#include "server/rules/testing/rules_test.h"
+#include "server/rules/testing/script_cast.h"
 
 namespace castscope::rules {
 namespace {
 
 using TraceDropsDisableTest = RulesTest;
 
-std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::uint8_t to, std::uint8_t flags = 0) {
-  return run.site({.stack = run.line("net.py", line),
-                   .call_site = run.call_site("aten::mm", 0, "self"),
-                   .region = region,
-                   .op = "",
-                   .role = Role::kInput,
-                   .cause = lanes::Cause::kScript,
-                   .why = WhyNotCached::kNotAutocast,
-                   .phase = lanes::Phase::kForward,
-                   .from = kFloat32,
-                   .to = to,
-                   .flags = flags});
-}
-
 TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
   expect_golden("trace_drops_disable_operator_cast", judged([](TestRun& run) {
-                  const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
+                  const auto site = script_cast(run, run.region("train.py", 5));
                   const auto fact = run.fact(FactKind::kTraceDropsDisable, 8,
                                              {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");
                   run.cast(site, kWeight).cast(site, kOther).seen(fact);
@@ -29,7 +15,7 @@ TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
 }
 
 TEST_F(TraceDropsDisableTest, S32_NothingWasSeen) {
-  expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
+  expect_none(judged([](TestRun& run) { run.cast(script_cast(run, run.region("train.py", 5)), kWeight); }));
 }
 
 // Returns the advice for a trace that is cast in this region.
@@ -38,7 +24,7 @@ std::string fix_in(const std::vector<Finding>& found) {
   return found.empty() ? "" : found[0].fix;
 }
 void cast_in(TestRun& run, std::uint32_t region) {
-  const auto site = cast(run, 8, region, kBFloat16);
+  const auto site = script_cast(run, region);
   run.cast(site, kWeight).seen(run.fact(FactKind::kTraceDropsDisable, 8, {.subject = site, .text = ""}, "net.py"));
 }
 std::uint32_t script_region(TestRun& run, std::uint32_t parent) {
@@ -68,7 +54,7 @@ TEST_F(TraceDropsDisableTest, InRegionsOfBothBothAreNeeded) {
 
 TEST_F(TraceDropsDisableTest, ARegionWithoutAPlaceIsLeftOut) {
   const auto found = judged([](TestRun& run) {
-    const auto site = cast(run, 8, 0, kBFloat16);
+    const auto site = script_cast(run, 0);
     run.cast(site, kWeight).seen(run.fact(FactKind::kTraceDropsDisable, 8, {.subject = site, .text = ""}, "net.py"));
   });
   ASSERT_EQ(found.size(), 1u);

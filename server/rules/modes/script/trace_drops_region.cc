@@ -10,11 +10,10 @@ void judge_dropped_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsRegion)) {
     Finding& finding = inquiry.add(facts.first().stack);
-    const std::string place = region_place(data, facts.first());
     finding.title = "the function traced here calls scripted code in an autocast region" +
-                    (place.empty() ? "" : " (" + place + ")") + ", which the trace drops";
+                    region_in_title(data, facts) + ", which the trace drops";
     finding.evidence_number = {{"regions", facts.times}};
-    if (!place.empty()) finding.evidence_text = {{"region", place}};
+    add_region(finding, data, facts);
     finding.fix = "Open the region around the traced function's calls instead of inside it, or script both functions.";
   }
 }
