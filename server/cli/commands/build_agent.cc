@@ -55,12 +55,12 @@ int build(const BuildOptions& options) {
 }  // namespace
 
 void add_build_agent(CommandLine& line) {
-  auto* command = line.app.add_subcommand("build-agent", "Compile the preload library and an agent")->group("");
+  const Command command = line.subcommand("build-agent", "Compile the preload library and an agent").hidden();
   auto options = std::make_shared<BuildOptions>();
-  command->add_option("--preload-into", options->preload_folder);
-  command->add_option("--agent-into", options->agent_folder);
-  command->add_option("--python", options->python);
-  command->callback([&line, options] { line.run = [options] { return build(*options); }; });
+  command.option("--preload-into", options->preload_folder);
+  command.option("--agent-into", options->agent_folder);
+  command.option("--python", options->python);
+  command.on_run([options] { return build(*options); });
 }
 
 }  // namespace castscope::cli

@@ -95,40 +95,34 @@ int check(CheckOptions options) {
 }  // namespace
 
 void add_check(CommandLine& line) {
-  auto* command =
-      line.app.add_subcommand("check", "Fail when a run, or a program of torch.export, has findings: the gate for CI");
+  const Command command =
+      line.subcommand("check", "Fail when a run, or a program of torch.export, has findings: the gate for CI");
   auto options = std::make_shared<CheckOptions>();
   command
-      ->add_option("FILE", options->file,
-                   "NAME.castscope, or its report NAME.json; or a program of torch.export, NAME.pt2")
-      ->required();
-  command->add_option("--fail-on", options->gate.fail_on, "The least severity that fails")
-      ->check(CLI::IsMember(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end())))
-      ->capture_default_str();
-  command->add_option("--baseline", options->baseline, "A run file or report: what it has already does not fail")
-      ->check(is_given());
+      .option("FILE", options->file, "NAME.castscope, or its report NAME.json; or a program of torch.export, NAME.pt2")
+      .required();
+  command.option("--fail-on", options->gate.fail_on, "The least severity that fails")
+      .one_of(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end()))
+      .shows_default();
+  command.option("--baseline", options->baseline, "A run file or report: what it has already does not fail").given();
   command
-      ->add_option("--max-cast-share", options->max_cast_share,
-                   "Most of the steps' time that autocast's casts may take: 5%")
-      ->check(is_given());
-  command->add_option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB")
-      ->check(is_given());
-  command->add_flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass that was not seen whole");
+      .option("--max-cast-share", options->max_cast_share, "Most of the steps' time that autocast's casts may take: 5%")
+      .given();
+  command.option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB").given();
+  command.flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass that was not seen whole");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
-  command->add_option("-f,--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->add_option("--json", options->json_file, "Write the JSON into this file too")->check(is_given());
-  command->add_flag("--force", options->force, "Overwrite a file that exists");
-  command->footer(
+  command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
+  command.option("--json", options->json_file, "Write the JSON into this file too").given();
+  command.flag("--force", options->force, "Overwrite a file that exists");
+  command.footer(
       "Examples:\n"
       "  castscope check train.castscope\n"
       "  castscope check --fail-on performance --max-cast-share 5% --max-cache 2GiB train.json\n"
       "  castscope check --baseline main.json --json check.json train.castscope\n"
       "  castscope check model.pt2\n\n"
       "Exit status: 0 clean, 1 findings or a limit exceeded, 2 wrong usage, 3 incomplete or unreadable data.");
-  command->callback([&line, options] { line.run = [options] { return check(*options); }; });
+  command.on_run([options] { return check(*options); });
 }
 
 }  // namespace castscope::cli

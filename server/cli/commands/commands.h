@@ -1,20 +1,12 @@
-// The commands of `castscope`, one file for each. A command adds itself to the command line, and sets `run` if it was
-// chosen; main runs it.
+// The commands of `castscope`, one file for each. A command adds itself to the command line, and says what to run if it
+// is chosen; main runs it.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
 
-#include <CLI/CLI.hpp>
+#include "server/cli/commands/command_line.h"
 
 namespace castscope::cli {
-
-struct CommandLine {
-  CLI::App app{"castscope shows every precision cast that autocast makes in a PyTorch job."};
-  std::vector<std::string> job;  // the words after "--"
-  std::function<int()> run;      // exit status
-};
 
 void add_run(CommandLine& line);
 void add_report(CommandLine& line);
@@ -40,12 +32,6 @@ void add_version(CommandLine& line);
 inline constexpr int kOwnFailure = 125;
 // The exit statuses of commands that answer questions, as grep and diff have them.
 inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
-
-// An option with the value "" is a mistake: in a script, a variable that is not set.
-inline CLI::Validator is_given() {
-  return CLI::Validator([](const std::string& value) { return value.empty() ? "its value is empty" : std::string(); },
-                        "");
-}
 
 // Writes "castscope: …" to stderr.
 void say(const std::string& sentence);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -128,29 +129,23 @@ int compare(const CompareOptions& options, const Words& job) {
 }  // namespace
 
 void add_compare(CommandLine& line) {
-  auto* command = line.app.add_subcommand(
+  const Command command = line.subcommand(
       "compare", "Run the same code in eager, script, trace, compile and export, and tell where precisions differ");
   auto options = std::make_shared<CompareOptions>();
-  command->add_option("--entry", options->entries, "MODULE:FUNCTION to compare; may be given again, each with --inputs")
-      ->check(is_given());
-  command->add_option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the entry before")
-      ->check(is_given());
-  command->add_option("--python", options->python, "The Python that runs --entry (default: python3)")
-      ->check(is_given());
-  command->add_option("--modes", options->modes, "Only these: script,trace,compile,export; eager is always run")
-      ->check(is_given());
-  command->add_option("--json", options->json, "Write the comparisons into this file too, as JSON")->check(is_given());
-  command->add_option("--html", options->html, "Write them into this file too, as a page with their tables")
-      ->check(is_given());
-  command->add_option("-o,--output", options->output, "The file (default: standard output)")->check(is_given());
-  command->add_flag("--force", options->force, "Overwrite files that exist");
-  command->add_option("-f,--format", options->format, "text, json or html")
-      ->check(CLI::IsMember({"text", "json", "html"}))
-      ->capture_default_str();
-  command->add_option("--color", options->color, "auto (on a terminal), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->capture_default_str();
-  command->footer(
+  command.option("--entry", options->entries, "MODULE:FUNCTION to compare; may be given again, each with --inputs")
+      .given();
+  command.option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the entry before").given();
+  command.option("--python", options->python, "The Python that runs --entry (default: python3)").given();
+  command.option("--modes", options->modes, "Only these: script,trace,compile,export; eager is always run").given();
+  command.option("--json", options->json, "Write the comparisons into this file too, as JSON").given();
+  command.option("--html", options->html, "Write them into this file too, as a page with their tables").given();
+  command.option("-o,--output", options->output, "The file (default: standard output)").given();
+  command.flag("--force", options->force, "Overwrite files that exist");
+  command.option("-f,--format", options->format, "text, json or html").one_of({"text", "json", "html"}).shows_default();
+  command.option("--color", options->color, "auto (on a terminal), always or never")
+      .one_of({"auto", "always", "never"})
+      .shows_default();
+  command.footer(
       "A script says what is compared, with `@castscope.entry(inputs=make_inputs)` on a function, or\n"
       "`castscope.entry(inputs=make_inputs)(model)`; it is run as Python runs it, then its entries are compared.\n\n"
       "Examples:\n"
@@ -161,7 +156,7 @@ void add_compare(CommandLine& line) {
       "  castscope compare -f html -o modes.html --force -- python train.py\n\n"
       "Exit status: 0 the same precision everywhere, 1 it differs or a mode refused the code, 2 wrong usage,\n"
       "3 the script failed.");
-  command->callback([&line, options] { line.run = [&line, options] { return compare(*options, line.job); }; });
+  command.on_run([&line, options] { return compare(*options, line.job); });
 }
 
 }  // namespace castscope::cli

@@ -9,25 +9,23 @@
 namespace castscope::cli {
 
 void add_counts(CommandLine& line) {
-  auto* command = line.app.add_subcommand("counts", "Say what a process of a running job has cast so far")->group("");
+  const Command command = line.subcommand("counts", "Say what a process of a running job has cast so far").hidden();
   auto directory = std::make_shared<std::string>();
   auto pid = std::make_shared<pid_t>();
-  command->add_option("DIRECTORY", *directory, "Of the run: CASTSCOPE_RUN of its processes")->required();
-  command->add_option("PID", *pid, "The process")->required();
-  command->callback([&line, directory, pid] {
-    line.run = [directory, pid] {
-      const auto counts = relay::live_counts(*directory, *pid);
-      if (!counts.ok()) {
-        say(std::string(counts.status().message()));
-        return kOwnFailure;
-      }
-      const nlohmann::ordered_json json = {{"casts", counts->casts},
-                                           {"cache_hits", counts->hits},
-                                           {"pass_through", counts->passes},
-                                           {"traced", counts->traced},
-                                           {"bytes", counts->bytes}};
-      return put(json.dump() + "\n") ? 0 : kOwnFailure;
-    };
+  command.option("DIRECTORY", *directory, "Of the run: CASTSCOPE_RUN of its processes").required();
+  command.option("PID", *pid, "The process").required();
+  command.on_run([directory, pid] {
+    const auto counts = relay::live_counts(*directory, *pid);
+    if (!counts.ok()) {
+      say(std::string(counts.status().message()));
+      return kOwnFailure;
+    }
+    const nlohmann::ordered_json json = {{"casts", counts->casts},
+                                         {"cache_hits", counts->hits},
+                                         {"pass_through", counts->passes},
+                                         {"traced", counts->traced},
+                                         {"bytes", counts->bytes}};
+    return put(json.dump() + "\n") ? 0 : kOwnFailure;
   });
 }
 

@@ -53,17 +53,15 @@ int diff(const DiffOptions& options) {
 }  // namespace
 
 void add_diff(CommandLine& line) {
-  auto* command = line.app.add_subcommand("diff", "Tell what changed from one run to another");
+  const Command command = line.subcommand("diff", "Tell what changed from one run to another");
   auto options = std::make_shared<DiffOptions>();
-  command->add_option("A", options->before, "The run before: NAME.castscope, or its report NAME.json")->required();
-  command->add_option("B", options->after, "The run after")->required();
-  command->add_flag("--exit-code", options->exit_code,
-                    "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
+  command.option("A", options->before, "The run before: NAME.castscope, or its report NAME.json").required();
+  command.option("B", options->after, "The run after").required();
+  command.flag("--exit-code", options->exit_code,
+               "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
   add_config_option(command, options->config);
-  command->add_option("-f,--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
+  command.footer(
       "Examples:\n"
       "  castscope diff before.castscope after.castscope\n"
       "  castscope diff --exit-code main.json branch.json\n"
@@ -72,7 +70,7 @@ void add_diff(CommandLine& line) {
       "differ; 2 wrong usage; 3 unreadable data, and with --exit-code a run in which no process with PyTorch was "
       "seen,\n"
       "that was not seen whole, or whose job failed.");
-  command->callback([&line, options] { line.run = [options] { return diff(*options); }; });
+  command.on_run([options] { return diff(*options); });
 }
 
 }  // namespace castscope::cli

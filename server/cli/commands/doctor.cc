@@ -183,22 +183,20 @@ int examine(const DoctorOptions& options) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  auto* command = line.app.add_subcommand("doctor", "Tell what fits here, what does not, and how to mend it");
+  const Command command = line.subcommand("doctor", "Tell what fits here, what does not, and how to mend it");
   auto options = std::make_shared<DoctorOptions>();
-  command->add_flag("--json", options->json, "As JSON");
-  command->add_flag("--build", options->build, "Build what is missing now");
-  command->prefix_command();
-  command->footer(
+  command.flag("--json", options->json, "As JSON");
+  command.flag("--build", options->build, "Build what is missing now");
+  command.takes_other_words();
+  command.footer(
       "Examples:\n"
       "  castscope doctor\n"
       "  castscope doctor --build -- .venv/bin/python\n\n"
       "Exits with 1 when something has to be mended before a job can be observed.");
-  command->callback([&line, options, command] {
-    line.run = [&line, options, command] {
-      options->command = command->remaining();
-      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
-      return examine(*options);
-    };
+  command.on_run([&line, options, command] {
+    options->command = command.remaining();
+    options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+    return examine(*options);
   });
 }
 

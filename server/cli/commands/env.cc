@@ -92,20 +92,19 @@ int print_environment(const EnvOptions& options) {
 }  // namespace
 
 void add_env(CommandLine& line) {
-  auto* command = line.app.add_subcommand("env", "Print the variables for use without `castscope run`");
+  const Command command = line.subcommand("env", "Print the variables for use without `castscope run`");
   auto options = std::make_shared<EnvOptions>();
-  command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
-  command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
-  command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
-  command->add_option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
-      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
-  command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
-      ->check(is_given());
-  command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");
-  command->add_flag("--apex", options->apex, kApexHelp);
-  command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
-  command->prefix_command();
-  command->footer(
+  command.option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
+  command.option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command.option("--deep", options->deep, "Which steps are deep, as for `castscope run`").check(deep_problem);
+  command.option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
+      .one_of({"auto", "on", "events", "off"});
+  command.option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`").given();
+  command.flag("--all-kernels", options->all_kernels, "As for `castscope run`").needs("--enforce");
+  command.flag("--apex", options->apex, kApexHelp);
+  command.flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
+  command.takes_other_words();
+  command.footer(
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
@@ -113,13 +112,11 @@ void add_env(CommandLine& line) {
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
       "The first process with PyTorch starts a relay, detached, which writes the run file when the last one has "
       "ended.");
-  command->callback([&line, options, command] {
-    line.run = [&line, options, command] {
-      options->command = command->remaining();
-      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
-      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
-      return print_environment(*options);
-    };
+  command.on_run([&line, options, command] {
+    options->command = command.remaining();
+    options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+    if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+    return print_environment(*options);
   });
 }
 

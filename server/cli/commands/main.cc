@@ -27,8 +27,8 @@ bool put(const std::string& text) {
 
 namespace {
 
-// The words after the first "--" belong to the job; CLI11 sees only those before it. In commands that take no job, "--"
-// means what it means everywhere: there are no options after it.
+// The words after the first "--" belong to the job; only those before it are castscope's own. In commands that take no
+// job, "--" means what it means everywhere: there are no options after it.
 std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool takes_job =
@@ -41,12 +41,9 @@ std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line)
   return words;
 }
 
-std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, const CommandLine& line) {
+std::string what_is_wrong(const std::string& wrong, int argc, char** argv, const CommandLine& line) {
   std::string first = argc > 1 ? argv[1] : "--";
-  const auto& commands = line.app.get_subcommands([](const CLI::App*) { return true; });
-  const bool known =
-      std::any_of(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == first; });
-  if (known) return absl::StrCat(error.what(), ": `castscope ", first, " --help` tells more");
+  if (line.knows(first)) return absl::StrCat(wrong, ": `castscope ", first, " --help` tells more");
   if (first == "--") return "a command is missing: `castscope --help` lists them";
   return absl::StrCat("there is no ", first[0] == '-' ? "option " : "command ", first,
                       ": `castscope --help` lists all");
@@ -75,11 +72,9 @@ int usage_status(int argc, char** argv) {
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
   set_up_log();
-  CommandLine line;
-  line.app.name("castscope");
-  line.app.require_subcommand(1);
-  line.app.set_version_flag("--version", absl::StrCat("castscope ", kVersion));
-  line.app.footer("Begin with:  castscope run -- python train.py");
+  CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
+                   absl::StrCat("castscope ", kVersion));
+  line.footer("Begin with:  castscope run -- python train.py");
   add_run(line);
   add_report(line);
   add_convert(line);
@@ -99,16 +94,10 @@ int castscope_main(int argc, char** argv) {
   add_build_agent(line);
   add_counts(line);
 
-  std::vector<std::string> words = split_off_job(argc, argv, line);
-  std::reverse(words.begin(), words.end());  // CLI11 wants them in reverse order
-  try {
-    line.app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return when_written(line.app.exit(error));  // --help, --version
-    say(what_is_wrong(error, argc, argv, line));
-    return usage_status(argc, argv);
-  }
-  return when_written(line.run());
+  const ParsedLine parsed = line.parse(split_off_job(argc, argv, line));
+  if (parsed.wrong.empty()) return when_written(parsed.run());
+  say(what_is_wrong(parsed.wrong, argc, argv, line));
+  return usage_status(argc, argv);
 }
 
 }  // namespace

@@ -115,10 +115,8 @@ int list_shipped(const PolicyOptions& options) {
   return put(options.format == "json" ? nlohmann::json(names).dump(1) + "\n" : text) ? 0 : kUsage;
 }
 
-void add_format(CLI::App* command, PolicyOptions& options) {
-  command->add_option("-f,--format", options.format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+void add_format(const Command& command, PolicyOptions& options) {
+  command.option("-f,--format", options.format, "text or json").one_of({"text", "json"}).shows_default();
 }
 
 constexpr const char* kNames =
@@ -127,30 +125,29 @@ constexpr const char* kNames =
 }  // namespace
 
 void add_policy(CommandLine& line) {
-  auto* group =
-      line.app.add_subcommand("policy", "Tell what policy files decide: check, explain, diff, from-run, list");
-  group->require_subcommand(1);
+  const Command group =
+      line.subcommand("policy", "Tell what policy files decide: check, explain, diff, from-run, list");
   auto options = std::make_shared<PolicyOptions>();
-  const auto runs = [&line, options](CLI::App* command, int (*run)(const PolicyOptions&)) {
+  const auto runs = [options](const Command& command, int (*run)(const PolicyOptions&)) {
     add_format(command, *options);
-    command->callback([&line, options, run] { line.run = [options, run] { return run(*options); }; });
+    command.on_run([options, run] { return run(*options); });
   };
 
-  auto* checking = group->add_subcommand("check", "Read policies, and say what is wrong with them and where");
-  checking->add_option("POLICY", options->policies, "Policies")->required();
-  checking->footer(
+  const Command checking = group.subcommand("check", "Read policies, and say what is wrong with them and where");
+  checking.option("POLICY", options->policies, "Policies").required();
+  checking.footer(
       absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check policies/*.json", kNames,
                    "\nExit status: 0, or 2 when one of them is not understood."));
   runs(checking, check);
 
-  auto* explaining = group->add_subcommand("explain", "Tell what a policy decides for an operator, and why");
-  explaining->add_option("POLICY", options->before, "The policy; without it, PyTorch's own of each device")->required();
-  explaining->add_option(
+  const Command explaining = group.subcommand("explain", "Tell what a policy decides for an operator, and why");
+  explaining.option("POLICY", options->before, "The policy; without it, PyTorch's own of each device").required();
+  explaining.option(
       "OPERATOR", options->op,
       "linear, sum.dim_IntList, torchvision::roi_align; or a function or class: torch.norm, F.normalize, nn.LSTM");
-  explaining->add_option("--module", options->module, "In the module of this path")->check(is_given());
-  explaining->add_option("--class", options->class_name, "Of this class: torch.nn.LayerNorm")->check(is_given());
-  explaining->footer(absl::StrCat(
+  explaining.option("--module", options->module, "In the module of this path").given();
+  explaining.option("--class", options->class_name, "Of this class: torch.nn.LayerNorm").given();
+  explaining.footer(absl::StrCat(
       "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
       "  castscope policy explain mine.json linear --module head.fc",
       kNames,
@@ -160,33 +157,33 @@ void add_policy(CommandLine& line) {
       "PyTorch's own autocast does with the operator on other devices."));
   runs(explaining, explain);
 
-  auto* differing =
-      group->add_subcommand("diff", "Tell how two policies differ, operator by operator and function by function");
-  differing->add_option("A", options->before, "The policy before")->required();
-  differing->add_option("B", options->after, "The policy after")->required();
-  differing->add_flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
-  differing->footer(
+  const Command differing =
+      group.subcommand("diff", "Tell how two policies differ, operator by operator and function by function");
+  differing.option("A", options->before, "The policy before").required();
+  differing.option("B", options->after, "The policy after").required();
+  differing.flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
+  differing.footer(
       absl::StrCat("Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
                    "  castscope policy diff --exit-code main.json branch.json",
                    kNames));
   runs(differing, diff);
 
-  auto* following = group->add_subcommand("from-run", "Write the policy that a recorded run followed");
-  following->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  following->add_option("--device", options->device, "cpu, cuda, xpu or mps, where the run used autocast on several")
-      ->check(is_given());
-  following->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
-  following->add_flag("--force", options->force, "Overwrite a file that exists");
-  following->footer(
+  const Command following = group.subcommand("from-run", "Write the policy that a recorded run followed");
+  following.option("RUN", options->run_file, "NAME.castscope").required();
+  following.option("--device", options->device, "cpu, cuda, xpu or mps, where the run used autocast on several")
+      .given();
+  following.option("-o,--output", options->output, "A file instead of standard output").given();
+  following.flag("--force", options->force, "Overwrite a file that exists");
+  following.footer(
       "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
       "  castscope policy diff torch-cuda seen.json\n\n"
       "It extends PyTorch's own policy of the device, and states every operator whose arguments went through\n"
       "autocast's casting.\n"
       "Exit status: 0; 2 for a wrong command line or an output that cannot be written; 3 where the run cannot be read\n"
       "or there is nothing to be seen in it.");
-  following->callback([&line, options] { line.run = [options] { return from_run(*options); }; });
+  following.on_run([options] { return from_run(*options); });
 
-  runs(group->add_subcommand("list", "Tell which policies are shipped"), list_shipped);
+  runs(group.subcommand("list", "Tell which policies are shipped"), list_shipped);
 }
 
 }  // namespace castscope::cli

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
@@ -274,31 +275,29 @@ int recover_all(const RecoverOptions& options) {
 }  // namespace
 
 void add_relay(CommandLine& line) {
-  auto* command = line.app.add_subcommand("relay", "Relay a run that the preload library began")->group("");
+  const Command command = line.subcommand("relay", "Relay a run that the preload library began").hidden();
   auto directory = std::make_shared<std::string>();
   auto collector = std::make_shared<CollectorAddress>();
-  command->add_option("--run-dir", *directory)->required();
-  command->add_option("--collector", collector->address);
-  command->callback([&line, directory, collector] {
-    line.run = [directory, collector] { return relay_until_end(*directory, *collector); };
-  });
+  command.option("--run-dir", *directory).required();
+  command.option("--collector", collector->address);
+  command.on_run([directory, collector] { return relay_until_end(*directory, *collector); });
 }
 
 void add_recover(CommandLine& line) {
-  auto* command = line.app.add_subcommand("recover", "Make the run file of a run whose recorder died");
+  const Command command = line.subcommand("recover", "Make the run file of a run whose recorder died");
   auto options = std::make_shared<RecoverOptions>();
-  command->add_option("RUN_DIRECTORY", options->directory,
-                      "One run only, also one whose job still runs; else all that are left over");
-  command->add_option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
-  command->add_flag("--force", options->force, "Overwrite files that exist");
-  command->add_flag("--list", options->list, "Only say what is left over");
-  command->add_flag("--discard", options->discard, "Delete it instead");
-  command->footer(
+  command.option("RUN_DIRECTORY", options->directory,
+                 "One run only, also one whose job still runs; else all that are left over");
+  command.option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
+  command.flag("--force", options->force, "Overwrite files that exist");
+  command.flag("--list", options->list, "Only say what is left over");
+  command.flag("--discard", options->discard, "Delete it instead");
+  command.footer(
       "Examples:\n"
       "  castscope recover --list\n"
       "  castscope recover\n"
       "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456");
-  command->callback([&line, options] { line.run = [options] { return recover_all(*options); }; });
+  command.on_run([options] { return recover_all(*options); });
 }
 
 }  // namespace castscope::cli

@@ -76,19 +76,17 @@ std::string format_help() {
 }  // namespace
 
 void add_report(CommandLine& line) {
-  auto* command =
-      line.app.add_subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a graph, a trace");
+  const Command command =
+      line.subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a graph, a trace");
   auto options = std::make_shared<ReportOptions>();
-  command->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  command->add_option("-f,--format", options->format, format_help())
-      ->check(CLI::IsMember(format_names()))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  command.option("RUN", options->run_file, "NAME.castscope").required();
+  command.option("-f,--format", options->format, format_help()).one_of(format_names()).shows_default();
+  command.option("-o,--output", options->output, "A file instead of standard output").given();
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
-  command->add_flag("--force", options->force, "Overwrite a file that exists");
-  command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead");
-  command->footer(
+  command.flag("--force", options->force, "Overwrite a file that exists");
+  command.flag("--summary", options->summary, "The summary for people, on stderr, instead");
+  command.footer(
       "Examples:\n"
       "  castscope report train.castscope | jq .totals\n"
       "  castscope report -f html -o train.html train.castscope\n"
@@ -99,37 +97,35 @@ void add_report(CommandLine& line) {
       "  castscope report --summary train.castscope\n\n"
       "Exit status: 0, 2 for a wrong command line or an output that cannot be written, 3 for a run file that cannot\n"
       "be read, or is damaged or cut short: what can be read of it is reported.");
-  command->callback([&line, command, options] {
-    options->other_form = command->count("--format") + command->count("--output") > 0;
-    line.run = [options] { return report(*options); };
+  command.on_run([command, options] {
+    options->other_form = command.count("--format") + command.count("--output") > 0;
+    return report(*options);
   });
 }
 
 // The command's name before `report` had these formats. Scripts use it.
 void add_convert(CommandLine& line) {
-  auto* command = line.app.add_subcommand("convert", "The old name of `castscope report -f jsonl`")->group("");
+  const Command command = line.subcommand("convert", "The old name of `castscope report -f jsonl`").hidden();
   auto options = std::make_shared<ReportOptions>();
   options->format = "jsonl";
-  command->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  command->add_option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
-      ->check(CLI::IsMember({"jsonl", "chrome"}))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
-  command->add_flag("--force", options->force, "Overwrite a file that exists");
-  command->footer(
+  command.option("RUN", options->run_file, "NAME.castscope").required();
+  command.option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
+      .one_of({"jsonl", "chrome"})
+      .shows_default();
+  command.option("-o,--output", options->output, "A file instead of standard output").given();
+  command.flag("--force", options->force, "Overwrite a file that exists");
+  command.footer(
       "Examples:\n"
       "  castscope convert train.castscope | head     as castscope report -f jsonl train.castscope | head\n"
       "  castscope convert -f chrome train.castscope  as castscope report -f chrome train.castscope");
-  command->callback([&line, options] { line.run = [options] { return report(*options); }; });
+  command.on_run([options] { return report(*options); });
 }
 
 void add_version(CommandLine& line) {
-  auto* command = line.app.add_subcommand("version", "Say which castscope this is");
-  command->callback([&line] {
-    line.run = [] {
-      std::printf("castscope %s\n", kVersion);
-      return 0;
-    };
+  const Command command = line.subcommand("version", "Say which castscope this is");
+  command.on_run([] {
+    std::printf("castscope %s\n", kVersion);
+    return 0;
   });
 }
 

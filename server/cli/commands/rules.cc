@@ -40,40 +40,36 @@ int list(const ExplainOptions& options) {
              : kUsage;
 }
 
-void add_format(CLI::App* command, ExplainOptions& options) {
-  command->add_option("-f,--format", options.format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+void add_format(const Command& command, ExplainOptions& options) {
+  command.option("-f,--format", options.format, "text or json").one_of({"text", "json"}).shows_default();
 }
 
 }  // namespace
 
 void add_rules(CommandLine& line) {
-  auto* command = line.app.add_subcommand("rules", "Tell what castscope looks for: all rules, or one of them");
+  const Command command = line.subcommand("rules", "Tell what castscope looks for: all rules, or one of them");
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("RULE", options->rule, "What this one finds, why that matters, and the fix")->check(is_given());
+  command.option("RULE", options->rule, "What this one finds, why that matters, and the fix").given();
   add_format(command, *options);
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  castscope rules\n"
       "  castscope rules cache-grows\n"
       "  castscope rules -f json cache-grows | jq .thresholds\n"
       "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'");
-  command->callback([&line, options] {
-    line.run = [options] { return options->rule.empty() ? list(*options) : explain(*options); };
-  });
+  command.on_run([options] { return options->rule.empty() ? list(*options) : explain(*options); });
 }
 
 // The command's name before `rules` took a rule's name. Scripts use it.
 void add_explain(CommandLine& line) {
-  auto* command = line.app.add_subcommand("explain", "The old name of `castscope rules RULE`")->group("");
+  const Command command = line.subcommand("explain", "The old name of `castscope rules RULE`").hidden();
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("RULE", options->rule, "Its name, as findings have it")->required();
+  command.option("RULE", options->rule, "Its name, as findings have it").required();
   add_format(command, *options);
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  castscope explain cache-grows  as castscope rules cache-grows");
-  command->callback([&line, options] { line.run = [options] { return explain(*options); }; });
+  command.on_run([options] { return explain(*options); });
 }
 
 }  // namespace castscope::cli

@@ -291,45 +291,45 @@ int run(RunOptions options) {
 }  // namespace
 
 void add_run(CommandLine& line) {
-  auto* command = line.app.add_subcommand("run", "Run a command and record every cast in it");
+  const Command command = line.subcommand("run", "Run a command and record every cast in it");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("-o,--output", options->output,
-                      "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
-  command->add_flag("--force", options->force, "Overwrite files that exist");
-  command->add_option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
-      ->check(CLI::IsMember({"all", "window"}));
+  command.option("-o,--output", options->output,
+                 "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
+  command.flag("--force", options->force, "Overwrite files that exist");
+  command.option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
+      .one_of({"all", "window"});
   command
-      ->add_option("--deep", options->deep,
-                   "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
-                   "start, after a change and now and then")
-      ->check(deep_problem);
+      .option("--deep", options->deep,
+              "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
+              "start, after a change and now and then")
+      .check(deep_problem);
   command
-      ->add_option("--gpu", options->gpu,
-                   "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
-                   "`events`, casts alone and without CUPTI; `off`")
-      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
-  command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
-  command->add_flag("--live{0}", options->live,
-                    "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
+      .option("--gpu", options->gpu,
+              "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
+              "`events`, casts alone and without CUPTI; `off`")
+      .one_of({"auto", "on", "events", "off"});
+  command.flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  command.flag("--live{0}", options->live,
+               "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command
-      ->add_option("--enforce", options->enforce,
-                   "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
-      ->check(is_given())
-      ->excludes("--policy");
+      .option("--enforce", options->enforce,
+              "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
+      .given()
+      .excludes("--policy");
   command
-      ->add_flag("--all-kernels", options->all_kernels,
-                 "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
-      ->needs("--enforce");
-  command->add_flag("--apex", options->apex, kApexHelp)->excludes("--policy");
-  command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
-  command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
-  command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
-  command->add_option("--ca", options->collector.tls.root_certificate_file, "Certificate that the collector's rests on")
-      ->check(CLI::ExistingFile);
-  command->prefix_command();
-  command->footer(
+      .flag("--all-kernels", options->all_kernels,
+            "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
+      .needs("--enforce");
+  command.flag("--apex", options->apex, kApexHelp).excludes("--policy");
+  command.option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
+  command.option("--token", options->collector.token, "What the collector asks for").from_variable("CASTSCOPE_TOKEN");
+  command.flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
+  command.option("--ca", options->collector.tls.root_certificate_file, "Certificate that the collector's rests on")
+      .existing_file();
+  command.takes_other_words();
+  command.footer(
       "Examples:\n"
       "  castscope run -- python train.py --epochs 3\n"
       "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
@@ -341,36 +341,34 @@ void add_run(CommandLine& line) {
       "it, "
       "the collector is waited for, " +
       std::string(kCollectorPatience) + ".");
-  command->callback([&line, options, command] {
-    line.run = [&line, options, command] {
-      options->command = command->remaining();
-      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
-      if (options->command.empty()) {
-        say("run needs a command: castscope run -- python train.py");
-        return kOwnFailure;
-      }
-      if (command->count("--output") > 0 && options->output.empty()) {
-        say("-o is given an empty name: name the run, or leave -o out for a default name");
-        return kOwnFailure;
-      }
-      if (absl::StartsWith(options->command[0], "-")) {
-        say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
-        return kOwnFailure;
-      }
-      if (!options->live.empty() && !options->collector.address.empty()) {
-        say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
-        return kOwnFailure;
-      }
-      if (!options->policy.empty() && !options->collector.address.empty()) {
-        say("--policy is looked at where the run file is: hold it against the policy there, by `castscope check "
-            "--policy`");
-        return kOwnFailure;
-      }
-      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
-      if (!read_settings_of(*options)) return kOwnFailure;
-      options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
-      return run(*options);
-    };
+  command.on_run([&line, options, command] {
+    options->command = command.remaining();
+    options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+    if (options->command.empty()) {
+      say("run needs a command: castscope run -- python train.py");
+      return kOwnFailure;
+    }
+    if (command.count("--output") > 0 && options->output.empty()) {
+      say("-o is given an empty name: name the run, or leave -o out for a default name");
+      return kOwnFailure;
+    }
+    if (absl::StartsWith(options->command[0], "-")) {
+      say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
+      return kOwnFailure;
+    }
+    if (!options->live.empty() && !options->collector.address.empty()) {
+      say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
+      return kOwnFailure;
+    }
+    if (!options->policy.empty() && !options->collector.address.empty()) {
+      say("--policy is looked at where the run file is: hold it against the policy there, by `castscope check "
+          "--policy`");
+      return kOwnFailure;
+    }
+    if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+    if (!read_settings_of(*options)) return kOwnFailure;
+    options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+    return run(*options);
   });
 }
 

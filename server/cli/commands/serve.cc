@@ -233,20 +233,18 @@ int serve(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(CommandLine& line) {
-  auto* command = line.app.add_subcommand("serve", "Collect runs that come over the network");
+  const Command command = line.subcommand("serve", "Collect runs that come over the network");
   auto options = std::make_shared<ServeOptions>();
-  command->add_option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one")
-      ->capture_default_str();
-  command->add_option("--folder", options->folder, "Where the run files go")->capture_default_str();
-  command->add_option("--token", options->listen.token, "What relays must know (better in the environment)")
-      ->envname("CASTSCOPE_TOKEN");
-  command->add_option("--cert", options->listen.certificate_file, "TLS certificate (PEM)")->check(CLI::ExistingFile);
-  command->add_option("--key", options->listen.key_file, "Its key (PEM)")->check(CLI::ExistingFile);
-  command->add_option("--keep", options->keep, "`all` keeps every single event")
-      ->check(CLI::IsMember({"all", "window"}));
-  command->add_flag("--web{127.0.0.1:0}", options->web,
-                    "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
-  command->footer(
+  command.option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one").shows_default();
+  command.option("--folder", options->folder, "Where the run files go").shows_default();
+  command.option("--token", options->listen.token, "What relays must know (better in the environment)")
+      .from_variable("CASTSCOPE_TOKEN");
+  command.option("--cert", options->listen.certificate_file, "TLS certificate (PEM)").existing_file();
+  command.option("--key", options->listen.key_file, "Its key (PEM)").existing_file();
+  command.option("--keep", options->keep, "`all` keeps every single event").one_of({"all", "window"});
+  command.flag("--web{127.0.0.1:0}", options->web,
+               "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
+  command.footer(
       "Examples:\n"
       "  castscope serve --folder runs\n"
       "  castscope serve --folder runs --web=127.0.0.1:7391\n"
@@ -256,7 +254,7 @@ void add_serve(CommandLine& line) {
       "finds more than ten, the others are counted.\n\n"
       "An address that others can reach is refused until certificate, key and token are given. The address to watch\n"
       "at stays the same after a restart where --web has a port: the folder keeps its token.");
-  command->callback([&line, options] { line.run = [options] { return serve(*options); }; });
+  command.on_run([options] { return serve(*options); });
 }
 
 }  // namespace castscope::cli

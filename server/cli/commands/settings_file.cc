@@ -32,19 +32,19 @@ absl::Status hold_against(const std::string& policy, rules::Settings& settings) 
   return absl::OkStatus();
 }
 
-void add_policy_option(CLI::App* command, std::string& policy) {
+void add_policy_option(const Command& command, std::string& policy) {
   command
-      ->add_option("--policy", policy,
-                   "Hold the run against this policy (docs/policies.md): what autocast did otherwise is a finding, "
-                   "policy-deviation")
-      ->check(is_given());
+      .option("--policy", policy,
+              "Hold the run against this policy (docs/policies.md): what autocast did otherwise is a finding, "
+              "policy-deviation")
+      .given();
 }
 
-void add_config_option(CLI::App* command, std::string& config) {
+void add_config_option(const Command& command, std::string& config) {
   command
-      ->add_option("--config", config,
-                   "Settings of the rules, instead of the castscope.json in this folder or the next one above")
-      ->check(is_given());
+      .option("--config", config,
+              "Settings of the rules, instead of the castscope.json in this folder or the next one above")
+      .given();
 }
 
 }  // namespace castscope::cli

@@ -4,9 +4,8 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "absl/status/statusor.h"
+#include "server/cli/commands/command_line.h"
 #include "server/rules/inquiry/settings.h"
 
 namespace castscope::cli {
@@ -20,8 +19,8 @@ absl::StatusOr<rules::Settings> settings_here(const std::string& config, const s
 absl::Status hold_against(const std::string& policy, rules::Settings&);
 
 // --config FILE
-void add_config_option(CLI::App* command, std::string& config);
+void add_config_option(const Command& command, std::string& config);
 // --policy POLICY
-void add_policy_option(CLI::App* command, std::string& policy);
+void add_policy_option(const Command& command, std::string& policy);
 
 }  // namespace castscope::cli

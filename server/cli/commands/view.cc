@@ -4,6 +4,8 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -123,16 +125,14 @@ int view(const ViewOptions& options) {
 }  // namespace
 
 void add_view(CommandLine& line) {
-  auto* command = line.app.add_subcommand("view", "Look at runs in the browser: a timeline of every cast, and more");
+  const Command command = line.subcommand("view", "Look at runs in the browser: a timeline of every cast, and more");
   auto options = std::make_shared<ViewOptions>();
-  command->add_option("RUN", options->runs, "NAME.castscope, several of them, or folders that hold some")->required();
-  command->add_option("--port", options->port, "A port of 127.0.0.1; 0 = any free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  command->add_flag("--no-browser", options->no_browser, "Only print the address");
+  command.option("RUN", options->runs, "NAME.castscope, several of them, or folders that hold some").required();
+  command.option("--port", options->port, "A port of 127.0.0.1; 0 = any free one").range(0, 65535).shows_default();
+  command.flag("--no-browser", options->no_browser, "Only print the address");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  castscope view train.castscope\n"
       "  castscope view --no-browser before.castscope after.castscope\n"
@@ -143,7 +143,7 @@ void add_view(CommandLine& line) {
       "Exit status: 0 after Ctrl-C, 2 for a wrong command line, 3 for a run file that cannot be read, or is damaged "
       "or\n"
       "cut short: what can be read of it is shown.");
-  command->callback([&line, options] { line.run = [options] { return view(*options); }; });
+  command.on_run([options] { return view(*options); });
 }
 
 }  // namespace castscope::cli

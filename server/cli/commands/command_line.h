@@ -1,0 +1,104 @@
+// What stands on the command line: commands, their options, and which of them were given. The library that reads it is
+// known to command_line.cc alone, since every file that includes its templates takes seconds more to compile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace castscope::cli {
+
+// An option of a command, of which this is a handle: copies mean the same option.
+class Option {
+ public:
+  Option required() const;
+  Option one_of(const std::vector<std::string>& values) const;
+  Option range(int least, int most) const;
+  Option existing_file() const;
+  // The value "" is a mistake: in a script, a variable that is not set.
+  Option given() const;
+  // `problem_of` returns what is wrong with a value; "" = nothing.
+  Option check(const std::function<std::string(const std::string&)>& problem_of) const;
+  // --help tells the value that the target has now.
+  Option shows_default() const;
+  // The environment variable that counts where the option is not given.
+  Option from_variable(const std::string& name) const;
+  // Other options of the same command, which has them already.
+  Option needs(const std::string& other) const;
+  Option excludes(const std::string& other) const;
+
+ private:
+  friend class Command;
+  explicit Option(CLI::Option* option) : option_(option) {}
+  CLI::Option* option_;
+};
+
+// A command or one of its subcommands, of which this is a handle: copies mean the same command. It lives as long as its
+// CommandLine, and so must the targets of its options; what is given to on_run keeps them.
+class Command {
+ public:
+  // `names` are as in "-o,--output"; a name without dashes is that of an argument.
+  Option option(const std::string& names, std::string& target, const std::string& help = "") const;
+  Option option(const std::string& names, std::vector<std::string>& target, const std::string& help = "") const;
+  Option option(const std::string& names, int& target, const std::string& help = "") const;
+  Option flag(const std::string& names, bool& target, const std::string& help) const;
+  // The name of a flag with a value is as in "--live{0}": 0 is the value of a bare --live.
+  Option flag(const std::string& names, std::string& target, const std::string& help) const;
+
+  // A command with subcommands does nothing without one of them.
+  Command subcommand(const std::string& name, const std::string& help) const;
+  // --help does not list this command.
+  Command hidden() const;
+  // What --help says at its end.
+  void footer(const std::string& text) const;
+  // From the first word on that is no option, all words are left to remaining().
+  void takes_other_words() const;
+  // `run` returns the exit status. It is called if the command was chosen.
+  void on_run(const std::function<int()>& run) const;
+
+  // How often the option was given.
+  std::size_t count(const std::string& name) const;
+  std::vector<std::string> remaining() const;
+
+ private:
+  friend class CommandLine;
+  Command(CLI::App* app, std::function<int()>* chosen) : app_(app), chosen_(chosen) {}
+  CLI::App* app_;
+  std::function<int()>* chosen_;
+};
+
+// What the words on a command line come to.
+struct ParsedLine {
+  std::string wrong;         // what is wrong with them; "" = nothing
+  std::function<int()> run;  // what they ask for, --help and --version too; returns the exit status
+};
+
+class CommandLine {
+ public:
+  // `version` is what --version prints.
+  CommandLine(const std::string& program, const std::string& help, const std::string& version);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  Command subcommand(const std::string& name, const std::string& help);
+  void footer(const std::string& text);
+  // Whether there is a command of this name.
+  bool knows(const std::string& name) const;
+  // `words` are those behind the program's name.
+  ParsedLine parse(std::vector<std::string> words);
+
+  std::vector<std::string> job;  // the words after "--"
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+  std::function<int()> chosen_;
+};
+
+}  // namespace castscope::cli
