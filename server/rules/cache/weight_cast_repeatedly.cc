@@ -13,7 +13,6 @@
 #include <tuple>
 
 #include "server/rules/evidence/amp_handle.h"
-#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
@@ -117,7 +116,14 @@ bool is_inside_another(const store::RunData& data, const store::Site& site,
 // A frozen weight that is converted once before the loop is never cast again; any other weight still needs one cast for
 // each region.
 double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
-  return ns_of_each_cast(use) * static_cast<double>(frozen ? use.counts.casts : repeats);
+  const store::Counts& counts = use.counts;
+  if (counts.casts == 0) return 0;
+  // The first cast alone may have paid for page faults and the start of threads.
+  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
+  const double each =
+      several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
+              : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
+  return each * static_cast<double>(frozen ? counts.casts : repeats);
 }
 
 // A weight that is computed for each use may differ each time, so the finding promises nothing.

@@ -72,7 +72,9 @@ Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
       continue;
     const bool trained = use.is(lanes::kUseGradMode) || training.contains(of->process);
     if ((trained && !stays_the_same(site)) || c.casts == 0) continue;
-    casting.ns += ns_of_each_cast(*of) * static_cast<double>(c.casts);
+    const double first = std::min(static_cast<double>(of->evidence.first_ns), static_cast<double>(c.cpu_ns));
+    const double rest = static_cast<double>(c.cpu_ns) - first;
+    casting.ns += c.casts == 1 ? first : rest * static_cast<double>(c.casts) / static_cast<double>(c.casts - 1);
     casting.casts += c.casts;
     casting.bytes += c.bytes;
     casting.copy_bytes += c.bytes / c.casts;

@@ -1,7 +1,5 @@
 #include "server/rules/evidence/counts/counts.h"
 
-#include <algorithm>
-
 namespace castscope::rules {
 
 std::vector<std::uint64_t> times_of_uses(const store::RunData& data) {
@@ -14,13 +12,6 @@ std::vector<std::uint64_t> times_of_facts(const store::RunData& data) {
   std::vector<std::uint64_t> times(data.facts.size() + 1);
   for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
   return times;
-}
-
-double ns_of_each_cast(const store::SiteUse& use) {
-  const store::Counts& counts = use.counts;
-  const std::uint64_t first = std::min(use.evidence.first_ns, counts.cpu_ns);
-  if (counts.casts < 2) return static_cast<double>(first);
-  return static_cast<double>(counts.cpu_ns - first) / static_cast<double>(counts.casts - 1);
 }
 
 std::vector<ProcessUses> uses_by_process(const store::RunData& data) {

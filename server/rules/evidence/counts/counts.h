@@ -14,10 +14,6 @@ namespace castscope::rules {
 std::vector<std::uint64_t> times_of_uses(const store::RunData&);
 std::vector<std::uint64_t> times_of_facts(const store::RunData&);
 
-// Returns the mean time of this site's casts. Of several the first is left out: it alone may have paid for page faults
-// and the start of threads.
-double ns_of_each_cast(const store::SiteUse&);
-
 // The operators of one process, in the order of first calls. Lines and modules identify code, and another process of
 // the run may use the same lines differently.
 struct CountedUse {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/operators/dtypes.h"
 
@@ -63,8 +62,10 @@ std::optional<store::Savings> saved_by_enforcing(const store::RunData& data) {
     const std::uint64_t anew = trained ? optimizer_steps + 1 : site.why == lanes::WhyNotCached::kNoRequiresGrad ? 1 : 2;
     if (counts.casts <= weights * anew) continue;
     const double casts = static_cast<double>(counts.casts);
+    const double each =
+        static_cast<double>(counts.cpu_ns - std::min(counts.cpu_ns, use.evidence.first_ns)) / (casts - 1);
     const double copy_bytes = static_cast<double>(counts.bytes) / casts;
-    const double gain = ns_of_each_cast(use) - proof_ns(2 * copy_bytes, trained);
+    const double gain = each - proof_ns(2 * copy_bytes, trained);
     if (gain <= 0) continue;
     saved_ns += gain * (casts - static_cast<double>(weights * anew));
     held += static_cast<std::uint64_t>(copy_bytes) * weights;
