@@ -1,12 +1,12 @@
 #include "server/judging/judged_run.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/judging/source_reader.h"
+#include "server/log/log.h"
 #include "server/rules/rules.h"
 #include "server/store/read/run_reader.h"
 
@@ -20,8 +20,9 @@ JudgedRunPtr judged(store::RunData data, const rules::Settings& settings, Lines 
   if (lines == Lines::kFromDisk) run->data.source = read_source(run->data, found);
   run->judgement = rules::weigh(std::move(found), run->data, settings);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  spdlog::debug("judged the run in {:.3f} s: {} findings, {} silenced", took.count(), run->judgement.findings.size(),
-                run->judgement.silenced.size());
+  log::debug_took(
+      "judged the run", took.count(),
+      absl::StrCat(run->judgement.findings.size(), " findings, ", run->judgement.silenced.size(), " silenced"));
   return run;
 }
 

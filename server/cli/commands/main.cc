@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
-#include "server/cli/commands/log.h"
 #include "server/cli/job/job.h"
 #include "server/cli/version.h"
+#include "server/log/log.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
@@ -71,7 +71,7 @@ int usage_status(int argc, char** argv) {
 
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
-  set_up_log();
+  log::begin();
   CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
                    absl::StrCat("castscope ", kVersion));
   line.footer("Begin with:  castscope run -- python train.py");

@@ -9,13 +9,12 @@
 #include <memory>
 #include <mutex>
 
-#include <spdlog/spdlog.h>
-
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
+#include "server/log/log.h"
 #include "server/store/read/run_heading.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/runs/live_run.h"
@@ -34,8 +33,8 @@ struct ServeOptions {
 };
 
 void log_finding(const LogLine& line) {
-  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info};
-  spdlog::log(kLevels[static_cast<std::size_t>(line.level)], "{}", line.text);
+  constexpr log::Level kLevels[] = {log::Level::kError, log::Level::kWarning, log::Level::kInfo};
+  log::write(kLevels[static_cast<std::size_t>(line.level)], line.text);
 }
 
 class RunShelf {
@@ -53,10 +52,11 @@ class RunShelf {
     auto store = known ? store::RunStore::resume(output.run_file(), options)
                        : store::RunStore::create(output.run_file(), start_of(run), options);
     if (!store.ok()) {
-      spdlog::error("run {}: {}", run.id, std::string(store.status().message()));
+      log::error(absl::StrCat("run ", run.id, ": ", store.status().message()));
       return store.status();
     }
-    spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
+    log::info(absl::StrCat("run ", run.id, " from ", run.host, ": ", known ? "goes on in " : "begins in ",
+                           output.run_file()));
     Open& entry = open_[run.id];
     entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
     // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
@@ -99,11 +99,11 @@ class RunShelf {
     if (end.complete) end.complete = entry.store->every_process_ended().value_or(false);
     auto concluded = conclude(*entry.store, end, entry.output, judging::Lines::kAsKept);
     if (concluded.ok()) {
-      if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
+      if (!concluded->moved.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->moved));
       findings_.end(id, *concluded->run);
-      spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
+      log::info(absl::StrCat("run ", id, ": ", concluded->output.run_file(), " and .json written"));
     } else {
-      spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
+      log::error(absl::StrCat("run ", id, ": ", concluded.status().message()));
     }
     if (entry.shown != nullptr)
       conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost,
@@ -209,7 +209,7 @@ int serve(const ServeOptions& options) {
     say(std::string(server.status().message()));
     return kOwnFailure;
   }
-  spdlog::info("collecting on {} into {}", (*server)->address(), folder);
+  log::info(absl::StrCat("collecting on ", (*server)->address(), " into ", folder));
   std::unique_ptr<web::Viewer> viewer;
   if (runs != nullptr) {
     auto started = start_viewer(options, folder, runs);
@@ -218,13 +218,13 @@ int serve(const ServeOptions& options) {
       return kOwnFailure;
     }
     viewer = *std::move(started);
-    spdlog::info("runs can be watched at {}", viewer->url());
+    log::info(absl::StrCat("runs can be watched at ", viewer->url()));
   }
   // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
   constexpr std::chrono::minutes kPatience{2};
   while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);
-  spdlog::info("stopping");
+  log::info("stopping");
   (*server)->shutdown(std::chrono::seconds(5));
   if (viewer != nullptr && !viewer->stop(std::chrono::seconds(1))) _exit(0);  // a long report is still being made
   return 0;

@@ -1,12 +1,11 @@
 #include "server/store/read/run_reader.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/log/log.h"
 #include "server/store/file/checksum.h"
 #include "server/store/file/run_file.h"
 #include "server/store/file/source_tables.h"
@@ -213,8 +212,8 @@ absl::StatusOr<RunData> read_run_data(const Database& database) {
   CASTSCOPE_RETURN_IF_ERROR(read_evidence(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  spdlog::debug("read the run {} in {:.3f} s: {} sites, {} operator uses", data.start.run_id, took.count(),
-                data.sites.size(), data.operator_uses.size());
+  log::debug_took(absl::StrCat("read the run ", data.start.run_id), took.count(),
+                  absl::StrCat(data.sites.size(), " sites, ", data.operator_uses.size(), " operator uses"));
   return data;
 }
 

@@ -1,0 +1,21 @@
+// castscope's log, on standard error: what the collector does (CASTSCOPE_LOG=info, as it is without), and where the
+// program's time goes (CASTSCOPE_LOG=debug). Any thread may write to it.
+#pragma once
+
+#include <string>
+
+namespace castscope::log {
+
+enum class Level { kDebug, kInfo, kWarning, kError };
+
+// Sends the log to standard error, at the level that CASTSCOPE_LOG names. Call it before anything is written.
+void begin();
+void write(Level level, const std::string& text);
+
+inline void info(const std::string& text) { write(Level::kInfo, text); }
+inline void warn(const std::string& text) { write(Level::kWarning, text); }
+inline void error(const std::string& text) { write(Level::kError, text); }
+// Says how long a piece of work took: "read the run in 0.012 s: 7 sites".
+void debug_took(const std::string& work, double seconds, const std::string& result);
+
+}  // namespace castscope::log
