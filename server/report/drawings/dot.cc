@@ -11,7 +11,7 @@
 namespace castscope::report {
 namespace {
 
-std::string quoted(std::string_view text) { return "\"" + dot_escaped(text) + "\""; }
+std::string quoted_for_dot(std::string_view text) { return "\"" + dot_escaped(text) + "\""; }
 
 std::string color_of(std::uint8_t dtype) {
   const std::string name = graph::short_dtype(dtype);
@@ -64,7 +64,7 @@ class Dot {
                      const Cluster& cluster, int depth) {
     const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
     out_ += indent + "subgraph cluster_" + std::to_string(clusters_++) + " {\n";
-    out_ += indent + "  label=" + quoted(name) + "; fontname=\"sans-serif\"; color=\"#999999\";\n";
+    out_ += indent + "  label=" + quoted_for_dot(name) + "; fontname=\"sans-serif\"; color=\"#999999\";\n";
     for (const std::size_t node : cluster.nodes)
       write_node(part.nodes[node], prefix + "_" + std::to_string(node), indent);
     for (const auto& [step, one] : cluster.inner) write_cluster(part, prefix, step, one, depth + 1);
@@ -74,17 +74,18 @@ class Dot {
   void write_node(const graph::Node& node, const std::string& id, const std::string& indent) {
     std::string label = operator_text(node) + "\n" + dtypes_text(node) + "\n" + place(run_, node.at);
     for (const std::string& mark : entry_marks(node)) label += "\ncast: " + mark;
-    out_ += indent + "  " + id + " [label=" + quoted(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
+    out_ += indent + "  " + id + " [label=" + quoted_for_dot(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
     if (!node.entries.empty()) out_ += ", color=\"#d9730d\", penwidth=2";
-    out_ += ", tooltip=" + quoted(node_details(run_, node)) + "];\n";
+    out_ += ", tooltip=" + quoted_for_dot(node_details(run_, node)) + "];\n";
   }
 
   void write_edge(const graph::Edge& edge, const std::string& prefix) {
     out_ += "  " + prefix + "_" + std::to_string(edge.from) + " -> " + prefix + "_" + std::to_string(edge.to);
     if (edge.is_cast())
-      out_ += " [label=" + quoted(edge_mark(edge)) + ", color=\"#d9730d\", fontcolor=\"#a85507\", penwidth=2]";
+      out_ += " [label=" + quoted_for_dot(edge_mark(edge)) + ", color=\"#d9730d\", fontcolor=\"#a85507\", penwidth=2]";
     else
-      out_ += " [label=" + quoted(graph::short_dtype(edge.dtype)) + ", color=\"#777777\", fontcolor=\"#777777\"]";
+      out_ +=
+          " [label=" + quoted_for_dot(graph::short_dtype(edge.dtype)) + ", color=\"#777777\", fontcolor=\"#777777\"]";
     out_ += ";\n";
   }
 
