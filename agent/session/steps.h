@@ -84,7 +84,7 @@ class Steps {
   };
   bool begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason);
   bool optimizer_exists(const PythonApi& api);
-  bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth);
+  bool any_hooked(const HeldGil& gil, const PythonApi& api, PyObject* optimizer_class, int depth);
   bool still_unused() const;
   bool stepped_unseen(const PythonApi& api, bool written);
 
