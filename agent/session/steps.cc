@@ -29,7 +29,7 @@ bool Steps::any_hooked(const HeldGil& gil, const PythonApi& api, PyObject* optim
   return any;
 }
 
-bool Steps::still_unused() const {
+bool Steps::still_unused(const HeldGil&) const {
   for (const OptimizerClass& known : unused_)
     if (known.version == 0 || type_version(known.type) != known.version || type_children(known.type) != known.children)
       return false;
@@ -41,7 +41,7 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   // A loop without an optimizer asks at every region: an optimizer that is made after many regions must be seen at the
   // next one.
   const HeldGil* gil = HeldGil::asked(api);
-  if (gil == nullptr || still_unused()) return false;
+  if (gil == nullptr || still_unused(*gil)) return false;
   KeepError keep(*gil, api);
   for (const OptimizerClass& known : unused_) api.dec_ref(known.type);
   unused_.clear();
