@@ -149,7 +149,7 @@ std::uint32_t content_of(const TensorImpl* source) noexcept {
 void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* copy, Counted hit) noexcept try {
   const std::uint64_t begin = t.lane.now();
   hit.counter->version = version_of(source);
-  look_and_tell(MayWait::no_lock_held(), t, source, copy, hit);
+  look_and_tell(MayWait::no_lock_held(), t, source, copy, hit);  // PyTorch's own function has returned
   if (deep())
     g_process.recording.load()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
 } catch (const std::exception&) {

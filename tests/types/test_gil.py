@@ -50,8 +50,9 @@ BREAKS = [
 def complaints(functions):
     """The compiler's errors in each of these functions, which stand on a line each."""
     text = HEAD + "".join(around.format(i, body) for i, (around, body) in enumerate(functions))
-    done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", "-x", "c++", "-"], input=text, check=False,
-                          capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C"})
+    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, check=False, capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "LC_ALL": "C"})
     found = [[] for _ in functions]
     for line, error in re.findall(r"^<stdin>:(\d+):\d+: error: (.*)", done.stderr, re.MULTILINE):
         found[int(line) - HEAD.count("\n") - 1].append(error)
