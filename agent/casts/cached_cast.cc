@@ -77,19 +77,21 @@ at::Tensor cast_in_trace(ThreadState& t, ScalarType to, const at::Tensor& arg, c
   lanes::LaneWriter::add(counter->traced, 1);
   if (converted) {
     const Standing standing = standing_of(source);
-    g_features.cast_was_traced(t, {.from = static_cast<std::uint8_t>(from),
-                                   .to = static_cast<std::uint8_t>(to),
-                                   .device = dev,
-                                   .region = region_in_force(t, dev, static_cast<std::uint8_t>(to)),
-                                   .call_site = call_site,
-                                   .caller = caller,
-                                   .tensor = source,
-                                   .requires_grad = standing.requires_grad,
-                                   .leaf = standing.leaf,
-                                   .view = standing.view,
-                                   .parameter = is_parameter(source, standing),
-                                   .grad_mode = grad_mode(),
-                                   .subclass = is_traced_subclass(source)});
+    // PyTorch's own function has returned, and with it the lock of its cache is free.
+    g_features.cast_was_traced(MayWait::no_lock_held(), t,
+                               {.from = static_cast<std::uint8_t>(from),
+                                .to = static_cast<std::uint8_t>(to),
+                                .device = dev,
+                                .region = region_in_force(t, dev, static_cast<std::uint8_t>(to)),
+                                .call_site = call_site,
+                                .caller = caller,
+                                .tensor = source,
+                                .requires_grad = standing.requires_grad,
+                                .leaf = standing.leaf,
+                                .view = standing.view,
+                                .parameter = is_parameter(source, standing),
+                                .grad_mode = grad_mode(),
+                                .subclass = is_traced_subclass(source)});
   }
   return result;
 }

@@ -109,16 +109,17 @@ at::Tensor traced_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to,
   if (is_traced(source) && !t.in_cached_cast) {
     const Standing standing = standing_of(source);
     const auto dev = static_cast<std::uint8_t>(source->device_type());
-    g_features.cast_was_traced(t, {.users = true,
-                                   .from = static_cast<std::uint8_t>(dtype_of(source)),
-                                   .to = static_cast<std::uint8_t>(to),
-                                   .device = dev,
-                                   .tensor = source,
-                                   .requires_grad = standing.requires_grad,
-                                   .leaf = standing.leaf,
-                                   .view = standing.view,
-                                   .parameter = is_parameter(source, standing),
-                                   .subclass = is_traced_subclass(source)});
+    g_features.cast_was_traced(MayWait::before_original(), t,
+                               {.users = true,
+                                .from = static_cast<std::uint8_t>(dtype_of(source)),
+                                .to = static_cast<std::uint8_t>(to),
+                                .device = dev,
+                                .tensor = source,
+                                .requires_grad = standing.requires_grad,
+                                .leaf = standing.leaf,
+                                .view = standing.view,
+                                .parameter = is_parameter(source, standing),
+                                .subclass = is_traced_subclass(source)});
   }
   Converting now(t, source, to);
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
@@ -167,7 +168,8 @@ at::Tensor to_copy_kernel(const at::Tensor& self, optional<ScalarType> dtype, op
   ThreadState* t = thread_slot();
   const bool within = t != nullptr && (t->conversion.source != nullptr || t->in_cached_cast);
   if (!within && dtype.has_value() && self.defined() && is_precision_cast(source, *dtype) && !is_traced(source) &&
-      !is_traced_on_meta(source) && (t = thread_state()) != nullptr && !g_features.runs_known_graph(*t)) {
+      !is_traced_on_meta(source) && (t = thread_state()) != nullptr &&
+      !g_features.runs_known_graph(MayWait::before_original(), *t)) {
     const InCopyKernel here(*t);
     return counted_to_copy<PythonMinor>(*t, CASTSCOPE_HOOK_TO_COPY_KERNEL, __builtin_return_address(0), self, *dtype,
                                         dtype, layout, device, pin, non_blocking, format);

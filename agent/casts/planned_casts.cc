@@ -52,8 +52,8 @@ bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack) {
          definitions.passes_through(stack, [](const Definitions::Place& at) { return traces_code(at.file); });
 }
 
-void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<CodeLine>& lines, std::uint32_t id,
-                   const lanes::SiteDefinition& site) {
+void tell_disabled(const MayWait& may_wait, ThreadState& t, const script::NodeNote& node,
+                   const std::vector<CodeLine>& lines, std::uint32_t id, const lanes::SiteDefinition& site) {
   const auto is_low = [](std::uint8_t dtype) {
     const auto type = static_cast<c10::ScalarType>(dtype);
     return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
@@ -68,7 +68,7 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
     place = script::place_text(*node.disabled);
     if (node.traced) seen.kind = lanes::FactKind::kTraceDropsDisable;
   } else if (node.loaded) {
-    const CodeLine region = disabled_in_source(lines, site.device);
+    const CodeLine region = disabled_in_source(may_wait, lines, site.device);
     if (region.file.empty()) return;
     place = region.file + ":" + std::to_string(region.line);
     seen.kind = lanes::FactKind::kTraceDropsDisable;
@@ -77,7 +77,7 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
     return;
   }
   seen.text = place;
-  note_fact(t, seen);
+  note_fact(may_wait, t, seen);
 }
 
 }  // namespace castscope::observe

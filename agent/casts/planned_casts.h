@@ -26,9 +26,9 @@ std::optional<lanes::Role> role_of_planned_cast();
 // there.
 std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const script::NodePlace* place);
 
-// Tells of a cast to lower precision where the code has autocast off. `lines` are the graph's. Takes the GIL.
-void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<CodeLine>& lines, std::uint32_t id,
-                   const lanes::SiteDefinition& site);
+// Tells of a cast to lower precision where the code has autocast off. `lines` are the graph's.
+void tell_disabled(const MayWait& may_wait, ThreadState& t, const script::NodeNote& node,
+                   const std::vector<CodeLine>& lines, std::uint32_t id, const lanes::SiteDefinition& site);
 
 // Whether torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
 bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack);

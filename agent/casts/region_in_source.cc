@@ -96,17 +96,17 @@ std::string text_of_lines(const std::vector<CodeLine>& lines) {
 
 }  // namespace
 
-CodeLine disabled_in_source(const std::vector<CodeLine>& lines, std::uint8_t device) {
+CodeLine disabled_in_source(const MayWait& may_wait, const std::vector<CodeLine>& lines, std::uint8_t device) {
   const PythonApi& py = g_process.python;
   const std::string text = text_of_lines(lines);
   if (!g_process.has_python || text.empty()) return {};
-  Gil gil(py);
+  Gil gil(may_wait, py);
   if (!gil.held()) return {};
-  KeepError keep(py);
+  KeepError keep(gil, py);
   const std::string name = c10::DeviceTypeName(static_cast<c10::DeviceType>(device), true);
-  PyObject* answer = g_disabled.call(py, "(ss)", text.c_str(), name.c_str());
+  PyObject* answer = g_disabled.call(gil, py, "(ss)", text.c_str(), name.c_str());
   if (answer == nullptr) return {};
-  const std::vector<CodeLine> found = frames_of(py, answer);
+  const std::vector<CodeLine> found = frames_of(gil, py, answer);
   py.dec_ref(answer);
   py.clear_error();
   return found.empty() ? CodeLine{} : found.front();

@@ -25,32 +25,32 @@ bool is_weight_place(std::string_view op, std::string_view argument) {
   return adds && argument == "self";
 }
 
-bool holds(const PythonApi& api, PyObject* container, const PyObject* wanted, int depth) {
+bool holds(const HeldGil& gil, const PythonApi& api, PyObject* container, const PyObject* wanted, int depth) {
   if (container == wanted) return true;
   if (container == nullptr || depth == 0) return false;
   const PyObject* type = type_of(container);
   if (type == api.tuple_type) {
     for (std::ptrdiff_t i = 0; i < api.tuple_size(container); ++i)
-      if (holds(api, api.tuple_item(container, i), wanted, depth - 1)) return true;
+      if (holds(gil, api, api.tuple_item(container, i), wanted, depth - 1)) return true;
   } else if (type == api.list_type) {
     for (std::ptrdiff_t i = 0; i < api.list_size(container); ++i)
-      if (holds(api, api.list_item(container, i), wanted, depth - 1)) return true;
+      if (holds(gil, api, api.list_item(container, i), wanted, depth - 1)) return true;
   } else if (type == api.dict_type) {
     PyObject *key = nullptr, *value = nullptr;
     std::ptrdiff_t at = 0;
     while (api.dict_next(container, &at, &key, &value) != 0)
-      if (holds(api, value, wanted, depth - 1)) return true;
+      if (holds(gil, api, value, wanted, depth - 1)) return true;
   }
   return false;
 }
 
 // isinstance(tensor, Parameter) for a tensor whose class is not Parameter: the instance is marked, in its own
 // dictionary.
-bool is_marked(const PythonApi& api, const PyObject* tensor) {
+bool is_marked(const MayWait& may_wait, const PythonApi& api, const PyObject* tensor) {
   if (tensor == nullptr || std::strcmp(type_name(type_of(tensor)), "Tensor") == 0) return false;
-  Gil gil(api);
+  Gil gil(may_wait, api);
   if (!gil.held()) return false;
-  KeepError keep(api);
+  KeepError keep(gil, api);
   PyObject* dict = api.generic_dict(object_at(tensor), nullptr);
   if (dict == nullptr) {
     api.clear_error();
@@ -66,7 +66,7 @@ PyObject* innermost_module(const PythonApi& api, const RawStack& raw) {
 }
 
 // Whether the innermost module has the tensor or its base in `among`, its _buffers or _parameters.
-bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const PyObject* tensor,
+bool is_held(const HeldGil& gil, const PythonApi& api, const RawStack& raw, const char* among, const PyObject* tensor,
              const PyObject* base) {
   PyObject* dict = api.generic_dict(innermost_module(api, raw), nullptr);
   if (dict == nullptr) {
@@ -75,13 +75,13 @@ bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const
   }
   PyObject* held = api.dict_item(dict, among);
   const bool found =
-      (tensor != nullptr && holds(api, held, tensor, 1)) || (base != nullptr && holds(api, held, base, 1));
+      (tensor != nullptr && holds(gil, api, held, tensor, 1)) || (base != nullptr && holds(gil, api, held, base, 1));
   api.dec_ref(dict);
   return found;
 }
 
 // Whether any module whose call this thread is in has the tensor in its _buffers.
-bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
+bool is_buffer_around(const HeldGil& gil, const PythonApi& api, const PyObject* tensor) {
   const void* call = PythonStack::module_call_code.load(std::memory_order_relaxed);
   const void* frame = PythonStack::top(api);
   for (; frame != nullptr; frame = read_at<const void*>(frame, api.frame.previous)) {
@@ -94,7 +94,7 @@ bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
       api.clear_error();
       continue;
     }
-    const bool found = holds(api, api.dict_item(dict, "_buffers"), tensor, 1);
+    const bool found = holds(gil, api, api.dict_item(dict, "_buffers"), tensor, 1);
     api.dec_ref(dict);
     if (found) return true;
   }
@@ -102,23 +102,23 @@ bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
 }
 
 // Module._wrapped_call_impl(self, *args, **kwargs): locals 1 and 2.
-bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
+bool is_root_argument(const HeldGil& gil, const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
   if (tensor == nullptr) return false;
   constexpr int kDepth = 3;  // the tuple of arguments, a list or dict in it, tensors in that
-  return holds(api, object_at(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
-         holds(api, object_at(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
+  return holds(gil, api, object_at(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
+         holds(gil, api, object_at(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
 }
 
 }  // namespace
 
-bool is_marked_parameter(const void* tensor) {
+bool is_marked_parameter(const MayWait& may_wait, const void* tensor) {
   if (!g_process.has_python) return false;
   const PythonApi& api = g_process.python;
-  return is_marked(api, python_object_of(tensor)) || is_marked(api, python_object_of_base(tensor));
+  return is_marked(may_wait, api, python_object_of(tensor)) || is_marked(may_wait, api, python_object_of_base(tensor));
 }
 
-Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::string_view argument,
-             const RawStack& raw, const void* tensor) {
+Role role_of(const MayWait& may_wait, const CallFacts& f, lanes::Cause cause, std::string_view op,
+             std::string_view argument, const RawStack& raw, const void* tensor) {
   if (cause == lanes::Cause::kBackward) return Role::kGradient;
   if (f.phase == lanes::Phase::kBackward && !f.grad_mode && !f.parameter) return Role::kGradient;
   if (f.parameter || (cause == lanes::Cause::kScript && f.requires_grad && f.leaf)) return Role::kWeight;
@@ -129,17 +129,17 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
   bool root_argument = false;
   if (raw.module_frame != nullptr && (in_python || is_weight_place(op, argument))) {
     const PythonApi& api = g_process.python;
-    Gil gil(api);
+    Gil gil(may_wait, api);
     if (gil.held()) {
-      KeepError keep(api);
-      if (in_python ? is_held(api, raw, "_parameters", tensor_object, base_object)
-                    : is_memory_of_parameter(api, innermost_module(api, raw), tensor))
+      KeepError keep(gil, api);
+      if (in_python ? is_held(gil, api, raw, "_parameters", tensor_object, base_object)
+                    : is_memory_of_parameter(gil, api, innermost_module(api, raw), tensor))
         return Role::kWeight;
-      if (!f.requires_grad && is_held(api, raw, "_buffers", tensor_object, base_object)) return Role::kBuffer;
+      if (!f.requires_grad && is_held(gil, api, raw, "_buffers", tensor_object, base_object)) return Role::kBuffer;
       // FSDP casts what its module is given, which may also be a buffer of another module around it.
-      if (cause == lanes::Cause::kFsdp && tensor_object != nullptr && is_buffer_around(api, tensor_object))
+      if (cause == lanes::Cause::kFsdp && tensor_object != nullptr && is_buffer_around(gil, api, tensor_object))
         return Role::kBuffer;
-      root_argument = !f.requires_grad && is_root_argument(api, raw, tensor_object);
+      root_argument = !f.requires_grad && is_root_argument(gil, api, raw, tensor_object);
     }
   }
   if (is_weight_argument(argument)) return Role::kWeight;

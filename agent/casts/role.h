@@ -26,11 +26,10 @@
 
 namespace castscope::observe {
 
-// A torch.nn.Parameter (or a view of one) whose own class is another subclass of Tensor: nn.Parameter(DTensor). Takes
-// the GIL for such a subclass.
-bool is_marked_parameter(const void* tensor);
+// A torch.nn.Parameter (or a view of one) whose own class is another subclass of Tensor: nn.Parameter(DTensor).
+bool is_marked_parameter(const MayWait& may_wait, const void* tensor);
 
-lanes::Role role_of(const CallFacts& facts, lanes::Cause cause, std::string_view op, std::string_view argument,
-                    const RawStack& raw, const void* tensor);
+lanes::Role role_of(const MayWait& may_wait, const CallFacts& facts, lanes::Cause cause, std::string_view op,
+                    std::string_view argument, const RawStack& raw, const void* tensor);
 
 }  // namespace castscope::observe

@@ -45,8 +45,8 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
 }
 
-Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
-                  const void* tensor) {
+Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, const CallFacts& facts,
+                  const void* native_caller, const void* tensor) {
   Recording& r = *g_process.recording.load();
   if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
   RawStack raw;
@@ -55,12 +55,12 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
   if (g_process.has_python || script::in_use()) {
     capture_stack(t, raw);
-    d.stack = r.definitions.stack(raw);
+    d.stack = r.definitions.stack(may_wait, raw);
   }
   if (g_process.has_python) {
     // The very first stack teaches which code calls modules: capture it again with that knowledge.
     if (!knew_modules) capture_stack(t, raw);
-    module = r.modules.find(raw);
+    module = r.modules.find(may_wait, raw);
     drop_renamed_modules(t);
   }
   if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
@@ -97,17 +97,18 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   const bool is_folded = t.script != nullptr && t.script->node != nullptr;
   if (is_folded || is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
   CallFacts known = facts;
-  known.parameter = facts.parameter || is_marked_parameter(tensor);
+  known.parameter = facts.parameter || is_marked_parameter(may_wait, tensor);
   if (known.parameter) d.flags |= lanes::kSiteParameter;
-  d.role =
-      named.role != lanes::Role::kUnknown ? named.role : role_of(known, d.cause, named.op, named.argument, raw, tensor);
+  d.role = named.role != lanes::Role::kUnknown
+               ? named.role
+               : role_of(may_wait, known, d.cause, named.op, named.argument, raw, tensor);
   d.from = facts.from;
   d.to = facts.to;
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(t, site, facts.cause);
   if (node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
-    tell_disabled(t, *node, raw.script, site, d);
+    tell_disabled(may_wait, t, *node, raw.script, site, d);
   if (d.cause == lanes::Cause::kScript && in_graph != nullptr && in_graph->region != nullptr && counted.site != 0)
     t.script_sites.insert_or_assign(counted.site, in_graph->region);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
@@ -156,10 +157,10 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
 
 // Running out of memory must not become the job's exception: the call is still counted, without a name. (Only
 // std::exception is caught: a thread that is being cancelled unwinds through here with something else.)
-Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
-                     const void* tensor) {
+Counted resolve_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, const CallFacts& facts,
+                     const void* native_caller, const void* tensor) {
   try {
-    return name_site(t, key, facts, native_caller, tensor);
+    return name_site(may_wait, t, key, facts, native_caller, tensor);
   } catch (const std::exception&) {
     return overflow_of(t, facts.cause);
   }

@@ -9,14 +9,15 @@
 
 namespace castscope::observe {
 
-// Handles the first sight of a key in this thread: names everything, defines the site, gives it a counter. Takes the
-// GIL when code or a module is new, so it must be called before PyTorch's own function (which may hold the cache
-// mutex). `tensor` is the TensorImpl, `native_caller` the address that names the native place.
-Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
-                     const void* tensor);
+// Handles the first sight of a key in this thread: names everything, defines the site, gives it a counter. `tensor` is
+// the TensorImpl, `native_caller` the address that names the native place.
+Counted resolve_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, const CallFacts& facts,
+                     const void* native_caller, const void* tensor);
 lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
                              std::uint8_t device, const void* native_caller, const void* tensor);
 
+// Call it where PyTorch holds no lock: before its own function, which may hold the cache mutex, or after it. The token
+// is made here so that a known site costs no argument for it.
 inline Counted find_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                          const void* tensor) {
   for (SiteEntry* e = t.sites.begin(key.hash()); e->counter != nullptr; e = t.sites.next(e))
@@ -24,7 +25,7 @@ inline Counted find_site(ThreadState& t, const CallKey& key, const CallFacts& fa
         e->region == key.region && (key.module == nullptr || ModuleNames::same(e->module_weakref, key.module)))
         [[likely]]
       return {e->counter, e->site};
-  return resolve_site(t, key, facts, native_caller, tensor);
+  return resolve_site(MayWait::no_lock_held(), t, key, facts, native_caller, tensor);
 }
 
 inline lanes::Counter* find_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,

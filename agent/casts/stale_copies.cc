@@ -117,15 +117,17 @@ Staleness look_at_copy(Recording& r, const TensorImpl* source, const TensorImpl*
   return how == Staleness::kSameValues && unchanged ? Staleness::kNone : how;
 }
 
-void look_and_tell(ThreadState& t, const TensorImpl* source, const TensorImpl* copy, Counted hit) {
+void look_and_tell(const MayWait& may_wait, ThreadState& t, const TensorImpl* source, const TensorImpl* copy,
+                   Counted hit) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const Staleness how = look_at_copy(r, source, copy);
   if (hit.site == 0) return;
   if (how != Staleness::kNone)
-    note_fact(t, {.kind = lanes::FactKind::kStaleHit, .detail = static_cast<std::uint16_t>(how), .subject = hit.site});
+    note_fact(may_wait, t,
+              {.kind = lanes::FactKind::kStaleHit, .detail = static_cast<std::uint16_t>(how), .subject = hit.site});
   const bool grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
   if (grad_mode && standing_of(source).requires_grad && !standing_of(copy).requires_grad)
-    note_fact(t, {.kind = lanes::FactKind::kLostGrad, .subject = hit.site});
+    note_fact(may_wait, t, {.kind = lanes::FactKind::kLostGrad, .subject = hit.site});
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ std::uint32_t content_of(const TensorImpl* source) noexcept {
 void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* copy, Counted hit) noexcept try {
   const std::uint64_t begin = t.lane.now();
   hit.counter->version = version_of(source);
-  look_and_tell(t, source, copy, hit);
+  look_and_tell(MayWait::no_lock_held(), t, source, copy, hit);  // PyTorch's own function has returned
   if (deep())
     g_process.recording.load()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
 } catch (const std::exception&) {

@@ -22,6 +22,7 @@
 namespace castscope::compile {
 namespace {
 
+using observe::MayWait;
 using observe::ThreadState;
 
 // Most forwards that are kept for one thread. The oldest are forgotten, so that a job that never calls backward costs
@@ -57,7 +58,7 @@ std::optional<std::string> region_of(const torch::autograd::Node& node) {
 
 // Only a node that Python defined can belong to a compiled region, and only such nodes are asked for their name: asking
 // takes the GIL, as the node itself is about to.
-bool is_of_compiled(const torch::autograd::Node& node) {
+bool is_of_compiled(const MayWait&, const torch::autograd::Node& node) {
   static std::atomic<const void*> python_nodes{nullptr}, other{nullptr};
   const void* kind = *reinterpret_cast<const void* const*>(&node);
   if (kind != python_nodes.load(std::memory_order_relaxed)) {
@@ -71,9 +72,9 @@ bool is_of_compiled(const torch::autograd::Node& node) {
 
 // Counts this run, and returns the region whose backward graph this thread is about to run; nullopt if the node belongs
 // to no compiled region.
-std::optional<std::string> node_runs() noexcept try {
+std::optional<std::string> node_runs(const MayWait& may_wait) noexcept try {
   const auto node = torch::autograd::get_current_node();
-  if (node == nullptr || !is_of_compiled(*node)) return std::nullopt;
+  if (node == nullptr || !is_of_compiled(may_wait, *node)) return std::nullopt;
   ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
   if (t == nullptr) return std::nullopt;
   auto id = region_of(*node);
@@ -103,7 +104,7 @@ std::unique_ptr<at::ObserverContext> backward_begins(const at::RecordFunction&) 
 // Every evaluation of a node begins with it (torch/csrc/autograd/function.h, Node::operator()). So does every call of
 // an operator, where it costs one comparison.
 StepCallbacks step_callbacks(at::RecordScope scope) {
-  const bool runs = scope == at::RecordScope::BACKWARD_FUNCTION && node_runs().has_value();
+  const bool runs = scope == at::RecordScope::BACKWARD_FUNCTION && node_runs(MayWait::before_original()).has_value();
   StepCallbacks callbacks = observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
   if (!runs || !gpu::timing()) [[likely]]
     return callbacks;
@@ -135,9 +136,9 @@ void expect_backward_of(std::string_view id) try {
 } catch (const std::exception&) {  // out of memory
 }
 
-bool in_backward_graph() noexcept try {
+bool in_backward_graph(const MayWait& may_wait) noexcept try {
   const auto node = torch::autograd::get_current_node();
-  return node != nullptr && is_of_compiled(*node);
+  return node != nullptr && is_of_compiled(may_wait, *node);
 } catch (const std::exception&) {
   return false;
 }

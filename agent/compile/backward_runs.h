@@ -4,13 +4,15 @@
 
 #include <string_view>
 
+#include "agent/cpython/python_api.h"
+
 namespace castscope::compile {
 
 // Called in the thread that calls the region, before the region runs.
 void expect_backward_of(std::string_view id);
 
 // Whether this thread is evaluating the backward node of a compiled region.
-bool in_backward_graph() noexcept;
+bool in_backward_graph(const observe::MayWait& may_wait) noexcept;
 
 void hold_backward_runs();
 void release_backward_runs();

@@ -12,20 +12,21 @@
 #include "agent/interposed/interface.h"
 
 namespace castscope::observe {
+class MayWait;
 struct SeenInTrace;
 struct ThreadState;
 }  // namespace castscope::observe
 
 namespace castscope::compile {
 
-// Takes the GIL: do not call it under a lock of PyTorch.
-void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept;
+void cast_traced(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept;
 
-// The place, with its callers, that Dynamo is following; 0 where it is not known. Takes the GIL.
-std::uint32_t followed_stack() noexcept;
+// The place, with its callers, that Dynamo is following; 0 where it is not known.
+std::uint32_t followed_stack(const observe::MayWait& may_wait) noexcept;
 
-// Whether this thread runs a graph whose casts are known. May take the GIL, in a backward node that Python defined.
-bool in_graph(const observe::ThreadState& t) noexcept;
+// Whether this thread runs a graph whose casts are known. A backward node that Python defined takes the GIL to tell its
+// name.
+bool in_graph(const observe::MayWait& may_wait, const observe::ThreadState& t) noexcept;
 
 // The agent's function for CASTSCOPE_HOOK_RECORD_FUNCTION; nullptr for any other hook.
 void* hook(castscope_hook);

@@ -236,17 +236,17 @@ void define_all(Recording& r, Compiled& c, Part part) {
 void look_at_backward(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kBackward)])
     if (site.ambient && !observe::autocast_enabled(site.device))
-      note_fact(t, {.kind = lanes::FactKind::kCompileCastsBackward,
-                    .detail = site.cast.to,
-                    .text = site.op,
-                    .stack = observe::g_process.recording.load()->definitions.stack(site.stack)});
+      note_fact_as_known(t, {.kind = lanes::FactKind::kCompileCastsBackward,
+                             .detail = site.cast.to,
+                             .text = site.op,
+                             .stack = observe::g_process.recording.load()->definitions.stack(site.stack)});
 }
 
 // PyTorch reads the default dtype once, when the code is compiled, and does not guard it.
 void look_at_default_dtypes(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kForward)])
     if (site.default_dtype_stack != 0 && observe::autocast_dtype(site.device) != site.cast.to)
-      note_fact(
+      note_fact_as_known(
           t,
           {.kind = lanes::FactKind::kCompileStateUnguarded, .detail = site.cast.to, .stack = site.default_dtype_stack});
 }

@@ -17,7 +17,7 @@ void note_at(lanes::FactKind kind, std::string_view text, const std::vector<Code
   ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
   if (t == nullptr) return;
   const std::uint32_t place = g_process.recording.load()->definitions.stack(stack);
-  if (place != 0) note_fact(*t, {.kind = kind, .text = text, .stack = place, .times = times});
+  if (place != 0) note_fact_as_known(*t, {.kind = kind, .text = text, .stack = place, .times = times});
 }
 
 // "0/1 forward (train.py:12): GUARD"
@@ -56,8 +56,8 @@ void take(const Compilation& of, Logged what, std::string_view text, const std::
 
 }  // namespace
 
-void take_logged(const Compilation& of, Logged what, std::string_view text, const std::vector<CodeLine>& stack) noexcept
-    try {
+void take_logged(const observe::HeldGil&, const Compilation& of, Logged what, std::string_view text,
+                 const std::vector<CodeLine>& stack) noexcept try {
   take(of, what, text, stack);
 } catch (const std::exception&) {  // out of memory: the record is dropped, and its graph's casts are not counted
 }

@@ -64,7 +64,9 @@ void record_function(at::RecordFunction* self, at::RecordScope scope) {
 
 }  // namespace
 
-bool in_graph(const ThreadState& t) noexcept { return any_graph() && (t.compiled_regions != 0 || in_backward_graph()); }
+bool in_graph(const observe::MayWait& may_wait, const ThreadState& t) noexcept {
+  return any_graph() && (t.compiled_regions != 0 || in_backward_graph(may_wait));
+}
 
 void* hook(castscope_hook hook) {
   return hook == CASTSCOPE_HOOK_RECORD_FUNCTION ? reinterpret_cast<void*>(&record_function) : nullptr;

@@ -8,6 +8,7 @@
 namespace castscope::compile {
 namespace {
 
+using observe::HeldGil;
 using observe::KeepError;
 using observe::PyObject;
 using observe::PythonApi;
@@ -141,16 +142,17 @@ Take g_take = nullptr;
 // take(compile id, attempt, kind, text, frames), called by the handler.
 PyObject* take_record(PyObject*, PyObject* arguments) {
   const PythonApi& py = observe::g_process.python;
+  const HeldGil gil = HeldGil::of_caller();  // Python calls its extension functions with the GIL
   auto* none = static_cast<PyObject*>(py.none);
   py.inc_ref(none);
   if (py.tuple_size(arguments) != 5) return none;
   try {
     std::ptrdiff_t size = 0;
     const char* text = py.utf8(py.tuple_item(arguments, 3), &size);
-    const Compilation of{text_of(py, py.tuple_item(arguments, 0)), Snippet::number(py, arguments, 1)};
+    const Compilation of{text_of(gil, py, py.tuple_item(arguments, 0)), Snippet::number(gil, py, arguments, 1)};
     if (text != nullptr)
-      g_take(of, static_cast<Logged>(Snippet::number(py, arguments, 2)), {text, static_cast<std::size_t>(size)},
-             observe::frames_of(py, py.tuple_item(arguments, 4)));
+      g_take(gil, of, static_cast<Logged>(Snippet::number(gil, py, arguments, 2)),
+             {text, static_cast<std::size_t>(size)}, observe::frames_of(gil, py, py.tuple_item(arguments, 4)));
   } catch (const std::exception&) {  // out of memory: this graph is not known
   }
   py.clear_error();
@@ -162,16 +164,16 @@ Snippet g_present{kCompilation, "present", &g_take_method};
 
 }  // namespace
 
-bool ask(const PythonApi& py, bool backward, Take take, Present& out) {
-  KeepError keep(py);
+bool ask(const HeldGil& gil, const PythonApi& py, bool backward, Take take, Present& out) {
+  KeepError keep(gil, py);
   g_take = take;
-  PyObject* answer = g_present.call(py, "(i)", backward ? 1 : 0);
+  PyObject* answer = g_present.call(gil, py, "(i)", backward ? 1 : 0);
   if (answer == nullptr) return false;
   try {
-    out.phase = static_cast<Phase>(Snippet::number(py, answer, 0));
-    out.decomposed = Snippet::number(py, answer, 1) != 0;
-    out.of = {text_of(py, py.tuple_item(answer, 2)), Snippet::number(py, answer, 3)};
-    out.stack = observe::frames_of(py, py.tuple_item(answer, 4));
+    out.phase = static_cast<Phase>(Snippet::number(gil, py, answer, 0));
+    out.decomposed = Snippet::number(gil, py, answer, 1) != 0;
+    out.of = {text_of(gil, py, py.tuple_item(answer, 2)), Snippet::number(gil, py, answer, 3)};
+    out.stack = observe::frames_of(gil, py, py.tuple_item(answer, 4));
   } catch (const std::exception&) {
     out = {};
   }

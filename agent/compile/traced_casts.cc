@@ -25,7 +25,8 @@ std::uint32_t default_dtype_stack(const observe::ThreadState& t, std::uint8_t de
   return by_default && region.in_trace ? region.stack : 0;
 }
 
-TracedSite site_of(const observe::ThreadState& t, const observe::SeenInTrace& seen, Present&& present) {
+TracedSite site_of(const observe::MayWait& may_wait, const observe::ThreadState& t, const observe::SeenInTrace& seen,
+                   Present&& present) {
   Recording& r = *g_process.recording.load();
   TracedSite site;
   site.cast.users = seen.users;
@@ -56,49 +57,53 @@ TracedSite site_of(const observe::ThreadState& t, const observe::SeenInTrace& se
   facts.parameter = seen.parameter;
   facts.grad_mode = seen.grad_mode;
   site.default_dtype_stack = default_dtype_stack(t, seen.device);
-  site.role = role_of(facts, cause, site.op, site.argument_name, observe::RawStack(), seen.tensor);
+  site.role = role_of(may_wait, facts, cause, site.op, site.argument_name, observe::RawStack(), seen.tensor);
   return site;
 }
 
 // A region in the code itself becomes a part of what is exported; one around the call does not.
-void note_export(observe::ThreadState& t, const observe::SeenInTrace& seen, const Present& present) {
+void note_export(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen,
+                 const Present& present) {
   if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
-  note_fact(t, {.kind = lanes::FactKind::kExportDropsRegion,
-                .detail = static_cast<std::uint16_t>(present.phase == Phase::kExportedAgain ? 1 : 0),
-                .subject = seen.region,
-                .stack = g_process.recording.load()->definitions.stack(present.stack)});
+  note_fact(may_wait, t,
+            {.kind = lanes::FactKind::kExportDropsRegion,
+             .detail = static_cast<std::uint16_t>(present.phase == Phase::kExportedAgain ? 1 : 0),
+             .subject = seen.region,
+             .stack = g_process.recording.load()->definitions.stack(present.stack)});
 }
 
 }  // namespace
 
-std::uint32_t followed_stack() noexcept try {
+std::uint32_t followed_stack(const observe::MayWait& may_wait) noexcept try {
   Present present;
   {
-    observe::Gil gil(g_process.python);
-    if (!gil.held() || !ask(g_process.python, false, &take_logged, present)) return 0;
+    observe::Gil gil(may_wait, g_process.python);
+    if (!gil.held() || !ask(gil, g_process.python, false, &take_logged, present)) return 0;
   }
   return present.phase == Phase::kDynamo ? g_process.recording.load()->definitions.stack(present.stack) : 0;
 } catch (const std::exception&) {
   return 0;
 }
 
-void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept try {
+void cast_traced(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept
+    try {
   if (!g_process.has_python) return;
   const bool backward = observe::in_backward();
   if (backward && seen.users) return;  // it is autograd's own cast
   Present present;
   {
-    observe::Gil gil(g_process.python);
-    if (!gil.held() || !ask(g_process.python, backward, &take_logged, present)) return;
+    observe::Gil gil(may_wait, g_process.python);
+    if (!gil.held() || !ask(gil, g_process.python, backward, &take_logged, present)) return;
   }
-  if (present.phase == Phase::kExport || present.phase == Phase::kExportedAgain) return note_export(t, seen, present);
+  if (present.phase == Phase::kExport || present.phase == Phase::kExportedAgain)
+    return note_export(may_wait, t, seen, present);
   // Every compilation shows the casts of the forward pass while Dynamo looks at it; those of the backward pass show
   // only in the graph's trace.
   const bool counts = backward ? present.phase == Phase::kGraph : present.phase == Phase::kDynamo;
   if (!counts || present.decomposed) return;
   const Compilation of = present.of;
   const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens a region of its own
-  TracedSite site = site_of(t, seen, std::move(present));
+  TracedSite site = site_of(may_wait, t, seen, std::move(present));
   site.ambient = ambient;
   add_traced(of, backward ? Part::kBackward : Part::kForward, std::move(site));
 } catch (const std::exception&) {  // out of memory: it is taken for a cast of the graph's own

@@ -27,7 +27,8 @@ struct Node {
 
 class ModuleWalk {
  public:
-  ModuleWalk(const PythonApi& api, const VisitModule& visit) : api_(api), visit_(visit) {}
+  ModuleWalk(const HeldGil& gil, const PythonApi& api, const VisitModule& visit)
+      : gil_(gil), api_(api), visit_(visit) {}
   ~ModuleWalk() {
     for (const Node& node : open_) api_.dec_ref(node.module);
   }
@@ -62,7 +63,7 @@ class ModuleWalk {
     std::ptrdiff_t at = 0;
     while (children != nullptr && is_dict(api_, children) && api_.dict_next(children, &at, &key, &value) != 0) {
       if (value == api_.none) continue;
-      const std::string name = text_of(api_, key);
+      const std::string name = text_of(gil_, api_, key);
       tree.shape = mix(tree.shape, reinterpret_cast<std::uint64_t>(value), std::hash<std::string>()(name));
       const std::size_t length = node.length + 1 + name.size();
       if (length > kLongestPath) continue;
@@ -74,6 +75,7 @@ class ModuleWalk {
     api_.dec_ref(dict);
   }
 
+  const HeldGil& gil_;
   const PythonApi& api_;
   const VisitModule& visit_;
   memory::OwnVector<Node> open_;
@@ -82,9 +84,9 @@ class ModuleWalk {
 
 }  // namespace
 
-ModuleTree walk_modules(const PythonApi& api, PyObject* root, const VisitModule& visit) {
+ModuleTree walk_modules(const HeldGil& gil, const PythonApi& api, PyObject* root, const VisitModule& visit) {
   ModuleTree tree;
-  ModuleWalk walk(api, visit);
+  ModuleWalk walk(gil, api, visit);
   walk.push(root, "", 0);
   while (walk.step(tree)) {
   }

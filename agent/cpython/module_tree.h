@@ -17,9 +17,9 @@ struct ModuleTree {
   std::uint64_t shape = 0;              // a hash of all modules, their classes, and the names that lead to them
   memory::OwnSet<const void*> modules;  // the modules that were met
 };
-// Visits each module once, before those below it; the root has the path "". GIL held. Without `visit` no paths are
-// made; the walk ends where `visit` returns false.
+// Visits each module once, before those below it; the root has the path "". Without `visit` no paths are made; the
+// walk ends where `visit` returns false.
 using VisitModule = std::function<bool(PyObject* module, const std::string& path)>;
-ModuleTree walk_modules(const PythonApi& api, PyObject* root, const VisitModule& visit = {});
+ModuleTree walk_modules(const HeldGil& gil, const PythonApi& api, PyObject* root, const VisitModule& visit = {});
 
 }  // namespace castscope::observe

@@ -139,7 +139,12 @@ bool load_python_api(PythonApi& a) {
   return true;
 }
 
-std::string text_of(const PythonApi& api, PyObject* string) {
+const HeldGil* HeldGil::asked(const PythonApi& api) {
+  static const HeldGil held;
+  return api.gil_check != nullptr && api.gil_check() != 0 ? &held : nullptr;
+}
+
+std::string text_of(const HeldGil&, const PythonApi& api, PyObject* string) {
   std::ptrdiff_t size = 0;
   if (const char* text = api.utf8(string, &size)) return {text, static_cast<std::size_t>(size)};
   api.clear_error();
@@ -161,7 +166,7 @@ const PyThread* lasting_thread(const PythonApi& api) {
 }
 
 // PyErr_Fetch/Restore are deprecated from 3.12 on, but every version that layout_of knows has them.
-KeepError::KeepError(const PythonApi& api) : api_(api) {
+KeepError::KeepError(const HeldGil&, const PythonApi& api) : api_(api) {
   if (api.error_occurred == nullptr || api.error_occurred() == nullptr) return;
   static auto fetch =
       reinterpret_cast<void (*)(PyObject**, PyObject**, PyObject**)>(dlsym(RTLD_DEFAULT, "PyErr_Fetch"));

@@ -84,9 +84,41 @@ const char* python_version();
 // the state at every cast would cost 4 ns.
 const PyThread* lasting_thread(const PythonApi& api);
 
+// Proves that the calling thread has the GIL. A function that needs it takes the proof as its first argument.
+class HeldGil {
+ public:
+  // For a function that Python calls, or the job through ctypes.PyDLL. Say there why that is so.
+  [[nodiscard]] static HeldGil of_caller() { return HeldGil(); }
+  // nullptr when the thread does not have it.
+  [[nodiscard]] static const HeldGil* asked(const PythonApi& api);
+  HeldGil(const HeldGil&) = delete;
+  HeldGil& operator=(const HeldGil&) = delete;
+
+ protected:
+  HeldGil() = default;
+};
+
+// Allows to wait for the GIL. Its holder may be waiting for a lock that our thread has: one of PyTorch's (the mutex of
+// autocast's cache, that of a backward node) or one of castscope's. So a hook makes it as it begins, and hands it on to
+// those that may need it; a function that runs under a mutex of castscope's gets none.
+class MayWait {
+ public:
+  // PyTorch's own function, which may take a lock, is not called yet.
+  [[nodiscard]] static MayWait before_original() { return MayWait(); }
+  // PyTorch calls this without a lock, or its own function has returned.
+  [[nodiscard]] static MayWait no_lock_held() { return MayWait(); }
+  // A thread that has the GIL does not wait for it.
+  [[nodiscard]] static MayWait having(const HeldGil&) { return MayWait(); }
+  MayWait(const MayWait&) = delete;
+  MayWait& operator=(const MayWait&) = delete;
+
+ private:
+  MayWait() = default;
+};
+
 // A Python string as UTF-8. Half a surrogate pair in it, which stands for a byte in a file's name, becomes "\udce9" as
 // Python writes it, so that a name with such a byte is still a name. "" if it is not a string.
-std::string text_of(const PythonApi& api, PyObject* string);
+std::string text_of(const HeldGil& gil, const PythonApi& api, PyObject* string);
 
 template <typename T>
 T read_at(const void* base, std::size_t offset) {
@@ -111,10 +143,11 @@ inline std::ptrdiff_t type_children(const PyObject* type) {
 inline void* weakref_target(const PyObject* weakref) { return read_at<void*>(weakref, 16); }
 
 // Takes the GIL for a scope. It is not taken (held() is false) while the interpreter goes down or for a thread that it
-// does not know: PyGILState_Ensure would make a new thread state there, or end the thread.
-class Gil {
+// does not know: PyGILState_Ensure would make a new thread state there, or end the thread. It is a proof only once
+// held() has said so.
+class Gil : public HeldGil {
  public:
-  explicit Gil(const PythonApi& api) : api_(api) {
+  Gil(const MayWait&, const PythonApi& api) : api_(api) {
     if (api.gil_ensure == nullptr || api.this_thread() == nullptr) return;
     if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return;
     state_ = api.gil_ensure();
@@ -123,9 +156,7 @@ class Gil {
   ~Gil() {
     if (held_) api_.gil_release(state_);
   }
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-  bool held() const { return held_; }
+  [[nodiscard]] bool held() const { return held_; }
 
  private:
   const PythonApi& api_;
@@ -136,7 +167,7 @@ class Gil {
 // Our C-API calls must not disturb an exception that the job has in flight.
 class KeepError {
  public:
-  explicit KeepError(const PythonApi& api);
+  KeepError(const HeldGil& gil, const PythonApi& api);
   ~KeepError();
   KeepError(const KeepError&) = delete;
   KeepError& operator=(const KeepError&) = delete;

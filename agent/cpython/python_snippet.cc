@@ -62,28 +62,29 @@ int raise_again(void* raised) {
 
 }  // namespace
 
-std::vector<CodeLine> frames_of(const PythonApi& py, PyObject* list) {
+std::vector<CodeLine> frames_of(const HeldGil& gil, const PythonApi& py, PyObject* list) {
   std::vector<CodeLine> frames;
   const std::ptrdiff_t n = py.list_size(list);
   for (std::ptrdiff_t i = 0; i + 2 < n; i += 3)
-    frames.push_back({text_of(py, py.list_item(list, i)), text_of(py, py.list_item(list, i + 2)),
+    frames.push_back({text_of(gil, py, py.list_item(list, i)), text_of(gil, py, py.list_item(list, i + 2)),
                       static_cast<std::uint32_t>(api()->as_long(py.list_item(list, i + 1)))});
   return frames;
 }
 
-long Snippet::number(const PythonApi& py, PyObject* tuple, std::ptrdiff_t i) {
+long Snippet::number(const HeldGil&, const PythonApi& py, PyObject* tuple, std::ptrdiff_t i) {
   return api()->as_long(py.tuple_item(tuple, i));
 }
 
-bool Snippet::ready(const PythonApi& py) {
+bool Snippet::ready(const HeldGil& gil, const PythonApi& py) {
   if (function_object_ != nullptr || failed_) return !failed_;
-  if (PyObject* names = run(py)) function_object_ = py.dict_item(names, function_);  // `names` live as long as we do
+  if (PyObject* names = run(gil, py))
+    function_object_ = py.dict_item(names, function_);  // `names` live as long as we do
   py.clear_error();
   failed_ = function_object_ == nullptr;
   return !failed_;
 }
 
-PyObject* Snippet::run(const PythonApi& py) {
+PyObject* Snippet::run(const HeldGil&, const PythonApi& py) {
   PyObject* names = api() == nullptr ? nullptr : api()->new_dict();
   if (names == nullptr) return nullptr;
   PyObject* code = api()->compile(source_, kFile, kFileInput);
@@ -100,7 +101,7 @@ PyObject* Snippet::run(const PythonApi& py) {
   return names;
 }
 
-PyObject* Snippet::call_object(const PythonApi& py, PyObject* function, const char* format, ...) {
+PyObject* Snippet::call_object(const HeldGil&, const PythonApi& py, PyObject* function, const char* format, ...) {
   va_list values;
   va_start(values, format);
   PyObject* arguments = api()->build_values(format, values);
@@ -113,7 +114,7 @@ PyObject* Snippet::call_object(const PythonApi& py, PyObject* function, const ch
 
 // A signal's handler may run within any Python code, ours too, and raise KeyboardInterrupt or SystemExit there: the job
 // gets that exception as soon as Python runs again in its main thread.
-void Snippet::hand_on_interruption(const PythonApi& py) {
+void Snippet::hand_on_interruption(const HeldGil&, const PythonApi& py) {
   if (py.error_occurred() == nullptr) return;
   if (api()->matches(*api()->exception) != 0) return py.clear_error();
   auto* raised = new Raised{nullptr, nullptr, nullptr};

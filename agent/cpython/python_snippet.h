@@ -1,5 +1,5 @@
 // Python code of the agent's own, for questions that would take pages of C API. It is compiled once in a process, at
-// its first use. The GIL must be held for all of it.
+// its first use.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,19 @@ class Snippet {
   // that a signal's handler raised in the code (KeyboardInterrupt) reaches the job. The caller makes the KeepError.
   // `format` makes a tuple, as Py_BuildValue's: "(Oi)".
   template <typename... Values>
-  PyObject* call(const PythonApi& py, const char* format, Values... values) {
-    if (!ready(py)) return nullptr;
-    PyObject* answer = call_object(py, function_object_, format, values...);
-    if (answer == nullptr) hand_on_interruption(py);
+  PyObject* call(const HeldGil& gil, const PythonApi& py, const char* format, Values... values) {
+    if (!ready(gil, py)) return nullptr;
+    PyObject* answer = call_object(gil, py, function_object_, format, values...);
+    if (answer == nullptr) hand_on_interruption(gil, py);
     return answer;
   }
-  static long number(const PythonApi& py, PyObject* tuple, std::ptrdiff_t i);
+  static long number(const HeldGil& gil, const PythonApi& py, PyObject* tuple, std::ptrdiff_t i);
 
  private:
-  bool ready(const PythonApi& py);
-  PyObject* run(const PythonApi& py);  // the names that the code defines
-  static PyObject* call_object(const PythonApi& py, PyObject* function, const char* format, ...);
-  static void hand_on_interruption(const PythonApi& py);
+  bool ready(const HeldGil& gil, const PythonApi& py);
+  PyObject* run(const HeldGil& gil, const PythonApi& py);  // the names that the code defines
+  static PyObject* call_object(const HeldGil& gil, const PythonApi& py, PyObject* function, const char* format, ...);
+  static void hand_on_interruption(const HeldGil& gil, const PythonApi& py);
 
   const char* const source_;
   const char* const function_;
@@ -52,6 +52,6 @@ class Snippet {
 };
 
 // Reads a list in which file, line and function of each frame follow each other.
-std::vector<CodeLine> frames_of(const PythonApi& py, PyObject* list);
+std::vector<CodeLine> frames_of(const HeldGil& gil, const PythonApi& py, PyObject* list);
 
 }  // namespace castscope::observe

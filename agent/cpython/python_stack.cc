@@ -53,7 +53,7 @@ PythonStack::Modules PythonStack::running_modules(const PythonApi& api, const Py
   return modules;
 }
 
-bool PythonStack::verify(PythonApi& api) {
+bool PythonStack::verify(const HeldGil&, PythonApi& api) {
   PyObject* frame = api.current_frame();
   if (frame == nullptr) return false;
   static RawStack walked;  // too large for a caller's stack of unknown size; the GIL is held

@@ -44,8 +44,8 @@ struct RawStack {
 
 class PythonStack {
  public:
-  // Proves the layout against the C API on the live stack, which is not empty; call with the GIL held.
-  static bool verify(PythonApi& api);
+  // Proves the layout against the C API on the live stack, which is not empty.
+  static bool verify(const HeldGil& gil, PythonApi& api);
 
   // The frame that is running in this thread, nullptr when there is none. `lasting` is what lasting_thread gave.
   static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {

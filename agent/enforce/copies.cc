@@ -95,7 +95,7 @@ at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
       return found->second.copy;
     edge = found->second;
   }
-  at::Tensor copy = edge->present();
+  at::Tensor copy = edge->present(observe::MayWait::before_original());
   if (!copy.defined()) edge->range->used_in_region(true);  // so that the next one stays
   return copy;
 }
@@ -104,7 +104,8 @@ at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
 // keeps its place in the graph until the region ends, as in PyTorch. The place is given before any other thread can
 // have the copy.
 at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, Edge edge) {
-  const at::Tensor copy = edge.present();
+  const auto may_wait = observe::MayWait::no_lock_held();
+  const at::Tensor copy = edge.present(may_wait);
   Edge before;  // dropped outside the lock
   for (bool looked = false;; looked = true) {
     {
@@ -118,7 +119,7 @@ at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, Edge edge) {
       before = here;
     }
     if (before.seen == edge.seen)
-      if (at::Tensor present = before.present(); present.defined()) return present;
+      if (at::Tensor present = before.present(may_wait); present.defined()) return present;
     const Place place = before.place != nullptr ? before.place : place_of(before.copy);
     if (give_place(copy, place) && edge.place != nullptr) edge.place = place;
   }

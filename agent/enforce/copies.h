@@ -21,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent/cpython/python_api.h"
 #include "agent/enforce/decided/policy_table.h"
 #include "agent/enforce/edges.h"
 #include "agent/enforce/kept_copy.h"
@@ -80,8 +81,8 @@ class Copies {
       return copy.is_same(other.copy) && weak._unsafe_get_target() == other.weak._unsafe_get_target() &&
              seen == other.seen;
     }
-    // Do not call it under the lock: it may need the GIL.
-    at::Tensor present() const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
+    // To take hold of a tensor that Python has may need the GIL.
+    at::Tensor present(const observe::MayWait&) const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
   };
   struct RangeKey {
     const c10::StorageImpl* storage;

@@ -118,7 +118,8 @@ void Kernel::tell_kept(const IValue& value, const std::string& argument, ScalarT
     const unsigned held_off = tensor.scalar_type() != to ? lanes::kArrivedHeldOff : 0;
     const unsigned detail = static_cast<std::uint8_t>(tensor.scalar_type()) | lanes::kArrivedKept | held_off |
                             unsigned{lanes::kArrivedNotCast} << lanes::kArrivedCastTo;
-    observe::argument_arrived(op_ + "\t" + argument + "\tpolicy", static_cast<std::uint16_t>(detail));
+    observe::argument_arrived(observe::MayWait::before_original(), op_ + "\t" + argument + "\tpolicy",
+                              static_cast<std::uint16_t>(detail));
   });
 }
 

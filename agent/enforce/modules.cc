@@ -10,6 +10,8 @@
 namespace castscope::enforce {
 namespace {
 
+using observe::HeldGil;
+using observe::MayWait;
 using observe::PyObject;
 using observe::PythonStack;
 
@@ -56,14 +58,14 @@ bool ModuleRules::Known::is_of(const Running& modules) const {
 }
 
 int ModuleRules::running(const observe::PyThread* lasting) {
-  if (!met_.load(std::memory_order_acquire)) meet_module_calls();
+  if (!met_.load(std::memory_order_acquire)) meet_module_calls(MayWait::before_original());
   const Running modules = PythonStack::running_modules(api_, lasting);
   if (modules.innermost == nullptr) return -1;
   Row& row = row_of(modules);
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
   if (row.modules == modules && row.generation == generation && row.known.is_of(modules)) [[likely]]
     return row.known.rule;
-  row = {modules, find(modules), generation};
+  row = {modules, find(MayWait::before_original(), modules), generation};
   return row.known.rule;
 }
 
@@ -75,23 +77,23 @@ bool ModuleRules::known(const Running& modules, Known& into) {
   return true;
 }
 
-ModuleRules::Known ModuleRules::find(const Running& modules) {
+ModuleRules::Known ModuleRules::find(const MayWait& may_wait, const Running& modules) {
   Known result;
   if (known(modules, result)) return result;
-  observe::Gil gil(api_);
+  observe::Gil gil(may_wait, api_);
   if (!gil.held()) return result;
-  observe::KeepError keep(api_);
+  observe::KeepError keep(gil, api_);
   const auto object = [](const void* module) { return static_cast<PyObject*>(const_cast<void*>(module)); };
-  name_tree(object(modules.outermost), modules.outermost);
-  forget_the_dead();
+  name_tree(gil, object(modules.outermost), modules.outermost);
+  forget_the_dead(gil);
   if (known(modules, result)) return result;
-  name_tree(object(modules.innermost), modules.outermost);  // held in some other way: its path begins with itself
+  name_tree(gil, object(modules.innermost), modules.outermost);  // held in some other way: its path begins with itself
   known(modules, result);
   return result;
 }
 
-// Null when the class cannot be referred to weakly. GIL held.
-ModuleRules::WeakRef ModuleRules::reference_to(const void* module) {
+// Null when the class cannot be referred to weakly.
+ModuleRules::WeakRef ModuleRules::reference_to(const HeldGil&, const void* module) {
   PyObject* weakref = api_.new_weakref(static_cast<PyObject*>(const_cast<void*>(module)), nullptr);
   if (weakref == nullptr) {
     api_.clear_error();
@@ -107,8 +109,8 @@ ModuleRules::WeakRef ModuleRules::reference_to(const void* module) {
   return WeakRef(weakref, unheld, memory::Own<PyObject*>());
 }
 
-// A job that makes modules for ever must not make us grow for ever. GIL held.
-void ModuleRules::forget_the_dead() {
+// A job that makes modules for ever must not make us grow for ever.
+void ModuleRules::forget_the_dead(const HeldGil&) {
   {
     std::lock_guard lock(mutex_);
     if (known_.size() > known_at_most_) {
@@ -125,10 +127,10 @@ void ModuleRules::forget_the_dead() {
 }
 
 // The last rule that matches; -1 = none.
-int ModuleRules::own_rule(PyObject* module, const std::string& path) {
+int ModuleRules::own_rule(const HeldGil& gil, PyObject* module, const std::string& path) {
   auto* type = observe::type_of(module);
-  const std::string package = observe::text_attribute(api_, type, "__module__");
-  const std::string name = observe::text_attribute(api_, type, "__qualname__");
+  const std::string package = observe::text_attribute(gil, api_, type, "__module__");
+  const std::string name = observe::text_attribute(gil, api_, type, "__qualname__");
   const std::string whole = package + "." + name, usual = usual_name(package, name);
   int last = -1;
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
@@ -141,18 +143,18 @@ int ModuleRules::own_rule(PyObject* module, const std::string& path) {
   return last;
 }
 
-// A module without a rule has the rule of the module above it. GIL held.
-void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
-  const WeakRef root = reference_to(outermost);
+// A module without a rule has the rule of the module above it.
+void ModuleRules::name_tree(const HeldGil& gil, PyObject* tree, const void* outermost) {
+  const WeakRef root = reference_to(gil, outermost);
   std::unordered_map<std::string, int> by_path;
-  observe::walk_modules(api_, tree, [&](PyObject* module, const std::string& path) {
-    int rule = own_rule(module, path);
+  observe::walk_modules(gil, api_, tree, [&](PyObject* module, const std::string& path) {
+    int rule = own_rule(gil, module, path);
     if (rule < 0 && !path.empty()) {
       const std::size_t dot = path.rfind('.');
       rule = by_path[dot == std::string::npos ? "" : path.substr(0, dot)];
     }
     by_path[path] = rule;
-    const Known known{reference_to(module), root, rule};
+    const Known known{reference_to(gil, module), root, rule};
     std::lock_guard lock(mutex_);
     known_[{module, outermost}] = known;
     return true;
@@ -160,10 +162,10 @@ void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
 }
 
 // Learns the code of Module._wrapped_call_impl: until it is known, no frame counts as a module's.
-void ModuleRules::meet_module_calls() {
-  observe::Gil gil(api_);
+void ModuleRules::meet_module_calls(const MayWait& may_wait) {
+  observe::Gil gil(may_wait, api_);
   if (!gil.held()) return;
-  observe::KeepError keep(api_);
+  observe::KeepError keep(gil, api_);
   PyObject* file = api_.dict_item(api_.import_modules(), "torch.nn.modules.module");
   PyObject* at = file;
   for (const char* const name : {"Module", "_wrapped_call_impl", "__code__"}) {

@@ -3,8 +3,7 @@
 // (rule_of).
 //
 // The same module may be called within one outermost module and another, and has a path in each. Modules are known by
-// their addresses only as long as weak references to them still point there. Thread-safe; the GIL is taken for modules
-// that are new, never under the mutex.
+// their addresses only as long as weak references to them still point there. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,8 @@ class ModuleRules {
  public:
   ModuleRules(const observe::PythonApi& api, const PolicyTable& policy);
 
-  // An index into PolicyTable::modules; -1: no running module has a rule, or no module runs.
+  // An index into PolicyTable::modules; -1: no running module has a rule, or no module runs. Takes the GIL for modules
+  // that are new: call it as an operator begins.
   int running(const observe::PyThread* lasting);
   // Called when modules may have been moved, or given others below them.
   void look_again();
@@ -46,13 +46,13 @@ class ModuleRules {
   };
   struct Row;  // one per thread
   static Row& row_of(const Running& modules);
-  Known find(const Running& modules);
+  Known find(const observe::MayWait& may_wait, const Running& modules);
   bool known(const Running& modules, Known& into);
-  void name_tree(observe::PyObject* tree, const void* outermost);
-  WeakRef reference_to(const void* module);
-  void forget_the_dead();
-  int own_rule(observe::PyObject* module, const std::string& path);
-  void meet_module_calls();
+  void name_tree(const observe::HeldGil& gil, observe::PyObject* tree, const void* outermost);
+  WeakRef reference_to(const observe::HeldGil& gil, const void* module);
+  void forget_the_dead(const observe::HeldGil& gil);
+  int own_rule(const observe::HeldGil& gil, observe::PyObject* module, const std::string& path);
+  void meet_module_calls(const observe::MayWait& may_wait);
 
   const observe::PythonApi& api_;
   std::vector<Pattern> patterns_;   // one for each of the policy's modules, in its order

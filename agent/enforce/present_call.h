@@ -8,7 +8,7 @@
 
 namespace castscope::enforce {
 
-// An index into PolicyTable::modules; -1: the thread runs in no module that has a rule. May take the GIL.
+// An index into PolicyTable::modules; -1: the thread runs in no module that has a rule. Call it as an operator begins.
 int module_rule();
 // "ambient" gives the dtype of that device's autocast region.
 c10::ScalarType lower_dtype(LowerDtype dtype, c10::DeviceType device);

@@ -57,30 +57,50 @@ bool has_room(ThreadState& t, std::string_view text, std::uint64_t stack) {
   return true;
 }
 
-// Naming the stack may wait for the GIL. Backward nodes hold locks of their own, for which the thread that has the GIL
-// may be waiting. The code of such a node must be known already, and the call of backward makes it known.
-bool may_name_stack(ThreadState& t) {
-  if (!in_backward() || g_process.python.gil_check() != 0) return true;
-  RawStack raw;
-  PythonStack::capture(g_process.python, t.python_thread, raw);
-  return g_process.recording.load()->definitions.pinned(raw);
-}
+// Notes an error of this thread. Backward nodes hold locks of their own, for which the thread that has the GIL may be
+// waiting. The code of such a node must be known already, and the call of backward makes it known.
+class Noting {
+ public:
+  explicit Noting(ThreadState& t) : t_(t), gil_(HeldGil::asked(g_process.python)), in_node_(in_backward()) {}
+
+  bool can_name_stack() const {
+    if (gil_ != nullptr || !in_node_) return true;
+    RawStack raw;
+    PythonStack::capture(g_process.python, t_.python_thread, raw);
+    return g_process.recording.load()->definitions.pinned(raw);
+  }
+  void note(const FactSeen& seen) const {
+    if (gil_ != nullptr)
+      note_fact(MayWait::having(*gil_), t_, seen, is_no_rehearsal);
+    else if (in_node_)
+      note_fact_as_known(t_, seen, is_no_rehearsal);
+    else
+      note_fact(MayWait::before_original(), t_, seen, is_no_rehearsal);
+  }
+
+ private:
+  ThreadState& t_;
+  const HeldGil* const gil_;
+  const bool in_node_;
+};
 
 // When an operator of a graph raises, note the arguments that TorchScript's pass leaves as they come.
-void note_left_arguments(ThreadState& t) {
+void note_left_arguments(const Noting& noting) {
   if (script::running() == nullptr) return;
   const auto node = script::present_note();
   if (node == nullptr || node->left.empty()) return;
-  note_fact(t, {.kind = lanes::FactKind::kScriptLeavesArgument, .text = node->op + " " + node->left}, is_no_rehearsal);
+  const std::string text = node->op + " " + node->left;
+  noting.note({.kind = lanes::FactKind::kScriptLeavesArgument, .text = text});
 }
 
 void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
   text = cut(text);
   if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // the error comes from nobody's line
-  if (!has_room(t, text, summary_of(t).hash) || !may_name_stack(t)) return;
+  const Noting noting(t);
+  if (!has_room(t, text, summary_of(t).hash) || !noting.can_name_stack()) return;
   const std::uint32_t use = operators::open_use(t);
-  note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
-  if (kind == ErrorKind::kNative) note_left_arguments(t);
+  noting.note({lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text});
+  if (kind == ErrorKind::kNative) note_left_arguments(noting);
 }
 
 // Errors in threads that have cast nothing are not ours to tell, unless they speak of autocast: a script may refuse
@@ -149,7 +169,7 @@ PyObject* running_code(const ThreadState& t) {
 }
 
 // "" when it is not a string.
-std::string_view text_of(PyObject* given) {
+std::string_view text_of(const HeldGil&, PyObject* given) {
   const PythonApi& api = g_process.python;
   if (given == nullptr || (type_flags(type_of(given)) & kIsString) == 0) return {};
   std::ptrdiff_t size = 0;
@@ -160,17 +180,17 @@ std::string_view text_of(PyObject* given) {
 }
 
 // `given`: the first argument of the exception, borrowed.
-void note_python(PyObject* given) {
+void note_python(const HeldGil& gil, PyObject* given) {
   const PythonApi& api = g_process.python;
   if (given == nullptr || api.error_occurred() != nullptr) return;
-  const std::string_view text = text_of(given);
+  const std::string_view text = text_of(gil, given);
   ThreadState* t = text.empty() ? nullptr : watching_thread(text);
   if (t == nullptr) return;
   OwnQuestion own;
   try {
     PyObject* code = running_code(*t);
     if (code == nullptr) return;
-    const std::string file = text_attribute(api, code, "co_filename");
+    const std::string file = text_attribute(gil, api, code, "co_filename");
     // An error outside of torch's code is the job's own, unless that code is the body of an operator. Where torch lies
     // is known from the first stack on, and a thread's first error may come before any stack.
     const bool pytorchs = g_process.recording.load()->definitions.is_in_torch(file) ||
@@ -178,25 +198,27 @@ void note_python(PyObject* given) {
     if (!pytorchs && operators::open_use(*t) == 0) return;
     // A native error on its way through Python code of PyTorch becomes an exception object there.
     if (!t->last_error.empty() && text.starts_with(t->last_error)) return;
-    if (text.find("decorator is not supported in script mode") != text.npos && tell_refused_decorator(text)) return;
+    if (text.find("decorator is not supported in script mode") != text.npos && tell_refused_decorator(gil, text))
+      return;
     note_error(*t, ErrorKind::kPython, text);
   } catch (const std::exception&) {  // out of memory: the error is not told
   }
 }
 
+// Python makes an exception object with the GIL: it calls tp_init and tp_vectorcall as it calls any slot.
 template <std::size_t I>
 int init(PyObject* self, PyObject* args, PyObject* kwargs) {
   const int result = g_inits[I](self, args, kwargs);
   const PythonApi& api = g_process.python;
   if (result == 0 && args != nullptr && type_of(args) == api.tuple_type && api.tuple_size(args) > 0)
-    note_python(api.tuple_item(args, 0));
+    note_python(HeldGil::of_caller(), api.tuple_item(args, 0));
   return result;
 }
 
 template <std::size_t I>
 PyObject* vectorcall(PyObject* type, PyObject* const* args, std::size_t count, PyObject* names) {
   PyObject* made = g_vectorcalls[I](type, args, count, names);
-  if (made != nullptr && (count & ~kAlsoCount) > 0) note_python(args[0]);
+  if (made != nullptr && (count & ~kAlsoCount) > 0) note_python(HeldGil::of_caller(), args[0]);
   return made;
 }
 
@@ -224,7 +246,7 @@ void* error_hook(castscope_hook hook) {
   }
 }
 
-void watch_python_errors() {
+void watch_python_errors(const HeldGil&) {
   if (g_inits[0] != nullptr) return;
   for (std::size_t i = 0; i < std::size(kTypes); ++i) {
     const auto* variable = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, kTypes[i]));

@@ -3,6 +3,7 @@
 // else would know of it. Errors are looked at, not touched.
 #pragma once
 
+#include "agent/cpython/python_api.h"
 #include "agent/interposed/interface.h"
 
 namespace castscope::observe {
@@ -10,7 +11,7 @@ namespace castscope::observe {
 // The function to put into the hook's slot; nullptr when the hook is not one of errors.
 void* error_hook(castscope_hook hook);
 // Watches exactly RuntimeError, ValueError and TypeError; a derived class initialises through its own function, or as
-// it did before. Call once, with the GIL held.
-void watch_python_errors();
+// it did before. Call it once.
+void watch_python_errors(const HeldGil& gil);
 
 }  // namespace castscope::observe

@@ -12,13 +12,13 @@ namespace castscope::observe {
 
 using lanes::DefinitionKind;
 
-std::string text_attribute(const PythonApi& api, PyObject* object, const char* name) {
+std::string text_attribute(const HeldGil& gil, const PythonApi& api, PyObject* object, const char* name) {
   PyObject* value = api.get_attribute(object, name);
   if (value == nullptr) {
     api.clear_error();
     return {};
   }
-  std::string result = text_of(api, value);
+  std::string result = text_of(gil, api, value);
   api.dec_ref(value);
   return result;
 }
@@ -30,10 +30,10 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 
 // The folder of the package torch, as it begins the file names of torch's code: behind a link this is another path than
-// that of its libraries. GIL held.
-std::string torch_folder(const PythonApi& api) {
+// that of its libraries.
+std::string torch_folder(const HeldGil& gil, const PythonApi& api) {
   PyObject* torch = api.dict_item(api.import_modules(), "torch");
-  const std::string file = torch == nullptr ? "" : text_attribute(api, torch, "__file__");
+  const std::string file = torch == nullptr ? "" : text_attribute(gil, api, torch, "__file__");
   const auto slash = file.rfind('/');
   return slash == std::string::npos ? "" : file.substr(0, slash);
 }
@@ -78,7 +78,7 @@ std::uint32_t Definitions::intern(memory::OwnTextMap<std::uint32_t>& map, Defini
 }
 
 // Takes a reference to every code object of the stack that is new, and defines it.
-void Definitions::pin(const RawStack& raw) {
+void Definitions::pin(const MayWait& may_wait, const RawStack& raw) {
   memory::OwnVector<const void*> unknown;
   {
     std::lock_guard lock(mutex_);
@@ -95,16 +95,16 @@ void Definitions::pin(const RawStack& raw) {
   std::vector<PinnedCode> pinned;
   std::string folder;
   {
-    Gil gil(api_);
+    Gil gil(may_wait, api_);
     if (!gil.held()) return;
-    KeepError keep(api_);
-    if (!torch_folder_told_.load(std::memory_order_relaxed)) folder = torch_folder(api_);
+    KeepError keep(gil, api_);
+    if (!torch_folder_told_.load(std::memory_order_relaxed)) folder = torch_folder(gil, api_);
     for (const void* code : unknown) {
       auto* object = static_cast<PyObject*>(const_cast<void*>(code));
       if (type_of(object) != api_.code_type) continue;
       api_.inc_ref(object);
       pinned.push_back(
-          {code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
+          {code, {text_attribute(gil, api_, object, "co_filename"), text_attribute(gil, api_, object, "co_qualname")}});
     }
   }
   // The store judges stacks by this folder, so it must be written before the first stack.
@@ -125,7 +125,7 @@ void Definitions::pin(const RawStack& raw) {
   }
 }
 
-Definitions::Generated Definitions::generated(const RawStack& raw) {
+Definitions::Generated Definitions::generated(const MayWait& may_wait, const RawStack& raw) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> lines;  // frame, line
   {
     std::lock_guard lock(mutex_);
@@ -136,10 +136,10 @@ Definitions::Generated Definitions::generated(const RawStack& raw) {
   }
   Generated generated;
   if (lines.empty()) return generated;
-  Gil gil(api_);
+  Gil gil(may_wait, api_);
   if (!gil.held()) return generated;
   for (const auto& [i, line] : lines) {
-    GeneratedLine found = line_of_graph(api_, PythonStack::self_of(api_, raw.frames[i].frame), line);
+    GeneratedLine found = line_of_graph(gil, api_, PythonStack::self_of(api_, raw.frames[i].frame), line);
     if (!found.graph.empty()) generated.emplace(i, std::move(found));
   }
   return generated;
@@ -150,7 +150,7 @@ std::uint32_t Definitions::stack(const std::vector<CodeLine>& lines) {
   raw.script = lines;
   raw.hash = PythonStack::kNoFrames;
   for (const CodeLine& frame : lines) raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
-  return stack(raw);
+  return stack_as_known(raw);
 }
 
 bool Definitions::pinned(const RawStack& raw) {
@@ -179,16 +179,25 @@ std::uint32_t Definitions::line_of(const RawFrame& frame) const {
   return line < 0 ? 0u : static_cast<std::uint32_t>(line);
 }
 
-std::uint32_t Definitions::stack(const RawStack& raw) {
+std::uint32_t Definitions::stack(const MayWait& may_wait, const RawStack& raw) {
+  if (const auto known = known_stack(raw)) return *known;
+  pin(may_wait, raw);
+  return define_stack(raw, generated(may_wait, raw));
+}
+
+std::uint32_t Definitions::stack_as_known(const RawStack& raw) {
+  const auto known = known_stack(raw);
+  return known ? *known : define_stack(raw, {});
+}
+
+std::optional<std::uint32_t> Definitions::known_stack(const RawStack& raw) {
   if (raw.depth == 0 && raw.script.empty()) return 0;
-  {
-    std::lock_guard lock(mutex_);
-    auto found = stacks_.find(raw.hash);
-    if (found != stacks_.end()) return found->second;
-    if (stacks_.size() >= kMaxStacks) return 0;
-  }
-  pin(raw);
-  const Generated generated = this->generated(raw);
+  std::lock_guard lock(mutex_);
+  if (const auto found = stacks_.find(raw.hash); found != stacks_.end()) return found->second;
+  return stacks_.size() >= kMaxStacks ? std::optional(0u) : std::nullopt;
+}
+
+std::uint32_t Definitions::define_stack(const RawStack& raw, const Generated& generated) {
   memory::OwnVector<lanes::Frame> frames;
   frames.reserve(raw.depth);
   std::lock_guard lock(mutex_);

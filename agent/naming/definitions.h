@@ -1,14 +1,15 @@
 // Numbers for what is named again and again: strings, code objects, stacks, modules, operators, call sites, regions,
 // sites. Each definition is written into the segment once, before its number is used.
 //
-// Thread-safety: all functions may be called by any thread. The mutex is never held while the GIL is waited for; the
-// GIL may be held when the mutex is taken.
+// Thread-safety: all functions may be called by any thread. The GIL may be held when the mutex is taken, so nothing
+// that runs under the mutex gets a MayWait.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,21 +31,24 @@ inline constexpr std::uint32_t kMaxSites = 500'000;
 inline constexpr std::size_t kMostUserFramesBeyond = 64;
 inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows, facts, …: with their counters 14 MB of the segment
 
-// An attribute of a code object: "" when there is none, or it is not a string. GIL held.
-std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
+// An attribute of a code object: "" when there is none, or it is not a string.
+std::string text_attribute(const HeldGil& gil, const PythonApi& api, PyObject* object, const char* name);
 
 class Definitions {
  public:
   Definitions(const PythonApi& api, lanes::SegmentWriter& segment) : api_(api), segment_(segment) {}
 
   std::uint32_t string(std::string_view text);
-  // The number of this stack. Code objects met for the first time are pinned, which takes the GIL: call it before
-  // anything that holds a lock of PyTorch. 0 when there are no frames or too many stacks.
-  std::uint32_t stack(const RawStack& raw);
+  // The number of this stack. Code objects met for the first time are pinned. 0 when there are no frames or too many
+  // stacks.
+  std::uint32_t stack(const MayWait& may_wait, const RawStack& raw);
+  // The same where the GIL must not be waited for: code that is not pinned is left out, and frames of generated code
+  // do not become the lines that they stand for.
+  std::uint32_t stack_as_known(const RawStack& raw);
   // The number of a stack of lines that no Python interpreter runs at the moment; innermost first.
   std::uint32_t stack(const std::vector<CodeLine>& lines);
   // Pins the code objects of the stack, as stack() does.
-  void pin(const RawStack& raw);
+  void pin(const MayWait& may_wait, const RawStack& raw);
   // Whether all code objects of the stack are pinned.
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
@@ -96,7 +100,9 @@ class Definitions {
   std::uint32_t string_locked(std::string_view text);
   // The frames that run generated code, by their place in the stack, with the lines that they stand for.
   using Generated = std::map<std::uint32_t, GeneratedLine>;
-  Generated generated(const RawStack& raw);
+  Generated generated(const MayWait& may_wait, const RawStack& raw);
+  std::optional<std::uint32_t> known_stack(const RawStack& raw);
+  std::uint32_t define_stack(const RawStack& raw, const Generated& generated);
   std::uint32_t line_of(const RawFrame& frame) const;  // the code must be pinned
   std::uint32_t script_code_locked(const CodeLine& frame);
   template <typename Definition>

@@ -59,7 +59,7 @@ TEST_F(DefinitionsTest, TheSameIsSaidOnce) {
 TEST_F(DefinitionsTest, NothingHasNoNumber) {
   EXPECT_EQ(definitions_->string(""), 0u);
   EXPECT_EQ(definitions_->op(""), 0u);
-  EXPECT_EQ(definitions_->stack(RawStack{}), 0u);
+  EXPECT_EQ(definitions_->stack(MayWait::no_lock_held(), RawStack{}), 0u);
   EXPECT_TRUE(written().empty());
 }
 

@@ -49,15 +49,15 @@ std::string_view name_of(long kind) {
 
 bool is_generated_code(std::string_view file) { return file.starts_with("<eval_with_key>"); }
 
-GeneratedLine line_of_graph(const PythonApi& py, const void* self, std::uint32_t line) {
+GeneratedLine line_of_graph(const HeldGil& gil, const PythonApi& py, const void* self, std::uint32_t line) {
   GeneratedLine found;
   if (self == nullptr) return found;
-  KeepError keep(py);
+  KeepError keep(gil, py);
   PyObject* answer =
-      g_line_of.call(py, "(Oi)", static_cast<PyObject*>(const_cast<void*>(self)), static_cast<int>(line));
+      g_line_of.call(gil, py, "(Oi)", static_cast<PyObject*>(const_cast<void*>(self)), static_cast<int>(line));
   if (answer == nullptr) return found;
-  found.graph = name_of(Snippet::number(py, answer, 0));
-  found.lines = frames_of(py, py.tuple_item(answer, 1));
+  found.graph = name_of(Snippet::number(gil, py, answer, 0));
+  found.lines = frames_of(gil, py, py.tuple_item(answer, 1));
   py.dec_ref(answer);
   py.clear_error();
   return found;

@@ -22,8 +22,8 @@ struct GeneratedLine {
   std::string_view graph;
   std::vector<CodeLine> lines;  // from the innermost out; empty where the graph does not remember them
 };
-// `self`: the first local variable of a frame that runs generated code, at this line of it. GIL held; no exception is
-// left behind.
-GeneratedLine line_of_graph(const PythonApi& py, const void* self, std::uint32_t line);
+// `self`: the first local variable of a frame that runs generated code, at this line of it. No exception is left
+// behind.
+GeneratedLine line_of_graph(const HeldGil& gil, const PythonApi& py, const void* self, std::uint32_t line);
 
 }  // namespace castscope::observe

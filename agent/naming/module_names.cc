@@ -10,9 +10,9 @@ namespace {
 
 // Subclasses of a parametrized or quantized module have dotted C names; the last part is the class. A scripted or
 // traced module has the class that it was made of.
-std::string class_of(const PythonApi& api, PyObject* o) {
+std::string class_of(const HeldGil& gil, const PythonApi& api, PyObject* o) {
   if (is_script_module(type_of(o)))
-    if (std::string original = text_attribute(api, o, "original_name"); !original.empty()) return original;
+    if (std::string original = text_attribute(gil, api, o, "original_name"); !original.empty()) return original;
   std::string name = type_name(type_of(o));
   const auto dot = name.rfind('.');
   return dot == std::string::npos ? name : name.substr(dot + 1);
@@ -55,8 +55,8 @@ ModuleNames::Module ModuleNames::look(const void* self, const void* root) {
   return *known;
 }
 
-// The outermost module in whose tree `root` is known, else `root` itself. A new reference. GIL held.
-PyObject* ModuleNames::named_under(const void* root) {
+// The outermost module in whose tree `root` is known, else `root` itself. A new reference.
+PyObject* ModuleNames::named_under(const HeldGil&, const void* root) {
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(root);
   const void* top = known != nullptr && is_root_locked(known->root, known->root_serial) ? known->root : root;
@@ -64,18 +64,18 @@ PyObject* ModuleNames::named_under(const void* root) {
   return object_at(top);
 }
 
-ModuleNames::Module ModuleNames::find(const RawStack& raw) {
+ModuleNames::Module ModuleNames::find(const MayWait& may_wait, const RawStack& raw) {
   if (raw.module_frame == nullptr) return {};
   const void* self = PythonStack::self_of(api_, raw.module_frame);
   const void* root = PythonStack::self_of(api_, raw.root_module_frame);
   if (const Module known = look(self, root); known.id != 0) return known;
 
-  Gil gil(api_);
+  Gil gil(may_wait, api_);
   if (!gil.held()) return {};
-  KeepError keep(api_);
-  forget_the_dead();
-  PyObject* top = named_under(root);
-  name_tree(top);
+  KeepError keep(gil, api_);
+  forget_the_dead(gil);
+  PyObject* top = named_under(gil, root);
+  name_tree(gil, top);
   const bool was_root = top == root;
   api_.dec_ref(top);
   if (const Module known = look(self, root); known.id != 0) return known;
@@ -83,11 +83,11 @@ ModuleNames::Module ModuleNames::find(const RawStack& raw) {
     std::lock_guard lock(mutex_);
     return alive_locked(root) == nullptr;
   };
-  if (!was_root && unknown()) name_tree(object_at(root));  // it left that tree
+  if (!was_root && unknown()) name_tree(gil, object_at(root));  // it left that tree
   if (const Module known = look(self, root); known.id != 0) return known;
   // It is not in the tree of the outermost module, but held in some other way (a plain list, a closure). It is its own
   // root.
-  name_tree(object_at(self));
+  name_tree(gil, object_at(self));
   return look(self, root);
 }
 
@@ -104,8 +104,8 @@ void ModuleNames::drop_locked(const PyObject* weakref) {
   unheld_.push_back(const_cast<PyObject*>(weakref));
 }
 
-// Drops what a loop over new modules leaves behind. GIL held.
-void ModuleNames::forget_the_dead() {
+// Drops what a loop over new modules leaves behind.
+void ModuleNames::forget_the_dead(const HeldGil&) {
   memory::OwnVector<PyObject*> unheld;
   {
     std::lock_guard lock(mutex_);
@@ -125,9 +125,9 @@ void ModuleNames::forget_the_dead() {
   for (PyObject* weakref : unheld) api_.dec_ref(weakref);
 }
 
-ModuleNames::Root ModuleNames::root_of(PyObject* module) {
-  Root root{module, class_of(api_, module), 1, 0};
-  root.number = number_of(module, root.type);
+ModuleNames::Root ModuleNames::root_of(const HeldGil& gil, PyObject* module) {
+  Root root{module, class_of(gil, api_, module), 1, 0};
+  root.number = number_of(gil, module, root.type);
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(module);
   root.serial = known != nullptr && known->root == module ? known->root_serial : ++root_serials_;
@@ -135,7 +135,7 @@ ModuleNames::Root ModuleNames::root_of(PyObject* module) {
 }
 
 // The number that the module already has as an outermost one, or the lowest that no living one of its class has.
-std::uint32_t ModuleNames::number_of(PyObject* module, const std::string& type) {
+std::uint32_t ModuleNames::number_of(const HeldGil&, PyObject* module, const std::string& type) {
   PyObject* weakref = api_.new_weakref(module, nullptr);
   if (weakref == nullptr) {
     api_.clear_error();
@@ -168,7 +168,7 @@ void ModuleNames::renamed_locked(const void* module) {
   renames_.store(static_cast<std::uint32_t>(renamed_.size()), std::memory_order_release);
 }
 
-void ModuleNames::add(const Root& root, PyObject* module, const std::string& path) {
+void ModuleNames::add(const HeldGil& gil, const Root& root, PyObject* module, const std::string& path) {
   {
     std::lock_guard lock(mutex_);
     const Known* known = alive_locked(module);
@@ -180,7 +180,7 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
   }
   PyObject* weakref = api_.new_weakref(module, nullptr);
   if (weakref == nullptr) api_.clear_error();
-  const std::uint32_t id = definitions_.module(path, class_of(api_, module), root.type, root.number);
+  const std::uint32_t id = definitions_.module(path, class_of(gil, api_, module), root.type, root.number);
   std::lock_guard lock(mutex_);
   if (const Known* before = alive_locked(module); before != nullptr && before->id != id) renamed_locked(module);
   Known& known = known_[module];
@@ -192,10 +192,10 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
   if (weakref != nullptr && ++holders_[weakref] > 1) unheld_.push_back(weakref);
 }
 
-void ModuleNames::name_tree(PyObject* module) {
-  const Root root = root_of(module);
-  end_tree(root, walk_modules(api_, module, [&](PyObject* m, const std::string& path) {
-             add(root, m, path);
+void ModuleNames::name_tree(const HeldGil& gil, PyObject* module) {
+  const Root root = root_of(gil, module);
+  end_tree(root, walk_modules(gil, api_, module, [&](PyObject* m, const std::string& path) {
+             add(gil, root, m, path);
              return true;
            }));
 }
@@ -219,8 +219,8 @@ void ModuleNames::end_tree(const Root& root, const ModuleTree& tree) {
   }
 }
 
-// Outermost modules with the shape of their trees as they were named, each a new reference. GIL held.
-std::vector<std::pair<PyObject*, std::uint64_t>> ModuleNames::living_roots() {
+// Outermost modules with the shape of their trees as they were named, each a new reference.
+std::vector<std::pair<PyObject*, std::uint64_t>> ModuleNames::living_roots(const HeldGil&) {
   std::vector<std::pair<PyObject*, std::uint64_t>> living;
   std::lock_guard lock(mutex_);
   std::erase_if(tops_, [&](const void* module) {
@@ -237,10 +237,11 @@ std::vector<std::pair<PyObject*, std::uint64_t>> ModuleNames::living_roots() {
 void ModuleNames::look_again() {
   const std::int64_t begin = now_ns();
   if (begin < next_look_ns_.load(std::memory_order_relaxed) || renames() >= kMostRenames) return;
-  if (api_.gil_check == nullptr || api_.gil_check() == 0) return;
-  KeepError keep(api_);
-  for (const auto& [module, shape] : living_roots()) {
-    if (walk_modules(api_, module).shape != shape) name_tree(module);
+  const HeldGil* gil = HeldGil::asked(api_);
+  if (gil == nullptr) return;
+  KeepError keep(*gil, api_);
+  for (const auto& [module, shape] : living_roots(*gil)) {
+    if (walk_modules(*gil, api_, module).shape != shape) name_tree(*gil, module);
     api_.dec_ref(module);
   }
   const std::int64_t end = now_ns();

@@ -9,7 +9,7 @@
 // rows of their tables that have the old ones (renamed_since).
 //
 // A module is known by its address only as long as a weak reference to it still points there: a freed module's address
-// is used again. Thread-safe; the GIL is taken for what is new, never under the mutex.
+// is used again. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class ModuleNames {
 
   // The module of raw.module_frame; {0, nullptr} when there is none. The caller that keeps the weak reference gives it
   // back.
-  Module find(const RawStack& raw);
+  Module find(const MayWait& may_wait, const RawStack& raw);
   void give_back(const PyObject* weakref);
 
   // Called as an outermost region is entered. Names what has changed in the trees of outermost modules, if the GIL is
@@ -78,16 +78,16 @@ class ModuleNames {
   const Known* alive_locked(const void* module) const;
   bool is_root_locked(const void* module, std::uint32_t serial) const;
   Module look(const void* self, const void* root);
-  PyObject* named_under(const void* root);
-  Root root_of(PyObject* module);
-  std::uint32_t number_of(PyObject* module, const std::string& type);
-  void name_tree(PyObject* root);
-  void add(const Root& root, PyObject* module, const std::string& path);
+  PyObject* named_under(const HeldGil& gil, const void* root);
+  Root root_of(const HeldGil& gil, PyObject* module);
+  std::uint32_t number_of(const HeldGil& gil, PyObject* module, const std::string& type);
+  void name_tree(const HeldGil& gil, PyObject* root);
+  void add(const HeldGil& gil, const Root& root, PyObject* module, const std::string& path);
   void end_tree(const Root& root, const ModuleTree& tree);
-  std::vector<std::pair<PyObject*, std::uint64_t>> living_roots();
+  std::vector<std::pair<PyObject*, std::uint64_t>> living_roots(const HeldGil& gil);
   void renamed_locked(const void* module);
   void drop_locked(const PyObject* weakref);
-  void forget_the_dead();
+  void forget_the_dead(const HeldGil& gil);
 
   const PythonApi& api_;
   Definitions& definitions_;

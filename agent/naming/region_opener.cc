@@ -25,7 +25,7 @@ bool is_librarys(const Definitions::Place& place) {
   return place.file.find("-packages/") != std::string::npos && place.file.find("-packages/torch/") == std::string::npos;
 }
 
-bool has_flag(const PythonApi& api, PyObject* code, int flags) {
+bool has_flag(const HeldGil&, const PythonApi& api, PyObject* code, int flags) {
   PyObject* value = api.get_attribute(code, "co_flags");
   PyObject* both = value == nullptr ? nullptr : api.call_method(value, "__and__", "i", flags);
   const bool has = both != nullptr && api.is_true(both) == 1;
@@ -36,7 +36,7 @@ bool has_flag(const PythonApi& api, PyObject* code, int flags) {
 }
 
 // Whether it is a class, or a function that makes a generator or a coroutine: calling it runs nothing of its purpose.
-bool runs_later(const PythonApi& api, PyObject* callable) {
+bool runs_later(const HeldGil& gil, const PythonApi& api, PyObject* callable) {
   const PyObject* type = type_of(callable);
   if ((type_flags(type) & kTypeSubclass) != 0) return true;
   if (std::string_view(type_name(type)) != "function") return false;
@@ -45,14 +45,14 @@ bool runs_later(const PythonApi& api, PyObject* callable) {
     api.clear_error();
     return false;
   }
-  const bool later = has_flag(api, code, kGenerator | kCoroutine | kAsyncGenerator);
+  const bool later = has_flag(gil, api, code, kGenerator | kCoroutine | kAsyncGenerator);
   api.dec_ref(code);
   return later;
 }
 
 // The position at which decorate_autocast(*args, **kwargs) keeps the variable `func` of the function around it:
 // arguments stand first, then free variables, each in a cell. -1 when it has none.
-int position_of_func(const PythonApi& api, PyObject* code) {
+int position_of_func(const HeldGil&, const PythonApi& api, PyObject* code) {
   PyObject* free = api.get_attribute(code, "co_freevars");
   PyObject* own = api.get_attribute(code, "co_varnames");
   int position = -1;
@@ -69,21 +69,21 @@ int position_of_func(const PythonApi& api, PyObject* code) {
   return position;
 }
 
-bool decorates_what_runs_later(const PythonApi& api, const RawFrame& raw, std::uint16_t number) {
+bool decorates_what_runs_later(const HeldGil& gil, const PythonApi& api, const RawFrame& raw, std::uint16_t number) {
   auto* code = static_cast<PyObject*>(const_cast<void*>(raw.code));
-  const int position = position_of_func(api, code);
+  const int position = position_of_func(gil, api, code);
   const void* frame = frame_at(api, nullptr, number);
   if (position < 0 || frame == nullptr) return false;
   const void* cell = PythonStack::self_of(api, frame, position);
   if (cell == nullptr || std::string_view(type_name(type_of(static_cast<const PyObject*>(cell)))) != "cell")
     return false;
   auto* callable = read_at<PyObject*>(cell, kCellContents);
-  return callable != nullptr && runs_later(api, callable);
+  return callable != nullptr && runs_later(gil, api, callable);
 }
 
 }  // namespace
 
-RegionOpener opener_of(const PythonApi& api, Definitions& definitions, const RawStack& raw) {
+RegionOpener opener_of(const HeldGil& gil, const PythonApi& api, Definitions& definitions, const RawStack& raw) {
   const auto place = [&](std::uint32_t i) {
     return i < raw.depth ? definitions.place(raw.frames[i].code) : Definitions::Place();
   };
@@ -91,14 +91,14 @@ RegionOpener opener_of(const PythonApi& api, Definitions& definitions, const Raw
   std::uint16_t at = 0;
   for (; at < raw.depth && is_autocasts(place(at)); ++at)
     if (place(at).function.ends_with(".decorate_autocast"))
-      found.runs_later = decorates_what_runs_later(api, raw.frames[at], at);
+      found.runs_later = decorates_what_runs_later(gil, api, raw.frames[at], at);
   found.opener = at;
   while (at < raw.depth && (is_contextlibs(place(at)) || drives_generator(place(at + 1u)))) ++at;
   found.owner = at;
   if (at >= raw.depth) return found;
   auto* code = static_cast<PyObject*>(const_cast<void*>(raw.frames[at].code));
-  const bool lends = has_flag(api, code, kGenerator | kAsyncGenerator) && is_librarys(place(at + 1u));
-  found.may_be_suspended = !lends && has_flag(api, code, kGenerator | kCoroutine | kAsyncGenerator);
+  const bool lends = has_flag(gil, api, code, kGenerator | kAsyncGenerator) && is_librarys(place(at + 1u));
+  found.may_be_suspended = !lends && has_flag(gil, api, code, kGenerator | kCoroutine | kAsyncGenerator);
   return found;
 }
 

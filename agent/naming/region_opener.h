@@ -18,8 +18,8 @@ struct RegionOpener {
   bool may_be_suspended = false;   // the owner is a coroutine or a generator that does not lend the region on purpose
   bool runs_later = false;         // lanes::kRegionRunsLater
 };
-// The code of the stack must be pinned. GIL held.
-RegionOpener opener_of(const PythonApi& api, Definitions& definitions, const RawStack& raw);
+// The code of the stack must be pinned.
+RegionOpener opener_of(const HeldGil& gil, const PythonApi& api, Definitions& definitions, const RawStack& raw);
 
 // The calling thread's frame with this number; nullptr when there are fewer frames.
 const void* frame_at(const PythonApi& api, const PyThread* lasting, std::uint16_t number);

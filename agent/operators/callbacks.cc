@@ -9,6 +9,7 @@
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/math_settings.h"
 #include "agent/operators/use_record.h"
+#include "agent/session/call_stack.h"
 #include "agent/torch/autocast_state.h"
 #include "agent/torch/backward_node.h"
 #include "agent/torch/record_inputs.h"
@@ -16,6 +17,7 @@
 namespace castscope::operators {
 namespace {
 
+using observe::MayWait;
 using observe::ThreadState;
 
 // A private member: the public way copies the whole schema. (As in agent/torch/torch_seam.cc.)
@@ -108,7 +110,7 @@ std::size_t begin_matmuls(ThreadState& t, ThreadOperators& o) {
   return 0;
 }
 
-void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunction& fn,
+void operator_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o, const at::RecordFunction& fn,
                      const c10::FunctionSchema& schema) {
   ++o.operators;
   if (o.enclosing >= 0) {
@@ -127,7 +129,7 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   o.enclosing = o.used++;
   use.work = {};
   use.matmuls = begin_matmuls(t, o);
-  begin_use(t, o, use, info_of(o, schema), observe::inputs_of(fn));
+  begin_use(may_wait, t, o, use, info_of(o, schema), observe::inputs_of(fn));
   if (gpu::timing()) [[unlikely]]
     use.work = gpu::work_begins(t);
 }
@@ -142,18 +144,20 @@ void settle_work(ThreadState& t, const OpenUse& use, std::uint32_t id) {
   gpu::work_ends(t, use.work, {.use = id, .op = op});
 }
 
-void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
+void node_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o, const char* name) {
   constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
   std::string_view text = name == nullptr ? "" : name;
   if (text.starts_with(kEngine)) text.remove_prefix(kEngine.size());
   o.enclosing = ThreadOperators::kOutside;
   if (o.stretch != g_watcher.present_stretch().number) begin_stretch(o);
   o.node = observe::g_process.recording.load()->definitions.string(observe::short_node_name(text));
-  // Most nodes hold a lock of their own while their operators run, so code is pinned, with the GIL, before.
-  o.places.know_stack(t, summary_of(t).hash);
+  // Most nodes hold a lock of their own while their operators run, so code is pinned before.
+  o.places.know_stack(may_wait, t, summary_of(t).hash);
 }
 
 std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
+  // The node or the operator is not called yet.
+  const MayWait may_wait = MayWait::before_original();
   ThreadState* t = observe::thread_slot();
   try {
     if (t == nullptr) t = looked_at_thread();
@@ -165,9 +169,9 @@ std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
     if (looked_at_thread() == nullptr) {
       o.enclosing = ThreadOperators::kUnknown;
     } else if (fn.scope() == at::RecordScope::BACKWARD_FUNCTION) {
-      node_begins(*t, o, fn.name());
+      node_begins(may_wait, *t, o, fn.name());
     } else if (const c10::FunctionSchema* schema = schema_of(fn)) {
-      operator_begins(*t, o, fn, *schema);
+      operator_begins(may_wait, *t, o, fn, *schema);
     }
   } catch (const std::exception&) {  // out of memory: this operator is not looked at
     if (ThreadOperators* known = t == nullptr ? nullptr : known_operators(*t))

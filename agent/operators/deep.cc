@@ -129,7 +129,10 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
 
 void operator_met() {
   const observe::PythonApi& python = observe::g_process.python;
-  if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
+  if (observe::g_process.has_python) {
+    const observe::HeldGil* gil = observe::HeldGil::asked(python);
+    if (gil == nullptr || !observe::is_torch_imported(*gil, python)) return;
+  }
   if (!waits_for_operator()) return;
   wait_for_operator(false);
   observe::ThreadState* t = observe::thread_state();

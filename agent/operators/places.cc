@@ -12,6 +12,7 @@
 namespace castscope::operators {
 
 using lanes::Role;
+using observe::MayWait;
 using observe::mix;
 using observe::ThreadState;
 
@@ -26,7 +27,7 @@ lanes::Counter* counter_of(ThreadState& t, std::uint32_t id) {
 
 // The rule of role.h, and then the origin of the tensor, which deep steps know: the result of an operator is not an
 // input, and in backward a tensor that forward made is not a gradient.
-Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
+Role role_of(const MayWait& may_wait, const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
   if (g.producer.before.role != Role::kUnknown) return g.producer.before.role;
   const More more = More::of(key.more);
   if (!c10::isFloatingType(static_cast<c10::ScalarType>(g.dtype)))
@@ -36,11 +37,12 @@ Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack&
   facts.requires_grad = (g.flags & lanes::kOperandRequiresGrad) != 0;
   facts.leaf = g.leaf;
   facts.view = g.view;
-  facts.parameter = g.parameter || observe::is_marked_parameter(g.identity.tensor);
+  facts.parameter = g.parameter || observe::is_marked_parameter(may_wait, g.identity.tensor);
   facts.grad_mode = more.grad_mode;
   const std::string_view argument =
       g.argument < key.info->arguments.size() ? std::string_view(key.info->arguments[g.argument]) : "";
-  const Role role = observe::role_of(facts, lanes::Cause::kAutocast, key.info->name, argument, raw, g.identity.tensor);
+  const Role role =
+      observe::role_of(may_wait, facts, lanes::Cause::kAutocast, key.info->name, argument, raw, g.identity.tensor);
   if (g.producer.use == 0) return role;
   const bool made_in_backward = g.producer.phase == lanes::Phase::kBackward;
   if (role == Role::kGradient && !made_in_backward) return Role::kActivation;
@@ -54,16 +56,17 @@ std::string joined(const std::vector<std::string>& names) {
   return list;
 }
 
-Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place make(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, const GivenTensor* given,
+           std::size_t n) {
   observe::Recording& r = *observe::g_process.recording.load();
   Place p;
   observe::RawStack raw;
   if (observe::g_process.has_python) {
     observe::capture_stack(t, raw);
     const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
-    p.use.stack = r.definitions.stack(raw);
+    p.use.stack = r.definitions.stack(may_wait, raw);
     if (!knew_modules) observe::capture_stack(t, raw);
-    const observe::ModuleNames::Module module = r.modules.find(raw);
+    const observe::ModuleNames::Module module = r.modules.find(may_wait, raw);
     p.use.module = observe::module_of_place(raw, module.id, observe::script_place(t).get());
     if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
     if (observe::is_rehearsed_by_tracer(r.definitions, raw)) p.use.flags |= lanes::kUseTracing;
@@ -85,7 +88,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
     const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0) |
                                                  (g.elsewhere ? lanes::kOperandElsewhere : 0));
-    p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
+    p.operands[i] = {g.argument, g.dtype, role_of(may_wait, g, key, raw), flags};
   }
   return p;
 }
@@ -102,13 +105,14 @@ struct Named {
 };
 Named* g_named = new Named;
 
-Place name(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place name(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, const GivenTensor* given,
+           std::size_t n) {
   {
     std::lock_guard lock(g_named->mutex);
     const auto found = g_named->places.find(key);
     if (found != g_named->places.end() && is_of(found->second, key)) return found->second;
   }
-  Place place = make(t, key, given, n);
+  Place place = make(may_wait, t, key, given, n);
   std::lock_guard lock(g_named->mutex);
   if (g_named->places.size() >= Places::kMost) g_named->places.clear();
   g_named->places.insert_or_assign(key, place);
@@ -133,21 +137,22 @@ std::size_t Places::FlowHash::operator()(const FlowKey& k) const {
   return mix(k.how, k.from, std::uint64_t{k.to} << 1);
 }
 
-void Places::know_stack(ThreadState& t, std::uint64_t hash) {
+void Places::know_stack(const MayWait& may_wait, ThreadState& t, std::uint64_t hash) {
   if (!observe::g_process.has_python || stacks_.contains(hash)) return;
   if (stacks_.size() >= kMost) stacks_.clear();
   observe::RawStack raw;
   observe::capture_stack(t, raw);
-  stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(raw));
+  stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(may_wait, raw));
 }
 
-Place& Places::find(ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place& Places::find(const MayWait& may_wait, ThreadState& t, const PlaceKey& key, const GivenTensor* given,
+                    std::size_t n) {
   const auto found = places_.find(key);
   if (found != places_.end()) {
     if (is_of(found->second, key)) return found->second;
     places_.erase(found);
   }
-  return places_.emplace(key, name(t, key, given, n)).first->second;
+  return places_.emplace(key, name(may_wait, t, key, given, n)).first->second;
 }
 
 Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {

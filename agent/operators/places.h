@@ -96,14 +96,14 @@ class Places {
 
   // Empties the table when it is large; call it while no operator is open. All of it would be found again.
   void make_room();
-  // Takes the GIL for what is new: call it when the operator begins, before PyTorch holds a lock for it. The place
-  // stays until make_room().
-  Place& find(observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n);
+  // The place stays until make_room().
+  Place& find(const observe::MayWait& may_wait, observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given,
+              std::size_t n);
   Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
   // Counts that `from` gave argument `to_argument` of `to`.
   void flow(observe::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
-  // Names the lines of this stack's code, with the GIL, unless they were named before.
-  void know_stack(observe::ThreadState& t, std::uint64_t hash);
+  // Names the lines of this stack's code, unless they were named before.
+  void know_stack(const observe::MayWait& may_wait, observe::ThreadState& t, std::uint64_t hash);
 
  private:
   struct FlowKey {

@@ -243,9 +243,9 @@ void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
   if (!use.script || !use.keys.has_any(use.info->autocast) || observe::autocast_enabled(use.device)) return;
   const auto region = observe::region_left_by_python(t);
   if (region == nullptr || !region->enabled || !region->planned || region->device != use.device) return;
-  observe::note_fact(t, {.kind = lanes::FactKind::kScriptStopsAtPython,
-                         .subject = id,
-                         .stack = observe::g_process.recording.load()->definitions.stack(region->place)});
+  observe::note_fact_as_known(t, {.kind = lanes::FactKind::kScriptStopsAtPython,
+                                  .subject = id,
+                                  .stack = observe::g_process.recording.load()->definitions.stack(region->place)});
 }
 
 // clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With an infinite bound, which people
@@ -265,7 +265,8 @@ bool leaves_gradients(const ThreadOperators& o, const OperatorInfo& info) {
 
 }  // namespace
 
-void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info, Values inputs) {
+void begin_use(const observe::MayWait& may_wait, ThreadState& t, ThreadOperators& o, OpenUse& use,
+               const OperatorInfo& info, Values inputs) {
   using Kind = OperatorInfo::Kind;
   use.info = &info;
   use.place = nullptr;
@@ -290,7 +291,8 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
       GivenTensor& given = use.given[use.n++] = look_at(o, tensor, position);
       given.elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
       // cast_copy() needs this after the conversion. TorchScript may have freed the tensor by then, so it is read now.
-      if (use.script && info.kind == Kind::kConversion) given.parameter |= observe::is_marked_parameter(tensor);
+      if (use.script && info.kind == Kind::kConversion)
+        given.parameter |= observe::is_marked_parameter(may_wait, tensor);
     }
     return !traced;
   });
@@ -307,10 +309,10 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   const PlaceKey key = key_of(t, o, use, autocast);
   const observe::Recording& r = *observe::g_process.recording.load();
   use.others_open = key.region == 0 && r.steps.any_open() && r.enabled_regions.load(std::memory_order_relaxed) > 0;
-  use.place = &o.places.find(t, key, use.given.data(), use.n);
+  use.place = &o.places.find(may_wait, t, key, use.given.data(), use.n);
   const lanes::FactKind scaling = use.place->scaling;
   const bool nothing = scaling == lanes::FactKind::kClip && leaves_gradients(o, info);
-  if (scaling != lanes::FactKind::kUnknown && !nothing) observe::note_scaling(t, scaling);
+  if (scaling != lanes::FactKind::kUnknown && !nothing) observe::note_scaling(may_wait, t, scaling);
   use.begin = t.lane.now();
 }
 

@@ -8,8 +8,8 @@
 
 namespace castscope::operators {
 
-void begin_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info,
-               c10::ArrayRef<const c10::IValue> inputs);
+void begin_use(const observe::MayWait& may_wait, observe::ThreadState& t, ThreadOperators& o, OpenUse& use,
+               const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);
 // An operator within `outer` begins. Returns true when it is the same operator again, called by its autocast kernel
 // with the cast arguments.
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);

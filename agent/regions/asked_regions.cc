@@ -16,8 +16,8 @@ struct Made {
   PyObject* weakref = nullptr;  // to the object: another object may get its address
   Asked asked;
 };
-// All of it is used under the GIL. Objects are as short-lived as a `with`, or belong to a decorator: few live at a
-// time.
+// All of it is used under the GIL, which is its lock. Objects are as short-lived as a `with`, or belong to a decorator:
+// few live at a time.
 constexpr std::size_t kMostMade = 4096;
 memory::OwnMap<const void*, Made>* g_made = new memory::OwnMap<const void*, Made>;
 // The code object of autocast.__init__, once it was met; pinned.
@@ -26,7 +26,7 @@ std::atomic<const void*> g_init_code{nullptr};
 // Positions of the arguments: (self, device_type, dtype, enabled, cache_enabled).
 constexpr int kDtype = 2, kEnabled = 3;
 
-bool has_arguments(const PythonApi& api, PyObject* code) {
+bool has_arguments(const HeldGil&, const PythonApi& api, PyObject* code) {
   PyObject* names = api.get_attribute(code, "co_varnames");
   if (names == nullptr) {
     api.clear_error();
@@ -42,13 +42,13 @@ bool has_arguments(const PythonApi& api, PyObject* code) {
   return good;
 }
 
-bool is_init_code(const PythonApi& api, const void* code) {
+bool is_init_code(const HeldGil& gil, const PythonApi& api, const void* code) {
   if (const void* known = g_init_code.load(std::memory_order_relaxed)) return code == known;
   auto* object = static_cast<PyObject*>(const_cast<void*>(code));
   if (type_of(object) != api.code_type) return false;
-  if (text_attribute(api, object, "co_qualname") != "autocast.__init__") return false;
-  if (!text_attribute(api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
-  if (!has_arguments(api, object)) return false;
+  if (text_attribute(gil, api, object, "co_qualname") != "autocast.__init__") return false;
+  if (!text_attribute(gil, api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
+  if (!has_arguments(gil, api, object)) return false;
   api.inc_ref(object);
   g_init_code.store(code, std::memory_order_relaxed);
   return true;
@@ -56,7 +56,7 @@ bool is_init_code(const PythonApi& api, const void* code) {
 
 // True if `if enabled:` would be taken. A value that is neither a bool nor an int may run Python code to answer, and is
 // left alone.
-bool is_true(const PythonApi& api, const void* value) {
+bool is_true(const HeldGil&, const PythonApi& api, const void* value) {
   if (value == nullptr) return false;
   auto* object = static_cast<PyObject*>(const_cast<void*>(value));
   const char* type = type_name(type_of(object));
@@ -64,7 +64,7 @@ bool is_true(const PythonApi& api, const void* value) {
   return api.is_true(object) == 1;
 }
 
-void forget(const PythonApi& api, bool all) {
+void forget(const HeldGil&, const PythonApi& api, bool all) {
   for (auto at = g_made->begin(); at != g_made->end();) {
     if (!all && weakref_target(at->second.weakref) != api.none) {
       ++at;
@@ -75,11 +75,11 @@ void forget(const PythonApi& api, bool all) {
   }
 }
 
-void keep(const PythonApi& api, PyObject* object, const Asked& asked) {
+void keep(const HeldGil& gil, const PythonApi& api, PyObject* object, const Asked& asked) {
   PyObject* weakref = api.new_weakref(object, nullptr);
   if (weakref == nullptr) return api.clear_error();
-  if (g_made->size() >= kMostMade / 2) forget(api, false);
-  if (g_made->size() >= kMostMade) forget(api, true);
+  if (g_made->size() >= kMostMade / 2) forget(gil, api, false);
+  if (g_made->size() >= kMostMade) forget(gil, api, true);
   Made& made = (*g_made)[object];
   if (made.weakref != nullptr) api.dec_ref(made.weakref);
   made = {weakref, asked};
@@ -89,18 +89,19 @@ void autocast_made() noexcept try {
   if (g_process.stopped.load(std::memory_order_relaxed)) return;
   meet_python();
   const PythonApi& api = g_process.python;
-  if (!g_process.has_python || api.gil_check() == 0) return;
+  const HeldGil* gil = g_process.has_python ? HeldGil::asked(api) : nullptr;
+  if (gil == nullptr) return;
   const void* frame = PythonStack::top(api);
   if (frame == nullptr) return;
-  KeepError error(api);
+  KeepError error(*gil, api);
   auto code = read_at<std::uintptr_t>(frame, api.frame.code);
   if (api.frame.tagged) code &= ~std::uintptr_t{3};
-  if (!is_init_code(api, reinterpret_cast<const void*>(code))) return;
+  if (!is_init_code(*gil, api, reinterpret_cast<const void*>(code))) return;
   auto* self = static_cast<PyObject*>(const_cast<void*>(PythonStack::self_of(api, frame)));
   if (self == nullptr) return;
-  const bool enabled = is_true(api, PythonStack::self_of(api, frame, kEnabled));
+  const bool enabled = is_true(*gil, api, PythonStack::self_of(api, frame, kEnabled));
   const bool default_dtype = PythonStack::self_of(api, frame, kDtype) == api.none;
-  keep(api, self, {.known = true, .enabled = enabled, .default_dtype = default_dtype});
+  keep(*gil, api, self, {.known = true, .enabled = enabled, .default_dtype = default_dtype});
 } catch (const std::exception&) {  // out of memory: nothing is known of this object
 }
 
@@ -112,7 +113,7 @@ std::string privateuse1_backend(bool lower) {
 
 }  // namespace
 
-Asked asked_of(const void* enter_frame) {
+Asked asked_of(const HeldGil&, const void* enter_frame) {
   if (enter_frame == nullptr) return {};
   const void* self = PythonStack::self_of(g_process.python, enter_frame);
   const auto found = g_made->find(self);

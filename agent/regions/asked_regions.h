@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "agent/cpython/python_api.h"
+
 namespace castscope::observe {
 
 struct Asked {
@@ -13,7 +15,7 @@ struct Asked {
   bool enabled = false;
   bool default_dtype = false;  // no dtype was given
 };
-// The arguments of the object that a frame of autocast.__enter__ enters. GIL held.
-Asked asked_of(const void* enter_frame);
+// The arguments of the object that a frame of autocast.__enter__ enters.
+Asked asked_of(const HeldGil& gil, const void* enter_frame);
 
 }  // namespace castscope::observe

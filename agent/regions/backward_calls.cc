@@ -83,11 +83,11 @@ bool look_for_scaling(Definitions& definitions, const RawStack& stack, lanes::Fa
 }
 
 // A thread that cast nothing and entered nothing does not get a recording only because it calls backward.
-void note_backward(const Roots& roots, const Tensors& gradients, bool accumulate) {
+void note_backward(const MayWait& may_wait, const Roots& roots, const Tensors& gradients, bool accumulate) {
   ThreadState* t = thread_slot();
   if (t == nullptr || t->ignoring || in_backward() || is_tracing(gradients)) return;
   t_roots = &roots;
-  const std::uint32_t fact = note_fact(*t,
+  const std::uint32_t fact = note_fact(may_wait, *t,
                                        {.kind = lanes::FactKind::kBackward,
                                         .detail = static_cast<std::uint16_t>(accumulate ? 0 : 1),
                                         .subject = region_of_caller(*t)},
@@ -97,7 +97,7 @@ void note_backward(const Roots& roots, const Tensors& gradients, bool accumulate
 
 Tensors execute(void* engine, const void* roots, const Tensors& gradients, bool keep_graph, bool create_graph,
                 bool accumulate, const void* outputs) {
-  note_backward(*static_cast<const Roots*>(roots), gradients, accumulate);
+  note_backward(MayWait::before_original(), *static_cast<const Roots*>(roots), gradients, accumulate);
   return original<Execute>(CASTSCOPE_HOOK_ENGINE_EXECUTE)(engine, roots, gradients, keep_graph, create_graph,
                                                           accumulate, outputs);
 }

@@ -23,14 +23,15 @@ void cut_to_tracer(Definitions& definitions, RawStack& raw) {
 
 }  // namespace
 
-void tell_lost_region(ThreadState& t, const script::Region& region) {
+void tell_lost_region(const MayWait& may_wait, ThreadState& t, const script::Region& region) {
   Definitions& definitions = g_process.recording.load()->definitions;
   RawStack raw;
   capture_stack(t, raw);
-  definitions.stack(raw);  // pins its code
+  definitions.pin(may_wait, raw);
   cut_to_tracer(definitions, raw);
   const std::string place = script::place_text(region);
-  note_fact(t, {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(raw)});
+  note_fact(may_wait, t,
+            {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(may_wait, raw)});
 }
 
 }  // namespace castscope::observe

@@ -7,6 +7,6 @@
 namespace castscope::observe {
 
 // The code in this region is being traced, and called scripted code: tells so at the call that traces.
-void tell_lost_region(ThreadState& t, const script::Region& region);
+void tell_lost_region(const MayWait& may_wait, ThreadState& t, const script::Region& region);
 
 }  // namespace castscope::observe

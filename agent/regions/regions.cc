@@ -34,20 +34,20 @@ const void* running_code() {
 }
 
 // Whether autocast's own __enter__ or __exit__ calls the setter, not some other code that does the same.
-bool in_autocast_code() {
+bool in_autocast_code(const MayWait& may_wait) {
   const void* code = running_code();
   if (code == nullptr) return false;
   const void *enter = g_enter_code.load(), *exit = g_exit_code.load();
   if (code == enter || code == exit) return true;
   if (enter != nullptr && exit != nullptr) return false;
   const PythonApi& api = g_process.python;
-  Gil gil(api);
+  Gil gil(may_wait, api);
   if (!gil.held()) return false;
-  KeepError keep(api);
+  KeepError keep(gil, api);
   auto* object = static_cast<PyObject*>(const_cast<void*>(code));
   if (type_of(object) != api.code_type) return false;
-  if (!text_attribute(api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
-  const std::string function = text_attribute(api, object, "co_qualname");
+  if (!text_attribute(gil, api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
+  const std::string function = text_attribute(gil, api, object, "co_qualname");
   if (function != "autocast.__enter__" && function != "autocast.__exit__") return false;
   api.inc_ref(object);
   (function == "autocast.__enter__" ? g_enter_code : g_exit_code).store(code);
@@ -57,18 +57,20 @@ bool in_autocast_code() {
 // Code that could not be pinned has no name: then the owner of the region is not known.
 RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   const PythonApi& api = g_process.python;
-  if (api.gil_check() == 0) return {};
-  KeepError keep(api);
-  return opener_of(api, definitions, raw);
+  const HeldGil* gil = HeldGil::asked(api);
+  if (gil == nullptr) return {};
+  KeepError keep(*gil, api);
+  return opener_of(*gil, api, definitions, raw);
 }
 
 // The reference holds until the next call. `raw` is the stack that runs, unless its opener is known.
-const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionOpener* opener = nullptr) {
+const RegionStack& name_stack(const MayWait& may_wait, ThreadState& t, const RawStack& raw,
+                              const RegionOpener* opener = nullptr) {
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
   RegionStack place;
-  place.definition = definitions.stack(raw);
+  place.definition = definitions.stack(may_wait, raw);
   place.truncated = raw.truncated;
   const bool pinned = definitions.pinned(raw);
   place.in_trace = definitions.passes_through(raw, [](const Definitions::Place& at) { return follows_code(at.file); });
@@ -85,24 +87,24 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionO
   return t.region_stacks.emplace(raw.hash, std::move(place)).first->second;
 }
 
-const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
+const RegionStack& present_stack(const MayWait& may_wait, ThreadState& t, std::uint64_t& hash) {
   static const RegionStack* const kNone = new RegionStack;  // never deleted, like everything else here
   if (!g_process.has_python) return *kNone;
   RawStack raw;
   capture_stack(t, raw);
   hash = raw.hash;
-  return name_stack(t, raw);
+  return name_stack(may_wait, t, raw);
 }
 
 // The number of a place that `parent`, the thread that forked, knew. 0 when its frames were not kept.
-std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::uint64_t hash) {
+std::uint32_t inherited_stack(const MayWait& may_wait, ThreadState& t, const ThreadState& parent, std::uint64_t hash) {
   const auto known = parent.region_stacks.find(hash);
   if (known == parent.region_stacks.end() || known->second.frames.empty()) return 0;
   RawStack raw;
   raw.hash = hash;
   raw.truncated = known->second.truncated;
   for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
-  return name_stack(t, raw, &known->second.opener).definition;
+  return name_stack(may_wait, t, raw, &known->second.opener).definition;
 }
 
 lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
@@ -168,13 +170,13 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device, bool autocast_ask
 
 // Where the region is entered, whose it is and what was asked for: the frame of autocast.__enter__ and those around it
 // tell.
-void look_at_entry(ThreadState& t, OpenRegion& region) {
-  const RegionStack& place = present_stack(t, region.stack_hash);
+void look_at_entry(const MayWait& may_wait, ThreadState& t, OpenRegion& region) {
+  const RegionStack& place = present_stack(may_wait, t, region.stack_hash);
   region.stack = place.definition;
   region.in_trace = place.in_trace;
   region.stands = place.stands;
   if (place.in_trace) {
-    const std::uint32_t followed = g_features.followed_stack();
+    const std::uint32_t followed = g_features.followed_stack(may_wait);
     if (followed != 0) region.stack = followed;
   }
   if (!g_process.has_python) return;
@@ -182,11 +184,12 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
   region.opener = frame_at(api, t.python_thread, place.opener.opener);
   if (place.opener.may_be_suspended) region.owner = frame_at(api, t.python_thread, place.opener.owner);
   if (place.opener.runs_later) region.asked |= lanes::kRegionRunsLater;
-  if (!in_autocast_code() || api.gil_check() == 0) return;
+  const HeldGil* gil = in_autocast_code(may_wait) ? HeldGil::asked(api) : nullptr;
+  if (gil == nullptr) return;
   const void* enter = PythonStack::top(api, t.python_thread);
   region.object = PythonStack::self_of(api, enter);
   for (OpenRegion& around : t.open) around.entered_again |= region.object != nullptr && around.object == region.object;
-  const Asked asked = asked_of(enter);
+  const Asked asked = asked_of(*gil, enter);
   if (asked.default_dtype) region.asked |= lanes::kRegionDefaultDtype;
   if (!asked.enabled || t.enabled_by_raw[t.entering_device % 32] == 1) return;
   // autocast.__init__ asks CUDA whether it is there, and any other device which dtypes it knows
@@ -197,10 +200,10 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
 }
 
 // An autocast object remembers only one setting to restore: that from the last time it was entered.
-void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
+void look_at_restored(const MayWait& may_wait, ThreadState& t, std::uint8_t device, bool enabled) {
   const OpenRegion left = std::exchange(t.restoring, OpenRegion{});
   if (!left.entered_again || left.device != device || left.enabled != enabled || left.was_on == enabled) return;
-  note_fact(t,
+  note_fact(may_wait, t,
             {.kind = lanes::FactKind::kRegionNeverLeft, .detail = 1, .subject = left.definition, .stack = left.stack});
   if (enabled) t.raw_stack = left.stack, t.raw_stack_hash = left.stack_hash;
 }
@@ -215,7 +218,7 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_ask
   }
 }
 
-void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
+void region_device_switched(const MayWait& may_wait, ThreadState& t, std::uint8_t device, bool enabled) {
   meet_python();
   t.entering_device = device;
   t.was_on = t.enabled_by_raw[device % 32] == 1;
@@ -223,9 +226,9 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.switched |= 1u << device % 32;
   forget_region(t);
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
-  const bool by_region = in_autocast_code();
-  if (enabled && !by_region) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
-  if (by_region && t.restoring.entered_again) look_at_restored(t, device, enabled);
+  const bool by_region = in_autocast_code(may_wait);
+  if (enabled && !by_region) t.raw_stack = present_stack(may_wait, t, t.raw_stack_hash).definition;
+  if (by_region && t.restoring.entered_again) look_at_restored(may_wait, t, device, enabled);
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -241,10 +244,10 @@ std::uint32_t innermost_serial(const ThreadState& t) {
   return serial;
 }
 
-void region_entered(ThreadState& t) {
+void region_entered(const MayWait& may_wait, ThreadState& t) {
   Recording& r = *g_process.recording.load();
   OpenRegion region;
-  look_at_entry(t, region);
+  look_at_entry(may_wait, t, region);
   if (t.open.empty() && t.script_open.empty()) outermost_entered(t, region.stands);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
@@ -257,11 +260,11 @@ void region_entered(ThreadState& t) {
   if (script::is_tracing()) script::region_entered_in_trace(region.serial);
 }
 
-void regions_inherited(ThreadState& t, const ThreadState& parent) {
+void regions_inherited(const MayWait& may_wait, ThreadState& t, const ThreadState& parent) {
   Recording& r = *g_process.recording.load();
   t.switched = parent.switched;
   t.enabled_by_raw = parent.enabled_by_raw;  // asking PyTorch gives no answer inside an operator's kernel
-  t.raw_stack = inherited_stack(t, parent, parent.raw_stack_hash);
+  t.raw_stack = inherited_stack(may_wait, t, parent, parent.raw_stack_hash);
   t.raw_stack_hash = parent.raw_stack_hash;
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
@@ -271,7 +274,7 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
     region.entered_again = false;
     region.others = {};
     if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
-    region.stack = inherited_stack(t, parent, known.stack_hash);
+    region.stack = inherited_stack(may_wait, t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!known.announced) continue;  // it will be announced
     region.as_told.stack = region.stack;
@@ -292,12 +295,12 @@ struct Leaving {
   std::size_t index;
   bool by_owner;
 };
-Leaving leaving(ThreadState& t) {
+Leaving leaving(const MayWait& may_wait, ThreadState& t) {
   const Leaving last{t.open.size() - 1, false};
   const auto owned = [](const OpenRegion& region) { return region.owner != nullptr; };
   if (!g_process.has_python || std::none_of(t.open.begin(), t.open.end(), owned)) return last;
   std::uint64_t hash = 0;
-  const RegionStack& place = present_stack(t, hash);
+  const RegionStack& place = present_stack(may_wait, t, hash);
   if (!place.opener.may_be_suspended) return last;
   const void* owner = frame_at(g_process.python, t.python_thread, place.opener.owner);
   for (std::size_t i = t.open.size(); owner != nullptr && i-- > 0;)
@@ -306,36 +309,37 @@ Leaving leaving(ThreadState& t) {
 }
 
 // The region was open until its owner left it: everything that other code did meanwhile ran in it.
-void tell_leak(ThreadState& t, const OpenRegion& region) {
+void tell_leak(const MayWait& may_wait, ThreadState& t, const OpenRegion& region) {
   if (region.others.times == 0) return;
-  note_fact(t, {.kind = lanes::FactKind::kRegionLeaked,
-                .subject = region.definition,
-                .text = region.others.op,
-                .stack = region.others.stack,
-                .times = region.others.times});
+  note_fact(may_wait, t,
+            {.kind = lanes::FactKind::kRegionLeaked,
+             .subject = region.definition,
+             .text = region.others.op,
+             .stack = region.others.stack,
+             .times = region.others.times});
 }
 
 // Called while torch.jit.trace records, which forgets regions.
-void left_in_trace(ThreadState& t, const OpenRegion& open) {
+void left_in_trace(const MayWait& may_wait, ThreadState& t, const OpenRegion& open) {
   script::Region region{.device = open.device, .dtype = autocast_dtype(open.device), .enabled = open.enabled};
   const auto known = t.region_stacks.find(open.stack_hash);
   if (known != t.region_stacks.end()) {
     const auto& frames = known->second.frames;
     region.place.push_back(g_process.recording.load()->definitions.user_line(frames.data(), frames.size()));
   }
-  if (script::region_left_in_trace(open.serial, region)) tell_lost_region(t, region);
+  if (script::region_left_in_trace(open.serial, region)) tell_lost_region(may_wait, t, region);
 }
 
 }  // namespace
 
-void region_left(ThreadState& t) {
+void region_left(const MayWait& may_wait, ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.open.empty()) return;
-  const auto [index, by_owner] = leaving(t);
+  const auto [index, by_owner] = leaving(may_wait, t);
   OpenRegion& region = t.open[index];
   if (!region.announced) announce(t, region);
-  if (by_owner) tell_leak(t, region);
-  if (script::is_tracing()) left_in_trace(t, region);
+  if (by_owner) tell_leak(may_wait, t, region);
+  if (script::is_tracing()) left_in_trace(may_wait, t, region);
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
@@ -355,11 +359,12 @@ void regions_abandoned(ThreadState& t, bool thread_ends) {
   const bool python_ended = api.is_initialized() == 0;
   // A daemon's thread ends wherever it happens to be when Python ends.
   if (thread_ends && (python_ended || (api.is_finalizing != nullptr && api.is_finalizing() != 0))) return;
-  if (!thread_ends && !python_ended && api.gil_check() == 0) return;
+  if (!thread_ends && !python_ended && HeldGil::asked(api) == nullptr) return;
   for (const OpenRegion& region : t.open) {
     if (region.opener == nullptr || region.stack == 0 || region.definition == 0) continue;
     if (!thread_ends && !python_ended && is_running(api, t.python_thread, region.opener)) continue;
-    note_fact(t, {.kind = lanes::FactKind::kRegionNeverLeft, .subject = region.definition, .stack = region.stack});
+    note_fact_as_known(
+        t, {.kind = lanes::FactKind::kRegionNeverLeft, .subject = region.definition, .stack = region.stack});
   }
 }
 

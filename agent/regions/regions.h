@@ -27,14 +27,14 @@ inline std::uint32_t region_of_conversion(ThreadState& t, std::uint8_t device) {
     return t.region;
   return find_region(t, device, false);
 }
-void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled);
+void region_device_switched(const MayWait& may_wait, ThreadState& t, std::uint8_t device, bool enabled);
 void region_cache_switched(ThreadState& t, bool enabled);
-void region_entered(ThreadState& t);
+void region_entered(const MayWait& may_wait, ThreadState& t);
 // The serial number of the innermost open region that may be named by events: eager code's or a script's; 0 = none.
 std::uint32_t innermost_serial(const ThreadState& t);
-void region_left(ThreadState& t);
+void region_left(const MayWait& may_wait, ThreadState& t);
 // In a forked child, `t` goes on where `parent` was: in the regions that were open around the fork.
-void regions_inherited(ThreadState& t, const ThreadState& parent);
+void regions_inherited(const MayWait& may_wait, ThreadState& t, const ThreadState& parent);
 // The thread ends, or its process does: tells the regions that nobody will leave any more.
 void regions_abandoned(ThreadState& t, bool thread_ends);
 

@@ -53,7 +53,7 @@ void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double befo
 enum Unscaled : std::uint16_t { kFinite = 0, kNotFinite = 1, kNotRead = 2, kNotStepped = 3 };
 thread_local bool t_waits_for_step = false;
 
-void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double after = 0) {
+void scaler_acted(const MayWait& may_wait, FactKind kind, std::uint16_t detail, double before = 0, double after = 0) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
   // Only these two show a step that is skipped. castscope.amp unscales after each backward pass.
@@ -61,7 +61,7 @@ void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double
   if (steps) r->steps.optimizer_stepped();
   ThreadState* t = thread_slot();
   if (t == nullptr) return;
-  tell(*t, lanes::EventKind::kScaler, note_fact(*t, {.kind = kind, .detail = detail}), before, after);
+  tell(*t, lanes::EventKind::kScaler, note_fact(may_wait, *t, {.kind = kind, .detail = detail}), before, after);
   if (steps && !in_optimizer_step()) step_ended(*t);
 }
 
@@ -69,11 +69,12 @@ at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, cons
                              double backoff, std::int64_t interval) {
   using F = at::Tensor& (*)(at::Tensor&, at::Tensor&, const at::Tensor&, double, double, std::int64_t);
   // An update within a step belongs to a scaler that was asked before (castscope.amp).
-  if (std::exchange(t_waits_for_step, false) && !in_optimizer_step()) scaler_acted(FactKind::kUnscale, kNotStepped);
+  if (std::exchange(t_waits_for_step, false) && !in_optimizer_step())
+    scaler_acted(MayWait::before_original(), FactKind::kUnscale, kNotStepped);
   const double before = number_in(scale).value_or(0);
   at::Tensor& result =
       original<F>(CASTSCOPE_HOOK_AMP_UPDATE_SCALE)(scale, growth_tracker, found_inf, growth, backoff, interval);
-  scaler_acted(FactKind::kUpdate, 0, before, number_in(scale).value_or(0));
+  scaler_acted(MayWait::no_lock_held(), FactKind::kUpdate, 0, before, number_in(scale).value_or(0));
   return result;
 }
 
@@ -82,7 +83,7 @@ void amp_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tens
   original<F>(CASTSCOPE_HOOK_AMP_UNSCALE)(gradients, found_inf, inverse_scale);
   const auto found = number_in(found_inf);
   t_waits_for_step = !found;
-  scaler_acted(FactKind::kUnscale, !found ? kNotRead : *found != 0 ? kNotFinite : kFinite);
+  scaler_acted(MayWait::no_lock_held(), FactKind::kUnscale, !found ? kNotRead : *found != 0 ? kNotFinite : kFinite);
 }
 
 // torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step).
@@ -120,7 +121,7 @@ void user_scope_ended(const char* name) {
   std::string_view optimizer = std::string_view(name).substr(kOptimizerStep.size());
   optimizer = optimizer.substr(0, optimizer.rfind('.'));
   tell(*t, lanes::EventKind::kOptimizer,
-       note_fact(*t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
+       note_fact(MayWait::no_lock_held(), *t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
   if (t->open.empty()) g_features.optimizer_stepped_outside(*t);
   step_ended(*t);
 }
@@ -143,7 +144,9 @@ bool is_infinite_number(const TensorImpl* t) {
   return data != nullptr && std::isinf(static_cast<const double*>(data)[t->storage_offset()]);
 }
 
-void note_scaling(ThreadState& t, FactKind kind) { tell(t, lanes::EventKind::kScaler, note_fact(t, {.kind = kind})); }
+void note_scaling(const MayWait& may_wait, ThreadState& t, FactKind kind) {
+  tell(t, lanes::EventKind::kScaler, note_fact(may_wait, t, {.kind = kind}));
+}
 
 void* scaling_hook(castscope_hook hook) {
   switch (hook) {

@@ -27,6 +27,6 @@ lanes::FactKind scaling_at(const Definitions::Place& innermost, std::string_view
 // Whether the tensor is an infinite Python number, in the form in which operators get numbers.
 bool is_infinite_number(const c10::TensorImpl*);
 // Notes that an operator has this effect now.
-void note_scaling(ThreadState& t, lanes::FactKind kind);
+void note_scaling(const MayWait& may_wait, ThreadState& t, lanes::FactKind kind);
 
 }  // namespace castscope::observe

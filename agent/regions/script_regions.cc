@@ -42,7 +42,7 @@ lanes::RegionDefinition describe(const script::Region& region, std::uint32_t par
 // Defines a region whose place in the code is not known by the place of the call. A graph whose regions have no place
 // was never looked at by the pass (torch.jit.optimized_execution(False)), and casts nothing; an exception may come from
 // a place where nothing is known.
-std::uint32_t define_at_call(ThreadState& t, const ScriptRegion& seen, bool raised) {
+std::uint32_t define_at_call(const MayWait& may_wait, ThreadState& t, const ScriptRegion& seen, bool raised) {
   script::Region region;
   region.device = seen.device;
   region.dtype = seen.dtype;
@@ -51,7 +51,7 @@ std::uint32_t define_at_call(ThreadState& t, const ScriptRegion& seen, bool rais
   lanes::RegionDefinition d = describe(region, region_around(t, seen.device), nesting_of(t, region));
   RawStack raw;
   capture_stack(t, raw);
-  d.stack = recording().definitions.stack(raw);
+  d.stack = recording().definitions.stack(may_wait, raw);
   return recording().definitions.region(d);
 }
 
@@ -59,9 +59,9 @@ std::uint32_t define_at_call(ThreadState& t, const ScriptRegion& seen, bool rais
 // the GIL; a thread that did not come from Python stays without it.
 class GilForSteps {
  public:
-  explicit GilForSteps(const ThreadState& t) {
+  GilForSteps(const MayWait& may_wait, const ThreadState& t) {
     if (!g_process.has_python || !grad_mode() || recording().steps.knows_optimizer()) return;
-    if (PythonStack::top(g_process.python, t.python_thread) != nullptr) gil_.emplace(g_process.python);
+    if (PythonStack::top(g_process.python, t.python_thread) != nullptr) gil_.emplace(may_wait, g_process.python);
   }
 
  private:
@@ -75,10 +75,10 @@ void announce(ThreadState& t, OpenScriptRegion& open, std::uint32_t definition) 
   if (&open != &t.script_open.back()) t.region_serial = serial;
 }
 
-OpenScriptRegion& enter(ThreadState& t, const ScriptRegion& region) {
+OpenScriptRegion& enter(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region) {
   const bool outermost = t.open.empty() && t.script_open.empty();
   if (outermost) {
-    const GilForSteps gil(t);
+    const GilForSteps gil(may_wait, t);
     outermost_entered(t, /*stands=*/false);
   }
   OpenScriptRegion open;
@@ -92,13 +92,13 @@ OpenScriptRegion& enter(ThreadState& t, const ScriptRegion& region) {
 }
 
 // The regions within it were left elsewhere.
-OpenScriptRegion& find(ThreadState& t, const ScriptRegion& region) {
+OpenScriptRegion& find(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region) {
   for (std::size_t i = t.script_open.size(); i-- > 0;) {
     if (t.script_open[i].object != region.object) continue;
     t.script_open.resize(i + 1);
     return t.script_open.back();
   }
-  return enter(t, region);  // it was entered in another thread, and goes on in this one
+  return enter(may_wait, t, region);  // it was entered in another thread, and goes on in this one
 }
 
 void pop(ThreadState& t) {
@@ -109,13 +109,16 @@ void pop(ThreadState& t) {
 
 }  // namespace
 
-void script_region_entered(ThreadState& t, const ScriptRegion& region) { enter(t, region); }
+void script_region_entered(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region) {
+  enter(may_wait, t, region);
+}
 
-void script_region_left(ThreadState& t, const ScriptRegion& region, const script::RegionPointer& place, bool raised) {
-  OpenScriptRegion& open = find(t, region);
+void script_region_left(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region,
+                        const script::RegionPointer& place, bool raised) {
+  OpenScriptRegion& open = find(may_wait, t, region);
   const script::RegionPointer left = raised && open.expected != nullptr ? open.expected : place;
   if (open.definition == 0)
-    announce(t, open, left == nullptr ? define_at_call(t, region, raised) : script_region(t, *left));
+    announce(t, open, left == nullptr ? define_at_call(may_wait, t, region, raised) : script_region(t, *left));
   if (raised && left != nullptr && t.script_open.size() > 1) (&open - 1)->expected = left->around;
   t.region_serial = open.serial;
   mark(t, lanes::EventKind::kRegionExit, open.definition);

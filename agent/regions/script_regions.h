@@ -21,10 +21,11 @@ struct ScriptRegion {
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false;
 };
-void script_region_entered(ThreadState& t, const ScriptRegion& region);
+void script_region_entered(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region);
 // `place`: the code of the region that is left; nullptr where that is not known. `raised`: an exception ends it, at the
 // node that `place` belongs to.
-void script_region_left(ThreadState& t, const ScriptRegion& region, const script::RegionPointer& place, bool raised);
+void script_region_left(const MayWait& may_wait, ThreadState& t, const ScriptRegion& region,
+                        const script::RegionPointer& place, bool raised);
 // The thread's outermost interpreter ends. Regions that are still open go on in another thread, or nowhere.
 void script_ended(ThreadState& t);
 

@@ -12,11 +12,12 @@
 namespace castscope::observe {
 namespace {
 
-// Noting may need memory; without it castscope steps aside, and the job never hears of it.
+// Noting may need memory; without it castscope steps aside, and the job never hears of it. PyTorch's setters hold no
+// lock when they have returned.
 template <typename Note>
 void note(Note what) {
   try {
-    what();
+    what(MayWait::no_lock_held());
   } catch (const std::exception& e) {
     step_aside_without_memory(e);
   }
@@ -25,24 +26,28 @@ void note(Note what) {
 void set_autocast_enabled(c10::DeviceType device, bool enabled) {
   ThreadState* t = thread_state();  // made before the call: it begins with the present settings
   original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
-  if (t != nullptr) note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
+  if (t != nullptr)
+    note([&](const MayWait& may_wait) {
+      region_device_switched(may_wait, *t, static_cast<std::uint8_t>(device), enabled);
+    });
 }
 
 void set_autocast_cache_enabled(bool enabled) {
   original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
-  if (ThreadState* t = thread_state()) note([&] { region_cache_switched(*t, enabled); });
+  if (ThreadState* t = thread_state()) note([&](const MayWait&) { region_cache_switched(*t, enabled); });
 }
 
 int increment_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
-  if (ThreadState* t = thread_state()) note([&] { region_entered(*t); });
+  if (ThreadState* t = thread_state()) note([&](const MayWait& may_wait) { region_entered(may_wait, *t); });
   return nesting;
 }
 
 int decrement_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
   // A thread without a state entered nothing, unless it came out of a fork inside a region.
-  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot()) note([&] { region_left(*t); });
+  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot())
+    note([&](const MayWait& may_wait) { region_left(may_wait, *t); });
   return nesting;
 }
 
@@ -74,7 +79,7 @@ void explicit_step() {
   r.steps.explicit_step();
   r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
   mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
-  note([&] { g_features.outermost_region_began(*t, true); });
+  note([&](const MayWait&) { g_features.outermost_region_began(*t, true); });
 }
 
 }  // namespace castscope::observe

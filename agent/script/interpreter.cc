@@ -55,7 +55,7 @@ class RunningNow {
 using Run = void (*)(void* interpreter, void* stack);
 
 void run(void* interpreter, void* stack) {
-  if (any_unasked()) observe::find_misplaced_sources();
+  if (any_unasked()) observe::find_misplaced_sources(observe::MayWait::before_original());
   region_ends_by_exception(stack);
   RunningNow entered;
   observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);

@@ -104,19 +104,19 @@ struct Answer {
   std::string file, line, decorator;
 };
 
-std::vector<Answer> ask(const Told& told) {
+std::vector<Answer> ask(const MayWait& may_wait, const Told& told) {
   std::vector<Answer> answers(told.size());  // without a file: the one that PyTorch names
   std::string questions;
   for (const auto& [number, source] : told)
     questions +=
         (questions.empty() ? "" : "\x1e") + source.file + "\x1f" + std::to_string(source.line) + "\x1f" + source.text;
   const PythonApi& py = g_process.python;
-  Gil gil(py);
+  Gil gil(may_wait, py);
   if (!gil.held()) return answers;
-  KeepError keep(py);
-  PyObject* list = g_find.call(py, "(s)", questions.c_str());
+  KeepError keep(gil, py);
+  PyObject* list = g_find.call(gil, py, "(s)", questions.c_str());
   if (list == nullptr) return answers;
-  const auto text = [&](std::size_t i) { return text_of(py, py.list_item(list, static_cast<std::ptrdiff_t>(i))); };
+  const auto text = [&](std::size_t i) { return text_of(gil, py, py.list_item(list, static_cast<std::ptrdiff_t>(i))); };
   if (py.list_size(list) == static_cast<std::ptrdiff_t>(3 * told.size()))
     for (std::size_t i = 0; i < told.size(); ++i) {
       answers[i] = {text(3 * i), text(3 * i + 1), text(3 * i + 2)};
@@ -127,45 +127,45 @@ std::vector<Answer> ask(const Told& told) {
   return answers;
 }
 
-void tell_of_decorated(lanes::FactKind kind, std::string_view text, const CodeLine& place) {
+void tell_of_decorated(const MayWait& may_wait, lanes::FactKind kind, std::string_view text, const CodeLine& place) {
   ThreadState* t = thread_state();
   if (t == nullptr) return;
-  const std::uint32_t stack = script_stack(*t, {place}, true);
-  note_fact(*t, {.kind = kind, .text = text, .stack = stack});
+  const std::uint32_t stack = script_stack(may_wait, *t, {place});
+  note_fact(may_wait, *t, {.kind = kind, .text = text, .stack = stack});
 }
 
-void tell_dropped_decorator(std::string_view decorator, const CodeLine& place) {
-  tell_of_decorated(lanes::FactKind::kScriptDropsDecorator, decorator, place);
+void tell_dropped_decorator(const MayWait& may_wait, std::string_view decorator, const CodeLine& place) {
+  tell_of_decorated(may_wait, lanes::FactKind::kScriptDropsDecorator, decorator, place);
 }
 
-void tell_refused_function(std::string_view error, const CodeLine& place) {
-  tell_of_decorated(lanes::FactKind::kScriptRefused, error, place);
+void tell_refused_function(const MayWait& may_wait, std::string_view error, const CodeLine& place) {
+  tell_of_decorated(may_wait, lanes::FactKind::kScriptRefused, error, place);
 }
 
 }  // namespace
 
-void find_misplaced_sources() noexcept try {
+void find_misplaced_sources(const MayWait& may_wait) noexcept try {
   const Told told = script::take_unasked();
   if (told.empty() || !g_process.has_python || g_process.stopped.load(std::memory_order_relaxed)) return;
   OwnQuestion own;
-  const std::vector<Answer> answers = ask(told);
+  const std::vector<Answer> answers = ask(may_wait, told);
   for (std::size_t i = 0; i < told.size(); ++i) {
     script::found_in(told[i].first, answers[i].file);
     if (answers[i].line.empty()) continue;
     const auto line = static_cast<std::uint32_t>(std::stoul(answers[i].line));
-    tell_dropped_decorator(answers[i].decorator, {answers[i].file, "", line});
+    tell_dropped_decorator(may_wait, answers[i].decorator, {answers[i].file, "", line});
   }
 } catch (const std::exception&) {  // out of memory: the sources keep the file that PyTorch names
 }
 
-bool tell_refused_decorator(std::string_view error) {
+bool tell_refused_decorator(const HeldGil& gil, std::string_view error) {
   const PythonApi& py = g_process.python;
-  PyObject* answer = g_refused.call(py, "()");
+  PyObject* answer = g_refused.call(gil, py, "()");
   if (answer == nullptr) return false;
-  const std::vector<CodeLine> place = frames_of(py, answer);
+  const std::vector<CodeLine> place = frames_of(gil, py, answer);
   py.dec_ref(answer);
   py.clear_error();
-  if (!place.empty()) tell_refused_function(error, place.front());
+  if (!place.empty()) tell_refused_function(MayWait::having(gil), error, place.front());
   return !place.empty();
 }
 

@@ -4,14 +4,15 @@
 
 #include <string_view>
 
+#include "agent/cpython/python_api.h"
+
 namespace castscope::observe {
 
-// Asks Python about the sources that it has not been asked about. Takes the GIL: do not call it under a lock of
-// PyTorch.
-void find_misplaced_sources() noexcept;
+// Asks Python about the sources that it has not been asked about.
+void find_misplaced_sources(const MayWait& may_wait) noexcept;
 
 // torch.jit.script is about to raise this about a decorated function: tells where that stands. Returns false where it
-// is not known. GIL held.
-bool tell_refused_decorator(std::string_view error);
+// is not known.
+bool tell_refused_decorator(const HeldGil& gil, std::string_view error);
 
 }  // namespace castscope::observe

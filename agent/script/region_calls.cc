@@ -75,7 +75,7 @@ template <typename Note>
 void note(Note what) {
   if (observe::g_process.stopped.load(std::memory_order_relaxed)) return;
   try {
-    if (observe::ThreadState* t = observe::thread_state()) what(*t);
+    if (observe::ThreadState* t = observe::thread_state()) what(observe::MayWait::before_original(), *t);
   } catch (const std::exception& e) {
     observe::step_aside_without_memory(e);
   }
@@ -85,11 +85,11 @@ void look_at_call(const Stack& stack) {
   if (stack.empty()) return;
   if (stack.back().isNone()) {
     if (is_call_of_exit(stack))
-      note([&](auto& t) {
-        observe::script_region_left(t, seen(stack[stack.size() - kNones - 1]), present_region(), false);
+      note([&](const auto& may_wait, auto& t) {
+        observe::script_region_left(may_wait, t, seen(stack[stack.size() - kNones - 1]), present_region(), false);
       });
   } else if (is_region_object(stack.back())) {
-    note([&](auto& t) { observe::script_region_entered(t, seen(stack.back())); });
+    note([&](const auto& may_wait, auto& t) { observe::script_region_entered(may_wait, t, seen(stack.back())); });
   }
 }
 
@@ -105,7 +105,9 @@ const void* plan_for(void* executor, Stack& stack, std::optional<std::size_t> ba
 void region_ends_by_exception(const void* stack) {
   const auto& values = *static_cast<const Stack*>(stack);
   if (values.size() != kNones + 1 || !is_call_of_exit(values)) return;
-  note([&](auto& t) { observe::script_region_left(t, seen(values.front()), present_region(), true); });
+  note([&](const auto& may_wait, auto& t) {
+    observe::script_region_left(may_wait, t, seen(values.front()), present_region(), true);
+  });
 }
 
 void* plan_hook() { return reinterpret_cast<void*>(&plan_for); }

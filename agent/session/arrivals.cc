@@ -6,11 +6,11 @@
 
 namespace castscope::observe {
 
-void argument_arrived(std::string_view text, std::uint16_t detail) noexcept try {
+void argument_arrived(const MayWait& may_wait, std::string_view text, std::uint16_t detail) noexcept try {
   if (g_process.stopped.load(std::memory_order_relaxed)) return;
   ThreadState* t = thread_state();
   if (t == nullptr || t->ignoring) return;
-  note_fact(*t, {.kind = lanes::FactKind::kArgumentArrived, .detail = detail, .text = text});
+  note_fact(may_wait, *t, {.kind = lanes::FactKind::kArgumentArrived, .detail = detail, .text = text});
 } catch (const std::exception&) {  // no memory: the report lacks this one
 }
 

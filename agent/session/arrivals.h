@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/cpython/python_api.h"
+
 namespace castscope::observe {
 
 // `text`: function, argument and annotation, separated by tabs; `detail` is what the kind says. Called in the thread
 // that makes the call.
-void argument_arrived(std::string_view text, std::uint16_t detail) noexcept;
+void argument_arrived(const MayWait& may_wait, std::string_view text, std::uint16_t detail) noexcept;
 
 }  // namespace castscope::observe

@@ -22,7 +22,10 @@ struct FactSeen {
 using LookAtStack = bool (*)(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact);
 
 // Counts the fact. Returns its number, for an event that tells of it; 0 when it is left out, or there is no room, or no
-// memory, for one more. Takes the GIL where code is new to castscope: do not call it under a lock of PyTorch.
-std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
+// memory, for one more.
+std::uint32_t note_fact(const MayWait& may_wait, ThreadState& t, const FactSeen& seen,
+                        LookAtStack look = nullptr) noexcept;
+// The same where the GIL must not be waited for: the place is told as far as its code is known.
+std::uint32_t note_fact_as_known(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
 
 }  // namespace castscope::observe

@@ -63,11 +63,12 @@ void step_aside_without_memory(const std::exception& e) noexcept {
 
 void prove_python() {
   PythonApi& api = g_process.python;
-  if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
-  g_process.has_python = PythonStack::verify(api);
+  const HeldGil* gil = HeldGil::asked(api);
+  if (gil == nullptr || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
+  g_process.has_python = PythonStack::verify(*gil, api);
   log_line("Python 3.%d: its stack can%s be read", api.minor, g_process.has_python ? "" : "not");
   if (g_process.has_python) {
-    g_features.python_is_known();
+    g_features.python_is_known(*gil);
   } else if (Recording* r = g_process.recording.load()) {
     g_features.python_is_strange(r->definitions);  // otherwise it is told later
   }

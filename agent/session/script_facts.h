@@ -12,8 +12,7 @@ namespace castscope::observe {
 // May be called under a lock of PyTorch: the callers in Python are told only where their code is known.
 void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcept;
 
-// The definition of these lines, and of the Python code that calls them. With `may_ask`, unknown Python code is asked
-// for its names, with the GIL; otherwise it is left out.
-std::uint32_t script_stack(ThreadState& t, const std::vector<CodeLine>& place, bool may_ask);
+// The definition of these lines, and of the Python code that calls them.
+std::uint32_t script_stack(const MayWait& may_wait, ThreadState& t, const std::vector<CodeLine>& place);
 
 }  // namespace castscope::observe

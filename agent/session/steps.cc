@@ -6,7 +6,7 @@ namespace castscope::observe {
 
 // torch.optim.Optimizer marks a class by `step.hooked = True` when its first instance is made (_patch_step_function
 // in torch/optim/optimizer.py).
-bool Steps::any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
+bool Steps::any_hooked(const HeldGil& gil, const PythonApi& api, PyObject* optimizer_class, int depth) {
   if (depth > 16) return false;
   PyObject* step = api.get_attribute(optimizer_class, "step");
   PyObject* hooked = step == nullptr ? nullptr : api.get_attribute(step, "hooked");
@@ -24,12 +24,12 @@ bool Steps::any_hooked(const PythonApi& api, PyObject* optimizer_class, int dept
   }
   bool any = false;
   for (std::ptrdiff_t i = 0; !any && i < api.list_size(children); ++i)
-    any = any_hooked(api, api.list_item(children, i), depth + 1);
+    any = any_hooked(gil, api, api.list_item(children, i), depth + 1);
   api.dec_ref(children);
   return any;
 }
 
-bool Steps::still_unused() const {
+bool Steps::still_unused(const HeldGil&) const {
   for (const OptimizerClass& known : unused_)
     if (known.version == 0 || type_version(known.type) != known.version || type_children(known.type) != known.children)
       return false;
@@ -40,13 +40,14 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   if (has_optimizer_.load(std::memory_order_relaxed)) return true;
   // A loop without an optimizer asks at every region: an optimizer that is made after many regions must be seen at the
   // next one.
-  if (api.gil_check == nullptr || api.gil_check() == 0 || still_unused()) return false;
-  KeepError keep(api);
+  const HeldGil* gil = HeldGil::asked(api);
+  if (gil == nullptr || still_unused(*gil)) return false;
+  KeepError keep(*gil, api);
   for (const OptimizerClass& known : unused_) api.dec_ref(known.type);
   unused_.clear();
   PyObject* module = api.dict_item(api.import_modules(), "torch.optim.optimizer");
   PyObject* base = module == nullptr ? nullptr : api.get_attribute(module, "Optimizer");
-  const bool found = base != nullptr && any_hooked(api, base, 0);
+  const bool found = base != nullptr && any_hooked(*gil, api, base, 0);
   if (base != nullptr) api.dec_ref(base);
   if (found) has_optimizer_.store(true, std::memory_order_relaxed);
   return found;
@@ -57,7 +58,8 @@ bool Steps::stepped_unseen(const PythonApi& api, bool written) {
   if (!written) return false;
   if (ranges_seen_.load(std::memory_order_relaxed))
     return silent_.fetch_add(1, std::memory_order_relaxed) + 1 > kSilent;
-  return api.gil_check == nullptr || api.gil_check() == 0 || dynamo_compiled(api);
+  const HeldGil* gil = HeldGil::asked(api);
+  return gil == nullptr || dynamo_compiled(*gil, api);
 }
 
 Steps::Entered Steps::outermost_enter(const PythonApi& api, const Entry& entry) {

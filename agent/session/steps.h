@@ -84,8 +84,8 @@ class Steps {
   };
   bool begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason);
   bool optimizer_exists(const PythonApi& api);
-  bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth);
-  bool still_unused() const;
+  bool any_hooked(const HeldGil& gil, const PythonApi& api, PyObject* optimizer_class, int depth);
+  bool still_unused(const HeldGil& gil) const;
   bool stepped_unseen(const PythonApi& api, bool written);
 
   std::atomic<std::uint32_t> current_{0};
@@ -100,7 +100,7 @@ class Steps {
   std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
   std::atomic<bool> standing_{false};
-  std::vector<OptimizerClass> unused_;  // classes that had no instance yet when last asked; under the GIL
+  std::vector<OptimizerClass> unused_;  // classes that had no instance yet when last asked; the GIL is its lock
 };
 
 }  // namespace castscope::observe

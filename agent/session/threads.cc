@@ -76,7 +76,9 @@ ThreadState* try_make_thread_state() {
   // A job may start threads for ever: beyond some number they get no names of their own.
   const bool has_name = lane->id != 0 && g_named_threads.fetch_add(1, std::memory_order_relaxed) < kMostNamedThreads;
   mark(*t, lanes::EventKind::kThread, has_name ? r->definitions.thread(lane->id, tid, thread_name()) : 0);
-  if (const ThreadState* before = std::exchange(t_before_fork, nullptr)) g_features.thread_goes_on(*t, *before);
+  // Hooks make the state before PyTorch's own function is called, or after a setter, which holds no lock.
+  if (const ThreadState* before = std::exchange(t_before_fork, nullptr))
+    g_features.thread_goes_on(MayWait::no_lock_held(), *t, *before);
   return t;
 }
 

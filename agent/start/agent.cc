@@ -91,9 +91,9 @@ void put_hooks() {
 }
 
 // Python's stack can be read from here on.
-void python_is_known() {
+void python_is_known(const HeldGil& gil) {
   put_hooks();
-  watch_python_errors();
+  watch_python_errors(gil);
 }
 
 int refuse(const castscope_preload* preload, const char* reason) {
@@ -112,8 +112,8 @@ int start(const castscope_preload* preload) {
   g_process.preload = preload;
   g_originals = preload->originals;
   g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
-  log_line("begins beside PyTorch %s in %s; what it sees goes into %s", compiled_torch_version(), preload->torch_library,
-           preload->run_directory);
+  log_line("begins beside PyTorch %s in %s; what it sees goes into %s", compiled_torch_version(),
+           preload->torch_library, preload->run_directory);
   g_process.python_unproved = load_python_api(g_process.python);
   if (!watch_thread_ends()) return refuse(preload, "no thread-specific key is left");
   if (pthread_atfork(fork_begins, fork_ends, child_begins) != 0) return refuse(preload, "no memory to follow forks");
@@ -183,7 +183,10 @@ extern "C" {
 [[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }
 
 [[gnu::visibility("default")]] void castscope_agent_arrived(const char* text, int detail) {
-  castscope::observe::argument_arrived(text, static_cast<std::uint16_t>(detail));
+  // The package calls preload through ctypes.PyDLL, which keeps the GIL.
+  const auto gil = castscope::observe::HeldGil::of_caller();
+  castscope::observe::argument_arrived(castscope::observe::MayWait::having(gil), text,
+                                       static_cast<std::uint16_t>(detail));
 }
 
 }  // extern "C"

@@ -62,12 +62,12 @@ bool has_parameter_in(const PythonApi& api, PyObject* module, const c10::Storage
 
 }  // namespace
 
-bool is_memory_of_parameter(const PythonApi& api, PyObject* module, const void* tensor) {
+bool is_memory_of_parameter(const HeldGil& gil, const PythonApi& api, PyObject* module, const void* tensor) {
   const c10::StorageImpl* storage = storage_of(static_cast<const TensorImpl*>(tensor));
   if (storage == nullptr) return false;
   bool found = false;
   std::size_t seen = 0;
-  (void)walk_modules(api, module, [&](PyObject* below, const std::string&) {
+  (void)walk_modules(gil, api, module, [&](PyObject* below, const std::string&) {
     found = has_parameter_in(api, below, storage);
     return !found && ++seen < kMostModules;
   });

@@ -74,8 +74,8 @@ bool follows_code(std::string_view file) {
 
 bool traces_code(std::string_view file) { return file.ends_with("/torch/jit/_trace.py"); }
 
-bool is_torch_imported(const PythonApi& api) {
-  KeepError keep(api);
+bool is_torch_imported(const HeldGil& gil, const PythonApi& api) {
+  KeepError keep(gil, api);
   PyObject* torch = api.dict_item(api.import_modules(), "torch");
   PyObject* spec = torch == nullptr ? nullptr : api.get_attribute(torch, "__spec__");
   if (spec == nullptr) return false;
@@ -88,8 +88,8 @@ bool is_torch_imported(const PythonApi& api) {
 }
 
 // FRAME_COUNTER of torch/_dynamo/convert_frame.py (get_compile_id): the frames that it began to compile.
-bool dynamo_compiled(const PythonApi& api) {
-  KeepError keep(api);
+bool dynamo_compiled(const HeldGil& gil, const PythonApi& api) {
+  KeepError keep(gil, api);
   PyObject* module = api.dict_item(api.import_modules(), "torch._dynamo.convert_frame");
   if (module == nullptr) return false;
   PyObject* frames = api.get_attribute(module, "FRAME_COUNTER");

@@ -39,10 +39,10 @@ bool follows_code(std::string_view file);
 // A file whose functions run the job's code to record it for torch.jit.trace, and once more to check the trace.
 bool traces_code(std::string_view file);
 
-// Whether `import torch` has come to its end. GIL held.
-bool is_torch_imported(const PythonApi& api);
+// Whether `import torch` has come to its end.
+bool is_torch_imported(const HeldGil& gil, const PythonApi& api);
 
-// Whether Dynamo compiled anything in this process so far; true where that is not known. GIL held.
-bool dynamo_compiled(const PythonApi& api);
+// Whether Dynamo compiled anything in this process so far; true where that is not known.
+bool dynamo_compiled(const HeldGil& gil, const PythonApi& api);
 
 }  // namespace castscope::observe

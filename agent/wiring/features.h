@@ -16,6 +16,8 @@ class OperatorPlan;
 
 namespace castscope::observe {
 class Definitions;
+class HeldGil;
+class MayWait;
 struct Recording;
 struct SeenInTrace;
 struct ThreadState;
@@ -50,13 +52,14 @@ struct Features {
 
   // --- the process and its threads
   // Python's stack can be read from here on; Python's version is not known.
-  void (*python_is_known)() = [] {};
+  void (*python_is_known)(const observe::HeldGil& gil) = [](const observe::HeldGil&) {};
   void (*python_is_strange)(observe::Definitions& d) = [](observe::Definitions&) {};
   // A recording is being made, and asks for the attributes of the process; then, the recording has begun.
   void (*process_is_described)(observe::Recording& r) = [](observe::Recording&) {};
   void (*recording_begins)(observe::Definitions& d) = [](observe::Definitions&) {};
   // Called in a forked child, in the thread that forked: it goes on where `before` was.
-  void (*thread_goes_on)(ThreadState& t, const ThreadState& before) = [](ThreadState&, const ThreadState&) {};
+  void (*thread_goes_on)(const observe::MayWait& may_wait, ThreadState& t,
+                         const ThreadState& before) = [](const observe::MayWait&, ThreadState&, const ThreadState&) {};
   void (*thread_ends)(ThreadState& t) = [](ThreadState&) {};
 
   // --- regions and steps
@@ -91,12 +94,15 @@ struct Features {
   Held (*cache_was_cleared)() = [] { return Held{}; };
 
   // --- code that is traced or compiled
-  void (*cast_was_traced)(ThreadState& t, const observe::SeenInTrace& seen) = [](ThreadState&,
-                                                                                 const observe::SeenInTrace&) {};
-  // While Dynamo follows code: the definition of the stack there, 0 where it is not known. Takes the GIL.
-  std::uint32_t (*followed_stack)() = [] { return std::uint32_t{0}; };
-  // Whether the thread runs a graph whose casts are known. May take the GIL.
-  bool (*runs_known_graph)(const ThreadState& t) = [](const ThreadState&) { return false; };
+  void (*cast_was_traced)(const observe::MayWait& may_wait, ThreadState& t, const observe::SeenInTrace& seen) =
+      [](const observe::MayWait&, ThreadState&, const observe::SeenInTrace&) {};
+  // While Dynamo follows code: the definition of the stack there, 0 where it is not known.
+  std::uint32_t (*followed_stack)(const observe::MayWait& may_wait) = [](const observe::MayWait&) {
+    return std::uint32_t{0};
+  };
+  // Whether the thread runs a graph whose casts are known.
+  bool (*runs_known_graph)(const observe::MayWait& may_wait,
+                           const ThreadState& t) = [](const observe::MayWait&, const ThreadState&) { return false; };
   // The job begins to capture a CUDA graph in this thread; it ends the capture.
   void (*capture_begins)(ThreadState& t) = [](ThreadState&) {};
   void (*capture_ends)() = [] {};
