@@ -6,9 +6,11 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/file/row_schema.h"
 #include "server/store/file/schema.h"
 
 namespace castscope::store {
@@ -26,6 +28,20 @@ void add_tables(std::string_view schema, Part part, std::vector<std::string>& na
     const std::string_view name = schema.substr(at, schema.find_first_of(" (", at) - at);
     const bool shown = std::find(std::begin(kShown), std::end(kShown), name) != std::end(kShown);
     if (name != "event_blocks" && shown == (part == Part::kShown)) names.emplace_back(name);
+  }
+}
+
+// A checksum goes by the order in which the tables stood in the schema's text when format 6 was made. Tables that follow
+// from their rows' columns stand behind all others now: these stood before another one.
+void put_in_order(std::vector<std::string>& tables) {
+  constexpr std::pair<std::string_view, std::string_view> kBefore[] = {{"flows", "local_uses"},
+                                                                       {"facts", "local_uses"},
+                                                                       {"flow_counts", "value_ranges"},
+                                                                       {"fact_counts", "value_ranges"},
+                                                                       {"matmuls", "local_kernels"}};
+  for (const auto& [table, next] : kBefore) {
+    if (std::erase(tables, table) == 0) continue;
+    tables.emplace(std::find(tables.begin(), tables.end(), next), table);
   }
 }
 
@@ -66,6 +82,8 @@ absl::StatusOr<std::string> checksum_of(const Database& database, Part part) {
   add_tables(kTables, part, tables);
   add_tables(kDeepTables, part, tables);
   add_tables(kGpuTables, part, tables);
+  add_tables(row_tables(), part, tables);
+  put_in_order(tables);
   Crc crc;
   for (const std::string& table : tables) {
     crc.add(table.data(), table.size());
