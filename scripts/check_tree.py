@@ -21,6 +21,10 @@ AGENT = ["hash", "memory", "lanes", "interposed", "preload", "wiring", "imports"
          "matmuls", "gpu/cupti", "gpu", "compile", "operators", "errors", "start"]
 IN_JOB = tuple(f"agent/{room}" for room in AGENT)
 
+# What others may know of rules: the engine, what it is asked, what rules ask of a run; no group of rules.
+RULES = ["server/rules/castscope_json.h", "server/rules/judgement.h", "server/rules/list.h", "server/rules/rules.h",
+         "server/rules/suggest.h", "server/rules/inquiry", "server/rules/evidence"]
+
 # A group of rules knows what rules ask and how they are asked, and no other group.
 RULE_GROUP = ["server/policy", "server/store/run", "server/rules/evidence", "server/rules/inquiry"]
 
@@ -67,27 +71,27 @@ MAY_INCLUDE = {
     "server/rules": ["server/config", "server/policy", "server/store/run", "server/rules/evidence",
                      "server/rules/inquiry"],
     "server/rules/testing": ["server/policy", "server/store", "server/rules"],
-    "server/judging": ["server/log", "server/store", "server/rules", "server/utf8"],
+    "server/judging": ["server/log", "server/store", *RULES, "server/utf8"],
     "server/graph": ["server/store/run", "server/rules/evidence"],
     "server/report/text": [*EVENTS, "server/utf8", "server/store/run", "server/rules/evidence/finding.h"],
-    "server/report/findings": ["agent/hash", "server/store/run", "server/rules", "server/utf8", "server/report/text"],
-    "server/report/model": ["server/store/run", "server/rules", "server/judging", "server/report/text",
+    "server/report/findings": ["agent/hash", "server/store/run", *RULES, "server/utf8", "server/report/text"],
+    "server/report/model": ["server/store/run", *RULES, "server/judging", "server/report/text",
                             "server/report/findings"],
     "server/report/modes": ["server/store/run", "server/rules/evidence", "server/report/model/json_location.h"],
     "server/report/drawings": ["server/utf8", "server/store/run", "server/graph", "server/report/text"],
     "server/report/timelines": [*EVENTS, "proto", "server/utf8", "server/store/run", "server/store/read",
                                 "server/report/text", "server/report/model"],
-    "server/report/html": ["server/store/run", "server/rules", "server/graph", "server/report/text",
+    "server/report/html": ["server/store/run", *RULES, "server/graph", "server/report/text",
                            "server/report/model", "server/report/modes", "server/report/drawings"],
-    "server/report/forms": ["server/utf8", "server/store/run", "server/store/read", "server/rules", "server/judging",
+    "server/report/forms": ["server/utf8", "server/store/run", "server/store/read", *RULES, "server/judging",
                             "server/report/text", "server/report/model", "server/report/modes",
                             "server/report/drawings", "server/report/timelines", "server/report/html"],
-    "server/report/compare": ["server/store/run", "server/rules", "server/judging", "server/report/text",
+    "server/report/compare": ["server/store/run", *RULES, "server/judging", "server/report/text",
                               "server/report/findings", "server/report/model", "server/report/forms/json.h"],
     "server/report/policy": ["server/policy", "server/store/run", "server/rules/evidence", "server/report/text"],
     "server/report/testing": ["server/store"],
     "server/exported/program": ["server/store/run"],
-    "server/exported": ["server/policy", "server/store/run", "server/rules", "server/judging", "server/report/text",
+    "server/exported": ["server/policy", "server/store/run", *RULES, "server/judging", "server/report/text",
                         "server/report/findings", "server/report/compare", "server/exported/program"],
     "server/timeline/series": [],
     "server/timeline/tracks": [*EVENTS, "server/store/run", "server/timeline/series"],
@@ -96,7 +100,7 @@ MAY_INCLUDE = {
                         "server/report/timelines", "server/timeline/tracks", "server/timeline/questions"],
     "server/timeline/testing": [*EVENTS, "server/timeline"],
     "server/web/http": [],
-    "server/web/runs": ["server/store", "server/rules", "server/judging", "server/report", "server/timeline"],
+    "server/web/runs": ["server/store", *RULES, "server/judging", "server/report", "server/timeline"],
     "server/web/api": [*EVENTS, "server/judging", "server/store/run", "server/store/read", "server/report",
                        "server/timeline", "server/web/http", "server/web/runs"],
     "server/web": ["server/web/http", "server/web/runs", "server/web/api"],
@@ -105,7 +109,7 @@ MAY_INCLUDE = {
                        "server/relay/process.h", "server/cli/toolkit"],
     "server/cli/doctor": ["server/cli/toolkit", "server/cli/job"],
     "server/cli/recording": ["agent/hash", "server/relay", "server/ingest", "server/policy", "server/store",
-                             "server/rules", "server/judging", "server/utf8", "server/report", "server/web/runs",
+                             *RULES, "server/judging", "server/utf8", "server/report", "server/web/runs",
                              "server/cli/version.h", "server/cli/toolkit",
                              "server/cli/job"],
     "server/cli/commands": ["server"],

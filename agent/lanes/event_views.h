@@ -35,6 +35,8 @@ class CastEvent {
   std::span<const std::uint32_t> shape() const {
     return std::span(EventWords::dims(event_)).first(std::min<std::size_t>(event_.ndim, 4));
   }
+  // The same, with 0 for each that is not there: for who only compares.
+  std::span<const std::uint32_t, 4> all_sizes() const { return std::span(EventWords::dims(event_)); }
   std::uint8_t ndim() const { return event_.ndim; }
   bool by_data() const { return (event_.flags & kFlagData) != 0; }
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/exported/operator_facts.h"
+#include "server/rules/evidence/export_words.h"
 #include "server/rules/evidence/finding.h"
-#include "server/rules/modes/export/export_words.h"
 
 namespace castscope::exported {
 namespace {

@@ -11,7 +11,7 @@ void begin() {
   spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
   const char* const wish = std::getenv("CASTSCOPE_LOG");
   if (wish == nullptr || *wish == '\0') return;
-  // What spdlog does not know it takes for "off".
+  // A word that spdlog does not know counts as "off" for it.
   const spdlog::level::level_enum level = spdlog::level::from_str(wish);
   if (level == spdlog::level::off && std::string(wish) != "off")
     spdlog::warn("CASTSCOPE_LOG is \"{}\": it is one of debug, info, warning, error and off", wish);

@@ -55,7 +55,7 @@ class Command {
   Command subcommand(const std::string& name, const std::string& help) const;
   // --help does not list this command.
   Command hidden() const;
-  // What --help says at its end.
+  // The text at the end of --help.
   void footer(const std::string& text) const;
   // From the first word on that is no option, all words are left to remaining().
   void takes_other_words() const;
@@ -73,7 +73,7 @@ class Command {
   std::function<int()>* chosen_;
 };
 
-// What the words on a command line come to.
+// The result of reading a command line.
 struct ParsedLine {
   std::string wrong;         // what is wrong with them; "" = nothing
   std::function<int()> run;  // what they ask for, --help and --version too; returns the exit status

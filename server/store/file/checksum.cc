@@ -20,7 +20,7 @@ constexpr std::string_view kShown[] = {"findings", "source_files", "source_lines
 
 std::string_view name_of(Part part) { return part == Part::kEvidence ? "checksum" : "checksum_shown"; }
 
-// Of those that castscope makes: whoever adds one of his own has damaged nothing.
+// Only tables that castscope makes count: a table that somebody else added damages nothing.
 void add_tables(std::string_view schema, Part part, std::vector<std::string>& names) {
   constexpr std::string_view kBegin = "CREATE TABLE ";
   for (std::size_t at = schema.find(kBegin); at != schema.npos; at = schema.find(kBegin, at)) {
@@ -31,8 +31,8 @@ void add_tables(std::string_view schema, Part part, std::vector<std::string>& na
   }
 }
 
-// A checksum goes by the order in which the tables stood in the schema's text when format 6 was made. Tables that follow
-// from their rows' columns stand behind all others now: these stood before another one.
+// A checksum goes by the order in which the tables stood in the schema's text when format 6 was made. Tables that
+// follow from their rows' columns stand behind all others now: these stood before another one.
 void put_in_order(std::vector<std::string>& tables) {
   constexpr std::pair<std::string_view, std::string_view> kBefore[] = {{"flows", "local_uses"},
                                                                        {"facts", "local_uses"},
@@ -47,7 +47,7 @@ void put_in_order(std::vector<std::string>& tables) {
 
 class Crc {
  public:
-  // What lies beside one another must not run together: "ab", "c" is not "a", "bc".
+  // Neighbours must not run together: "ab", "c" is not "a", "bc".
   void add(const void* data, std::size_t size) {
     const std::uint64_t length = size;
     raw(&length, sizeof length);

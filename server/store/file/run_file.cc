@@ -21,7 +21,7 @@ std::uint32_t big_endian(const std::array<char, 100>& header, int at, int bytes)
   return value;
 }
 
-// What can be told from the file itself, before SQLite is asked: its words for these faults are not for users.
+// Faults that show in the file itself are told before SQLite is asked, whose words for them are not for users.
 absl::Status check_header(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) != 0) {
@@ -90,7 +90,7 @@ absl::StatusOr<Database> open_database(const std::string& path, int flags, const
   return database;
 }
 
-// Of characters that mean something in a URI, a path may hold three.
+// A path may hold three characters that mean something in a URI.
 std::string immutable_uri(const std::string& path) {
   return absl::StrCat("file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
 }

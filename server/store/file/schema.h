@@ -14,10 +14,10 @@ inline constexpr std::int32_t kFormat = 6 + static_cast<std::int32_t>(lanes::kAd
 
 extern const char* const kTables;
 extern const char* const kViews;
-// What deep steps saw (docs/decisions/deep-steps.md): deep_schema.cc. Its views want those of kViews.
+// The tables of deep steps (docs/decisions/deep-steps.md): deep_schema.cc. Their views want those of kViews.
 extern const char* const kDeepTables;
 extern const char* const kDeepViews;
-// What GPUs did: gpu_schema.cc. Its views want those of kDeepViews.
+// The tables of GPUs: gpu_schema.cc. Their views want those of kDeepViews.
 extern const char* const kGpuTables;
 extern const char* const kGpuViews;
 

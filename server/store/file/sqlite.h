@@ -34,7 +34,7 @@ class Database {
   absl::Status exec(const char* sql);
   absl::Status close();
   bool has_moved() const;  // its path leads to another file now, or to none
-  // Of a file that is damaged or cut short: from now on each() ends where a table cannot be read on, without an error.
+  // For a file that is damaged or cut short: each() ends where a table cannot be read on, and gives no error.
   void leave_out_unreadable() { left_out_ = std::make_unique<std::uint64_t>(0); }
   bool leaves_out_unreadable() const { return left_out_ != nullptr; }
   std::uint64_t left_out() const { return left_out_ ? *left_out_ : 0; }  // tables that were not read to their end

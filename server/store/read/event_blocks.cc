@@ -73,7 +73,7 @@ absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blo
   }
 }
 
-// What lies on both sides of a gap stays apart.
+// The two sides of a gap stay apart.
 void put_in_time(std::vector<ListedBlock>& blocks) {
   std::stable_sort(blocks.begin(), blocks.end(), [](const ListedBlock& a, const ListedBlock& b) {
     return std::tuple(a.gaps, a.first_ns) < std::tuple(b.gaps, b.first_ns);

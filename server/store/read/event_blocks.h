@@ -24,7 +24,7 @@ absl::Status read_event_blocks(const std::string& path, const std::function<absl
 absl::Status read_event_blocks_by_time(
     const std::string& path, const std::function<absl::Status(const KeptBlock&, std::int64_t settled_ns)>& take);
 
-// Of the kept blocks those of one lane that hold events of this stretch; times are ns since the process's begin.
+// The kept blocks of one lane that hold events of this stretch; times are ns since the process's begin.
 struct BlockRange {
   std::uint32_t process = 0, lane = 0;
   std::int64_t first_ns = 0, last_ns = 0;

@@ -1,5 +1,5 @@
-// What rows of a run file say of one another. Nothing in a file is trusted: after mend_references() every number in the
-// data may be used as an index, and chains of regions end.
+// Checks what rows of a run file say of one another. Nothing in a file is trusted: after mend_references() every number
+// in the data may be used as an index, and chains of regions end.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a list of runs tells of one, without reading all of its file.
+// Reads what a list of runs tells of one, without all of its file.
 #pragma once
 
 #include <cstdint>

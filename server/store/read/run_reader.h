@@ -16,7 +16,7 @@ absl::StatusOr<RunData> read_run(const std::string& path);
 // missing.
 absl::StatusOr<RunData> read_as_it_is(const std::string& path);
 
-// Of a file that is open, in the midst of being written too.
+// Reads a file that is open, which may be in the midst of being written.
 absl::StatusOr<RunData> read_run_data(const Database&);
 
 }  // namespace castscope::store

@@ -1,4 +1,4 @@
-// What has a number of its own in a process, and another in the run.
+// The things that have a number of their own in a process, and another in the run.
 #pragma once
 
 namespace castscope::store {

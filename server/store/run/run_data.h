@@ -52,7 +52,7 @@ struct Stack {
 struct Module {
   std::string path, type, root_type;
   std::uint32_t root_number = 0;  // which of the living outermost modules of that class, 1, 2, …
-  // What a user calls the outermost module: "Net", "Net#2".
+  // The name that a user gives the outermost module: "Net", "Net#2".
   std::string model() const { return root_number > 1 ? root_type + "#" + std::to_string(root_number) : root_type; }
 };
 struct CallSite {
@@ -82,7 +82,7 @@ struct Site {
   bool compiled() const { return flags & lanes::kSiteCompiled; }
 };
 
-// What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the
+// Shows what the events of one process said of one site. Lower bounds when events were dropped. "Region" is the
 // outermost open region here: the cache lives as long as it does.
 struct SiteEvidence {
   // Casts of what had been cast at this site in this region before, of tensors that are computed for each use: known
@@ -149,7 +149,7 @@ struct Process {
   std::string attribute(std::string_view name) const;  // the last one told, "" = none
 };
 
-// Of a file that was damaged or cut short after it was written.
+// Says what became of a file that was damaged or cut short after it was written.
 struct Damage {
   std::string sentence;   // "the run file is cut short: 100 of 200 bytes are there; …"
   bool evidence = false;  // what rules judge is not all there: rules would find what is not so
@@ -205,7 +205,7 @@ inline constexpr std::string_view kTorchFolder = "torch_folder";
 bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
 bool is_standard_library(const CodeLocation&);
 
-// What mending it would save, as far as it was measured.
+// The saving that mending a finding would bring, as far as it was measured.
 struct Savings {
   double ns_per_step = 0;        // 0 = not known
   double share_of_step = 0;      // 0 … 1

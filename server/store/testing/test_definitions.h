@@ -82,7 +82,7 @@ class TestDefinitions {
 
   // ---- what deep steps see; numbers are of the same series as those of sites
   std::uint32_t use(const TestUse& use);
-  // What `from` gave back is this argument of `to`.
+  // The result of `from` is this argument of `to`.
   std::uint32_t flow(std::uint32_t from, std::uint32_t to, std::uint8_t argument = 0, std::uint8_t cast_to = kNoDtype);
   std::uint32_t fact(lanes::FactKind kind, std::int64_t number, Fact more = {}, const std::string& file = "train.py") {
     return fact_at(kind, line(file, number), more);

@@ -6,7 +6,7 @@
 //   run.enter(run.region("train.py", 5)).cast(site, kTensor).cast(site, kTensor).exit();
 //   run.end();
 //
-// What deep steps see is defined and counted alike:
+// Operators of deep steps are defined and counted alike:
 //   const auto mm = run.use({.op = "aten::mm", .line = 8, .operands = {operand(kBFloat16), operand(kFloat32)}});
 //   const auto exp = run.use({.op = "aten::exp", .line = 9, .operands = {operand(kBFloat16)}});
 //   run.deep().called(mm).called(exp).flowed(run.flow(mm, exp)).shallow();
@@ -42,7 +42,7 @@ class TestRun : public TestDefinitions {
     return *this;
   }
   TestRun& clear();
-  // Of a view, or a tensor made anew for each use: known by its data.
+  // Casts a view, or a tensor made anew for each use, which is known by its data.
   TestRun& cast_data(std::uint32_t site, std::uint64_t data, std::uint32_t rows = 4);
   TestRun& cast(std::uint32_t site, std::uint64_t tensor, bool kept = false, std::uint64_t bytes = 1000,
                 std::uint32_t ns = 500);

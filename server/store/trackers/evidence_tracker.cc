@@ -49,11 +49,11 @@ void EvidenceTracker::end_stay(LaneState& lane) {
 
 namespace {
 
-// Of what is known by its data: views of one shape. A row of a matrix is another weight than the matrix.
+// A source that is known by its data is known by its shape, too: a row of a matrix is another weight than the matrix.
 std::uint64_t source_of(const lanes::Event& event) {
   std::uint64_t source = as_cast(event).source();
   if (as_cast(event).by_data()) {
-    for (const std::uint32_t dim : lanes::EventWords::dims(event)) source = (source ^ dim) * 0x9e3779b97f4a7c15u;
+    for (const std::uint32_t dim : as_cast(event).all_sizes()) source = (source ^ dim) * 0x9e3779b97f4a7c15u;
   }
   return source;
 }
@@ -274,7 +274,7 @@ void EvidenceTracker::break_off(std::uint32_t lane_id) {
   midway_.forget(lane_id);
 }
 
-// What was counted before it was known that another thread had cleared the cache meanwhile.
+// Counted before it was known that another thread had cleared the cache meanwhile.
 void EvidenceTracker::take_back() {
   if (!std::exchange(late_clear_, false)) return;
   const auto broken = [&](const Span& span) { return span.first < span.last && clears_.any(span.first, span.last); };

@@ -1,4 +1,4 @@
-// What the events of one process show that counters cannot: what happened within one stay in an autocast region.
+// Finds what the events of one process show and counters cannot: what happened within one stay in an autocast region.
 //
 // "Region" here is the outermost open one of a thread, because the autocast cache is cleared when it ends. What is said
 // to have grown grew without a clear between, by whichever thread; a clear that is told late takes back what had been
@@ -22,7 +22,7 @@
 
 namespace castscope::store {
 
-// What the tracker needs to know about a site of the process, worked out once when the site is defined.
+// The facts about a site that the tracker needs, worked out once when the site is defined.
 struct SiteFacts {
   std::uint32_t site = 0;              // run-wide
   std::uint32_t outermost_region = 0;  // run-wide definition
@@ -53,7 +53,7 @@ class EvidenceTracker {
   // Evidence that changed since the last call: by process-local site and by run-wide region.
   std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
   std::vector<RegionUse> take_regions(bool last);  // `last`: no more events will come
-  // Of an earlier life of the file.
+  // Takes over what an earlier life of the file had.
   void adopt(const RegionUse&);
 
  private:

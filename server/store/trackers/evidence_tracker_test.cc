@@ -1,4 +1,4 @@
-// What the events show: here, of regions.
+// Tests what the events show of regions.
 #include "server/store/trackers/evidence_tracker.h"
 #include "agent/lanes/event_views.h"
 

@@ -96,7 +96,7 @@ void ScalerTracker::thread_begins(std::uint32_t lane_id) {
   at = fresh;
 }
 
-// What the scale was first, last and at least. Anything but a positive number is no scale.
+// Keeps the first, the last and the least scale. Anything but a positive number is no scale.
 void ScalerTracker::note_scale(double value) {
   if (!std::isfinite(value) || value <= 0) return;
   if (use_.first_scale == 0) use_.first_scale = value;

@@ -30,7 +30,7 @@ class ScalerTracker {
   // Some of the lane's events are missing here: what was seen of its order since the last take() is void.
   void break_off(std::uint32_t lane) { this->lane(lane) = Lane(); }
 
-  // What is known; true when that is more than at the last call.
+  // Gives what is known; true when that is more than at the last call.
   bool take(ScalerUse* use);
   void adopt(const ScalerUse& use) { use_ = use; }  // of an earlier life of the file
 
@@ -50,7 +50,7 @@ class ScalerTracker {
     bool unscaling = false;         // the event before was an unscale: one call makes several, at one place
     std::uint32_t unscale_at = 0;
     bool call_not_finite = false;
-    // What was seen since the last take():
+    // Seen since the last take():
     std::uint32_t update_between_backwards = 0, step_past_scaler = 0, clip_before_unscale = 0;
     bool all_scaled() const { return scales > 0 && scales >= backwards; }
   };

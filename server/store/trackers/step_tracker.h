@@ -16,7 +16,7 @@
 
 namespace castscope::store {
 
-// What one step did, in the numbers of the process.
+// The work of one step, in the numbers of the process.
 struct StepWork {
   struct AtSite {
     std::uint32_t site = 0, casts = 0, hits = 0;

@@ -1,4 +1,4 @@
-// What a definition says, as bytes: definitions of the same content are one, whichever process brought them.
+// Turns a definition into bytes: definitions of the same content are one, whichever process brought them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What deep steps saw, from the sink's side and read back.
+// Tests what deep steps saw, from the sink's side and read back.
 #include "server/store/testing/run_store_test.h"
 
 namespace castscope::store {

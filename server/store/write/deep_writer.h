@@ -35,7 +35,7 @@ class DeepWriter {
   }
   bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }
   void counter(const CounterRow& row) { counters_[std::uint64_t{row.lane} << 32 | row.site] = row; }
-  // Of the kinds kValues, kBackward, kOptimizer and kScaler.
+  // The event is a kValues, kBackward, kOptimizer or kScaler.
   void event(std::uint32_t lane, const lanes::Event&);
   void thread_begins(std::uint32_t lane) { scaler_.thread_begins(lane); }
   // Some of the lane's events are missing.

@@ -18,7 +18,7 @@ std::string content_of(const Region& r) {
   return content(r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind, r.flags);
 }
 std::string content_of(const Site& s) {
-  // Of an autocast site the operator is the call site's, which may become known later.
+  // The operator of an autocast site is its call site's, which may become known later.
   return content(s.stack, s.module, s.call_site, s.region, s.call_site ? std::string_view() : std::string_view(s.op),
                  s.role, s.cause, s.why, s.phase, s.from, s.to, s.device, s.flags);
 }

@@ -16,7 +16,7 @@ namespace castscope::store {
 class Definitions {
  public:
   static absl::StatusOr<Definitions> on(const Database&);
-  // What an earlier life of the file defined.
+  // Takes over what an earlier life of the file defined.
   absl::Status adopt(const Database&, const RunData&);
 
   // Stacks defined from here on take code below this folder for PyTorch's own.

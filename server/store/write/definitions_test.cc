@@ -1,4 +1,4 @@
-// What is defined in a run, and where it is said to stand.
+// Tests what a run defines, and which place it is said to have.
 #include "server/store/write/definitions.h"
 
 #include "server/store/testing/run_store_test.h"

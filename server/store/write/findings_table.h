@@ -1,4 +1,4 @@
-// What rules found, as the findings table keeps it: for whoever reads a run file by SQL, and for a run that is looked
+// Keeps what rules found in the findings table: for whoever reads a run file by SQL, and for a run that is looked
 // at while it goes on. Reports judge anew.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace castscope::store {
 
 class LaneGaps {
  public:
-  // Of the next event: may some be missing before it, since the one before or the last time this was true?
+  // Whether events may be missing before the next one, since the one before it or since this was last true.
   bool before_next() {
     const bool may = unsure_;
     if (next_++ >= until_) unsure_ = false;
@@ -27,7 +27,7 @@ class LaneGaps {
     next_ = row.next;
     return more;
   }
-  // Of each event that arrived. A thread that has told of nothing but kernels of GPUs since it began has no part in
+  // Takes each event that arrived. A thread that has told of nothing but kernels of GPUs since it began has no part in
   // what steps consist of, and neither has what is missing of it.
   void tells(lanes::EventKind kind) {
     kernels_ |= kind == lanes::EventKind::kKernel;

@@ -26,7 +26,7 @@ absl::Status ProcessNumbers::find(const char* what, std::uint32_t local, const N
   return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": ", what, " ", local, " was never defined"));
 }
 
-// What was learnt of call sites is not told again in one piece: first the little known at their first use.
+// A relay that comes back tells of a call site first as little as was known at its first use, and only then the rest.
 absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
   auto call_sites = Statement::prepare(
       database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_));

@@ -1,4 +1,4 @@
-// What is known of regions beside their casts.
+// Tests what is known of regions beside their casts.
 #include "server/store/testing/run_store_test.h"
 
 namespace castscope::store {
@@ -42,7 +42,7 @@ TEST_F(RegionUseTest, OptimizerStepsInARowAreOne) {
   EXPECT_EQ(read().region_uses.at(0).most_optimizer_steps, 3u);
 }
 
-// What an optimizer's step makes old: copies that were made before it, and not cleared since.
+// An optimizer's step makes copies old that were made before it and not cleared since.
 TEST_F(RegionUseTest, HitsOfCopiesFromBeforeAStepAreCounted) {
   auto store = create();
   TestRun run(*store);

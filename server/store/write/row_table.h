@@ -30,7 +30,7 @@ class RowTable {
     put_count_ = *std::move(count);
     return absl::OkStatus();
   }
-  // What an earlier life of the file defined.
+  // Takes over what an earlier life of the file defined.
   void adopt(const std::vector<Row>& rows) {
     for (const Row& row : rows) numbers_.emplace(content_of(row), row.id);
   }

@@ -39,7 +39,7 @@ class RunStore final : public RunSink {
   LanePosition position(const std::string& key, std::uint32_t lane) override;
   absl::Status commit() override;
 
-  // What a process, or what it defined, is called in the run; 0 = it was not handed over.
+  // The run-wide number of a process, or of what it defined; 0 = it was not handed over.
   std::uint32_t number(const std::string& key, Numbered what, std::uint32_t local = 0);
   // A sentence that was said during the run, for the report.
   absl::Status notice(const std::string& sentence);

@@ -1,4 +1,4 @@
-// What the processes of a run share while it is written: the tables and the definitions.
+// The tables and definitions that the processes of a run share while it is written.
 #pragma once
 
 #include <memory>

@@ -65,11 +65,11 @@ ApiCall::ApiCall(CUpti_CallbackDomain domain, uint32_t id, const void* params, c
       symbol_(symbol),
       correlation_(next_correlation.fetch_add(1, std::memory_order_relaxed)),
       start_(now()) {
-  if (wants_callback(domain_, id_)) call_subscriber(CUPTI_API_ENTER);
+  if (wants_callback(domain_, id_)) tell_subscriber(CUPTI_API_ENTER);
 }
 
 ApiCall::~ApiCall() {
-  if (wants_callback(domain_, id_)) call_subscriber(CUPTI_API_EXIT);
+  if (wants_callback(domain_, id_)) tell_subscriber(CUPTI_API_EXIT);
   record_api_call({domain_, id_, correlation_, result_, start_, now()});
 }
 
@@ -79,7 +79,7 @@ const char* ApiCall::name() const {
   return name == nullptr ? "" : name;
 }
 
-void ApiCall::call_subscriber(CUpti_ApiCallbackSite site) {
+void ApiCall::tell_subscriber(CUpti_ApiCallbackSite site) {
   CUpti_CallbackData data{};
   data.callbackSite = site;
   data.functionName = name();

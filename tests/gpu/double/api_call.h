@@ -30,7 +30,7 @@ class ApiCall {
 
  private:
   ApiCall(CUpti_CallbackDomain domain, uint32_t id, const void* params, const char* symbol);
-  void call_subscriber(CUpti_ApiCallbackSite site);
+  void tell_subscriber(CUpti_ApiCallbackSite site);
 
   CUpti_CallbackDomain domain_;
   uint32_t id_;

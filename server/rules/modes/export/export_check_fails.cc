@@ -1,7 +1,7 @@
 // export-check-fails: a program of torch.export checks for a dtype that it does not compute. `castscope check
 // model.pt2` finds it in the program's file (server/exported/findings.cc).
+#include "server/rules/evidence/export_words.h"
 #include "server/rules/inquiry/rule.h"
-#include "server/rules/modes/export/export_words.h"
 
 namespace castscope::rules {
 namespace {

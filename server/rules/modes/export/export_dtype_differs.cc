@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "server/rules/evidence/export_words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/mode_differences.h"
 #include "server/rules/inquiry/rule.h"
-#include "server/rules/modes/export/export_words.h"
 
 namespace castscope::rules {
 namespace {
