@@ -71,7 +71,7 @@ struct castscope_preload {
   const char* torch_library; /* path of libtorch_cpu.so */
   /* Says one sentence on stderr, once per process tree and text; never throws, never blocks for long. */
   void (*say)(const char* sentence);
-  /* Writes one line of the agent's log to stderr; never throws, never blocks for long. NULL unless CASTSCOPE_LOG=debug. */
+  /* Writes one line of the agent's log to stderr; never throws, never blocks long. NULL unless CASTSCOPE_LOG=debug. */
   void (*log)(const char* text);
 };
 
