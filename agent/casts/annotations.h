@@ -22,7 +22,7 @@ struct AnnotatedCast {
 void annotated_cast_begins(const AnnotatedCast&);
 void annotated_cast_ends();
 
-// Whether this conversion is the one that was announced. An announcement holds for one conversion.
+// Says whether this conversion is the announced one. An announcement holds for one conversion.
 inline bool take_annotated(ThreadState& t, const void* source, std::uint8_t to, Counted& counted) {
   Annotated& a = t.annotated;
   if (a.source == nullptr || a.source != source || a.to != to) [[likely]]

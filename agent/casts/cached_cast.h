@@ -122,7 +122,7 @@ template <int PythonMinor, typename Casting>
   if (inside.converted() || outcome.converted) {
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
-    // Whether the copy is kept: by PyTorch's cache, unless the copy is ours.
+    // PyTorch keeps a copy that it made; for a copy that a policy made, `outcome` says whether the policy keeps it.
     const bool kept = why == lanes::WhyNotCached::kNone && (kind == Casting::Kind::kNone || outcome.kept);
     const std::uint8_t first = flag_of_first(*counted.counter);
     lanes::LaneWriter::add(counted.counter->casts, 1);

@@ -30,7 +30,7 @@ std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const s
 void tell_disabled(const MayWait& may_wait, ThreadState& t, const script::NodeNote& node,
                    const std::vector<CodeLine>& lines, std::uint32_t id, const lanes::SiteDefinition& site);
 
-// Whether torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
+// Returns whether torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
 bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack);
 
 }  // namespace castscope::observe

@@ -58,7 +58,7 @@ bool is_converted(const at::Tensor& weight, ScalarType to) {
   return from != to && is_floating(from);
 }
 
-// Whether some weight has no values: then nothing is converted.
+// Returns whether some weight has no values; the caller then converts nothing.
 bool are_traced(at::TensorList weights) {
   for (const at::Tensor& weight : weights)
     if (weight.defined() && is_traced(weight.unsafeGetTensorImpl())) return true;

@@ -65,7 +65,7 @@ PyObject* innermost_module(const PythonApi& api, const RawStack& raw) {
   return object_at(PythonStack::self_of(api, raw.module_frame));
 }
 
-// Whether the innermost module has the tensor or its base in `among`, its _buffers or _parameters.
+// Returns whether the innermost module has the tensor or its base in `among`, its _buffers or _parameters.
 bool is_held(const HeldGil& gil, const PythonApi& api, const RawStack& raw, const char* among, const PyObject* tensor,
              const PyObject* base) {
   PyObject* dict = api.generic_dict(innermost_module(api, raw), nullptr);
@@ -80,7 +80,7 @@ bool is_held(const HeldGil& gil, const PythonApi& api, const RawStack& raw, cons
   return found;
 }
 
-// Whether any module whose call this thread is in has the tensor in its _buffers.
+// Returns whether any module whose call this thread is in has the tensor in its _buffers.
 bool is_buffer_around(const HeldGil& gil, const PythonApi& api, const PyObject* tensor) {
   const void* call = PythonStack::module_call_code.load(std::memory_order_relaxed);
   const void* frame = PythonStack::top(api);
