@@ -15,6 +15,7 @@ import sys
 import time
 
 import cost
+import memory
 import others
 import records
 import rows
@@ -29,6 +30,7 @@ PARTS = {
     "enforced": (None, sameness.enforced),
     "times": (None, times.times),
     "cost": (["resnet50", "gpt-bf16", "lstm", "mlp", "graphed"], cost.cost),
+    "memory": (["mlp"], memory.memory),
     "records": ([], records.records),
     "profiler": (["gpt-bf16", "mlp"], others.profiler),
     "seat": (["mlp"], others.seat),

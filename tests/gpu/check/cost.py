@@ -21,7 +21,8 @@ VARIANTS = {  # options of castscope (None: without it), its environment, option
     "plain": (None, {}, []),
     "castscope": ([], {}, []),
     "castscope, each step": (["--deep", "always"], {}, []),
-    "castscope, GPU off": ([], {"CASTSCOPE_GPU": "off"}, []),
+    "castscope, GPU events": (["--gpu", "events"], {}, []),
+    "castscope, GPU off": (["--gpu", "off"], {}, []),
     "torch.profiler": (None, {}, ["--profiler"]),
 }
 
@@ -85,10 +86,20 @@ def take_turns(runner, workload, warm_up, turns):
             job.kill()
 
 
+def summed_up(times, plain):
+    """`quartiles` are those of the turns' ratios: a ratio whose quartiles lie on both sides of 1 says nothing."""
+    turns = [mine / other for mine, other in zip(times, plain, strict=True)]
+    lower, middle, upper = statistics.quantiles(turns, n=4, method="inclusive")
+    return {"ms": statistics.median(times), "ratio": middle, "quartiles": [lower, upper],
+            "of_sums": sum(times) / sum(plain)}
+
+
 def ratios(took):
-    return {variant: {"ms": statistics.median(times),
-                      "ratio": statistics.median(a / b for a, b in zip(times, took["plain"], strict=True)),
-                      "of_sums": sum(times) / sum(took["plain"])} for variant, times in took.items()}
+    return {variant: summed_up(times, took["plain"]) for variant, times in took.items()}
+
+
+def spread(row):
+    return "{:.3f}–{:.3f}".format(*row["quartiles"])
 
 
 def rows_of(workload, bound, found):
@@ -102,9 +113,9 @@ def rows_of(workload, bound, found):
         what = f"{workload} ({bound}-bound): {variant}"
         if variant in most:
             rows.append(judged("cost", what, row["ratio"], most[variant]))
-            rows[-1].measured += f" ({row['ms']:.3f} ms; of sums {row['of_sums']:.3f})"
+            rows[-1].measured += f" ({spread(row)}; {row['ms']:.3f} ms; of sums {row['of_sums']:.3f})"
         elif variant != "plain":
-            rows.append(Row("cost", what, f"{row['ratio']:.3f} ({row['ms']:.3f} ms)", "", TOLD))
+            rows.append(Row("cost", what, f"{row['ratio']:.3f} ({spread(row)}; {row['ms']:.3f} ms)", "", TOLD))
     return rows
 
 

@@ -3,6 +3,7 @@
 train      some steps; losses and a checksum of the model on standard output, bit for bit, and nothing else there
 measured   the same steps, in a file what each operator and kernel took as torch.profiler (--profiler) tells it
 profiled   steps, then steps under the job's own torch.profiler, then steps again; that profiler's kernels in a file
+memory     the same steps; on standard output the bytes of the device that are taken and that PyTorch has not reserved
 turns      after a warm-up, so many steps for each number on standard input; seconds a step on standard output
 """
 
@@ -27,7 +28,7 @@ BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["train", "measured", "profiled", "turns"])
+    parser.add_argument("what", choices=["train", "measured", "profiled", "memory", "turns"])
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--small", action="store_true", help="the small size of the workload")
@@ -118,6 +119,17 @@ def write(given, seen):
         json.dump(found, file, indent=1)
 
 
+def memory(given):
+    """The device must have no other user meanwhile."""
+    settle(given, False)
+    job = made(given)
+    for _ in range(given.steps):
+        job.step()
+    synchronize(given)
+    free, total = torch.cuda.mem_get_info()
+    print(total - free - torch.cuda.memory_reserved())
+
+
 def one_turn(given, job, steps):
     """Returns seconds a step. The profiler's work at its start and its end is not counted, nor are two steps before."""
     observer = torch.profiler.profile(activities=BOTH) if given.profiler else contextlib.nullcontext()
@@ -145,4 +157,4 @@ def turns(given):
 
 if __name__ == "__main__":
     chosen = arguments()
-    {"train": train, "measured": measured, "profiled": profiled, "turns": turns}[chosen.what](chosen)
+    {"train": train, "measured": measured, "profiled": profiled, "memory": memory, "turns": turns}[chosen.what](chosen)
