@@ -18,8 +18,11 @@ namespace {
 // While the device works on what was timed, CUPTI is asked for its records this often, and so many times at most.
 constexpr std::chrono::milliseconds kRound{50};
 constexpr std::uint32_t kMostRoundsDrained = 200;
-// While work is being timed, CUPTI is asked only now and then: asking holds up the threads that launch.
+// While work is being timed, CUPTI is asked only now and then: asking holds up the threads that launch. Sooner where so
+// many tickets were opened that the first of them might be overwritten before their records come. CUPTI hands over a
+// buffer that is full, and what a thread that launches little wrote may lie in one that is not.
 constexpr std::uint32_t kRoundsUnasked = 20;
+constexpr std::uint64_t kTicketsUnasked = WorkBook::kTickets / 4;
 // After so many operators, at least one is sure to have launched something.
 constexpr std::uint64_t kSureOfTickets = 2'000;
 
@@ -79,8 +82,10 @@ void Timing::read_once(bool last_chance) {
   // The launches of steps without the seat do not concern CUPTI, and CUPTI may not be there.
   if (state_.load() == State::kIdle || library_.version == 0) return;
   // Full buffers come by themselves.
-  const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
+  const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0 ||
+                   book_.opened() - opened_when_asked_ >= kTicketsUnasked;
   if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours() && !is_capturing()) {
+    opened_when_asked_ = book_.opened();
     seat_.flush(false);
     dropped_ += seat_.take_dropped();
   }

@@ -118,6 +118,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   Launches launches_;
   std::unique_ptr<KernelCounts> counts_;
   std::uint32_t rounds_ = 0, rounds_drained_ = 0;
+  std::uint64_t opened_when_asked_ = 0;  // tickets, when CUPTI was last asked for what is complete
   std::uint64_t lost_ = 0;  // as last told
   std::uint64_t dropped_ = 0;
   std::atomic<bool> all_functions_{false}, devices_told_{false};

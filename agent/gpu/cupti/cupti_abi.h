@@ -125,6 +125,10 @@ inline constexpr std::uint16_t kLaunchingDriver[] = {
     115, 116, 117, 43,  45,  47,  60,  62,  64,  216, 218, 220, 222, 224, 226, 248, 276, 277, 278, 279,
     280, 281, 305, 306, 307, 418, 428, 429, 430, 431, 432, 433, 442, 477, 478, 480, 514, 515, 652, 653};
 
+// CUPTI_RUNTIME_TRACE_CBID_SIZE and CUPTI_DRIVER_TRACE_CBID_SIZE of CUDA 13.0. Of functions that are newer every call
+// is recorded, which costs a little and harms nothing.
+inline constexpr std::uint32_t kRuntimeFunctions = 523, kDriverFunctions = 807;
+
 inline bool launches_work(std::uint32_t kind, std::uint32_t id) {
   const auto has = [id](const auto& list) {
     for (const std::uint16_t one : list)

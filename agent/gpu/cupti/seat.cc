@@ -61,16 +61,20 @@ void Seat::leave() {
   ours_ = false;
 }
 
-// A function that this CUPTI does not know cannot be recorded, so its answer for one does not matter.
+// A kind records all its functions from the moment it is switched on, so those that launch nothing are switched off
+// singly. To leave the kinds off and to switch on those that launch, as CUPTI's header says, records nothing once the
+// context exists (seen on an H100 with CUPTI of CUDA 13.0). A function that this CUPTI does not know cannot be
+// recorded, so its answer for one does not matter.
 cupti::Result Seat::switch_functions(bool on, bool all) {
-  if (!all) {
-    for (const std::uint16_t function : cupti::kLaunchingRuntime) api_.enable_runtime(function, on);
-    for (const std::uint16_t function : cupti::kLaunchingDriver) api_.enable_driver(function, on);
-    return cupti::kSuccess;
-  }
   const auto change = on ? api_.enable : api_.disable;
-  const cupti::Result runtime = change(cupti::kRuntime);
-  return runtime == cupti::kSuccess ? change(cupti::kDriver) : runtime;
+  cupti::Result result = change(cupti::kRuntime);
+  if (result == cupti::kSuccess) result = change(cupti::kDriver);
+  if (!on || all || result != cupti::kSuccess) return result;
+  for (std::uint32_t id = 1; id < cupti::kRuntimeFunctions; ++id)
+    if (!cupti::launches_work(cupti::kRuntime, id)) api_.enable_runtime(id, 0);
+  for (std::uint32_t id = 1; id < cupti::kDriverFunctions; ++id)
+    if (!cupti::launches_work(cupti::kDriver, id)) api_.enable_driver(id, 0);
+  return result;
 }
 
 void Seat::flush(bool forced) {

@@ -18,7 +18,7 @@ struct Cupti {
   std::string failing;  // the function that fails
   std::vector<std::string> calls;
   std::set<int> kinds;
-  std::set<std::uint32_t> functions;
+  std::set<std::uint32_t> switched_off;  // functions of the runtime
   std::size_t lost = 0;
 } g_cupti;
 
@@ -40,6 +40,7 @@ cupti::Api fake_api() {
   api.register_callbacks = [](cupti::BufferRequested, cupti::BufferCompleted) { return note("register"); };
   api.enable = [](cupti::ActivityKind kind) {
     g_cupti.kinds.insert(kind);
+    if (kind == cupti::kRuntime) g_cupti.switched_off.clear();
     return note("enable " + std::to_string(kind));
   };
   api.disable = [](cupti::ActivityKind kind) {
@@ -47,10 +48,7 @@ cupti::Api fake_api() {
     return note("disable");
   };
   api.enable_runtime = [](std::uint32_t id, std::uint8_t on) {
-    if (on != 0)
-      g_cupti.functions.insert(id);
-    else
-      g_cupti.functions.erase(id);
+    if (on == 0 && g_cupti.kinds.contains(cupti::kRuntime)) g_cupti.switched_off.insert(id);
     return cupti::kSuccess;
   };
   api.enable_driver = [](std::uint32_t, std::uint8_t) { return cupti::kSuccess; };
@@ -84,14 +82,15 @@ class SeatTest : public testing::Test {
 TEST_F(SeatTest, AFreeSeatIsTakenAndLeftAsItWas) {
   ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes) << why_;
   EXPECT_TRUE(seat_.is_ours());
-  EXPECT_EQ(g_cupti.kinds, (std::set<int>{cupti::kMemcpy, cupti::kPeerMemcpy, cupti::kMemset, cupti::kConcurrentKernel,
-                                          cupti::kExternalCorrelation}));
-  EXPECT_TRUE(g_cupti.functions.contains(211)) << "cudaLaunchKernel";
+  EXPECT_EQ(g_cupti.kinds,
+            (std::set<int>{cupti::kMemcpy, cupti::kPeerMemcpy, cupti::kMemset, cupti::kConcurrentKernel,
+                           cupti::kExternalCorrelation, cupti::kRuntime, cupti::kDriver}));
+  EXPECT_FALSE(g_cupti.switched_off.contains(211)) << "cudaLaunchKernel";
+  EXPECT_TRUE(g_cupti.switched_off.contains(17)) << "cudaGetDevice";
   EXPECT_EQ(g_cupti.calls.back(), "callback");
   seat_.leave();
   EXPECT_FALSE(seat_.is_ours());
   EXPECT_TRUE(g_cupti.kinds.empty());
-  EXPECT_TRUE(g_cupti.functions.empty());
   ASSERT_GE(g_cupti.calls.size(), 2u);
   EXPECT_EQ(g_cupti.calls.end()[-2], "flush 1 of 0 kinds") << "no buffer of ours stays there";
   EXPECT_EQ(g_cupti.calls.back(), "unsubscribe");
@@ -110,7 +109,7 @@ TEST_F(SeatTest, AllFunctionsAreRecordedWhereTheyCannotBeChosen) {
 TEST_F(SeatTest, AllFunctionsAreRecordedOnRequest) {
   ASSERT_EQ(seat_.take(true, &why_), Seat::Taken::kYes);
   EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
-  EXPECT_TRUE(g_cupti.functions.empty());
+  EXPECT_TRUE(g_cupti.switched_off.empty());
 }
 
 TEST_F(SeatTest, AStrangersSeatIsLeftAlone) {

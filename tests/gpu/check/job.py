@@ -83,6 +83,7 @@ def train(given):
 def measured(given):
     """Times everything that the process makes the device do, as castscope does when each step is timed."""
     settle(given, False)
+    torch.empty(1, device=given.device)  # launches nothing; with a tensor on the device castscope begins to time
     observer = torch.profiler.profile(activities=BOTH) if given.profiler else contextlib.nullcontext()
     with observer as seen:
         with torch.device(given.device):  # parameters are made where they are used: no copies but the steps' own

@@ -224,10 +224,12 @@ bool enable_kind(CUpti_ActivityKind kind, bool enable) {
   return true;
 }
 
+// As the real one does with a device in use: single functions follow only while their kind is on.
 void enable_api(CUpti_CallbackDomain domain, uint32_t id, bool enable) {
-  if (id >= kMostCallbackIds) return;
-  (domain == CUPTI_CB_DOMAIN_RUNTIME_API ? enabled().runtime : enabled().driver)[id].store(enable);
-  if (enable) enabled().any_api.store(true);
+  const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+  if (id >= kMostCallbackIds || !is_enabled(is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER))
+    return;
+  (is_runtime ? enabled().runtime : enabled().driver)[id].store(enable);
 }
 
 void disable_all_kinds() {

@@ -114,18 +114,43 @@ def test_without_the_calls_there_are_no_external_ids(client):
     assert len(client.records) == len(client.kernels()) == 1
 
 
-def test_one_function_can_be_enabled_by_itself(client):
+LAUNCHES, COPIES = 211, 41  # cudaLaunchKernel_v7000, cudaMemcpyAsync_v3020
+
+
+def functions(client):
+    return [record.cbid for record in client.records if isinstance(record, Api)]
+
+
+def test_one_function_can_be_disabled_by_itself(client):
     client.register()
-    client.enable("concurrent", "external")
-    launches, copies = 211, 41  # cudaLaunchKernel_v7000, cudaMemcpyAsync_v3020
-    assert client.lib.cuptiActivityEnableRuntimeApi(launches, 1) == SUCCESS
+    client.enable("concurrent", "external", "runtime")
+    assert client.lib.cuptiActivityEnableRuntimeApi(COPIES, 0) == SUCCESS
     client.launch(b"kernel")
     client.lib.nogpu_memcpy(1)
     client.finish()
-    assert [record.cbid for record in client.records if isinstance(record, Api)] == [launches]
+    assert LAUNCHES in functions(client) and COPIES not in functions(client)
     name = ctypes.c_char_p()
-    client.lib.cuptiGetCallbackName(2, copies, ctypes.byref(name))
+    client.lib.cuptiGetCallbackName(2, COPIES, ctypes.byref(name))
     assert name.value == b"cudaMemcpyAsync_v3020"
+
+
+def test_a_function_whose_kind_is_off_is_not_recorded(client):
+    client.register()
+    client.enable("concurrent", "external")
+    assert client.lib.cuptiActivityEnableRuntimeApi(LAUNCHES, 1) == SUCCESS
+    client.launch(b"kernel")
+    client.finish()
+    assert functions(client) == []
+
+
+def test_a_kind_forgets_the_choice_of_functions(client):
+    client.register()
+    client.enable("runtime")
+    client.lib.cuptiActivityEnableRuntimeApi(LAUNCHES, 0)
+    client.enable("runtime")
+    client.launch(b"kernel")
+    client.finish()
+    assert LAUNCHES in functions(client)
 
 
 def test_what_is_not_complete_is_not_flushed_unless_forced(watching):
