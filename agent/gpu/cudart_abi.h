@@ -35,6 +35,10 @@ using LaunchKernel = Error(const void* function, Dim3 grid, Dim3 block, void** a
 using LaunchKernelByHandle = Error(Kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared_bytes, Stream);
 using LaunchKernelEx = Error(const LaunchConfig*, const void* function, void** arguments);
 
+using MemcpyAsync = Error(void* to, const void* from, std::size_t bytes, int direction, Stream);
+using MemsetAsync = Error(void* at, int value, std::size_t bytes, Stream);
+
+using GetDeviceCount = Error(int* count);
 using GetDevice = Error(int* device);
 using SetDevice = Error(int device);
 using EventCreate = Error(Event*, unsigned flags);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "agent/gpu/captures.h"
+#include "agent/gpu/cupti/first_context.h"
 #include "agent/gpu/cupti/job_cupti.h"
 #include "agent/gpu/launch_calls.h"
 #include "agent/gpu/timing.h"
@@ -35,7 +36,8 @@ void meet_device() {
   const bool has_cupti = cupti::find_library(&library, &why);
   if (!has_cupti && !g_events_alone) recording.definitions.attribute("gpu_times", "none: " + why);
   if ((!has_cupti || g_events_alone) && watch_launches() == nullptr) return;
-  auto* timing = new Timing(recording, library, has_cupti && !g_events_alone);
+  const auto functions = stop_watching_first_context() ? Seat::Functions::kSingly : Seat::Functions::kChosen;
+  auto* timing = new Timing(recording, library, has_cupti && !g_events_alone, functions);
   if (!timing->start()) return;
   if (has_cupti) {
     watch_job_cupti();
@@ -134,11 +136,14 @@ void start() {
   if (choice == "off" || (!g_any_device && !is_cuda_build())) return;
   watch_captures();
   watch_job_cupti();
+  // A job of which any operator begins the timing may not have made a context by then.
+  if (!g_events_alone && !g_any_device) watch_first_context();
   g_looks = g_waits = true;
 }
 
 void fork_begins() {
   hold_job_cupti();
+  hold_first_context();
   hold_captures();
   hold_launches();
   if (imports::Imports* cublas = g_cublas.load()) cublas->hold();
@@ -148,6 +153,7 @@ void fork_ends() {
   if (imports::Imports* cublas = g_cublas.load()) cublas->release();
   release_launches();
   release_captures();
+  release_first_context();
   release_job_cupti();
 }
 

@@ -27,7 +27,8 @@ DeviceWork work_of(const cupti::KernelRecord& r) {
           .end = r.end,
           .bytes = 0,
           .graph_node = r.graph_node,
-          .name = r.name};
+          .name = r.name,
+          .uncalled = 0};
 }
 
 template <typename Moved>
@@ -43,7 +44,8 @@ DeviceWork work_of(const Moved& r, cupti::ActivityKind kind, std::uint8_t direct
           .end = r.end,
           .bytes = r.bytes,
           .graph_node = r.graph_node,
-          .name = nullptr};
+          .name = nullptr,
+          .uncalled = 0};
 }
 
 // Where CUPTI runs out of memory on the device, a kernel may end before it begins
@@ -157,9 +159,13 @@ void Launches::add_work(const DeviceWork& work) {
 
 void Launches::settle(Sink& sink) {
   std::size_t left = 0;
-  for (const DeviceWork& work : waiting_) {
+  for (DeviceWork& work : waiting_) {
     const auto call = calls_.find(work.correlation);
     const bool known = call != calls_.end() && call->second.called != 0;
+    if (!known && ++work.uncalled >= kRoundsKept) {
+      orphans_ += is_in(stretches_, work.start);
+      continue;
+    }
     if (known && !is_in(stretches_, call->second.called)) continue;  // launched between stretches
     if (known && !has_times(work, call->second.called)) {
       ++without_times_;

@@ -25,6 +25,7 @@ struct DeviceWork {
   std::uint64_t bytes = 0;
   std::uint64_t graph_node = 0;
   const char* name = nullptr;  // for a kernel only
+  std::uint32_t uncalled = 0;  // settle() calls for which its call was not known
 };
 
 class Launches {

@@ -247,6 +247,16 @@ TEST_F(LaunchesTest, WorkOfWhichNoCallIsKnownIsAnOrphan) {
   EXPECT_EQ(launches_.orphans(), 1u);
 }
 
+TEST_F(LaunchesTest, ACallIsNotWaitedForForEver) {
+  kernel(1);
+  for (int round = 0; round < 63; ++round) settle();
+  EXPECT_EQ(launches_.orphans(), 0u);
+  settle();
+  EXPECT_EQ(launches_.orphans(), 1u);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.orphans(), 1u) << "it is counted once";
+}
+
 TEST_F(LaunchesTest, WhatRanAfterTheLastStretchIsNone) {
   launches_.stretch_ends(kEnd);
   kernel(1, kAfter, kAfter + 10);

@@ -96,6 +96,19 @@ void Timing::read_once(bool last_chance) {
   launches_.settle(*counts_);
   graph_nodes_.settle();
   count_lost();
+  record_more_if_needed();
+}
+
+// The work came from a function that is not recorded, or this CUPTI puts no ticket in front of those that were chosen
+// singly.
+void Timing::record_more_if_needed() {
+  const bool no_tickets =
+      !launches_.any_ticket() && book_.opened() >= kSureOfTickets && state_.load() != State::kTiming;
+  if (launches_.orphans() == orphans_ && !no_tickets) return;
+  const std::unique_lock lock(control_, std::try_to_lock);
+  if (!lock) return;
+  orphans_ = launches_.orphans();
+  seat_.record_more(!is_capturing());
 }
 
 // After the end of everything, CUDA may have ended, too.
@@ -177,9 +190,7 @@ void Timing::leave_when_drained() {
   read_once(false);
   launches_.finish(*counts_);
   count_lost();
-  // The work came from a function that is on no list of ours, or this CUPTI puts no ticket in front of functions that
-  // were chosen singly.
-  if (launches_.orphans() != 0 || (!launches_.any_ticket() && book_.opened() >= kSureOfTickets)) all_functions_ = true;
+  record_more_if_needed();
   rounds_drained_ = 0;
   state_.compare_exchange_strong(now, State::kIdle);
 }

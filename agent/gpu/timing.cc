@@ -31,11 +31,11 @@ void resource(void*, int domain, std::uint32_t callback, const void* data) {
 
 }  // namespace
 
-Timing::Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti)
+Timing::Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions)
     : recording_(recording),
       library_(library),
       graph_nodes_(book_),
-      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}, gpu::job_client()),
+      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}, gpu::job_client(), functions),
       job_(gpu::job_client()),
       has_cupti_(has_cupti) {
   g_callbacks_timing = this;
@@ -120,7 +120,7 @@ Timing::Got Timing::take_seat() {
     return Got::kAnothers;
   }
   std::string why;
-  switch (seat_.take(all_functions_, &why)) {
+  switch (seat_.take(&why)) {
     case Seat::Taken::kYes:
       seat_is_back();
       return Got::kSeat;

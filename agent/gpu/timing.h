@@ -33,7 +33,7 @@ namespace castscope::gpu {
 class Timing final : public memory::InOwnMemory, public SeatHolder {
  public:
   // `has_cupti`: `library` is one; otherwise only CUDA events are left.
-  Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti);
+  Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions);
 
   // Returns false, and says so in the report, where there can be no timing.
   bool start();
@@ -83,6 +83,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   bool may_leave() const;
   void leave_seat();  // call under control_
   void count_lost();
+  void record_more_if_needed();
   // kAnothers: a client that is not the job's has the seat, or nobody could have it. kNothing: not now.
   enum class Got { kSeat, kAnothers, kNothing };
   Got take_seat();  // call under control_
@@ -119,9 +120,10 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   std::unique_ptr<KernelCounts> counts_;
   std::uint32_t rounds_ = 0, rounds_drained_ = 0;
   std::uint64_t opened_when_asked_ = 0;  // tickets, when CUPTI was last asked for what is complete
-  std::uint64_t lost_ = 0;  // as last told
+  std::uint64_t lost_ = 0;               // as last told
   std::uint64_t dropped_ = 0;
-  std::atomic<bool> all_functions_{false}, devices_told_{false};
+  std::uint64_t orphans_ = 0;  // as of when functions were last added to those that are recorded
+  std::atomic<bool> devices_told_{false};
   std::mutex marks_mutex_;
   memory::OwnVector<Mark> marks_;
   std::condition_variable wake_;

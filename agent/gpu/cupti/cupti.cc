@@ -68,6 +68,15 @@ void keep_loaded(const Library& library) {
     dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+bool record_launching(const Api& api, bool on) {
+  if (api.enable_runtime == nullptr || api.enable_driver == nullptr) return false;
+  // A function that this CUPTI does not know cannot be recorded, so its answer for one does not matter.
+  bool any = false;
+  for (const std::uint16_t function : kLaunchingRuntime) any |= api.enable_runtime(function, on) == kSuccess;
+  for (const std::uint16_t function : kLaunchingDriver) api.enable_driver(function, on);
+  return any;
+}
+
 std::string describe(std::uint32_t version) {
   char text[64];
   if (version >= 10000)

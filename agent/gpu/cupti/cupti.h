@@ -19,6 +19,10 @@ bool find_library(Library* library, std::string* why);
 // Keeps CUPTI loaded from here on, whatever the job does. Asks the linker, so do not call it in a thread that may have
 // the GIL.
 void keep_loaded(const Library& library);
+// Switches the recording of each function that launches on or off. Returns false where this CUPTI cannot do so. CUPTI
+// obeys only while the kind of the function is on, or in contexts that were made while such functions were recorded, as
+// long as no kind was switched on since.
+bool record_launching(const Api& api, bool on);
 // "CUPTI of CUDA 13.0", from a CUPTI_API_VERSION.
 std::string describe(std::uint32_t version);
 

@@ -1,5 +1,7 @@
 #include "agent/gpu/cupti/seat.h"
 
+#include "agent/gpu/cupti/cupti.h"
+
 namespace castscope::gpu {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr cupti::ActivityKind kKinds[] = {cupti::kExternalCorrelation, cupti::kM
 
 }  // namespace
 
-Seat::Taken Seat::take(bool all_functions, std::string* why) {
+Seat::Taken Seat::take(std::string* why) {
   is_gone_ = false;
   const cupti::Result subscribed = api_.subscribe(&subscriber_, callbacks_.resource, nullptr);
   if (subscribed != cupti::kSuccess) subscriber_ = nullptr;
@@ -23,12 +25,15 @@ Seat::Taken Seat::take(bool all_functions, std::string* why) {
     return Taken::kFailed;
   }
   ours_ = true;
-  all_functions_ = all_functions || api_.enable_runtime == nullptr || api_.enable_driver == nullptr;
+  take_dropped();  // what was dropped before is not ours
+  // The kinds that a client of the job's switched on and off took the choice of single functions along.
+  if (functions_ == Functions::kSingly && job_.has_recorded()) functions_ = Functions::kChosen;
+  if (api_.enable_runtime == nullptr || api_.enable_driver == nullptr) functions_ = Functions::kAll;
   cupti::Result result = api_.register_callbacks(callbacks_.requested, callbacks_.completed);
   const char* what = "cuptiActivityRegisterCallbacks";
   if (result == cupti::kSuccess) {
     what = "recording functions of CUDA";
-    result = switch_functions(true, all_functions_);
+    result = record_functions();
   }
   for (const cupti::ActivityKind kind : kKinds) {
     if (result != cupti::kSuccess) break;
@@ -54,7 +59,7 @@ void Seat::leave() {
     return;
   }
   for (auto kind = std::end(kKinds); kind != std::begin(kKinds);) api_.disable(*--kind);
-  switch_functions(false, all_functions_);
+  stop_functions();
   flush(true);
   if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
   subscriber_ = nullptr;
@@ -62,19 +67,36 @@ void Seat::leave() {
 }
 
 // A kind records all its functions from the moment it is switched on, so those that launch nothing are switched off
-// singly. To leave the kinds off and to switch on those that launch, as CUPTI's header says, records nothing once the
-// context exists (seen on an H100 with CUPTI of CUDA 13.0). A function that this CUPTI does not know cannot be
-// recorded, so its answer for one does not matter.
-cupti::Result Seat::switch_functions(bool on, bool all) {
-  const auto change = on ? api_.enable : api_.disable;
-  cupti::Result result = change(cupti::kRuntime);
-  if (result == cupti::kSuccess) result = change(cupti::kDriver);
-  if (!on || all || result != cupti::kSuccess) return result;
+// singly.
+cupti::Result Seat::record_functions() {
+  recorded_ = functions_;
+  if (recorded_ == Functions::kSingly) {
+    cupti::record_launching(api_, true);
+    return cupti::kSuccess;
+  }
+  cupti::Result result = api_.enable(cupti::kRuntime);
+  if (result == cupti::kSuccess) result = api_.enable(cupti::kDriver);
+  if (recorded_ == Functions::kAll || result != cupti::kSuccess) return result;
   for (std::uint32_t id = 1; id < cupti::kRuntimeFunctions; ++id)
     if (!cupti::launches_work(cupti::kRuntime, id)) api_.enable_runtime(id, 0);
   for (std::uint32_t id = 1; id < cupti::kDriverFunctions; ++id)
     if (!cupti::launches_work(cupti::kDriver, id)) api_.enable_driver(id, 0);
   return result;
+}
+
+void Seat::stop_functions() {
+  if (recorded_ == Functions::kSingly) {
+    cupti::record_launching(api_, false);
+  } else {
+    api_.disable(cupti::kRuntime);
+    api_.disable(cupti::kDriver);
+  }
+}
+
+void Seat::record_more(bool now) {
+  if (functions_ == Functions::kAll) return;
+  functions_ = functions_ == Functions::kSingly ? Functions::kChosen : Functions::kAll;
+  if (now && ours_ && !is_gone()) record_functions();
 }
 
 void Seat::flush(bool forced) {

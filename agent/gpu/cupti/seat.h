@@ -6,7 +6,7 @@
 // The job's own client is known by its calls (job_client.h); a client whose calls are not seen (Nsight, started around
 // the job) by CUPTI's refusal.
 //
-// Threads: take(), leave(), flush(), take_dropped() under a lock of the caller's; the rest by anyone.
+// Threads: take(), leave(), record_more(), flush(), take_dropped() under a lock of the caller's; the rest by anyone.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,21 @@ class Seat {
     cupti::BufferCompleted completed;
     cupti::Callback resource;  // for the nodes of CUDA graphs
   };
-  Seat(const cupti::Api& api, const Callbacks& callbacks, const JobClient& job)
-      : api_(api), callbacks_(callbacks), job_(job) {}
+  // Which functions of CUDA are recorded. Work that is launched by another one has no operator.
+  enum class Functions {
+    kSingly,  // those that launch, switched on one by one: only where that works (first_context.h)
+    kChosen,  // those that launch, of all that their kinds have
+    kAll,
+  };
+  Seat(const cupti::Api& api, const Callbacks& callbacks, const JobClient& job, Functions functions)
+      : api_(api), callbacks_(callbacks), job_(job), functions_(functions) {}
 
   enum class Taken { kYes, kRefused, kFailed };
-  // `all_functions` records every function of CUDA, not only those that are known to launch. `why` is set unless kYes.
-  Taken take(bool all_functions, std::string* why);
+  // `why` is set unless kYes.
+  Taken take(std::string* why);
   void leave();
+  // Work came whose call was not recorded: records more functions, as soon as may be (`now`), or from the next time on.
+  void record_more(bool now);
   bool is_ours() const { return ours_; }
   // Asks for what is complete, or (`forced`) for everything.
   void flush(bool forced);
@@ -43,7 +51,8 @@ class Seat {
   bool is_gone() const { return is_gone_.load(std::memory_order_relaxed); }
 
  private:
-  cupti::Result switch_functions(bool on, bool all);
+  cupti::Result record_functions();
+  void stop_functions();
   std::string words(const char* what, cupti::Result result) const;
 
   const cupti::Api& api_;
@@ -51,7 +60,8 @@ class Seat {
   const JobClient& job_;
   cupti::Subscriber subscriber_ = nullptr;
   bool ours_ = false;  // also while it is being taken
-  bool all_functions_ = false;
+  Functions functions_;
+  Functions recorded_ = Functions::kSingly;  // while the seat is ours
   std::atomic<bool> is_gone_{false};
 };
 

@@ -18,7 +18,7 @@ struct Cupti {
   std::string failing;  // the function that fails
   std::vector<std::string> calls;
   std::set<int> kinds;
-  std::set<std::uint32_t> switched_off;  // functions of the runtime
+  std::set<std::uint32_t> switched_off, singly;  // functions of the runtime: while their kind is on, and while not
   std::size_t lost = 0;
 } g_cupti;
 
@@ -48,7 +48,10 @@ cupti::Api fake_api() {
     return note("disable");
   };
   api.enable_runtime = [](std::uint32_t id, std::uint8_t on) {
-    if (on == 0 && g_cupti.kinds.contains(cupti::kRuntime)) g_cupti.switched_off.insert(id);
+    if (g_cupti.kinds.contains(cupti::kRuntime))
+      on == 0 ? (void)g_cupti.switched_off.insert(id) : (void)g_cupti.switched_off.erase(id);
+    else
+      on != 0 ? (void)g_cupti.singly.insert(id) : (void)g_cupti.singly.erase(id);
     return cupti::kSuccess;
   };
   api.enable_driver = [](std::uint32_t, std::uint8_t) { return cupti::kSuccess; };
@@ -72,19 +75,19 @@ class SeatTest : public testing::Test {
   bool called(const std::string& call) const {
     return std::find(g_cupti.calls.begin(), g_cupti.calls.end(), call) != g_cupti.calls.end();
   }
+  using Functions = Seat::Functions;
   const cupti::Api api_ = fake_api();
   cupti::Api older_ = fake_api();
   JobClient job_;
-  Seat seat_{api_, {nullptr, nullptr, nullptr}, job_};
+  Seat seat_{api_, {nullptr, nullptr, nullptr}, job_, Functions::kChosen};
   std::string why_;
 };
 
 TEST_F(SeatTest, AFreeSeatIsTakenAndLeftAsItWas) {
-  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes) << why_;
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes) << why_;
   EXPECT_TRUE(seat_.is_ours());
-  EXPECT_EQ(g_cupti.kinds,
-            (std::set<int>{cupti::kMemcpy, cupti::kPeerMemcpy, cupti::kMemset, cupti::kConcurrentKernel,
-                           cupti::kExternalCorrelation, cupti::kRuntime, cupti::kDriver}));
+  EXPECT_EQ(g_cupti.kinds, (std::set<int>{cupti::kMemcpy, cupti::kPeerMemcpy, cupti::kMemset, cupti::kConcurrentKernel,
+                                          cupti::kExternalCorrelation, cupti::kRuntime, cupti::kDriver}));
   EXPECT_FALSE(g_cupti.switched_off.contains(211)) << "cudaLaunchKernel";
   EXPECT_TRUE(g_cupti.switched_off.contains(17)) << "cudaGetDevice";
   EXPECT_EQ(g_cupti.calls.back(), "callback");
@@ -96,25 +99,60 @@ TEST_F(SeatTest, AFreeSeatIsTakenAndLeftAsItWas) {
   EXPECT_EQ(g_cupti.calls.back(), "unsubscribe");
 }
 
+TEST_F(SeatTest, SingleFunctionsAreAllThatIsSwitchedWhereThatWorks) {
+  Seat seat(api_, {nullptr, nullptr, nullptr}, job_, Functions::kSingly);
+  ASSERT_EQ(seat.take(&why_), Seat::Taken::kYes);
+  EXPECT_FALSE(g_cupti.kinds.contains(cupti::kRuntime));
+  EXPECT_TRUE(g_cupti.singly.contains(211)) << "cudaLaunchKernel";
+  EXPECT_FALSE(g_cupti.singly.contains(17)) << "cudaGetDevice";
+  seat.leave();
+  EXPECT_TRUE(g_cupti.singly.empty());
+  EXPECT_FALSE(called("enable 5"));
+}
+
+TEST_F(SeatTest, AfterTheJobsOwnClientSingleFunctionsDoNotWork) {
+  Seat seat(api_, {nullptr, nullptr, nullptr}, job_, Functions::kSingly);
+  job_.enabled(cupti::kRuntime);
+  job_.disabled(cupti::kRuntime);
+  ASSERT_EQ(seat.take(&why_), Seat::Taken::kYes);
+  EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
+  EXPECT_TRUE(g_cupti.switched_off.contains(17)) << "cudaGetDevice";
+}
+
+TEST_F(SeatTest, MoreIsRecordedStepByStepAndAtOnce) {
+  Seat seat(api_, {nullptr, nullptr, nullptr}, job_, Functions::kSingly);
+  ASSERT_EQ(seat.take(&why_), Seat::Taken::kYes);
+  seat.record_more(true);
+  EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
+  EXPECT_TRUE(g_cupti.switched_off.contains(17)) << "cudaGetDevice";
+  seat.record_more(true);
+  EXPECT_TRUE(g_cupti.switched_off.empty());
+  seat.leave();
+  EXPECT_TRUE(g_cupti.kinds.empty());
+}
+
+TEST_F(SeatTest, MoreIsRecordedFromTheNextTimeOnWhileNothingMayBeAskedOfCupti) {
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes);
+  seat_.record_more(false);
+  EXPECT_FALSE(g_cupti.switched_off.empty());
+  seat_.leave();
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes);
+  EXPECT_TRUE(g_cupti.switched_off.empty());
+}
+
 TEST_F(SeatTest, AllFunctionsAreRecordedWhereTheyCannotBeChosen) {
   older_.enable_runtime = nullptr;
-  Seat seat(older_, {nullptr, nullptr, nullptr}, job_);
-  ASSERT_EQ(seat.take(false, &why_), Seat::Taken::kYes);
+  Seat seat(older_, {nullptr, nullptr, nullptr}, job_, Functions::kSingly);
+  ASSERT_EQ(seat.take(&why_), Seat::Taken::kYes);
   EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
   EXPECT_TRUE(g_cupti.kinds.contains(cupti::kDriver));
   seat.leave();
   EXPECT_TRUE(g_cupti.kinds.empty());
 }
 
-TEST_F(SeatTest, AllFunctionsAreRecordedOnRequest) {
-  ASSERT_EQ(seat_.take(true, &why_), Seat::Taken::kYes);
-  EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
-  EXPECT_TRUE(g_cupti.switched_off.empty());
-}
-
 TEST_F(SeatTest, AStrangersSeatIsLeftAlone) {
   g_cupti.seat_taken = true;
-  EXPECT_EQ(seat_.take(false, &why_), Seat::Taken::kRefused);
+  EXPECT_EQ(seat_.take(&why_), Seat::Taken::kRefused);
   EXPECT_EQ(why_, "another client of CUPTI");
   EXPECT_FALSE(seat_.is_ours());
   EXPECT_TRUE(g_cupti.calls.empty());
@@ -123,7 +161,7 @@ TEST_F(SeatTest, AStrangersSeatIsLeftAlone) {
 TEST_F(SeatTest, AJobThatStaysSubscribedAndRecordsNothingIsNotInTheWay) {
   g_cupti.seat_taken = true;
   job_.subscribed();
-  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes);
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes);
   EXPECT_FALSE(called("callback")) << "graphs' nodes are told to the subscriber alone";
   seat_.leave();
   EXPECT_FALSE(called("unsubscribe")) << "that is the job's";
@@ -133,7 +171,7 @@ TEST_F(SeatTest, WhatFailsIsNamedAndEverythingTakenBack) {
   for (const char* failing : {"subscribe", "register", "enable 39", "enable 10"}) {
     g_cupti = {};
     g_cupti.failing = failing;
-    EXPECT_EQ(seat_.take(false, &why_), Seat::Taken::kFailed) << failing;
+    EXPECT_EQ(seat_.take(&why_), Seat::Taken::kFailed) << failing;
     EXPECT_NE(why_.find("CUPTI_ERROR_INVALID_OPERATION"), std::string::npos) << why_;
     EXPECT_FALSE(seat_.is_ours());
     EXPECT_TRUE(g_cupti.kinds.empty());
@@ -142,7 +180,7 @@ TEST_F(SeatTest, WhatFailsIsNamedAndEverythingTakenBack) {
 }
 
 TEST_F(SeatTest, WhenCuptiIsGoneItIsNotAskedForAnything) {
-  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes);
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes);
   g_cupti.calls.clear();
   seat_.vanishes();
   seat_.flush(true);
@@ -150,7 +188,7 @@ TEST_F(SeatTest, WhenCuptiIsGoneItIsNotAskedForAnything) {
   seat_.leave();
   EXPECT_FALSE(seat_.is_ours());
   EXPECT_TRUE(g_cupti.calls.empty());
-  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes) << "it may be begun anew";
+  ASSERT_EQ(seat_.take(&why_), Seat::Taken::kYes) << "it may be begun anew";
   EXPECT_FALSE(seat_.is_gone());
 }
 

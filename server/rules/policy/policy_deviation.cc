@@ -70,6 +70,12 @@ class Audit {
     return found->second = policy::decide(policy_, policy::operator_called(op), modules);
   }
 
+  // An operator that casts though it is on none of PyTorch's lists has a kernel of its own for autocast (cuDNN's RNNs,
+  // torchvision's nms and roi_align). A policy that does not speak of it leaves that kernel alone.
+  static bool has_own_kernel(const std::string& op, const Decision& decision) {
+    return !decision.ruled && decision.never_cast.empty() && !policy::known_to_autocast(policy::operator_called(op));
+  }
+
   // Returns the dtype to which an argument of this operator is cast; kNoDtype = it stays.
   std::uint8_t wanted(const Decision& decision, const std::string& argument, std::uint8_t ambient) const {
     for (const std::string& never : decision.never_cast) {
@@ -97,7 +103,7 @@ class Audit {
         add_deviation(site.stack, site.op, decision, "is called", "", counts.passes, false);
       return;
     }
-    if (times == 0) return;
+    if (times == 0 || has_own_kernel(site.op, decision)) return;
     cast_at_.emplace(line_of(data_, site.stack), site.op);
     const store::Region* const region = region_of_device(data_, site.region, site.device);
     const std::uint8_t ambient = region == nullptr ? site.to : region->dtype;

@@ -82,6 +82,29 @@ TEST_F(PolicyDeviationTest, ACastThatThePolicyDoesNotMake) {
   EXPECT_EQ(found[0].evidence_number[0].second, 2u);  // a cast, and a hit
 }
 
+// On a GPU: cuDNN's RNNs in torch.nn.LSTM, nms and roi_align in torchvision's detection.
+TEST_F(PolicyDeviationTest, AKernelOfAnOperatorsOwnIsLeftAloneUnlessThePolicyNamesIt) {
+  const auto cast = [](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto scores = run.site({.stack = run.line("train.py", 8),
+                                  .call_site = run.call_site("torchvision::nms", 1, "scores"),
+                                  .region = region,
+                                  .op = "torchvision::nms",
+                                  .role = lanes::Role::kActivation,
+                                  .cause = lanes::Cause::kAutocast,
+                                  .phase = lanes::Phase::kForward,
+                                  .from = kFloat16,
+                                  .to = kFloat32});
+    run.enter(region).cast(scores, kWeight, false).exit();
+  };
+  hold_against(R"({"device": "cpu", "operators": {"lower_precision_fp": ["linear"]}})");
+  EXPECT_TRUE(deviations(cast).empty());
+  hold_against(R"({"device": "cpu", "operators": {"passthrough": ["torchvision::nms"]}})");
+  EXPECT_EQ(deviations(cast).size(), 1u);
+  hold_against(R"({"device": "cpu", "operators": {}, "never_cast": {"torchvision::nms": ["scores"]}})");
+  EXPECT_EQ(deviations(cast).size(), 1u);
+}
+
 TEST_F(PolicyDeviationTest, ACastToAnotherDtype) {
   hold_against(R"({"device": "cpu", "dtype": "float16", "operators": {"lower_precision_fp": ["linear"]}})");
   const auto found = deviations(linear);

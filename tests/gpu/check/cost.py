@@ -13,6 +13,8 @@ from rows import TOLD, Row, judged
 from running import JobFailed, OutOfTime, environment, say
 
 TURN_S = 0.4
+FEWEST_TURNS = 4  # fewer are no figure, where the time is over
+GPU_BOUND_FROM = 0.9  # of a step, in which the device computes; a slower CPU makes any workload one of launches
 MOST_STEPS = 300  # torch.profiler keeps all of a turn in memory
 # The most that castscope may add, relative to the plain step.
 GPU_BOUND, SAMPLED_LAUNCH_BOUND, PART_OF_PROFILER = 1.005, 1.03, 0.5
@@ -77,7 +79,9 @@ def take_turns(runner, workload, warm_up, turns):
         took = {variant: [] for variant in jobs}
         for number in range(turns):
             if runner.left() < 20:
-                raise OutOfTime
+                if number < FEWEST_TURNS:
+                    raise OutOfTime
+                break
             for variant in list(jobs)[::1 if number % 2 else -1]:
                 took[variant].append(jobs[variant].turn(steps))
         return took, {variant: job.end() for variant, job in jobs.items()}
@@ -102,9 +106,16 @@ def spread(row):
     return "{:.3f}–{:.3f}".format(*row["quartiles"])
 
 
-def rows_of(workload, bound, found):
+def busy(plain_ms, gpu):
+    """The part of a plain step in which the device computes, by the kernels of the steps that castscope timed."""
+    return gpu["ns"] / gpu["steps"] / 1e6 / plain_ms if gpu and gpu["steps"] else 0.0
+
+
+def rows_of(workload, share, found):
     plain, profiler = found["plain"], found["torch.profiler"]
-    rows = [Row("cost", f"{workload} ({bound}-bound): plain", f"{plain['ms']:.3f} ms a step")]
+    bound = "GPU" if share >= GPU_BOUND_FROM else "launch"
+    rows = [Row("cost", f"{workload} ({bound}-bound): plain",
+                f"{plain['ms']:.3f} ms a step, the device at work in {100 * share:.0f} % of it")]
     # A timed step may add half of what torch.profiler adds to a step that is bound by launches.
     deep = 1 + PART_OF_PROFILER * max(0.0, profiler["ratio"] - 1)
     most = {"castscope": GPU_BOUND if bound == "GPU" else SAMPLED_LAUNCH_BOUND,
@@ -124,7 +135,8 @@ def cost(runner, workloads):
     for workload, about in workloads.items():
         took, reports = take_turns(runner, workload, about["warm_up"], 4 * runner.rounds)
         found = ratios(took)
-        rows += rows_of(workload, about["bound"], found)
+        share = busy(found["plain"]["ms"], reports["castscope, each step"]["gpu"])
+        rows += rows_of(workload, share, found)
         kept = {}
         for variant, report in reports.items():
             if report is not None:

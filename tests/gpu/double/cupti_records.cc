@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,10 @@ struct Enabled {
   std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> kinds{};
   std::array<std::atomic<bool>, kMostCallbackIds> runtime{}, driver{};
   std::atomic<bool> any_api{false};
+  // Whether single functions are obeyed while their kind is off: where some were on when a context was made, until the
+  // kind is switched.
+  std::atomic<bool> singly_runtime{false}, singly_driver{false};
+  std::atomic<bool> any_context{false};
 };
 
 Enabled& enabled() {
@@ -220,16 +225,28 @@ bool enable_kind(CUpti_ActivityKind kind, bool enable) {
     auto& table = kind == CUPTI_ACTIVITY_KIND_RUNTIME ? enabled().runtime : enabled().driver;
     for (auto& function : table) function.store(enable, std::memory_order_relaxed);
     if (enable) enabled().any_api.store(true);
+    (kind == CUPTI_ACTIVITY_KIND_RUNTIME ? enabled().singly_runtime : enabled().singly_driver) = false;
   }
   return true;
 }
 
-// As the real one does with a device in use: single functions follow only while their kind is on.
+// As the real one does, seen on an H100 with CUPTI of CUDA 13.0.
 void enable_api(CUpti_CallbackDomain domain, uint32_t id, bool enable) {
   const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-  if (id >= kMostCallbackIds || !is_enabled(is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER))
-    return;
+  const bool is_kind_on = is_enabled(is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER);
+  const bool singly = !enabled().any_context || (is_runtime ? enabled().singly_runtime : enabled().singly_driver);
+  if (id >= kMostCallbackIds || !(is_kind_on || singly)) return;
   (is_runtime ? enabled().runtime : enabled().driver)[id].store(enable);
+  if (enable) enabled().any_api.store(true);
+}
+
+void context_is_made() {
+  const auto any = [](const auto& table) {
+    return std::any_of(table.begin(), table.end(), [](const auto& on) { return on.load(); });
+  };
+  if (enabled().any_context.exchange(true)) return;
+  enabled().singly_runtime = any(enabled().runtime);
+  enabled().singly_driver = any(enabled().driver);
 }
 
 void disable_all_kinds() {

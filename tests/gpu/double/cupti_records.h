@@ -33,6 +33,8 @@ void record_flush_overhead(uint64_t start);
 
 bool enable_kind(CUpti_ActivityKind kind, bool enable);
 void enable_api(CUpti_CallbackDomain domain, uint32_t id, bool enable);
+// The first context of the process is made.
+void context_is_made();
 void disable_all_kinds();
 // Returns the size of a record of this kind in bytes; 0 for kinds that the double does not make.
 size_t record_size(CUpti_ActivityKind kind);

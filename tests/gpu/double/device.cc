@@ -83,6 +83,7 @@ Context* context_of(int device) {
     if (context->made) return context;
     context->made = true;
   }
+  context_is_made();
   tell_context_created(context);
   return context;
 }

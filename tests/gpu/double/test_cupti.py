@@ -3,6 +3,8 @@
 import ctypes
 import os
 import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -141,6 +143,34 @@ def test_a_function_whose_kind_is_off_is_not_recorded(client):
     client.launch(b"kernel")
     client.finish()
     assert functions(client) == []
+
+
+# What a context decides when it is made stays for the process, so these have one of their own.
+BEFORE_A_CONTEXT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cupti_client import Api, Client
+client, (before, after, kind) = Client(sys.argv[2]), (word == "yes" for word in sys.argv[3:])
+client.register()
+switch = client.lib.cuptiActivityEnableRuntimeApi
+if before: switch(211, 1)
+client.launch(b"first")
+if before: switch(211, 0)
+if kind: client.enable("runtime"); client.lib.cuptiActivityDisable(5)
+if after: switch(211, 1)
+client.launch(b"second")
+client.finish()
+print(sum(isinstance(record, Api) for record in client.records))
+"""
+
+
+@pytest.mark.parametrize(("before", "after", "kind", "recorded"), [
+    ("no", "yes", "no", 0), ("yes", "no", "no", 1), ("yes", "yes", "no", 2), ("yes", "yes", "yes", 1)])
+def test_single_functions_are_obeyed_where_some_were_on_when_the_context_was_made(before, after, kind, recorded):
+    here, library = pathlib.Path(__file__).resolve().parent, f"{BUILT}/libcupti.so.13"
+    done = subprocess.run([sys.executable, "-c", BEFORE_A_CONTEXT, here, library, before, after, kind],
+                          capture_output=True, text=True, check=True)
+    assert int(done.stdout) == recorded
 
 
 def test_a_kind_forgets_the_choice_of_functions(client):
