@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "agent/gpu/captures.h"
-#include "agent/gpu/cupti/first_context.h"
 #include "agent/gpu/cupti/job_cupti.h"
+#include "agent/gpu/first_context.h"
 #include "agent/gpu/launch_calls.h"
 #include "agent/gpu/timing.h"
 #include "agent/matmuls/cublas_calls.h"

@@ -1,4 +1,4 @@
-#include "agent/gpu/cupti/first_context.h"
+#include "agent/gpu/first_context.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

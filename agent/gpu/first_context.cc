@@ -1,4 +1,4 @@
-#include "agent/gpu/cupti/first_context.h"
+#include "agent/gpu/first_context.h"
 
 #include <array>
 #include <atomic>
@@ -24,7 +24,7 @@ std::atomic<State> g_state{State::kNotChosen};
 cupti::Library g_library;  // set before kRecording
 std::atomic<imports::Imports*> g_context_watch{nullptr};
 
-enum ContextFunction { kCount, kLaunch, kLaunchByHandle, kLaunchEx, kCopy, kSet, kContextFunctions };
+enum ContextFunction { kDevices, kFirstLaunch, kFirstByHandle, kFirstEx, kFirstCopy, kFirstSet, kContextFunctions };
 extern std::array<imports::Import, kContextFunctions> g_context_imports;
 
 template <typename F>
@@ -76,40 +76,41 @@ Error launched(Error error) {
 }
 
 Error get_device_count(int* count) {
-  const Error error = original_call<cudart::GetDeviceCount>(kCount)(count);
+  const Error error = original_call<cudart::GetDeviceCount>(kDevices)(count);
   if (error == cudart::kSuccess && *count > 0) devices_are_asked_for(*count);
   return error;
 }
 
-Error launch_kernel(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
-  return launched(original_call<cudart::LaunchKernel>(kLaunch)(function, grid, block, arguments, shared, stream));
+Error kernel_launched(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
+                      Stream stream) {
+  return launched(original_call<cudart::LaunchKernel>(kFirstLaunch)(function, grid, block, arguments, shared, stream));
 }
 
-Error launch_by_handle(cudart::Kernel kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
-                       Stream stream) {
+Error launched_by_handle(cudart::Kernel kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
+                         Stream stream) {
   return launched(
-      original_call<cudart::LaunchKernelByHandle>(kLaunchByHandle)(kernel, grid, block, arguments, shared, stream));
+      original_call<cudart::LaunchKernelByHandle>(kFirstByHandle)(kernel, grid, block, arguments, shared, stream));
 }
 
-Error launch_ex(const cudart::LaunchConfig* config, const void* function, void** arguments) {
-  return launched(original_call<cudart::LaunchKernelEx>(kLaunchEx)(config, function, arguments));
+Error launched_ex(const cudart::LaunchConfig* config, const void* function, void** arguments) {
+  return launched(original_call<cudart::LaunchKernelEx>(kFirstEx)(config, function, arguments));
 }
 
-Error copy(void* to, const void* from, std::size_t bytes, int direction, Stream stream) {
-  return launched(original_call<cudart::MemcpyAsync>(kCopy)(to, from, bytes, direction, stream));
+Error copied(void* to, const void* from, std::size_t bytes, int direction, Stream stream) {
+  return launched(original_call<cudart::MemcpyAsync>(kFirstCopy)(to, from, bytes, direction, stream));
 }
 
-Error set(void* at, int value, std::size_t bytes, Stream stream) {
-  return launched(original_call<cudart::MemsetAsync>(kSet)(at, value, bytes, stream));
+Error set_memory(void* at, int value, std::size_t bytes, Stream stream) {
+  return launched(original_call<cudart::MemsetAsync>(kFirstSet)(at, value, bytes, stream));
 }
 
 std::array<imports::Import, kContextFunctions> g_context_imports{{
     {"cudaGetDeviceCount", reinterpret_cast<void*>(get_device_count)},
-    {"cudaLaunchKernel", reinterpret_cast<void*>(launch_kernel)},
-    {"__cudaLaunchKernel", reinterpret_cast<void*>(launch_by_handle)},
-    {"cudaLaunchKernelExC", reinterpret_cast<void*>(launch_ex)},
-    {"cudaMemcpyAsync", reinterpret_cast<void*>(copy)},
-    {"cudaMemsetAsync", reinterpret_cast<void*>(set)},
+    {"cudaLaunchKernel", reinterpret_cast<void*>(kernel_launched)},
+    {"__cudaLaunchKernel", reinterpret_cast<void*>(launched_by_handle)},
+    {"cudaLaunchKernelExC", reinterpret_cast<void*>(launched_ex)},
+    {"cudaMemcpyAsync", reinterpret_cast<void*>(copied)},
+    {"cudaMemsetAsync", reinterpret_cast<void*>(set_memory)},
 }};
 
 }  // namespace
