@@ -3,7 +3,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "agent/enforce/enforced.h"
-#include "agent/enforce/kernels.h"
+#include "agent/enforce/kernel_registry.h"
 #include "agent/enforce/present_call.h"
 #include "agent/torch/originals.h"
 

@@ -5,10 +5,10 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/enforce/autocast_kernel.h"
 #include "agent/enforce/default_dtype.h"
 #include "agent/enforce/enforced.h"
-#include "agent/enforce/kernel.h"
-#include "agent/enforce/kernels.h"
+#include "agent/enforce/kernel_registry.h"
 #include "agent/enforce/met_rules.h"
 #include "agent/session/process.h"
 

@@ -3,7 +3,7 @@
 #include "agent/casts/stale_copies.h"
 #include "agent/compile/compile.h"
 #include "agent/enforce/enforcing.h"
-#include "agent/enforce/kernels.h"
+#include "agent/enforce/kernel_registry.h"
 #include "agent/gpu/gpu.h"
 #include "agent/operators/deep.h"
 #include "agent/operators/picture.h"

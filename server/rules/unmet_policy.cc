@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "server/config/nearest.h"
 #include "server/policy/compiled.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/inquiry/policy_in_force.h"
 
 namespace castscope::rules {

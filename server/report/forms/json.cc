@@ -15,7 +15,7 @@
 #include "server/report/model/uncast_regions.h"
 #include "server/report/modes/modes.h"
 #include "server/report/text/words.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {

@@ -11,7 +11,7 @@
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {

@@ -7,7 +7,7 @@
 #include "server/report/findings/fingerprint.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/causes.h"
 #include "server/store/run/names.h"
 

@@ -6,7 +6,7 @@
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/finding.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"

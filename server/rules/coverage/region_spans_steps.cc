@@ -8,7 +8,7 @@
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/finding.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/evidence/region_work.h"

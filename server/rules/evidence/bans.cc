@@ -1,14 +1,14 @@
 #include "server/rules/evidence/bans.h"
 
 #include "server/policy/compiled.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/evidence/operators/operators.h"
 
 namespace castscope::rules {
 namespace {
 
-// The text of castscope's kernel where the policy has no message (agent/enforce/kernel.cc), and the text of PyTorch
-// (aten/src/ATen/autocast_mode.cpp).
+// The text of castscope's kernel where the policy has no message (agent/enforce/autocast_kernel.cc), and the text of
+// PyTorch (aten/src/ATen/autocast_mode.cpp).
 constexpr std::string_view kByPolicy = " is banned under autocast by the policy";
 constexpr std::string_view kByPyTorch = "unsafe to autocast";
 // A recording keeps this much of an error's text, or a character less (agent/errors/errors.cc).

@@ -13,7 +13,7 @@
 #include "server/policy/decide.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/uses.h"
 #include "server/rules/evidence/places/places.h"

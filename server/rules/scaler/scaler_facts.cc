@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "server/rules/evidence/operators/dtypes.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/causes.h"
 
 namespace castscope::rules {

@@ -4,7 +4,7 @@
 
 #include "server/policy/compiled.h"
 #include "server/rules/evidence/operators/dtypes.h"
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/rules/evidence/operators/uses.h"
 #include "server/store/run/names.h"
 

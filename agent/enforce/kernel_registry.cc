@@ -1,4 +1,4 @@
-#include "agent/enforce/kernels.h"
+#include "agent/enforce/kernel_registry.h"
 
 #include <c10/util/Exception.h>
 #include <unwind.h>
@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "agent/enforce/kernel.h"
+#include "agent/enforce/autocast_kernel.h"
 #include "agent/enforce/met_rules.h"
 #include "agent/torch/torch_seam.h"
 

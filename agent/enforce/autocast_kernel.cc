@@ -1,4 +1,4 @@
-#include "agent/enforce/kernel.h"
+#include "agent/enforce/autocast_kernel.h"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 

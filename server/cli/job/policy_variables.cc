@@ -1,4 +1,4 @@
-#include "server/cli/job/enforcing.h"
+#include "server/cli/job/policy_variables.h"
 
 #include <cstdlib>
 #include <cstring>

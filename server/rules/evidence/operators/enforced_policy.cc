@@ -1,4 +1,4 @@
-#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/enforced_policy.h"
 
 #include <algorithm>
 
