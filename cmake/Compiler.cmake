@@ -23,6 +23,7 @@ endif()
 
 set(CASTSCOPE_SANITIZE "" CACHE STRING "Sanitizers for everything built here, e.g. address,undefined")
 if(CASTSCOPE_SANITIZE)
-  add_compile_options(-fsanitize=${CASTSCOPE_SANITIZE} -fno-omit-frame-pointer)
+  # What undefined behaviour is found ends the program, as all other findings do.
+  add_compile_options(-fsanitize=${CASTSCOPE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${CASTSCOPE_SANITIZE})
 endif()

@@ -25,6 +25,8 @@ function(castscope_library name)
   endif()
 endfunction()
 
+add_custom_target(unit_tests)  # all of them
+
 # castscope_test(NAME SOURCES a_test.cc [LINK libraries…]): one GoogleTest program; ctest lists its cases one by one. What
 # is tested is compiled as it is shipped; the tests themselves are not optimised, which would take longer than they run.
 function(castscope_test name)
@@ -33,6 +35,7 @@ function(castscope_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
   castscope_precompile(${name} <gmock/gmock.h> <gtest/gtest.h> <filesystem>)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  add_dependencies(unit_tests ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
 endfunction()
 
