@@ -101,15 +101,19 @@ void add_check(CommandLine& line) {
   command
       .option("FILE", options->file, "NAME.castscope, or its report NAME.json; or a program of torch.export, NAME.pt2")
       .required();
-  command.option("--fail-on", options->gate.fail_on, "The least severity that fails")
+  command.option("--fail-on", options->gate.fail_on, "The lowest severity that makes the check fail")
       .one_of(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end()))
       .shows_default();
-  command.option("--baseline", options->baseline, "A run file or report: what it has already does not fail").given();
   command
-      .option("--max-cast-share", options->max_cast_share, "Most of the steps' time that autocast's casts may take: 5%")
+      .option("--baseline", options->baseline,
+              "A run file or report: findings that it already has do not make the check fail")
       .given();
-  command.option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB").given();
-  command.flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass that was not seen whole");
+  command
+      .option("--max-cast-share", options->max_cast_share,
+              "The largest share of the steps' time that autocast's casts may take, such as 5%")
+      .given();
+  command.option("--max-cache", options->max_cache, "The most that the autocast cache may hold, such as 2GiB").given();
+  command.flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass although not all of it was seen");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();

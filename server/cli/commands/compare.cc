@@ -134,12 +134,15 @@ void add_compare(CommandLine& line) {
   auto options = std::make_shared<CompareOptions>();
   command.option("--entry", options->entries, "MODULE:FUNCTION to compare; may be given again, each with --inputs")
       .given();
-  command.option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the entry before").given();
+  command.option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the --entry before it").given();
   command.option("--python", options->python, "The Python that runs --entry (default: python3)").given();
-  command.option("--modes", options->modes, "Only these: script,trace,compile,export; eager is always run").given();
+  command
+      .option("--modes", options->modes,
+              "Compare only these of script,trace,compile,export with eager, which always runs")
+      .given();
   command.option("--json", options->json, "Write the comparisons into this file too, as JSON").given();
   command.option("--html", options->html, "Write them into this file too, as a page with their tables").given();
-  command.option("-o,--output", options->output, "The file (default: standard output)").given();
+  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
   command.flag("--force", options->force, "Overwrite files that exist");
   command.option("-f,--format", options->format, "text, json or html").one_of({"text", "json", "html"}).shows_default();
   command.option("--color", options->color, "auto (on a terminal), always or never")

@@ -12,7 +12,7 @@ void add_counts(CommandLine& line) {
   const Command command = line.subcommand("counts", "Say what a process of a running job has cast so far").hidden();
   auto directory = std::make_shared<std::string>();
   auto pid = std::make_shared<pid_t>();
-  command.option("DIRECTORY", *directory, "Of the run: CASTSCOPE_RUN of its processes").required();
+  command.option("DIRECTORY", *directory, "The run directory: CASTSCOPE_RUN of the job's processes").required();
   command.option("PID", *pid, "The process").required();
   command.on_run([directory, pid] {
     const auto counts = relay::live_counts(*directory, *pid);

@@ -183,16 +183,17 @@ int examine(const DoctorOptions& options) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  const Command command = line.subcommand("doctor", "Tell what fits here, what does not, and how to mend it");
+  const Command command =
+      line.subcommand("doctor", "Check whether jobs can be observed here, and tell how to fix what is missing");
   auto options = std::make_shared<DoctorOptions>();
-  command.flag("--json", options->json, "As JSON");
+  command.flag("--json", options->json, "Print JSON");
   command.flag("--build", options->build, "Build what is missing now");
   command.takes_other_words();
   command.footer(
       "Examples:\n"
       "  castscope doctor\n"
       "  castscope doctor --build -- .venv/bin/python\n\n"
-      "Exits with 1 when something has to be mended before a job can be observed.");
+      "The exit status is 1 when something has to be fixed before a job can be observed.");
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

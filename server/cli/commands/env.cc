@@ -95,14 +95,14 @@ void add_env(CommandLine& line) {
   const Command command = line.subcommand("env", "Print the variables for use without `castscope run`");
   auto options = std::make_shared<EnvOptions>();
   command.option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
-  command.option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command.option("--collector", options->collector, "Send the run to a `castscope serve` at HOST:PORT");
   command.option("--deep", options->deep, "Which steps are deep, as for `castscope run`").check(deep_problem);
   command.option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
       .one_of({"auto", "on", "events", "off"});
   command.option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`").given();
   command.flag("--all-kernels", options->all_kernels, "As for `castscope run`").needs("--enforce");
   command.flag("--apex", options->apex, kApexHelp);
-  command.flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
+  command.flag("--plain", options->plain, "Print NAME=VALUE without export and quotes, for env(1)");
   command.takes_other_words();
   command.footer(
       "Examples:\n"
@@ -110,8 +110,8 @@ void add_env(CommandLine& line) {
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
       "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
-      "The first process with PyTorch starts a relay, detached, which writes the run file when the last one has "
-      "ended.");
+      "The first process with PyTorch starts a detached relay process, which writes the run file when the last process "
+      "with PyTorch has ended.");
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

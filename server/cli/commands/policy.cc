@@ -120,7 +120,7 @@ void add_format(const Command& command, PolicyOptions& options) {
 }
 
 constexpr const char* kNames =
-    "\n\nPOLICY is a shipped one's name (`castscope policy list`) or a file that ends with .json.";
+    "\n\nPOLICY is the name of a shipped policy (`castscope policy list`) or of a file that ends with .json.";
 
 }  // namespace
 
@@ -141,20 +141,24 @@ void add_policy(CommandLine& line) {
   runs(checking, check);
 
   const Command explaining = group.subcommand("explain", "Tell what a policy decides for an operator, and why");
-  explaining.option("POLICY", options->before, "The policy; without it, PyTorch's own of each device").required();
+  explaining.option("POLICY", options->before, "The policy; if it is left out, PyTorch's own policy of each device")
+      .required();
   explaining.option(
       "OPERATOR", options->op,
       "linear, sum.dim_IntList, torchvision::roi_align; or a function or class: torch.norm, F.normalize, nn.LSTM");
-  explaining.option("--module", options->module, "In the module of this path").given();
-  explaining.option("--class", options->class_name, "Of this class: torch.nn.LayerNorm").given();
+  explaining.option("--module", options->module, "Decide as for a module at this path, such as head.fc").given();
+  explaining.option("--class", options->class_name, "Decide as for a module of this class, such as torch.nn.LayerNorm")
+      .given();
   explaining.footer(absl::StrCat(
       "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
       "  castscope policy explain mine.json linear --module head.fc",
       kNames,
       "\nThe order of precedence: function > argument (never_cast) > module > operator > none.\n"
-      "It tells which operators the functions of that name end in, in the PyTorch that the shipped policies are of;\n"
-      "which of them the policy does not reach, because they write into an argument (in place, out=); and what\n"
-      "PyTorch's own autocast does with the operator on other devices."));
+      "For a function's name, the command tells which operators the functions of that name end in (in the PyTorch "
+      "that\n"
+      "the shipped policies were made from), and which of these the policy does not reach, because they write into an\n"
+      "argument (in place, out=). For an operator it also tells what PyTorch's own autocast does with it on other\n"
+      "devices."));
   runs(explaining, explain);
 
   const Command differing =
@@ -170,9 +174,10 @@ void add_policy(CommandLine& line) {
 
   const Command following = group.subcommand("from-run", "Write the policy that a recorded run followed");
   following.option("RUN", options->run_file, "NAME.castscope").required();
-  following.option("--device", options->device, "cpu, cuda, xpu or mps, where the run used autocast on several")
+  following
+      .option("--device", options->device, "cpu, cuda, xpu or mps; needed if the run used autocast on several devices")
       .given();
-  following.option("-o,--output", options->output, "A file instead of standard output").given();
+  following.option("-o,--output", options->output, "Write to this file instead of standard output").given();
   following.flag("--force", options->force, "Overwrite a file that exists");
   following.footer(
       "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"

@@ -287,11 +287,11 @@ void add_recover(CommandLine& line) {
   const Command command = line.subcommand("recover", "Make the run file of a run whose recorder died");
   auto options = std::make_shared<RecoverOptions>();
   command.option("RUN_DIRECTORY", options->directory,
-                 "One run only, also one whose job still runs; else all that are left over");
+                 "Recover only this run, even if its job still runs; by default all runs that are left over");
   command.option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
   command.flag("--force", options->force, "Overwrite files that exist");
-  command.flag("--list", options->list, "Only say what is left over");
-  command.flag("--discard", options->discard, "Delete it instead");
+  command.flag("--list", options->list, "Only list what is left over");
+  command.flag("--discard", options->discard, "Delete what is left over instead");
   command.footer(
       "Examples:\n"
       "  castscope recover --list\n"

@@ -77,15 +77,15 @@ std::string format_help() {
 
 void add_report(CommandLine& line) {
   const Command command =
-      line.subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a graph, a trace");
+      line.subcommand("report", "Write a report of a run: JSON, SARIF, HTML, Markdown, CSV, a graph or a trace");
   auto options = std::make_shared<ReportOptions>();
   command.option("RUN", options->run_file, "NAME.castscope").required();
   command.option("-f,--format", options->format, format_help()).one_of(format_names()).shows_default();
-  command.option("-o,--output", options->output, "A file instead of standard output").given();
+  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command.flag("--force", options->force, "Overwrite a file that exists");
-  command.flag("--summary", options->summary, "The summary for people, on stderr, instead");
+  command.flag("--summary", options->summary, "Print the summary for people on stderr instead");
   command.footer(
       "Examples:\n"
       "  castscope report train.castscope | jq .totals\n"
@@ -112,7 +112,7 @@ void add_convert(CommandLine& line) {
   command.option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
       .one_of({"jsonl", "chrome"})
       .shows_default();
-  command.option("-o,--output", options->output, "A file instead of standard output").given();
+  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.footer(
       "Examples:\n"
@@ -122,7 +122,7 @@ void add_convert(CommandLine& line) {
 }
 
 void add_version(CommandLine& line) {
-  const Command command = line.subcommand("version", "Say which castscope this is");
+  const Command command = line.subcommand("version", "Print castscope's version");
   command.on_run([] {
     std::printf("castscope %s\n", kVersion);
     return 0;

@@ -49,7 +49,7 @@ void add_format(const Command& command, ExplainOptions& options) {
 void add_rules(CommandLine& line) {
   const Command command = line.subcommand("rules", "Tell what castscope looks for: all rules, or one of them");
   auto options = std::make_shared<ExplainOptions>();
-  command.option("RULE", options->rule, "What this one finds, why that matters, and the fix").given();
+  command.option("RULE", options->rule, "Explain this rule: what it finds, why that matters, and the fix").given();
   add_format(command, *options);
   command.footer(
       "Examples:\n"
@@ -64,7 +64,7 @@ void add_rules(CommandLine& line) {
 void add_explain(CommandLine& line) {
   const Command command = line.subcommand("explain", "The old name of `castscope rules RULE`").hidden();
   auto options = std::make_shared<ExplainOptions>();
-  command.option("RULE", options->rule, "Its name, as findings have it").required();
+  command.option("RULE", options->rule, "The rule's name, as findings have it").required();
   add_format(command, *options);
   command.footer(
       "Examples:\n"

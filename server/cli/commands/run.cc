@@ -296,19 +296,23 @@ void add_run(CommandLine& line) {
   command.option("-o,--output", options->output,
                  "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
   command.flag("--force", options->force, "Overwrite files that exist");
-  command.option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
+  command
+      .option("--keep", options->keep,
+              "Which single events the run file keeps: `all` of them, or those of a bounded `window` (the default)")
       .one_of({"all", "window"});
   command
       .option("--deep", options->deep,
-              "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
-              "start, after a change and now and then")
+              "Which steps are deep steps, in which every operator is observed: `always`, `never`, or N for every Nth; "
+              "by default a few at the start, after a change, and now and then")
       .check(deep_problem);
   command
       .option("--gpu", options->gpu,
-              "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
-              "`events`, casts alone and without CUPTI; `off`")
+              "Whether GPU kernels are timed in deep steps: `auto` times them once PyTorch has a tensor on a GPU; `on` "
+              "from the first operator, whether or not PyTorch uses the GPU; `events` times casts alone, by CUDA "
+              "events instead of CUPTI; `off` times nothing")
       .one_of({"auto", "on", "events", "off"});
-  command.flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  command.flag("--progress", options->progress,
+               "Show a live progress line on stderr, and report findings as they come up");
   command.flag("--live{0}", options->live,
                "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
   add_config_option(command, options->config);
@@ -320,13 +324,18 @@ void add_run(CommandLine& line) {
       .excludes("--policy");
   command
       .flag("--all-kernels", options->all_kernels,
-            "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
+            "With --enforce: run every operator through castscope's own kernel, even where PyTorch's does what the "
+            "policy says")
       .needs("--enforce");
   command.flag("--apex", options->apex, kApexHelp).excludes("--policy");
-  command.option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
-  command.option("--token", options->collector.token, "What the collector asks for").from_variable("CASTSCOPE_TOKEN");
-  command.flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
-  command.option("--ca", options->collector.tls.root_certificate_file, "Certificate that the collector's rests on")
+  command.option("--collector", options->collector.address,
+                 "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
+  command.option("--token", options->collector.token, "The token that the collector asks for")
+      .from_variable("CASTSCOPE_TOKEN");
+  command.flag("--tls", options->collector.tls.use, "Connect to the collector by TLS");
+  command
+      .option("--ca", options->collector.tls.root_certificate_file,
+              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
       .existing_file();
   command.takes_other_words();
   command.footer(
@@ -337,9 +346,8 @@ void add_run(CommandLine& line) {
       "  castscope run --live -- python train.py\n"
       "  castscope run --enforce torch-cpu -- python train.py\n"
       "  castscope run --apex -- python train.py   # from apex import amp\n\n"
-      "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
-      "it, "
-      "the collector is waited for, " +
+      "The exit status and the standard streams are the command's own, and signals are passed on to it; castscope "
+      "writes its messages to stderr. When the command has ended, castscope waits for the collector, " +
       std::string(kCollectorPatience) + ".");
   command.on_run([&line, options, command] {
     options->command = command.remaining();

@@ -237,11 +237,15 @@ void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
   command.option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one").shows_default();
   command.option("--folder", options->folder, "Where the run files go").shows_default();
-  command.option("--token", options->listen.token, "What relays must know (better in the environment)")
+  command
+      .option("--token", options->listen.token, "The token that relays must send (safer in the environment variable)")
       .from_variable("CASTSCOPE_TOKEN");
   command.option("--cert", options->listen.certificate_file, "TLS certificate (PEM)").existing_file();
   command.option("--key", options->listen.key_file, "Its key (PEM)").existing_file();
-  command.option("--keep", options->keep, "`all` keeps every single event").one_of({"all", "window"});
+  command
+      .option("--keep", options->keep,
+              "Which single events the run files keep: `all` of them, or those of a bounded `window` (the default)")
+      .one_of({"all", "window"});
   command.flag("--web{127.0.0.1:0}", options->web,
                "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
   command.footer(
@@ -249,11 +253,10 @@ void add_serve(CommandLine& line) {
       "  castscope serve --folder runs\n"
       "  castscope serve --folder runs --web=127.0.0.1:7391\n"
       "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
-      "What is found in a run is logged as it comes up: run, rule, line and process, each finding once. Of a rule "
-      "that\n"
-      "finds more than ten, the others are counted.\n\n"
-      "An address that others can reach is refused until certificate, key and token are given. The address to watch\n"
-      "at stays the same after a restart where --web has a port: the folder keeps its token.");
+      "Findings are logged as they come up, each one once, with run, rule, line and process. After ten findings of a "
+      "rule\nin one run, further ones are only counted.\n\n"
+      "An address that other machines can reach is refused unless certificate, key and token are given. If --web names "
+      "a\nport, the page has the same address after a restart: its token is kept in the folder.");
   command.on_run([options] { return serve(*options); });
 }
 

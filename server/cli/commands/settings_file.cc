@@ -35,7 +35,7 @@ absl::Status hold_against(const std::string& policy, rules::Settings& settings) 
 void add_policy_option(const Command& command, std::string& policy) {
   command
       .option("--policy", policy,
-              "Hold the run against this policy (docs/policies.md): what autocast did otherwise is a finding, "
+              "Check the run against this policy (docs/policies.md): where autocast deviated from it is a finding, "
               "policy-deviation")
       .given();
 }
@@ -43,7 +43,7 @@ void add_policy_option(const Command& command, std::string& policy) {
 void add_config_option(const Command& command, std::string& config) {
   command
       .option("--config", config,
-              "Settings of the rules, instead of the castscope.json in this folder or the next one above")
+              "The rules' settings file, instead of the castscope.json in this folder or the nearest one above")
       .given();
 }
 

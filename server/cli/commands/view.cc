@@ -137,9 +137,9 @@ void add_view(CommandLine& line) {
       "  castscope view train.castscope\n"
       "  castscope view --no-browser before.castscope after.castscope\n"
       "  castscope view --port 7391 runs/\n\n"
-      "The address is printed first, and is all that stands on standard output. It holds a token: who knows it sees\n"
-      "the run and its source code. Only this machine can reach it; to look from another one:\n"
-      "  ssh -L 7391:127.0.0.1:7391 MACHINE    # where castscope view --port 7391 … goes on\n\n"
+      "The address is printed first, and is all that stands on standard output. It holds a token: whoever knows it "
+      "can\nsee the run and its source code. Only this machine can reach it; to look from another one:\n"
+      "  ssh -L 7391:127.0.0.1:7391 MACHINE    # while castscope view --port 7391 … runs there\n\n"
       "Exit status: 0 after Ctrl-C, 2 for a wrong command line, 3 for a run file that cannot be read, or is damaged "
       "or\n"
       "cut short: what can be read of it is shown.");

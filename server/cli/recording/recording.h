@@ -25,7 +25,7 @@ namespace castscope::cli {
 
 // How long castscope waits for a collector after the job; recording.cc has the numbers.
 inline constexpr char kCollectorPatience[] =
-    "ten seconds at most: two when it has never answered, five after its last answer";
+    "ten seconds at most: two if it has never answered, five after its last answer";
 
 struct CollectorAddress {
   std::string address;  // "" = collect here, into `output`
