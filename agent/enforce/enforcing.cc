@@ -78,8 +78,8 @@ std::vector<std::string> notices() {
   std::vector<std::string> all = kernel_notices();
   if (!g_defaults_in_all_threads)
     all.push_back(
-        "where autocast of this PyTorch keeps its dtypes was not found: the policy's default_dtype holds in the "
-        "thread that imports torch, and PyTorch's own in others");
+        "castscope did not find where autocast of this PyTorch keeps its default dtypes: the policy's default_dtype "
+        "applies in the thread that imports torch, PyTorch's own defaults in all others");
   return all;
 }
 

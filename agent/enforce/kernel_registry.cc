@@ -91,7 +91,7 @@ class Registry {
       };
       if (std::none_of(there.begin(), there.end(), is_it))
         all.push_back("this PyTorch has no operator " + (op.second.empty() ? op.first : op.first + "." + op.second) +
-                      ": what the policy says of it is not carried out");
+                      ": the policy's rule for it has no effect");
     }
     return all;
   }

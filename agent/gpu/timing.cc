@@ -137,7 +137,7 @@ Timing::Got Timing::take_seat() {
 
 bool Timing::graphs_forbid_cupti() {
   if (library_.version >= cupti::kStandsGraphs || !captured_any()) return false;
-  tell("gpu_times", "none: with CUPTI before CUDA 12.6, not once CUDA graphs are captured");
+  tell("gpu_times", "none: castscope does not use CUPTI before CUDA 12.6 once CUDA graphs are captured");
   has_cupti_ = false;
   return true;
 }

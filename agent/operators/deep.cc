@@ -77,7 +77,7 @@ void switch_on(observe::ThreadState& t, Watch& watch) {
   const bool was_told = deep() && !leave_tail(watch);
   look(t, watch, Looking::kStep);
   if (was_told) return;
-  observe::log_line("looks at every operator from step %u on", recording()->steps.current());
+  observe::log_line("observes every operator from step %u on", recording()->steps.current());
   observe::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
@@ -87,7 +87,7 @@ void switch_off(observe::ThreadState* t, Watch& watch) {
   gpu::stretch_ends();
   observe::doubt_all_hits(false);
   switch_callbacks(false);
-  if (was_told) observe::log_line("looks no longer, in step %u", recording()->steps.current());
+  if (was_told) observe::log_line("stops observing every operator, in step %u", recording()->steps.current());
   if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 

@@ -55,7 +55,7 @@ def test_the_lower_precision_may_be_given(start):
 
 @pytest.mark.filterwarnings("ignore:.*target dtype is not supported")
 def test_a_dtype_that_autocast_does_not_know_is_refused(start):
-    with pytest.raises(ValueError, match="autocast on cpu is not to be had with torch.float64"):
+    with pytest.raises(ValueError, match="autocast on cpu is not possible with torch.float64"):
         start(dtype=torch.float64)
     assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is FLOAT
 

@@ -95,7 +95,7 @@ def test_the_others_go_on():
     found = compare(function, (X,), ("script", "trace", "export"))
     assert list(found.errors) == ["script"] and found.compared == ("trace", "export")
     text = repr(found)
-    assert "script  cannot be had: try blocks aren't supported" in text
+    assert "script  not available: try blocks aren't supported" in text
     assert f"test_modes_errors.py:{function.__code__.co_firstlineno + 1}   try:" in text
     assert found.to_json()["modes"][1]["error"]["text"] == found.errors["script"].text
 

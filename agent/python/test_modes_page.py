@@ -75,7 +75,7 @@ def test_values_have_a_table(gelu):
 def test_a_mode_that_refuses_is_said_and_names_are_no_markup():
     found = compare(not_for_scripts, (X,), ["script"], name="<b>&")
     texts = "".join(Tables(found.to_html()).texts)
-    assert "script: cannot be had: " in texts and "<b>&" in texts
+    assert "script: not available: " in texts and "<b>&" in texts
     assert f"test_modes_page.py:{not_for_scripts.__code__.co_firstlineno}" in texts
 
 

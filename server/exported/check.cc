@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kDecomposed[] =
-    "run_decompositions made this program: had it been exported inside an autocast region, nothing would tell of that "
-    "any more but the dtypes that it computes in";
+    "run_decompositions made this program: if it was exported inside an autocast region, only the dtypes that it "
+    "computes in still show that";
 
 void add_lines(const Graph& graph, std::map<std::string, store::SourceFile>& files) {
   for (const Node& node : graph.nodes) {

@@ -28,7 +28,7 @@ Checked checked(const Package& package, const rules::Settings& settings = {}, co
 TEST(CheckTest, ALostRegionFails) {
   const Checked result = checked(package_of(dropped()));
   EXPECT_EQ(result.verdict.outcome, report::Outcome::kFindings);
-  EXPECT_THAT(result.text, StartsWith("castscope check: model.pt2 fails: 1 finding of severity warning or graver\n"));
+  EXPECT_THAT(result.text, StartsWith("castscope check: model.pt2 fails: 1 finding of severity warning or higher\n"));
   EXPECT_THAT(result.text, HasSubstr("\n  error export-drops-region  model.py:12\n"));
   EXPECT_THAT(result.text, HasSubstr("float32: add, gelu, linear\n"));
   EXPECT_EQ(result.json["exit"], 1);

@@ -130,8 +130,9 @@ class Loader {
       if (is_said(file.policy, op)) continue;
       const auto& last = all.operators[op];
       return at(file.extends.front().place,
-                absl::InvalidArgumentError(StrCat("what this extends disagrees on \"", shown(op), "\" (", rule.place,
-                                                  " and before it): say here which cast policy it has, ",
+                absl::InvalidArgumentError(StrCat("the policies that this one extends disagree on \"", shown(op),
+                                                  "\" (", rule.place,
+                                                  " and before it): say here which cast policy the operator has, ",
                                                   std::string(policy::name(last.policy)), " or another")));
     }
     put_over(all, std::move(file.policy));

@@ -42,12 +42,12 @@ class Parser {
   Parser(const config::PlacedJson& json, const Operators& operators) : json_(json), operators_(operators) {}
 
   absl::StatusOr<PolicyFile> parse() {
-    if (!json_.root().is_object()) return wrong("", "a policy is one object: { \"device\": \"cpu\", … }");
+    if (!json_.root().is_object()) return wrong("", "a policy must be one object: { \"device\": \"cpu\", … }");
     for (const auto& [key, value] : json_.root().items()) {
       if (Status status = member(below("", key), key, value); !status.ok()) return status;
     }
     if (policy_.device.empty() && file_.extends.empty())
-      return wrong("", StrCat("a policy that extends none names its device: one of ", listed(kDeviceNames)));
+      return wrong("", StrCat("a policy that extends no other must name its device: one of ", listed(kDeviceNames)));
     file_.policy = std::move(policy_);
     return std::move(file_);
   }
@@ -75,7 +75,7 @@ class Parser {
   }
 
   Status text(const std::string& at, const Json& value, std::string& into) const {
-    if (!value.is_string()) return wrong(at, "this is a text in quotation marks");
+    if (!value.is_string()) return wrong(at, "this must be a string in quotation marks");
     into = value.get<std::string>();
     return absl::OkStatus();
   }
@@ -94,7 +94,7 @@ class Parser {
     std::optional<Dtype> dtype;
     if (Status status = choice(at, value, kDtypeNames, dtype); !status.ok()) return status;
     if (*dtype == Dtype::kAmbient)
-      return wrong(at, "\"ambient\" is no dtype for regions that name none: this is bfloat16 or float16");
+      return wrong(at, "\"ambient\" is no dtype for regions that name none: it must be bfloat16 or float16");
     policy_.default_dtype = dtype;
     return absl::OkStatus();
   }
@@ -104,10 +104,10 @@ class Parser {
       file_.extends.push_back({value.get<std::string>(), json_.place(at)});
       return absl::OkStatus();
     }
-    if (!value.is_array()) return wrong(at, "this is a policy's name or file, or a list of them");
+    if (!value.is_array()) return wrong(at, "this must be a policy's name or file, or a list of them");
     for (std::size_t i = 0; i < value.size(); ++i) {
       const std::string entry = below(at, std::to_string(i));
-      if (!value[i].is_string()) return wrong(entry, "this is a policy's name or file, in quotation marks");
+      if (!value[i].is_string()) return wrong(entry, "this must be a policy's name or file, in quotation marks");
       file_.extends.push_back({value[i].get<std::string>(), json_.place(entry)});
     }
     return absl::OkStatus();
@@ -125,7 +125,8 @@ class Parser {
 
   Status operators(const std::string& at, const Json& value) {
     if (!value.is_object())
-      return wrong(at, "this is an object of cast policies: {\"fp32\": [\"softmax\"], \"passthrough\": [\"cat\"]}");
+      return wrong(at,
+                   "this must be an object of cast policies: {\"fp32\": [\"softmax\"], \"passthrough\": [\"cat\"]}");
     for (const auto& [key, list] : value.items()) {
       const std::string entry = below(at, key);
       const auto policy = cast_policy_of(key);
@@ -139,10 +140,10 @@ class Parser {
   }
 
   Status operator_list(const std::string& at, CastPolicy policy, const Json& list) {
-    if (!list.is_array()) return wrong(at, "this is a list of operators: [\"linear\", \"sum.dim_IntList\"]");
+    if (!list.is_array()) return wrong(at, "this must be a list of operators: [\"linear\", \"sum.dim_IntList\"]");
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::string entry = below(at, std::to_string(i));
-      if (!list[i].is_string()) return wrong(entry, "an operator's name is a text in quotation marks");
+      if (!list[i].is_string()) return wrong(entry, "an operator's name must be a string in quotation marks");
       if (Status status = add(entry, list[i].get<std::string>(), policy, ""); !status.ok()) return status;
     }
     return absl::OkStatus();
@@ -150,11 +151,11 @@ class Parser {
 
   Status banned(const std::string& at, CastPolicy policy, const Json& messages) {
     if (policy != CastPolicy::kBanned)
-      return wrong(at, "only \"banned\" is an object, of operators and messages; this is a list of operators");
+      return wrong(at, "only \"banned\" is an object, of operators and messages; this must be a list of operators");
     for (const auto& [op, message] : messages.items()) {
       const std::string entry = below(at, op);
       if (!message.is_string() || message.get<std::string>().empty())
-        return wrong(entry, "behind a banned operator stands what the error says, in quotation marks");
+        return wrong(entry, "after a banned operator comes the error's message, in quotation marks");
       if (Status status = add(entry, op, policy, message.get<std::string>()); !status.ok()) return status;
     }
     return absl::OkStatus();
@@ -192,7 +193,7 @@ class Parser {
 
   Status never_cast(const std::string& at, const Json& value) {
     if (!value.is_object())
-      return wrong(at, "this is an object of operators and arguments: {\"torchvision::roi_align\": [\"rois\"]}");
+      return wrong(at, "this must be an object of operators and arguments: {\"torchvision::roi_align\": [\"rois\"]}");
     for (const auto& [written, list] : value.items()) {
       const std::string entry = below(at, written);
       if (is_function(written))
@@ -204,10 +205,10 @@ class Parser {
       OperatorName op;
       if (Status status = known(entry, written, op); !status.ok()) return status;
       ArgumentRule rule{{}, json_.place(entry)};
-      if (!list.is_array() || list.empty()) return wrong(entry, "this is a list of arguments: [\"rois\"]");
+      if (!list.is_array() || list.empty()) return wrong(entry, "this must be a list of arguments: [\"rois\"]");
       for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string place = below(entry, std::to_string(i));
-        if (!list[i].is_string()) return wrong(place, "an argument's name is a text in quotation marks");
+        if (!list[i].is_string()) return wrong(place, "an argument's name must be a string in quotation marks");
         const std::string trouble = operators_.trouble(op, list[i].get<std::string>());
         if (!trouble.empty()) return wrong(place, StrCat(in_quotes(written), " ", trouble));
         rule.arguments.push_back(list[i].get<std::string>());
@@ -240,7 +241,7 @@ class Parser {
 
   Status modules(const std::string& at, const Json& value) {
     if (!value.is_object())
-      return wrong(at, "this is an object of modules and precisions: {\"head\\\\..*\": \"fp32\"}");
+      return wrong(at, "this must be an object of modules and precisions: {\"head\\\\..*\": \"fp32\"}");
     for (const std::string& pattern : written_order(at, value)) {
       const std::string entry = below(at, pattern);
       if (Status status = regular_expression(entry, pattern); !status.ok()) return status;
@@ -254,7 +255,8 @@ class Parser {
 
   Status regular_expression(const std::string& at, const std::string& pattern) const {
     if (pattern.empty())
-      return wrong(at, "this is a regular expression that a module's path or class matches, as in \"head\\\\..*\"");
+      return wrong(at,
+                   "this must be a regular expression that a module's path or class matches, as in \"head\\\\..*\"");
     std::string error;
     if (enforce::Pattern::parse(pattern, &error)) return absl::OkStatus();
     return wrong(at, StrCat(in_quotes(pattern), " is no pattern of modules: ", error));
@@ -262,7 +264,7 @@ class Parser {
 
   Status precision(const std::string& at, const Json& value, Precision& into) const {
     if (!value.is_string() || value.get<std::string>().empty())
-      return wrong(at, StrCat("this is one of ", listed(kPrecisions), ", or another policy's name or file"));
+      return wrong(at, StrCat("this must be one of ", listed(kPrecisions), ", or another policy's name or file"));
     const std::string written = value.get<std::string>();
     if (written == "fp32") {
       into.kind = Precision::Kind::kFp32;
@@ -278,7 +280,7 @@ class Parser {
 
   Status functions(const std::string& at, const Json& value) {
     if (!value.is_object())
-      return wrong(at, "this is an object of functions and casts: {\"package.module:function\": \"half\"}");
+      return wrong(at, "this must be an object of functions and casts: {\"package.module:function\": \"half\"}");
     for (const std::string& function : written_order(at, value)) {
       const std::string entry = below(at, function);
       if (!is_function(function))
@@ -293,7 +295,7 @@ class Parser {
   // ---- cache
 
   Status cache(const std::string& at, const Json& value) {
-    if (!value.is_object()) return wrong(at, "this is an object: {\"max_bytes\": \"2GiB\", \"frozen\": true}");
+    if (!value.is_object()) return wrong(at, "this must be an object: {\"max_bytes\": \"2GiB\", \"frozen\": true}");
     CacheRules& cache = policy_.cache;
     for (const auto& [key, said] : value.items()) {
       const std::string entry = below(at, key);
@@ -322,7 +324,7 @@ class Parser {
   }
 
   Status truth(const std::string& at, const Json& value, std::optional<bool>& into) const {
-    if (!value.is_boolean()) return wrong(at, "this is true or false");
+    if (!value.is_boolean()) return wrong(at, "this must be true or false");
     into = value.get<bool>();
     return absl::OkStatus();
   }
@@ -330,7 +332,7 @@ class Parser {
   Status bytes(const std::string& at, const Json& value, std::optional<std::uint64_t>& into) const {
     if (value.is_number_unsigned()) into = value.get<std::uint64_t>();
     if (value.is_string()) into = config::parse_bytes(value.get<std::string>());
-    return into ? absl::OkStatus() : wrong(at, "this is a size: 2147483648, \"2GiB\" or \"500MB\"");
+    return into ? absl::OkStatus() : wrong(at, "this must be a size: 2147483648, \"2GiB\" or \"500MB\"");
   }
 
   const config::PlacedJson& json_;

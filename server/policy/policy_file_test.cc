@@ -76,17 +76,17 @@ TEST(PolicyFileTest, TwoRulesThatContradictEachOtherAreBothNamed) {
 
 TEST(PolicyFileTest, WrongTypesSayWhatIsWanted) {
   for (const auto& [text, wanted] : std::vector<std::pair<const char*, const char*>>{
-           {"[]", "a policy is one object"},
+           {"[]", "a policy must be one object"},
            {"{", "this is no JSON"},
-           {"{}", "a policy that extends none names its device"},
-           {R"({"device": 7})", "this is a text in quotation marks"},
+           {"{}", "a policy that extends no other must name its device"},
+           {R"({"device": 7})", "this must be a string in quotation marks"},
            {R"({"extends": 7})", "a policy's name or file"},
            {R"({"extends": [7]})", "in quotation marks"},
            {R"({"device": "cpu", "operators": []})", "an object of cast policies"},
            {R"({"device": "cpu", "operators": {"fp32": "cat"}})", "a list of operators"},
-           {R"({"device": "cpu", "operators": {"fp32": [7]}})", "an operator's name is a text"},
+           {R"({"device": "cpu", "operators": {"fp32": [7]}})", "an operator's name must be a string"},
            {R"({"device": "cpu", "operators": {"fp32": {"cat": "no"}}})", "only \"banned\" is an object"},
-           {R"({"device": "cpu", "operators": {"banned": {"cat": ""}}})", "what the error says"},
+           {R"({"device": "cpu", "operators": {"banned": {"cat": ""}}})", "the error's message"},
            {R"({"device": "cpu", "operators": {"fp32": ["a::"]}})", "is no operator's name"},
            {R"({"device": "cpu", "never_cast": {"bmm": []}})", "a list of arguments"},
            {R"({"device": "cpu", "never_cast": {"models.pool:roi_pool": ["rois"]}})", "is a Python function"},
@@ -101,7 +101,7 @@ TEST(PolicyFileTest, WrongTypesSayWhatIsWanted) {
            {R"({"device": "cpu", "modules": {"a": 1}})", "fp32, bfloat16, float16, passthrough"},
            {R"({"device": "cpu", "functions": {"no_module": "half"}})", "package.module:function"},
            {R"({"device": "cpu", "functions": {"a:b": "double"}})", "none of half, float, promote"},
-           {R"({"device": "cpu", "cache": {"max_bytes": "lots"}})", "this is a size"},
+           {R"({"device": "cpu", "cache": {"max_bytes": "lots"}})", "this must be a size"},
            {R"({"device": "cpu", "cache": {"frozen": 1}})", "true or false"}})
     EXPECT_THAT(complaint(text), HasSubstr(wanted)) << text;
 }

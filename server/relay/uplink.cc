@@ -89,7 +89,7 @@ bool Uplink::greet(Stream& stream, std::string* why) {
   if (answer.has_refusal()) {
     set_trouble(answer.refusal().sentence(), true);
   } else {
-    *why = "the collector answers what no collector does";
+    *why = "the collector sent an answer that no collector sends";
   }
   context_->TryCancel();  // the thread may still be waiting for us
   return false;

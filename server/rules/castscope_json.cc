@@ -47,7 +47,7 @@ class SettingsParser {
 
   absl::StatusOr<Settings> parse() {
     const Json& root = json_.root();
-    if (!root.is_object()) return wrong("", "castscope.json holds one object: { \"ignore\": [ … ] }");
+    if (!root.is_object()) return wrong("", "castscope.json must hold one object: { \"ignore\": [ … ] }");
     Settings settings;
     for (const auto& [key, value] : root.items()) {
       absl::Status status = member(key, value, settings);
@@ -90,10 +90,10 @@ class SettingsParser {
   }
 
   absl::Status patterns(const std::string& at, const Json& value, std::vector<std::string>& into) const {
-    if (!value.is_array()) return wrong(at, "this is a list of rules: [\"cache-grows\", \"dtype-*\"]");
+    if (!value.is_array()) return wrong(at, "this must be a list of rules: [\"cache-grows\", \"dtype-*\"]");
     for (std::size_t i = 0; i < value.size(); ++i) {
       const std::string entry = below(at, std::to_string(i));
-      if (!value[i].is_string()) return wrong(entry, "a rule's name is a text in quotation marks");
+      if (!value[i].is_string()) return wrong(entry, "a rule's name must be a string in quotation marks");
       if (absl::Status status = known_pattern(entry, value[i]); !status.ok()) return status;
       into.push_back(value[i]);
     }
@@ -101,7 +101,8 @@ class SettingsParser {
   }
 
   absl::Status severities(const std::string& at, const Json& value, Settings& settings) const {
-    if (!value.is_object()) return wrong(at, "this is an object of rules and severities: {\"cache-grows\": \"error\"}");
+    if (!value.is_object())
+      return wrong(at, "this must be an object of rules and severities: {\"cache-grows\": \"error\"}");
     for (const auto& [rule, level] : value.items()) {
       const std::string entry = below(at, rule);
       if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
@@ -115,11 +116,11 @@ class SettingsParser {
   }
 
   absl::Status thresholds(const std::string& at, const Json& value, Settings& settings) const {
-    if (!value.is_object()) return wrong(at, "this is an object of rules: {\"cache-grows\": {\"entries\": 32}}");
+    if (!value.is_object()) return wrong(at, "this must be an object of rules: {\"cache-grows\": {\"entries\": 32}}");
     for (const auto& [rule, numbers] : value.items()) {
       const std::string entry = below(at, rule);
       if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
-      if (!numbers.is_object()) return wrong(entry, "a rule's thresholds are an object: {\"entries\": 32}");
+      if (!numbers.is_object()) return wrong(entry, "a rule's thresholds must be an object: {\"entries\": 32}");
       for (const auto& [name, number] : numbers.items()) {
         if (absl::Status status = threshold(below(entry, name), *find_rule(rule), name, number); !status.ok())
           return status;
@@ -136,12 +137,12 @@ class SettingsParser {
       return wrong(at, absl::StrCat(std::string(rule.name), " has no threshold \"", name, "\"",
                                     config::meant(name, names), " (", names_of(rule), ")"));
     if (!number.is_number() || !(number.get<double>() >= 0) || !std::isfinite(number.get<double>()))
-      return wrong(at, "a threshold is a number, 0 or more");
+      return wrong(at, "a threshold must be a number, 0 or more");
     return absl::OkStatus();
   }
 
   absl::Status paths(const std::string& at, const Json& value, Settings& settings) const {
-    if (!value.is_object()) return wrong(at, "this is an object of paths and rules: {\"tests/*\": [\"dtype-*\"]}");
+    if (!value.is_object()) return wrong(at, "this must be an object of paths and rules: {\"tests/*\": [\"dtype-*\"]}");
     for (const auto& [path, rules] : value.items()) {
       Settings::PathIgnore ignore{path, {}};
       if (path.empty()) return wrong(below(at, path), "a path is missing: \"tests/*\" means all files in there");
@@ -173,7 +174,7 @@ absl::StatusOr<Settings> read_settings(const std::string& file) {
   if (stat(file.c_str(), &info) != 0)
     return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read (", std::strerror(errno), ")"));
   if (!S_ISREG(info.st_mode) || static_cast<std::uintmax_t>(info.st_size) > kLargest)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": settings are an ordinary file of at most 1 MiB"));
+    return absl::InvalidArgumentError(absl::StrCat(file, ": the settings must be an ordinary file of at most 1 MiB"));
   std::ifstream stream(file, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   if (!stream) return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read; check the file's rights"));

@@ -91,11 +91,11 @@ TEST(CastscopeJsonTest, ErrorsSayWhereAndWhatWasMeant) {
 }
 
 TEST(CastscopeJsonTest, WrongKindsAreNamed) {
-  EXPECT_THAT(error_of("[]"), StartsWith("castscope.json:1:1: castscope.json holds one object"));
-  EXPECT_THAT(error_of("{\"ignore\": \"cache-grows\"}"), HasSubstr(":1:2: this is a list of rules"));
+  EXPECT_THAT(error_of("[]"), StartsWith("castscope.json:1:1: castscope.json must hold one object"));
+  EXPECT_THAT(error_of("{\"ignore\": \"cache-grows\"}"), HasSubstr(":1:2: this must be a list of rules"));
   EXPECT_THAT(error_of("{\"severity\": []}"), HasSubstr("object of rules and severities"));
   EXPECT_THAT(error_of("{\"severity\": {\"cache-grows\": 3}}"), HasSubstr("3 is no severity"));
-  EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": 3}}"), HasSubstr("a rule's thresholds are an object"));
+  EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": 3}}"), HasSubstr("a rule's thresholds must be an object"));
   EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": {\"entries\": -1}}}"), HasSubstr("0 or more"));
   EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": {\"entries\": \"3\"}}}"), HasSubstr("0 or more"));
   EXPECT_THAT(error_of("{\"per-path-ignores\": {\"\": []}}"), HasSubstr("a path is missing"));
@@ -150,7 +150,7 @@ TEST_F(SettingsFileTest, WhatHasTheNameAndCannotBeReadIsToldNotPassedOver) {
   std::filesystem::create_directory(folder_ / "repo/src/castscope.json");
   EXPECT_EQ(find_settings(at("repo/src"), "/nowhere"), at("repo/src/castscope.json"));
   EXPECT_THAT(std::string(read_settings(at("repo/src/castscope.json")).status().message()),
-              HasSubstr("castscope.json: settings are an ordinary file"));
+              HasSubstr("castscope.json: the settings must be an ordinary file"));
   std::filesystem::create_symlink("nowhere.json", folder_ / "repo/src/deep/castscope.json");
   EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/src/deep/castscope.json"));
   EXPECT_THAT(std::string(read_settings(at("repo/src/deep/castscope.json")).status().message()),

@@ -105,7 +105,7 @@ std::optional<std::vector<std::string_view>> names_in(std::string_view directive
 
 std::string silences_nothing(std::string_view said) {
   return "the comment \"" + std::string(said.substr(0, 70)) +
-         "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
+         "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason goes after --";
 }
 
 // Finds a text that looks like a directive and is none: another case, no colon before the names, no # of its own.

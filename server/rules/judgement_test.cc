@@ -47,7 +47,7 @@ TEST(SilencesTest, ACommentThatSilencesNothingIsTold) {
 }
 
 constexpr char kHow[] =
-    "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
+    "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason goes after --";
 
 // A comment that names one rule, in whatever form, is not meant to silence all others.
 TEST(SilencesTest, WhatMayBeANameIsNotAll) {

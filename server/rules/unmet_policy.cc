@@ -60,11 +60,10 @@ class Unmet {
 
   void check_operator(const policy::OperatorName& op, std::string_view place) {
     if (absl::StartsWith(op.name, "aten::") || !told_.insert(op.name).second) return;
-    add_unless_met(
-        "operator", op.name, place,
-        absl::StrCat("no operator ", op.name,
-                     " was there in this run that may be cast (one that neither writes into an argument nor returns "
-                     "a view of one): what the policy says of it came to nothing"));
+    add_unless_met("operator", op.name, place,
+                   absl::StrCat("no operator ", op.name,
+                                " that may be cast (one that neither writes into an argument nor returns a view of "
+                                "one) was registered in this run: the policy's rule for it had no effect"));
   }
 
   // Only the job knows the arguments of operators that are not PyTorch's.
@@ -77,13 +76,14 @@ class Unmet {
       add_unless_met("argument", absl::StrCat(op.name, " ", argument), rule.place,
                      absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
                                   config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
-                                  "): that it is never cast came to nothing"));
+                                  "): the never_cast rule had no effect"));
     }
   }
 
   std::vector<std::string> sentences() && {
     if (more_ > 0)
-      sentences_.push_back(absl::StrCat("so did ", more_, more_ == 1 ? " other rule" : " other rules", " of it"));
+      sentences_.push_back(
+          absl::StrCat(more_, more_ == 1 ? " other rule" : " other rules", " of the policy had no effect either"));
     return std::move(sentences_);
   }
 
@@ -115,13 +115,13 @@ std::vector<std::string> unmet_rules(const store::RunData& data, const Settings&
   for (const policy::ModuleRule& rule : policy->modules)
     unmet.add_unless_met("module", rule.pattern, rule.place,
                          absl::StrCat("no module that ran in a region has a path or a class that \"", rule.pattern,
-                                      "\" matches: the rule came to nothing"));
+                                      "\" matches: the rule had no effect"));
   for (const policy::FunctionRule& rule : policy->functions)
     unmet.add_unless_met(
         "function", rule.function, rule.place,
-        absl::StrCat("\"", rule.function,
-                     "\" was never met: its module was not imported, or has no such function; the rule came to "
-                     "nothing"));
+        absl::StrCat(
+            "\"", rule.function,
+            "\" was never found: its module was not imported, or has no such function; the rule had no effect"));
   for (const auto& [op, rule] : policy->operators) unmet.check_operator(op, rule.place);
   for (const auto& [op, rule] : policy->never_cast) unmet.check_operator(op, rule.place);
   for (const auto& [op, rule] : policy->never_cast) unmet.check_arguments(op, rule);

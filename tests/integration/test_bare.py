@@ -105,7 +105,7 @@ def test_nothing_to_send_waits_for_no_collector(castscope, nobody):
     begin = time.monotonic()
     done = castscope("run", "--collector", nobody, "--", "sh", "-c", "echo $CASTSCOPE_RUN")
     assert time.monotonic() - begin < 8  # whatever else a busy machine does
-    assert f"the collector at {nobody} has no account of this run".encode() in done.stderr
+    assert f"the collector at {nobody} did not receive this run".encode() in done.stderr
     assert not os.path.exists(done.stdout.decode().strip())
 
 

@@ -24,14 +24,14 @@ def as_json(done):
 def test_a_run_and_its_report_give_the_same_answer(run):
     by_run, by_report = run("check", "-f", "json", "run.castscope"), run("check", "-f", "json", "run.json")
     assert as_json(by_run) | {"checked": ""} == as_json(by_report) | {"checked": ""}
-    assert by_run.returncode == by_report.returncode == 0  # performance is less grave than warning
+    assert by_run.returncode == by_report.returncode == 0  # performance is below warning
 
 
 def test_findings_fail_and_are_told_in_a_few_lines(run):
     done = run("check", "--fail-on", "performance", "run.castscope")
     assert done.returncode == 1 and done.stderr == b""
     text = done.stdout.decode()
-    headline = "castscope check: run.castscope fails: 1 finding of severity performance or graver "
+    headline = "castscope check: run.castscope fails: 1 finding of severity performance or higher "
     assert " ".join(text.split()).startswith(headline)
     assert f"performance {RULE}  train.py:{line_of(TRAIN)}\n" in text and "    fix: " in text
     assert len(text.splitlines()) < 15
@@ -91,7 +91,7 @@ def test_a_file_that_was_cut_short_gives_no_verdict_and_no_baseline(run):
     (run.folder / "cut.castscope").write_bytes(whole[: len(whole) * 19 // 20])
     for allowed in ([], ["--allow-incomplete"]):
         done = run("check", *allowed, "cut.castscope")
-        assert done.returncode == 3 and done.stdout.startswith(b"castscope check: cut.castscope cannot be told")
+        assert done.returncode == 3 and done.stdout.startswith(b"castscope check: cut.castscope inconclusive")
         assert b"cut short: " in done.stdout
     assert run("check", "-f", "json", "cut.castscope").returncode == 3
     done = run("check", "--baseline", "cut.castscope", "run.castscope")

@@ -325,7 +325,7 @@ with torch.autocast("cpu", dtype=torch.float16):
               "operators": {"lower_precision_fp": ["mylib::gone", "mylib::there"]}}
     # The settings of a policy hold for its functions too, whatever the region asks for.
     assert enforce(policy, "job.py") == ["torch.float32 torch.bfloat16 torch.bfloat16"]
-    told = [notice for notice in castscope.report()["run"]["notices"] if "came to nothing" in notice]
+    told = [notice for notice in castscope.report()["run"]["notices"] if "had no effect" in notice]
     text = json.dumps(policy)
     for name, notice in zip(["nowhere", "mine:nothing", "never.imported:f", "mylib::gone"], told, strict=True):
         assert notice.startswith(f"policy.json:1:{text.index(json.dumps(name)) + 1}: ") and name in notice
@@ -344,9 +344,9 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["vision::roi_pool"]},
               "never_cast": {"vision::roi_pool": ["roi", "scale", "more"]}}
     assert enforce(policy, "job.py") == ["torch.bfloat16"]
-    told = [notice for notice in castscope.report()["run"]["notices"] if "came to nothing" in notice]
+    told = [notice for notice in castscope.report()["run"]["notices"] if "had no effect" in notice]
     place = json.dumps(policy).index('"vision::roi_pool": ["roi"') + 1
-    end = " (it has input, more, rois): that it is never cast came to nothing"
+    end = " (it has input, more, rois): the never_cast rule had no effect"
     assert told == [
         f'policy.json:1:{place}: vision::roi_pool has no argument "roi" that holds a tensor; did you mean "rois"?{end}',
         f'policy.json:1:{place}: vision::roi_pool has no argument "scale" that holds a tensor{end}']

@@ -72,7 +72,7 @@ def test_what_is_discarded_is_said_and_files_of_others_stay(castscope):
     job.kill()
     job.communicate(timeout=60)
     (directory / "thesis.tex").write_text("precious")
-    assert b"other files are in it, and stay" in castscope("recover", "--discard", directory).stderr
+    assert b"it holds other files, which stay" in castscope("recover", "--discard", directory).stderr
     assert [path.name for path in directory.iterdir()] == ["thesis.tex"]
     (directory / "thesis.tex").unlink()
     assert f"deleted {directory}".encode() in castscope("recover", "--discard", directory).stderr

@@ -195,10 +195,10 @@ class Parser {
     most = least;
     if (is_right && take(U",")) is_right = is_next(U"}") ? (most = kAny, true) : number(most);
     if (!is_right || !take(U"}"))
-      return wrong(begin, "this is none of {m}, {m,} and {m,n}; the character itself is written \\{");
+      return wrong(begin, "this is not {m}, {m,} or {m,n}; to match the character itself, write \\{");
     if (std::max(least, most) > kMostRepeats)
       return wrong(begin, "more than " + std::to_string(kMostRepeats) + " repetitions");
-    return most == kAny || most >= least || wrong(begin, "the most is less than the least");
+    return most == kAny || most >= least || wrong(begin, "the maximum is less than the minimum");
   }
   // RE2 takes {01} for characters, Python takes it for a number: it is refused.
   bool number(int& n) {

@@ -166,7 +166,7 @@ TEST(PatternTest, WhatIsNoPatternIsToldWithItsPlace) {
            {"a{2}{3}", "5: a repetition is repeated here; put ( ) around the inner one"},
            {"a???", "4: a repetition is repeated here; put ( ) around the inner one"},
            {"a*+", "3: a + behind a repetition is not supported in module patterns"},
-           {"a{3,2}", "2: the most is less than the least"},
+           {"a{3,2}", "2: the maximum is less than the minimum"},
            {"a{1001}", "2: more than 1000 repetitions"},
            {"a{1,99999999999999999999}", "2: more than 1000 repetitions"},
            {"a^b", "2: ^ and \\A are supported at the start alone"},
@@ -180,7 +180,7 @@ TEST(PatternTest, WhatIsNoPatternIsToldWithItsPlace) {
     EXPECT_EQ(trouble(text), std::string("at character ") + why) << text;
   for (const char* braces : {"a{", "a{}", "a{,2}", "a{x}", "a{1", "a{1,", "a{01}", "a{1,02}", "a{1 }"})
     EXPECT_EQ(trouble(braces),
-              "at character 2: this is none of {m}, {m,} and {m,n}; the character itself is written \\{");
+              "at character 2: this is not {m}, {m,} or {m,n}; to match the character itself, write \\{");
 }
 
 TEST(PatternTest, WhatOthersHaveIsRefused) {

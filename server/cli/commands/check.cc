@@ -50,7 +50,7 @@ std::string read_limits(CheckOptions& options) {
 
 int check_a_program(const CheckOptions& options) {
   if (!options.baseline.empty())
-    return fail("--baseline needs a run: of a program of torch.export all is checked", kUsage);
+    return fail("--baseline needs a run: a program of torch.export is checked without one", kUsage);
   if (!options.policy.empty())
     return fail("--policy needs a run file (NAME.castscope): a program of torch.export runs without autocast", kUsage);
   return check_exported({options.file, options.config, options.format, options.json_file, options.gate});

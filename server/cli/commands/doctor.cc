@@ -45,7 +45,7 @@ Check check_compiler() {
 
 Check check_preload(bool build) {
   auto found = build ? obtain_preload(say) : absl::StatusOr<std::string>(find_preload());
-  if (!found.ok()) return {"preload", "problem", std::string(found.status().message()), "mend what the message says"};
+  if (!found.ok()) return {"preload", "problem", std::string(found.status().message()), "fix what the message says"};
   if (found->empty())
     return {"preload", "warning", "not built yet", "`castscope run` builds it, or `castscope doctor --build`"};
   return {"preload", "ok", *found, ""};
@@ -53,7 +53,7 @@ Check check_preload(bool build) {
 
 Check check_agent(const TorchInstall& torch, bool build) {
   auto found = build ? obtain_agent(torch, say, true) : absl::StatusOr<std::string>(find_agent(torch));
-  if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "mend what the message says"};
+  if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "fix what the message says"};
   if (!found->empty()) return {"agent", "ok", *found, ""};
   if (torch.include_folders.empty()) {
     return {"agent", "problem", absl::StrCat("none, and ", torch.folder, " has no headers to build one with"),
@@ -74,10 +74,10 @@ Check check_attaching(const PythonInstall& python, const std::string& preload) {
   auto result = run_child({python.executable, "-c", kTry}, options);
   std::string said = absl::StrJoin(directory->said(), "; ");
   directory->discard();
-  if (!result.ok()) return {"attaching", "problem", std::string(result.status().message()), "mend this Python"};
+  if (!result.ok()) return {"attaching", "problem", std::string(result.status().message()), "repair this Python"};
   if (result->status != 0) {
     return {"attaching", "problem", absl::StrCat("`import torch` fails: ", absl::StripAsciiWhitespace(result->err)),
-            "mend this PyTorch; with CASTSCOPE_OFF=1 in the environment castscope has no part in it"};
+            "repair this PyTorch; with CASTSCOPE_OFF=1 in the environment castscope takes no part in it"};
   }
   if (absl::StrContains(result->out, "attached=1"))
     return {"attaching", said.empty() ? "ok" : "warning", said.empty() ? "the agent watches this PyTorch" : said, ""};

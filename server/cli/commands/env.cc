@@ -55,8 +55,8 @@ int print_environment(const EnvOptions& options) {
   }
   if (!fits_into_ld_preload(*preload)) {
     say(absl::StrCat(*preload,
-                     " cannot stand in LD_PRELOAD, which knows no blanks and colons: set XDG_CACHE_HOME to a "
-                     "folder without them"));
+                     " cannot be named in LD_PRELOAD, which splits its value at spaces and colons: set XDG_CACHE_HOME "
+                     "to a folder whose path has none"));
     return kOwnFailure;
   }
   std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
@@ -76,7 +76,7 @@ int print_environment(const EnvOptions& options) {
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
   for (const std::string& variable : variables) {
     if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
-    say(absl::StrCat("a shell would part or change ", one_line(variable, 200),
+    say(absl::StrCat("a shell would split or change ", one_line(variable, 200),
                      ", which --plain does not quote: leave --plain out, and use `eval`"));
     return kOwnFailure;
   }

@@ -82,7 +82,7 @@ RecordingResult record_here(RecordingOptions options, const std::string& why) {
   const RunDirectory& directory = options.directory;
   std::vector<std::string> notices = directory.said();
   notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (", why,
-                                 "): what it has not acknowledged is recorded here"));
+                                 "): what the collector has not acknowledged is recorded here"));
   options.collector = {};
   options.expected = directory.attached();
   auto recording = Recording::begin(options);
@@ -243,7 +243,7 @@ int discard(const RunDirectory& directory) {
   }
   const bool gone = directory.discard();
   say(gone ? absl::StrCat("deleted ", name)
-           : absl::StrCat("deleted what is castscope's in ", name, "; other files are in it, and stay"));
+           : absl::StrCat("deleted castscope's files in ", name, "; it holds other files, which stay"));
   return 0;
 }
 

@@ -58,7 +58,7 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
 
 int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
   if (error.no_process_left) {  // as with `exec`: the job takes over this process
-    say("the limits allow no process beside castscope (ulimit -u, -v); the job runs unobserved, in its place");
+    say("the limits (ulimit -u, -v) allow no process beside castscope; the job takes its place and runs unobserved");
     signals.become(options.command, environment_with({}));
   }
   say(error.sentence);
@@ -105,13 +105,13 @@ std::string about(const std::vector<pid_t>& left) {
                             "): what they cast from here on is not recorded");
 }
 
-constexpr char kInner[] = "a castscope inside this run took the job: ";
+constexpr char kInner[] = "another castscope, started inside this run, records the job: ";
 
 // Tells an outer castscope, which sees nothing of the job.
 void tell_outer(const std::string& where) {
   const char* path = getenv("CASTSCOPE_RUN");
   const RunDirectory outer(path != nullptr ? path : "");
-  if (outer.check().ok()) outer.note(absl::StrCat(kInner, "what it does is not recorded here, but ", where));
+  if (outer.check().ok()) outer.note(absl::StrCat(kInner, "it is not recorded here, but ", where));
 }
 
 // Nobody should take an unobserved run for a job without casts.
@@ -120,16 +120,16 @@ void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
                                   [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
   if (inner != notices.end()) return say(*inner);
   notices.emplace_back(
-      "no process with PyTorch was seen: castscope sees those that are started with its LD_PRELOAD in their "
-      "environment, by programs that are no static ones");
+      "no process with PyTorch was seen: castscope sees a process only if it starts with castscope's LD_PRELOAD in its "
+      "environment, from a program that is not statically linked");
   say(notices.back());
 }
 
 void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
   const std::string& collector = options.collector.address;
   if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
-    say(absl::StrCat("the collector at ", collector, " has no account of this run (", result.problem,
-                     "), in which nothing was cast"));
+    say(absl::StrCat("the collector at ", collector, " did not receive this run (", result.problem,
+                     "); nothing was cast in it"));
     directory.discard();
   } else if (!result.relay.delivered || (!result.problem.empty() && result.run == nullptr)) {
     std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
@@ -277,8 +277,10 @@ int run(RunOptions options) {
   }
   auto late = say_when_late(absl::StrCat(
       "the job has ended; the ",
-      collector.empty() ? "run file is being written"
-                        : absl::StrCat("collector at ", collector, " is waited for, ", kCollectorPatience)));
+      collector.empty()
+          ? "run file is being written"
+          : absl::StrCat("collector at ", collector, " has not received everything yet: castscope waits for it, ",
+                         kCollectorPatience)));
   RecordingResult result = (*recording)->finish(end, notices, left);
   late.reset();
   std::move(drop_directory).Cancel();
@@ -369,7 +371,7 @@ void add_run(CommandLine& line) {
       return kOwnFailure;
     }
     if (!options->policy.empty() && !options->collector.address.empty()) {
-      say("--policy is looked at where the run file is: hold it against the policy there, by `castscope check "
+      say("--policy needs the run file, which the collector keeps: check the run there, with `castscope check "
           "--policy`");
       return kOwnFailure;
     }

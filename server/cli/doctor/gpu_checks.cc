@@ -40,7 +40,8 @@ Check check_cupti(const GpuInstall& gpu) {
   if (lacks(gpu, "cuptiActivityPushExternalCorrelationId"))
     return {"cupti", "warning", absl::StrCat(found, "; too old: kernels are not timed"), newer};
   if (lacks(gpu, "cuptiGetGraphNodeId"))
-    return {"cupti", "warning", absl::StrCat(found, "; kernels of CUDA graphs are told of no operator"), newer};
+    return {"cupti", "warning", absl::StrCat(found, "; kernels of CUDA graphs cannot be attributed to operators"),
+            newer};
   if (lacks(gpu, "cuptiActivityEnableRuntimeApi"))
     return {"cupti", "ok", absl::StrCat(found, "; older than CUDA 12.5: a timed step costs more"), ""};
   return {"cupti", "ok", found, ""};
@@ -86,13 +87,13 @@ Check check_wanted(const GpuInstall& gpu, const std::string& wanted) {
   if (wanted == "off")
     return {"gpu", "ok", "CASTSCOPE_GPU=off: kernels are not timed, matrix products not looked at", "unset it"};
   if (wanted == "on")
-    return {"gpu", "ok", "CASTSCOPE_GPU=on: kernels are timed from the first operator on, PyTorch's GPU tensors or not",
-            ""};
+    return {"gpu", "ok",
+            "CASTSCOPE_GPU=on: kernels are timed from the first operator on, whether or not PyTorch uses the GPU", ""};
   if (wanted == "events")
     return {"gpu", "ok", "CASTSCOPE_GPU=events: casts alone are timed, by CUDA events; CUPTI is left alone", ""};
   if (wanted.empty() || wanted == "auto") return check_by_itself(gpu);
   return {"gpu", "warning",
-          absl::StrCat("CASTSCOPE_GPU=", wanted, " is none of auto, on, events and off, and counts as not set"),
+          absl::StrCat("CASTSCOPE_GPU=", wanted, " is not one of auto, on, events and off, and is ignored"),
           "set it to one of those, or unset it"};
 }
 

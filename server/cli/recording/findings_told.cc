@@ -127,7 +127,7 @@ void FindingsTold::add_held_back(std::vector<LogLine>& lines, bool last) {
     lines.push_back(
         {LogLine::Level::kInfo,
          absl::StrCat("run ", run_id_, ": ", report::counted(rule.held_back, "more finding of ", "more findings of "),
-                      name, " so far, each at another line, ", "not told one by one")});
+                      name, " so far, each at another line, ", "not listed one by one")});
   }
 }
 

@@ -87,7 +87,8 @@ TEST_F(FindingsToldTest, ThousandsOfOneRuleAreCounted) {
   const Texts end = news(many, true);
   ASSERT_EQ(end.size(), 2u);
   EXPECT_NE(end[0].find("cache-holds-input"), std::string::npos);  // another rule has lines of its own
-  EXPECT_EQ(end[1], "run job-7: 9,990 more findings of cache-grows so far, each at another line, not told one by one");
+  EXPECT_EQ(end[1],
+            "run job-7: 9,990 more findings of cache-grows so far, each at another line, not listed one by one");
   std::size_t withdrawn = news({}).size();
   EXPECT_EQ(withdrawn, 11u);
 }

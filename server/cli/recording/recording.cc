@@ -69,7 +69,7 @@ std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Sum
   if (summary.processes.empty()) return "nothing that the recorder of this run had seen is left to recover";
   if (missing.empty()) return "";
   return absl::StrCat("of ", missing.size() == 1 ? "process " : "the processes ", absl::StrJoin(missing, ", "),
-                      " nothing is left to recover: what they cast, if they did, is not in this record");
+                      " nothing is left to recover: any casts of theirs are missing from this run");
 }
 
 // Writes findings and source lines into the run file, for readers who use SQL or no longer have the source.
@@ -110,8 +110,8 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
                                     judging::Lines lines, const rules::Settings& settings) {
   const bool moved = store.has_moved();
   absl::Status status = moved ? store.notice(
-                                    "the run file was moved or deleted while it was being written: this is "
-                                    "another one, with all of it")
+                                    "the run file was moved or deleted while it was being written: this is a second "
+                                    "one, which holds the whole run")
                               : absl::OkStatus();
   if (status.ok()) status = store.finish(end);
   absl::StatusOr<store::RunData> data = store.read();

@@ -42,7 +42,7 @@ absl::Status no_program(const ZipArchive& zip) {
         "holds weights or a pickled object (torch.save) and no program: what it computes in is decided by the code "
         "that loads it, and seen by `castscope run -- …`");
   return unsupported(
-      "is a zip archive, and none that torch.export.save or AOTInductor wrote: it has neither \"archive_format\" nor "
+      "is a zip archive that neither torch.export.save nor AOTInductor wrote: it has neither \"archive_format\" nor "
       "\"serialized_exported_program.json\"");
 }
 

@@ -77,8 +77,8 @@ TEST_F(PackageReaderTest, WhatHoldsNoProgramIsTold) {
   EXPECT_THAT(error_of({{"m/archive_format", "pt2"}, {"m/data/executorch/a.pte", "b"}}), HasSubstr("ExecuTorch"));
   EXPECT_THAT(error_of({{"w/data.pkl", "x"}, {"w/data/0", "y"}}), StartsWith("holds weights or a pickled object"));
   EXPECT_THAT(error_of({{"s/data.pkl", "x"}, {"s/constants.pkl", "y"}}), StartsWith("is a TorchScript program"));
-  EXPECT_THAT(error_of({{"word/document.xml", "x"}}), StartsWith("is a zip archive, and none that"));
-  EXPECT_THAT(error_of({}), StartsWith("is a zip archive, and none that"));
+  EXPECT_THAT(error_of({{"word/document.xml", "x"}}), StartsWith("is a zip archive that neither"));
+  EXPECT_THAT(error_of({}), StartsWith("is a zip archive that neither"));
 }
 
 TEST_F(PackageReaderTest, WhatCannotBeReadIsTold) {

@@ -19,7 +19,7 @@ void examine_limits(const Account& account, const Gate& gate, Verdict& verdict) 
     if (account.cpu_ns == 0) limit.value = 0;
     if (!limit.value)
       verdict.incomplete.emplace_back(
-          "what share of the steps autocast's casts take cannot be told: the times of the steps are missing");
+          "the share of the steps' time that autocast's casts take is not known: the times of the steps are missing");
     verdict.limits.push_back(limit);
   }
   if (gate.max_cache_bytes) {

@@ -32,7 +32,7 @@ enum class Outcome { kClean = 0, kFindings = 1, kIncomplete = 3 };  // exit stat
 // Indices are those of Account::findings.
 struct Verdict {
   Outcome outcome = Outcome::kClean;
-  std::vector<std::size_t> failing, below;  // below: less grave than `fail_on`
+  std::vector<std::size_t> failing, below;  // below: of lower severity than `fail_on`
   std::vector<std::size_t> known;           // in the baseline
   std::vector<std::size_t> gone;            // of the baseline's findings: not there any more
   std::vector<Limit> limits;                // the limits that the gate sets

@@ -71,7 +71,7 @@ TEST(GateTest, Limits) {
   gate.max_cast_share = 0.069;
   EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
   EXPECT_THAT(text_of(account(), gate),
-              HasSubstr("exceeded: autocast's casts' share of the steps' time: 7 %, more than 6.9 % "
+              HasSubstr("exceeded: share of the steps' time that autocast's casts take: 7 %, more than 6.9 % "
                         "(--max-cast-share)"));
   gate.max_cast_share.reset();
   gate.max_cache_bytes = 1999;
@@ -107,13 +107,13 @@ TEST(GateTest, TheTextIsShortAndNothingVanishes) {
   Account now = account({{"error", "a"}, {"info", "b"}});
   now.ignored_by_settings = 3;
   now.ignored_in_code = 1;
-  EXPECT_EQ(text_of(now, {}), R"(castscope check: run.castscope fails: 1 finding of severity warning or graver
+  EXPECT_EQ(text_of(now, {}), R"(castscope check: run.castscope fails: 1 finding of severity warning or higher
 
   error rule-of-error  train.py:8
     it happens.
     fix: Mend it.
 
-  not counted: 1 finding less grave than warning
+  not counted: 1 finding below warning
   not counted: 3 findings ignored by castscope.json
   not counted: 1 finding ignored by comments in the code
 )");

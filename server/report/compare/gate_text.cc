@@ -40,7 +40,7 @@ std::string in_limit(const Limit& limit, double value) {
 
 std::string limit_text(const Limit& limit) {
   const std::string what =
-      limit.option == "--max-cache" ? "the autocast cache: " : "autocast's casts' share of the steps' time: ";
+      limit.option == "--max-cache" ? "the autocast cache: " : "share of the steps' time that autocast's casts take: ";
   const std::string option = absl::StrCat(" (", std::string(limit.option), ")");
   if (!limit.value) return what + "not known" + option;
   return what + in_limit(limit, *limit.value) + (limit.exceeded() ? ", more than " : ", at most ") +
@@ -52,7 +52,7 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
   const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : " and ") + reason; };
   if (!verdict.failing.empty())
     add(counted(verdict.failing.size(), "finding", "findings") + " of severity " + gate.fail_on +
-        (gate.fail_on == "error" ? "" : " or graver"));
+        (gate.fail_on == "error" ? "" : " or higher"));
   const auto exceeded = static_cast<std::uint64_t>(
       std::count_if(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); }));
   if (exceeded > 0) add(counted(exceeded, "limit exceeded", "limits exceeded"));
@@ -61,8 +61,8 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
       return "fails: " + reasons;
     case Outcome::kIncomplete:
       if (!account.damage.empty())
-        return "cannot be told" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
-      return "cannot be told: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
+        return "inconclusive" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
+      return "inconclusive: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
     case Outcome::kClean:
       break;
   }
@@ -74,7 +74,7 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
                                   const Account* baseline, const VerdictNames& names) {
   std::vector<std::string> all;
   if (!verdict.below.empty())
-    all.push_back(counted(verdict.below.size(), "finding", "findings") + " less grave than " + gate.fail_on);
+    all.push_back(counted(verdict.below.size(), "finding", "findings") + " below " + gate.fail_on);
   if (!verdict.known.empty())
     all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name));
   if (account.ignored_by_settings > 0)

@@ -66,7 +66,7 @@ std::string by_severity(const std::vector<rules::Finding>& findings) {
 
 std::string heading(const Model& model) {
   std::string text = "### castscope: ";
-  if (!model.judged()) return text + "findings cannot be told";
+  if (!model.judged()) return text + "findings cannot be determined";
   const std::string failure = failure_text(model), end = failure.empty() ? "" : "; " + failure;
   if (model.findings.empty()) {
     if (model.run.damage) return text + "no findings in what can be read of the run file" + end;
@@ -232,7 +232,7 @@ std::string markdown_text(const Model& model) {
   for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
   for (const std::string& line : protected_lines(model.run)) text += markdown_escaped(line) + ".\n";
   if (!model.complete && !model.run.damage)
-    text += "\n**The run is not complete:** what had been published until then is counted here.\n";
+    text += "\n**The run is not complete:** only what had been recorded by then is counted here.\n";
   text += notices_of(model);
   text += findings(model);
   if (const std::string ignored = ignored_text(model); !ignored.empty())

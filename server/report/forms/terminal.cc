@@ -106,13 +106,14 @@ class Page {
     if (data_.damage) wrapped("  ", "  ", data_.damage->sentence + ".");
     if (data_.end && !model_.complete && !data_.damage) {
       std::vector<std::string> ends = unseen_ends(data_);
-      if (ends.empty() && !data_.notices.empty()) ends.emplace_back("not all of the run was seen: its notices tell");
+      if (ends.empty() && !data_.notices.empty())
+        ends.emplace_back("not all of the run was seen: the notices say what is missing");
       if (ends.empty()) ends.emplace_back("the end of the run was not seen");
       const std::size_t shown = std::min(ends.size(), kEndsShown);
       for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", ends[i]);
       if (ends.size() > shown)
         wrapped("  ", "  ", "and " + counted(ends.size() - shown, "process", "processes") + " more");
-      wrapped("  ", "  ", "What had been published until then is counted here.");
+      wrapped("  ", "  ", "Only what had been recorded by then is counted here.");
     }
     if (const std::uint64_t dropped = model_.totals.dropped_events; dropped > 0) {
       // Where something was not counted to the end, a notice of its own says so.

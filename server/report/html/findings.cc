@@ -102,7 +102,7 @@ std::string nothing_found(const Model& model) {
 void write_findings(Html& html, const Model& model) {
   html.leaf("h2", model.findings.empty() ? "Findings" : counted(model.findings.size(), "finding", "findings"));
   if (!model.judged()) {
-    html.leaf("p", "Findings cannot be told from what is left of the run file.");
+    html.leaf("p", "Findings cannot be determined from what is left of the run file.");
   } else if (model.findings.empty()) {
     html.leaf("p", nothing_found(model));
   }

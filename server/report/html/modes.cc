@@ -40,7 +40,7 @@ void write_seen(Html& html, const Model& model) {
 std::string verdict(const Model& model, const ComparedMode& mode) {
   if (!mode.error.empty()) {
     const std::string at = mode.error_at.file.empty() ? "" : " (" + place(model.run, mode.error_at) + ")";
-    return absl::StrCat("cannot be had: ", mode.error, at);
+    return absl::StrCat("not available: ", mode.error, at);
   }
   std::string said = mode.differences == 0
                          ? absl::StrCat("same dtypes in ", counted(mode.same, "operator", "operators"))

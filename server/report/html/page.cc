@@ -62,7 +62,7 @@ void write_alerts(Html& html, const Model& model) {
     html.leaf("p", failure + ".", {{"class", "alert"}});
   }
   if (!model.complete && !model.run.damage) {
-    html.leaf("p", "This run is not complete: what had been published until then is counted here.",
+    html.leaf("p", "This run is not complete: only what had been recorded by then is counted here.",
               {{"class", "alert"}});
   }
   for (const std::string& notice : model.notices) html.leaf("p", notice, {{"class", "alert"}});

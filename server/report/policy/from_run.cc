@@ -96,7 +96,7 @@ absl::StatusOr<std::string> chosen(const std::map<std::string, SeenOperators>& s
     return absl::NotFoundError(
         StrCat("no operator was called under autocast on ", device,
                seen.empty() ? "" : StrCat(" (on ", list_of_devices(seen), ", there were some)")));
-  if (seen.empty()) return absl::NotFoundError("no operator was called under autocast: there is no policy to be seen");
+  if (seen.empty()) return absl::NotFoundError("no operator was called under autocast, so the run shows no policy");
   if (seen.size() > 1)
     return absl::InvalidArgumentError(
         StrCat("autocast was used on ", list_of_devices(seen), ": a policy is for one device, name it with --device"));
@@ -124,11 +124,13 @@ absl::StatusOr<std::string> policy_followed(const store::RunData& run, const std
   std::string text = StrCat("// What autocast was seen to do on ", *on, " in ", on_one_line(name), ": ",
                             seen.at(*on).size(), " operators. What is not stated is taken to be as in PyTorch.\n");
   for (const std::string& op : both)
-    text += StrCat("// ", on_one_line(op), " was cast both ways, which no cast policy does: its kernel is its own.\n");
+    text += StrCat("// ", on_one_line(op),
+                   " was cast both up and down, which no cast policy does: a kernel of its own decides.\n");
   nlohmann::ordered_json policy = {{"$schema", "policy.schema.json"}, {"extends", StrCat("torch-", *on)}};
   const std::set<std::string> defaults = default_dtypes(run, *on);
   if (defaults.size() == 1) policy["default_dtype"] = *defaults.begin();
-  if (defaults.size() > 1) text += "// Regions that named no dtype had several: no default_dtype says that.\n";
+  if (defaults.size() > 1)
+    text += "// Regions that named no dtype ran in several dtypes, which default_dtype cannot state.\n";
   policy["operators"] = operators;
   return text + policy.dump(2) + "\n";
 }

@@ -98,7 +98,7 @@ TEST_F(PolicyFromRunTest, TheDtypeOfRegionsThatNamedNone) {
   by_default(kBrain);
   EXPECT_THAT(followed(), Not(HasSubstr("default_dtype")));  // PyTorch's own
   by_default(5);
-  EXPECT_THAT(followed(), HasSubstr("// Regions that named no dtype had several"));
+  EXPECT_THAT(followed(), HasSubstr("// Regions that named no dtype ran in several dtypes"));
 }
 
 TEST_F(PolicyFromRunTest, ADefaultThatIsNotPyTorchs) {
@@ -108,7 +108,7 @@ TEST_F(PolicyFromRunTest, ADefaultThatIsNotPyTorchs) {
 }
 
 TEST_F(PolicyFromRunTest, OneDeviceAtATime) {
-  EXPECT_THAT(followed(), HasSubstr("there is no policy to be seen"));
+  EXPECT_THAT(followed(), HasSubstr("the run shows no policy"));
   cast("aten::linear", kFloat, kBrain);
   EXPECT_THAT(followed("cuda"), HasSubstr("on cuda (on cpu, there were some)"));
   cast("aten::linear", kFloat, kBrain, kCuda);

@@ -245,7 +245,7 @@ absl::StatusOr<RunData> read_as_it_is(const std::string& path) {
   std::string why(whole.status().message());
   if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
   why += all_there ? "; what was counted is all there"
-                   : "; what was counted is not all there, and findings cannot be told";
+                   : "; what was counted is not all there, and findings cannot be determined";
   data.damage = Damage{.sentence = std::move(why), .evidence = !all_there};
   return data;
 }

@@ -182,7 +182,7 @@ class AmpHandle:
         self._region.__enter__()
         if not torch.is_autocast_enabled(self._device_type):  # PyTorch has warned, and named the dtypes that it knows
             self._region.__exit__(None, None, None)
-            raise ValueError(f"autocast on {self._device_type} is not to be had with {self._region.fast_dtype}")
+            raise ValueError(f"autocast on {self._device_type} is not possible with {self._region.fast_dtype}")
 
     def new_scale(self, fixed: float | None = None) -> LossScale:
         """For castscope.amp's own modules: the scale of one more loss."""

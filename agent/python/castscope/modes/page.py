@@ -83,7 +83,7 @@ def _verdicts(of: Comparison) -> str:
 
 
 def _refused(mode: str, error: ModeError) -> str:
-    said = f"cannot be had: {error.summary}" if mode != "eager" else f"failed: {error.summary}"
+    said = f"not available: {error.summary}" if mode != "eager" else f"failed: {error.summary}"
     at = _tag("p", place(error.line), "soft") if error.line else ""
     return f"<li>{mode}: {_tag('span', said, 'cause')}{at}{_tag('pre', error.code) if error.code else ''}</li>"
 

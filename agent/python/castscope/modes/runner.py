@@ -88,14 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", metavar="FILE", help="write the comparisons there as JSON, too")
     parser.add_argument("--html", metavar="FILE", help="write them there as a page with their tables, too")
     parser.add_argument("-f", "--format", choices=("text", "json", "html"), default="text",
-                        help="of what goes to standard output, or into -o FILE")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to standard output")
+                        help="format of what goes to standard output, or into -o FILE")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of to standard output")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     parser.add_argument("--entry", metavar="PACKAGE.MODULE:FUNCTION", action="append", default=[],
                         help="a function or module to compare; may be given several times, each with --inputs")
     parser.add_argument("--inputs", metavar="PACKAGE.MODULE:FUNCTION", action="append", default=[],
-                        help="what makes the inputs of the entry before, or the inputs themselves")
+                        help="what makes the inputs of the --entry before it, or the inputs themselves")
     parser.add_argument("-m", metavar="MODULE", dest="module", nargs=argparse.REMAINDER,
                         help="run a module in place of a script")
     parser.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER, help="a script, with its arguments")
@@ -132,7 +132,7 @@ def _entries(options: argparse.Namespace, program: str) -> list[Entry]:
     command = options.module if options.module is not None else options.script
     if options.entry:
         if command:
-            raise _Usage("either --entry or a script")
+            raise _Usage("give either --entry or a script, not both")
         if len(options.entry) != len(options.inputs):
             raise _Usage(f"{len(options.entry)} --entry but {len(options.inputs)} --inputs: each entry needs its own")
         sys.path[0] = os.getcwd()

@@ -57,7 +57,7 @@ class Text:
 
     def _refused(self, mode: str) -> str:
         error = self.of.errors[mode]
-        said = f"cannot be had: {error.summary}" if mode != "eager" else f"failed: {error.summary}"
+        said = f"not available: {error.summary}" if mode != "eager" else f"failed: {error.summary}"
         rows = [self._paint("cause", said)]
         if error.line is not None:
             rows.append(f"          {place(error.line)}" + (f"   {error.code}" if error.code else ""))
