@@ -52,14 +52,15 @@ extern const Rule autograd_fn_undecorated;
 const Rule autograd_fn_undecorated = {
     .name = "autograd-fn-undecorated",
     .severity = "error",
-    .summary = "the backward of an own autograd Function runs outside autocast, its forward ran inside",
+    .summary = "the backward of a custom autograd Function runs outside autocast, its forward ran inside",
     .thresholds = {},
     .explanation =
-        {.what = "An own torch.autograd.Function ran its forward in an autocast region, which cast its arguments down. "
-                 "Its backward ran after the region had ended, and computed in float32.",
-         .why = "Backward runs when .backward() is called, outside the region. PyTorch's own operators know by "
-                "themselves in what dtype their backward is; what an own backward calls is cast only while autocast is "
-                "on. So gradients are computed in another precision than the values they belong to, at float32's "
+        {.what =
+             "A custom torch.autograd.Function ran its forward in an autocast region, which cast its arguments down. "
+             "Its backward ran after the region had ended, and computed in float32.",
+         .why = "Backward runs when .backward() is called, outside the region. The backward of PyTorch's own operators "
+                "takes the dtype of their forward; what a custom backward calls is cast only while autocast is on. So "
+                "gradients are computed in another precision than the values they belong to, at float32's "
                 "cost, and where a low-precision gradient meets a float32 tensor, backward fails.",
          .example = R"(import torch
 

@@ -53,14 +53,15 @@ extern const Rule autograd_fn_wrong_dtype;
 const Rule autograd_fn_wrong_dtype = {
     .name = "autograd-fn-wrong-dtype",
     .severity = "error",
-    .summary = "the backward of an own autograd Function is cast to another dtype than its forward",
+    .summary = "the backward of a custom autograd Function is cast to another dtype than its forward",
     .thresholds = {},
     .explanation =
-        {.what = "Autocast was on while the backward of an own torch.autograd.Function ran, and cast to another dtype "
-                 "than in forward: float16 instead of bfloat16, or low precision where forward had float32.",
-         .why = "What an own backward calls is cast by the region that is open when it runs. Unless custom_bwd brings "
-                "the state of forward back, that is the region around .backward(), whichever it is. In float16 "
-                "gradients overflow and vanish that bfloat16 holds.",
+        {.what = "Autocast was on while the backward of a custom torch.autograd.Function ran, and cast to another "
+                 "dtype than in forward: float16 instead of bfloat16, or low precision where forward had float32.",
+         .why =
+             "What a custom backward calls is cast by the region that is open when it runs. Unless custom_bwd brings "
+             "the state of forward back, that is the region around .backward(), whichever it is. Gradients that "
+             "bfloat16 can hold overflow or vanish in float16.",
          .example = R"(import torch
 
 class Product(torch.autograd.Function):

@@ -132,7 +132,7 @@ const Rule checkpoint_recompute_differs = {
     .thresholds = {},
     .explanation =
         {.what = "The same code ran in forward under autocast, and again during backward, to save memory, in another "
-                 "dtype: autocast was not in the state that it had in forward.",
+                 "dtype: autocast was not in the state that it had been in during forward.",
          .why = "Backward runs after the region. A recomputation that does not enter it again computes other values "
                 "than forward did, so gradients belong to a function that was never evaluated; in float32 it also "
                 "takes the memory and time that autocast was to save.",
@@ -159,9 +159,9 @@ x = torch.randn(4, 8, requires_grad=True)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     y = Checkpoint.apply(layer, x)
 y.sum().backward())",
-         .fix = "`torch.utils.checkpoint.checkpoint` keeps and restores the autocast state. In an own one, note in "
-                "forward whether autocast was on and in which dtype, and enter `torch.autocast` with that around the "
-                "recomputation.",
+         .fix = "`torch.utils.checkpoint.checkpoint` keeps and restores the autocast state. In a checkpoint of your "
+                "own, record in forward whether autocast is on and in which dtype, and enter `torch.autocast` with "
+                "that state around the recomputation.",
          .links = "https://docs.pytorch.org/docs/stable/checkpoint.html"},
     .judge = judge_recompute,
 };

@@ -84,7 +84,9 @@ extern const Rule region_disabled_silently;
 const Rule region_disabled_silently = {
     .name = "region-disabled-silently",
     .severity = "warning",
-    .summary = "a region that should have autocast on has it off: no such device, or a dtype that it does not know",
+    .summary =
+        "a region that should have autocast on has it off: the device is not there, or autocast does not support the "
+        "dtype",
     .thresholds = {},
     .explanation = {.what = "The code enters an autocast region and autocast stays off in it.",
                     .why = "Without the device, or with a dtype other than float16 and bfloat16, PyTorch makes a "
@@ -96,9 +98,8 @@ const Rule region_disabled_silently = {
 layer = torch.nn.Linear(32, 32)
 with torch.autocast("cpu", dtype=torch.float32):  # stays off
     print(layer(torch.randn(2, 32)).dtype))",
-                    .fix =
-                        "Take the device from the tensors, pass a dtype that autocast knows, and pass `enabled=False` "
-                        "where float32 is meant.",
+                    .fix = "Take the device from the tensors, pass a dtype that autocast supports, and pass "
+                           "`enabled=False` where float32 is meant.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_disabled_regions,
 };

@@ -64,15 +64,15 @@ extern const Rule region_never_closed;
 const Rule region_never_closed = {
     .name = "region-never-closed",
     .severity = "warning",
-    .summary = "a region is entered and never left, or to no effect",
+    .summary = "a region is entered and never left, or leaving it has no effect",
     .thresholds = {},
     .explanation =
         {.what = "An autocast region is entered without ever being left; or it is entered by an object that is entered "
                  "again within it, by a nested `with` or a decorated function that is called there, and goes "
                  "back to a wrong setting.",
          .why = "Autocast stays on for all that the thread does afterwards, evaluation and optimizer included, "
-                "and the copies of the weights that it keeps are never let go: they are used on when the "
-                "weights have changed.",
+                "and the copies of the weights that it keeps are never freed: they are still used when the weights "
+                "have changed.",
          .example = R"(import torch
 
 region = torch.autocast("cpu", dtype=torch.bfloat16)

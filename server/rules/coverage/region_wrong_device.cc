@@ -89,7 +89,7 @@ extern const Rule region_wrong_device;
 const Rule region_wrong_device = {
     .name = "region-wrong-device",
     .severity = "warning",
-    .summary = "a region is for another device than that of every operator in it",
+    .summary = "a region is for another device than all operators in it",
     .thresholds = {},
     .explanation = {.what = "An autocast region is for one device; the tensors in it are on another.",
                     .why = "Autocast is switched on for one type of device. PyTorch accepts any that it has heard of, "

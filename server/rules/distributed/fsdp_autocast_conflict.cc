@@ -89,7 +89,7 @@ mesh = dist.init_device_mesh("cpu", (1,))
 layer = fully_shard(torch.nn.Linear(8, 8), mesh=mesh, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(torch.randn(4, 8)))",
-                    .fix = "One of the two.",
+                    .fix = "Use one of the two: FSDP's policy or autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html"},
     .judge = judge_conflicts,
 };

@@ -107,7 +107,7 @@ dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 mesh = dist.init_device_mesh("cpu", (1,))
 model = fully_shard(Rotate(), mesh=mesh, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 model(torch.randn(1000, 8), torch.arange(1000).float())  # positions arrive in bfloat16)",
-                    .fix = "`cast_forward_inputs=False`, and a cast of the inputs by hand.",
+                    .fix = "Pass `cast_forward_inputs=False`, and cast the inputs by hand.",
                     .links = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed."
                              "fsdp.MixedPrecisionPolicy"},
     .judge = judge_buffers,

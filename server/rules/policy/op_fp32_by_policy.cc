@@ -112,7 +112,7 @@ const Rule op_fp32_by_policy = {
     .thresholds = {},
     .explanation =
         {.what = "Operators that were given low-precision tensors in an autocast region were run in float32: they are "
-                 "on autocast's float32 list of the device. A loss that training ends with is not told.",
+                 "on autocast's float32 list of the device. The loss at the end of training is left out.",
          .why = "Their results are float32, take twice the memory, and what follows is cast down again or stays in "
                 "float32. Which operators these are differs between devices: on a CPU mse_loss, cdist, fft, on a GPU "
                 "softmax, norms, exp, pow and sums.",

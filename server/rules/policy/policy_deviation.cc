@@ -167,8 +167,8 @@ void add_finding(Inquiry& inquiry, const Policy& policy, const Group& group) {
   }
   if (!group.decision.message.empty()) finding.evidence_text.emplace_back("message", group.decision.message);
   finding.fix =
-      "Where the policy is right, open a nested region here (torch.autocast(…, enabled=False)) and give the "
-      "operator the dtypes that it says; where the job is, say so in the policy.";
+      "If the policy is right, open a nested region here (torch.autocast(…, enabled=False)) and give the operator the "
+      "dtypes that the policy says; if the job is right, change the policy.";
 }
 
 // A region that names no dtype has PyTorch's default, while the policy has another. A default that the job set itself
@@ -208,11 +208,11 @@ extern const Rule policy_deviation;
 const Rule policy_deviation = {
     .name = "policy-deviation",
     .severity = "warning",
-    .summary = "autocast does not do what the policy says that the run is held against",
+    .summary = "autocast deviates from the policy that the run is checked against",
     .thresholds = {},
     .explanation =
-        {.what = "The run was given a policy to be held against (`castscope run --policy P`, or `castscope check "
-                 "--policy P`), and autocast cast an argument that the policy leaves alone, or to another dtype, or "
+        {.what = "The run was checked against a policy (`castscope run --policy P`, or `castscope check --policy P`), "
+                 "and autocast cast an argument that the policy leaves alone, or to another dtype, or "
                  "left an operator in low precision that the policy has in float32.",
          .why = "A policy says which precision a team has agreed on. PyTorch's own lists differ between devices and "
                 "versions, and change what is computed without a word.",

@@ -119,9 +119,9 @@ const Rule policy_protected_arg_cast = {
         {.what = "An operator takes boxes (an argument that its schema calls boxes, rois, bboxes, proposals, dets or "
                  "anchors), and they went through an operator that autocast cast down, with values that the "
                  "low-precision dtype does not hold.",
-         .why = "In pixels, bfloat16 knows no fractions from 128 on and every second number from 256 on: 301.7 becomes "
-                "302, 513.9 becomes 512. The operator then pools other pixels. Which arguments else are to be "
-                "protected cannot be said yet.",
+         .why = "In pixels, bfloat16 has no fractions from 128 on, and only every second integer from 256 on: 301.7 "
+                "becomes 302, 513.9 becomes 512. The operator then pools other pixels. It is not possible yet to name "
+                "other arguments that need the same protection.",
          .example = R"(import torch
 
 @torch.library.custom_op("example::roi_sum", mutates_args=())

@@ -143,7 +143,7 @@ layer, head = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     h = layer(torch.randn(8, 64))
     head(h.float())  # cast back to bfloat16 at once)",
-                    .fix = "Leave the conversion out, or compute in float32 in earnest: `with torch.autocast(device, "
+                    .fix = "Leave the conversion out, or really compute in float32: `with torch.autocast(device, "
                            "enabled=False): head(h.float())`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_undone_conversions,

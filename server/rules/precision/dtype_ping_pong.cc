@@ -140,8 +140,8 @@ const Rule dtype_ping_pong = {
     .thresholds = kThresholds,
     .explanation = {.what = "Blocks in which an operator that autocast runs in float32 stands between operators that "
                             "it runs in low precision: each value is cast up for the one and down for the next.",
-                    .why = "Two casts of a whole activation for each block, and the memory of its float32 copy, which "
-                           "is kept for backward.",
+                    .why = "Each block costs two casts of a whole activation, and the memory of its float32 copy, "
+                           "which is kept for backward.",
                     .example = R"(import torch
 
 layers = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(4))

@@ -99,7 +99,7 @@ extern const Rule dtype_position_loss;
 const Rule dtype_position_loss = {
     .name = "dtype-position-loss",
     .severity = "warning",
-    .summary = "whole numbers too large for low precision are cast to it: neighbours fall together",
+    .summary = "integers too large for low precision are cast to it, so that neighbours become equal",
     .thresholds = {},
     .explanation =
         {.what = "A tensor of whole numbers (positions, times, samples of sound) is cast to bfloat16 or float16 for an "

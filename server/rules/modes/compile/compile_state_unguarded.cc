@@ -32,8 +32,8 @@ const Rule compile_state_unguarded = {
     .explanation = {.what = "A region in compiled code has no dtype. The default for its device "
                             "(torch.set_autocast_dtype) was read when the code was compiled, and is another when it "
                             "runs.",
-                    .why = "No guard asks for it, so nothing is compiled anew: eager code computes in the new default, "
-                           "compiled code in the old one.",
+                    .why = "No guard checks the default, so nothing is recompiled: eager code computes in the new "
+                           "default, compiled code in the old one.",
                     .example = R"(import torch
 
 @torch.compile(backend="aot_eager")

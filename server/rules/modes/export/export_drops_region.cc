@@ -51,7 +51,7 @@ const Rule export_drops_region = {
          .why = "What is deployed computes in float32, slower than what was measured and with other results, though "
                 "its own records say bfloat16. AOTInductor compiles what the program computes, and its code heeds no "
                 "region around its call. Where the model converts dtypes, the program checks for the recorded ones and "
-                "stops. Once it was taken apart (run_decompositions) nothing tells any more.",
+                "stops. Once the program has been decomposed (run_decompositions), nothing in it shows this any more.",
          .example = R"(import torch
 
 class Net(torch.nn.Module):

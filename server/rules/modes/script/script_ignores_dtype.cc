@@ -53,7 +53,7 @@ def product(a, b, dtype: torch.dtype):
 
 a = torch.randn(8, 8)
 print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
-                    .fix = "A constant dtype.",
+                    .fix = "Pass a constant dtype.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_ignored_dtypes,
 };

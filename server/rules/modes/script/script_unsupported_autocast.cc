@@ -21,11 +21,11 @@ struct Misuse {
 constexpr Misuse kMisuses[] = {
     {"_enabled argument must be a constant", "TorchScript takes autocast's `enabled` as a constant only",
      "Write enabled=True or enabled=False, or take it from an attribute of the module that TorchScript knows as a "
-     "constant: `use_amp: torch.jit.Final[bool]` in the class, or its name in __constants__. What is decided at each "
-     "call chooses between two scripts, outside of them."},
+     "constant: `use_amp: torch.jit.Final[bool]` in the class, or its name in __constants__. To decide it at each "
+     "call, make two scripts and choose between them outside."},
     {"device argument must be a constant", "TorchScript takes autocast's device as a constant only",
-     "Write the device (\"cpu\", \"cuda\") into the call. What is decided at run time chooses between two scripts, "
-     "outside of them."},
+     "Write the device (\"cpu\", \"cuda\") into the call. To decide it at run time, make two scripts and choose "
+     "between them outside."},
     {"dtype argument must be a constant", "TorchScript takes autocast's dtype as a constant only",
      "Write the dtype (torch.bfloat16) into the call."},
     {"as ...", "TorchScript takes no name for an autocast region (`with … as name`)",
