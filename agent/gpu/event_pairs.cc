@@ -36,13 +36,13 @@ void EventPairs::push(Stack& stack, std::uint32_t index) {
   } while (!stack.compare_exchange_weak(top, changed(top, index), std::memory_order_release));
 }
 
-// `told_` is emptied at once and pairs are never popped one by one: an index is enough.
-void EventPairs::tell(EventPair* pair) {
+// `published_` is emptied at once and pairs are never popped one by one: an index is enough.
+void EventPairs::publish(EventPair* pair) {
   const std::uint32_t index = index_of(pair);
-  std::uint32_t top = told_.load(std::memory_order_relaxed);
+  std::uint32_t top = published_.load(std::memory_order_relaxed);
   do {
     pair->next.store(top, std::memory_order_relaxed);
-  } while (!told_.compare_exchange_weak(top, index, std::memory_order_release));
+  } while (!published_.compare_exchange_weak(top, index, std::memory_order_release));
 }
 
 }  // namespace castscope::gpu

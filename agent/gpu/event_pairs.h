@@ -19,7 +19,7 @@ struct EventPair {
   cudart::Stream stream = nullptr;
   std::uint64_t ticket = 0;
   int device = 0;
-  // next of the list that the pair is in: free, or told
+  // next of the list that the pair is in: free, or published
   std::atomic<std::uint32_t> next{0};
 };
 
@@ -33,14 +33,14 @@ class EventPairs {
   // stays unused.
   EventPair* take(int device);
   void give_back(EventPair* pair) { push(free_[static_cast<std::size_t>(pair->device)], index_of(pair)); }
-  // Says that both events are recorded.
-  void tell(EventPair* pair);
+  // Hands the pair to the reader: both events are recorded.
+  void publish(EventPair* pair);
 
-  // Calls f(pair) for each pair that was told since, the first one first.
+  // Calls f(pair) for each pair that was published since, the first one first.
   template <typename F>
   void fetch(F f) {
     std::uint32_t first = 0;
-    for (std::uint32_t i = told_.exchange(0, std::memory_order_acquire); i != 0;) {
+    for (std::uint32_t i = published_.exchange(0, std::memory_order_acquire); i != 0;) {
       const std::uint32_t next = pairs_[i].next.exchange(first, std::memory_order_relaxed);
       first = i;
       i = next;
@@ -61,7 +61,7 @@ class EventPairs {
   std::array<EventPair, kMost + 1> pairs_;  // index 0 is not used
   std::atomic<std::uint32_t> made_{0};
   std::array<Stack, kMostDevices> free_{};
-  std::atomic<std::uint32_t> told_{0};
+  std::atomic<std::uint32_t> published_{0};
 };
 
 }  // namespace castscope::gpu

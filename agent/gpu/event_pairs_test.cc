@@ -24,10 +24,10 @@ TEST_F(EventPairsTest, WhatWasToldFirstIsFetchedFirst) {
   EventPair* const first = pairs_->take(0);
   EventPair* const second = pairs_->take(0);
   EventPair* const third = pairs_->take(1);
-  pairs_->tell(second);
-  pairs_->tell(third);
+  pairs_->publish(second);
+  pairs_->publish(third);
   EXPECT_EQ(fetched(), (std::vector{second, third}));
-  pairs_->tell(first);
+  pairs_->publish(first);
   EXPECT_EQ(fetched(), std::vector{first});
   EXPECT_TRUE(fetched().empty());
 }
@@ -63,7 +63,7 @@ TEST_F(EventPairsTest, ThreadsNeverShareOne) {
           continue;
         }
         pair->ticket = thread * kEach + i++;
-        pairs_->tell(pair);
+        pairs_->publish(pair);
       }
     });
   std::set<std::uint64_t> tickets;

@@ -63,7 +63,7 @@ void EventTiming::after(EventPair* pair, bool launched) {
     return pairs_.give_back(pair);
   }
   in_flight_.fetch_add(1, std::memory_order_relaxed);
-  pairs_.tell(pair);
+  pairs_.publish(pair);
 }
 
 // While another thread captures a graph, our thread may ask for events. For that the runtime opens the thread's device:

@@ -89,7 +89,7 @@ bool KernelCounts::place(const DeviceWork& work, std::uint64_t ticket, std::uint
   lanes::LaneWriter::add(c.counter->casts, 1);
   lanes::LaneWriter::add(c.counter->bytes, work.bytes);
   lanes::LaneWriter::add(c.counter->hits, clock_.ns(work.end - work.start));
-  tell(work, c.id, called);
+  write_event(work, c.id, called);
   return true;
 }
 
@@ -139,7 +139,7 @@ const KernelCounts::Counted& KernelCounts::counted(const Key& key) {
   return counts_.emplace(key, c).first->second;
 }
 
-void KernelCounts::tell(const DeviceWork& work, std::uint32_t id, std::uint64_t called) {
+void KernelCounts::write_event(const DeviceWork& work, std::uint32_t id, std::uint64_t called) {
   lanes::Event* e = lane_.begin_picture_event();
   if (e == nullptr) return;
   *e = lanes::Event{};

@@ -59,7 +59,7 @@ class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
   std::uint32_t step_at(std::uint64_t called) const;
   std::uint32_t name_of(const DeviceWork& work);
   const Counted& counted(const Key& key);
-  void tell(const DeviceWork& work, std::uint32_t id, std::uint64_t called);
+  void write_event(const DeviceWork& work, std::uint32_t id, std::uint64_t called);
 
   lanes::SegmentWriter& segment_;
   observe::Definitions& definitions_;

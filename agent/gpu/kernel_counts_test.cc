@@ -50,15 +50,15 @@ class KernelCountsTest : public testing::Test {
     return work;
   }
 
-  struct Told {
+  struct Written {
     std::map<std::uint32_t, lanes::KernelDefinition> kernels;
     std::map<std::uint32_t, std::string> texts;
     std::map<std::uint32_t, lanes::CounterValues> counts;
     std::vector<lanes::Event> events;
     lanes::ProcessState state;
   };
-  Told told() {
-    Told t;
+  Written written() {
+    Written t;
     std::unique_ptr<lanes::SegmentReader> reader;
     std::string error, records;
     EXPECT_EQ(lanes::SegmentReader::open(segment_->path(), &reader, &error), lanes::SegmentReader::Outcome::kOpen);
@@ -93,7 +93,7 @@ TEST_F(KernelCountsTest, KernelsOfTheSameCastAreCountedTogether) {
   const std::uint64_t ticket = settled({.site = 3, .use = 8, .op = 2});
   EXPECT_TRUE(counts_->place(kernel("copy", 1'000), ticket, kCalled, false));
   EXPECT_TRUE(counts_->place(kernel("copy", 500), ticket, kCalled + 200, false));
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.kernels.size(), 1u);
   const auto& [id, definition] = *t.kernels.begin();
   EXPECT_EQ(definition.site, 3u);
@@ -111,7 +111,7 @@ TEST_F(KernelCountsTest, AnEventTellsWhenItRanAndInWhichStepItWasLaunched) {
   counts_->clock().follow({kCalled + 100'000, 5'000 + 250'000, 100'000});
   counts_->place(kernel("copy", 1'000), 0, kCalled, false);
   counts_->place(kernel("copy", 1'000), 0, kCalled + 150, false);
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.events.size(), 2u);
   EXPECT_EQ(t.events[0].kind, lanes::EventKind::kKernel);
   EXPECT_EQ(t.events[0].site, t.kernels.begin()->first);
@@ -127,9 +127,9 @@ TEST_F(KernelCountsTest, AnEventTellsWhenItRanAndInWhichStepItWasLaunched) {
 TEST_F(KernelCountsTest, WhatIsOpenWaitsAndAtLastIsUnplaced) {
   const std::uint64_t ticket = book_->open(0);
   EXPECT_FALSE(counts_->place(kernel("mm", 10), ticket, kCalled, false));
-  EXPECT_TRUE(told().kernels.empty());
+  EXPECT_TRUE(written().kernels.empty());
   EXPECT_TRUE(counts_->place(kernel("mm", 10), ticket, kCalled, true));
-  const Told t = told();
+  const Written t = written();
   EXPECT_EQ(t.kernels.begin()->second.flags, lanes::kKernelUnplaced);
   EXPECT_EQ(t.state.gpu_unplaced, 1u);
 }
@@ -143,7 +143,7 @@ TEST_F(KernelCountsTest, AReplayIsOfWhatWasCaptured) {
   counts_->place(work, 0, kCalled, false);
   work.graph_node = 999;
   counts_->place(work, 0, kCalled, false);
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.kernels.size(), 2u);
   EXPECT_EQ(t.kernels.begin()->second.use, 8u);
   EXPECT_EQ(t.kernels.begin()->second.flags, lanes::kKernelReplayed);
@@ -159,7 +159,7 @@ TEST_F(KernelCountsTest, CopiesAndSetsAreNamedAsPeopleKnowThem) {
   counts_->place(work, 0, kCalled, false);
   work.kind = cupti::kMemset;
   counts_->place(work, 0, kCalled, false);
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.kernels.size(), 2u);
   const auto& [copy, definition] = *t.kernels.begin();
   EXPECT_EQ(t.texts.at(definition.name), "Memcpy HtoD");
@@ -176,7 +176,7 @@ TEST_F(KernelCountsTest, ACastTimedByEventsIsCountedByItsOperatorAndTellsNoMore)
   book_->settle(op, {.use = 8, .op = 2});
   EXPECT_EQ(counts_->place_cast(cast, 1, 4'000, false), Placed::kCounted);
   EXPECT_EQ(counts_->place_cast(cast, 1, 1'000, false), Placed::kCounted);
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.kernels.size(), 1u);
   const auto& [id, definition] = *t.kernels.begin();
   EXPECT_EQ(definition.work, lanes::GpuWork::kCastByEvents);
@@ -194,7 +194,7 @@ TEST_F(KernelCountsTest, ACastTimedByEventsIsOfASiteOrOfNobody) {
   book_->settle(cast, {.site = 3});
   EXPECT_EQ(counts_->place_cast(cast, 0, 100, true), Placed::kCounted);
   EXPECT_EQ(counts_->place_cast(unsettled, 0, 100, true), Placed::kUnknown);
-  const Told t = told();
+  const Written t = written();
   ASSERT_EQ(t.kernels.size(), 1u);
   EXPECT_EQ(t.kernels.begin()->second.flags, lanes::kKernelUnplaced);
   EXPECT_EQ(t.kernels.begin()->second.site, 3u);
@@ -202,7 +202,7 @@ TEST_F(KernelCountsTest, ACastTimedByEventsIsOfASiteOrOfNobody) {
 
 TEST_F(KernelCountsTest, CountsGoOnWhenTheRingIsFull) {
   for (int i = 0; i < 1'000; ++i) counts_->place(kernel("mm", 3), 0, kCalled, false);
-  const Told t = told();
+  const Written t = written();
   EXPECT_LT(t.events.size(), 256u);
   EXPECT_EQ(t.counts.at(t.kernels.begin()->first).casts, 1'000u);
   EXPECT_EQ(t.counts.at(t.kernels.begin()->first).hits, 3'000u);

@@ -49,11 +49,11 @@ bool Timing::start() {
   const bool started = pthread_create(&thread, nullptr, run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) {
-    tell("gpu_times", "none: no thread can be started to read CUPTI's records");
+    set_attribute("gpu_times", "none: no thread can be started to read CUPTI's records");
     return false;
   }
   pthread_detach(thread);
-  if (has_cupti_) tell("gpu_times", cupti::describe(library_.version));
+  if (has_cupti_) set_attribute("gpu_times", cupti::describe(library_.version));
   return true;
 }
 
@@ -81,7 +81,7 @@ void Timing::stretch_begins(bool is_step) {
 void Timing::begin_by_events() {
   EventTiming* const events = watch_launches();
   if (events == nullptr) return;
-  if (events_.exchange(events) == nullptr) tell("gpu_times", "CUDA events");
+  if (events_.exchange(events) == nullptr) set_attribute("gpu_times", "CUDA events");
   if (is_new_step()) recording_.segment.header().gpu_event_steps.fetch_add(1, std::memory_order_relaxed);
   events->switch_on(true);
   observe::ask_for(observe::kTiming, true);
@@ -130,14 +130,14 @@ Timing::Got Timing::take_seat() {
     case Seat::Taken::kFailed:
       break;
   }
-  tell("gpu_times", "none: " + why);
+  set_attribute("gpu_times", "none: " + why);
   has_cupti_ = false;
   return Got::kAnothers;
 }
 
 bool Timing::graphs_forbid_cupti() {
   if (library_.version >= cupti::kStandsGraphs || !captured_any()) return false;
-  tell("gpu_times", "none: castscope does not use CUPTI before CUDA 12.6 once CUDA graphs are captured");
+  set_attribute("gpu_times", "none: castscope does not use CUPTI before CUDA 12.6 once CUDA graphs are captured");
   has_cupti_ = false;
   return true;
 }
@@ -183,13 +183,13 @@ void Timing::seat_lost(const char* who) {
   if (!other_.empty()) return;
   other_ = who;
   other_since_ns_ = since_begin_ns();
-  if (spans_++ < kMostSpans) tell("gpu_seat", std::to_string(other_since_ns_) + " - " + other_);
+  if (spans_++ < kMostSpans) set_attribute("gpu_seat", std::to_string(other_since_ns_) + " - " + other_);
 }
 
 void Timing::seat_is_back() {
   if (other_.empty()) return;
   if (spans_ <= kMostSpans)
-    tell("gpu_seat", std::to_string(other_since_ns_) + " " + std::to_string(since_begin_ns()) + " " + other_);
+    set_attribute("gpu_seat", std::to_string(other_since_ns_) + " " + std::to_string(since_begin_ns()) + " " + other_);
   other_.clear();
 }
 
@@ -237,6 +237,6 @@ std::uint64_t Timing::since_begin_ns() const {
   return lanes::monotonic_ns() - recording_.segment.header().monotonic0_ns;
 }
 
-void Timing::tell(const char* key, const std::string& value) { recording_.definitions.attribute(key, value); }
+void Timing::set_attribute(const char* key, const std::string& value) { recording_.definitions.attribute(key, value); }
 
 }  // namespace castscope::gpu

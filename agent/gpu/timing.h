@@ -99,7 +99,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   void seat_is_back();
   ClockReading read_clocks() const;
   std::uint64_t since_begin_ns() const;
-  void tell(const char* key, const std::string& value);
+  void set_attribute(const char* key, const std::string& value);
 
   observe::Recording& recording_;
   const cupti::Library library_;

@@ -94,9 +94,9 @@ MatmulCall sized(MatmulCall call, Int m, Int n, Int k, Int batch) {
 
 // One for each signature. GemmEx:
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*, const void* a,
-          DataType type_a, Int lda, const void* b, DataType type_b, Int ldb, const void*, void* c, DataType type_c,
-          Int ldc, ComputeType compute, GemmAlgo) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* a, DataType type_a, Int lda, const void* b, DataType type_b, Int ldb, const void*,
+                   void* c, DataType type_c, Int ldc, ComputeType compute, GemmAlgo) {
   const MatmulCall call = product(f.name, ta, tb, {a, type_a, elements(lda)}, {b, type_b, elements(ldb)},
                                   {c, type_c, elements(ldc)}, compute, mode_of(handle));
   matmul_called(sized(call, m, n, k, Int{1}));
@@ -104,10 +104,10 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // GemmStridedBatchedEx
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*, const void* a,
-          DataType type_a, Int lda, long long stride_a, const void* b, DataType type_b, Int ldb, long long stride_b,
-          const void*, void* c, DataType type_c, Int ldc, long long stride_c, Int batch, ComputeType compute,
-          GemmAlgo) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* a, DataType type_a, Int lda, long long stride_a, const void* b, DataType type_b, Int ldb,
+                   long long stride_b, const void*, void* c, DataType type_c, Int ldc, long long stride_c, Int batch,
+                   ComputeType compute, GemmAlgo) {
   const MatmulCall call = product(f.name, ta, tb, {a, type_a, elements(lda), elements(stride_a)},
                                   {b, type_b, elements(ldb), elements(stride_b)},
                                   {c, type_c, elements(ldc), elements(stride_c)}, compute, mode_of(handle));
@@ -116,9 +116,9 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // GemmBatchedEx
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
-          const void* const*, DataType type_a, Int lda, const void* const*, DataType type_b, Int ldb, const void*,
-          void* const*, DataType type_c, Int ldc, Int batch, ComputeType compute, GemmAlgo) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* const*, DataType type_a, Int lda, const void* const*, DataType type_b, Int ldb,
+                   const void*, void* const*, DataType type_c, Int ldc, Int batch, ComputeType compute, GemmAlgo) {
   const MatmulCall call = product(f.name, ta, tb, {nullptr, type_a, elements(lda)}, {nullptr, type_b, elements(ldb)},
                                   {nullptr, type_c, elements(ldc)}, compute, mode_of(handle));
   matmul_called(sized(call, m, n, k, batch));
@@ -126,10 +126,10 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // GemmGroupedBatchedEx: a product for each group.
 template <typename Int>
-void tell(const Known& f, Handle handle, const Operation* ta, const Operation* tb, const Int* m, const Int* n,
-          const Int* k, const void*, const void* const*, DataType type_a, const Int* lda, const void* const*,
-          DataType type_b, const Int* ldb, const void*, void* const*, DataType type_c, const Int* ldc, Int groups,
-          const Int* sizes, ComputeType compute) {
+void record_matmul(const Known& f, Handle handle, const Operation* ta, const Operation* tb, const Int* m, const Int* n,
+                   const Int* k, const void*, const void* const*, DataType type_a, const Int* lda, const void* const*,
+                   DataType type_b, const Int* ldb, const void*, void* const*, DataType type_c, const Int* ldc,
+                   Int groups, const Int* sizes, ComputeType compute) {
   const unsigned mode = mode_of(handle);
   for (Int i = 0; i < groups; ++i) {
     const MatmulCall call =
@@ -141,8 +141,8 @@ void tell(const Known& f, Handle handle, const Operation* ta, const Operation* t
 
 // Gemm
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*, const void* a,
-          Int lda, const void* b, Int ldb, const void*, void* c, Int ldc) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* a, Int lda, const void* b, Int ldb, const void*, void* c, Int ldc) {
   const MatmulCall call = product(f.name, ta, tb, {a, f.type, elements(lda)}, {b, f.type, elements(ldb)},
                                   {c, f.type, elements(ldc)}, compute_type_of(f.type), mode_of(handle));
   matmul_called(sized(call, m, n, k, Int{1}));
@@ -150,9 +150,9 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // GemmStridedBatched
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*, const void* a,
-          Int lda, long long stride_a, const void* b, Int ldb, long long stride_b, const void*, void* c, Int ldc,
-          long long stride_c, Int batch) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* a, Int lda, long long stride_a, const void* b, Int ldb, long long stride_b, const void*,
+                   void* c, Int ldc, long long stride_c, Int batch) {
   const MatmulCall call = product(
       f.name, ta, tb, {a, f.type, elements(lda), elements(stride_a)}, {b, f.type, elements(ldb), elements(stride_b)},
       {c, f.type, elements(ldc), elements(stride_c)}, compute_type_of(f.type), mode_of(handle));
@@ -161,8 +161,9 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // GemmBatched
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
-          const void* const*, Int lda, const void* const*, Int ldb, const void*, void* const*, Int ldc, Int batch) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* const*, Int lda, const void* const*, Int ldb, const void*, void* const*, Int ldc,
+                   Int batch) {
   const MatmulCall call = product(f.name, ta, tb, {nullptr, f.type, elements(lda)}, {nullptr, f.type, elements(ldb)},
                                   {nullptr, f.type, elements(ldc)}, compute_type_of(f.type), mode_of(handle));
   matmul_called(sized(call, m, n, k, batch));
@@ -170,9 +171,9 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // TypedGemmEx
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*, const void* a,
-          DataType type_a, Int lda, const void* b, DataType type_b, Int ldb, const void*, void* c, DataType type_c,
-          Int ldc) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int n, Int k, const void*,
+                   const void* a, DataType type_a, Int lda, const void* b, DataType type_b, Int ldb, const void*,
+                   void* c, DataType type_c, Int ldc) {
   const MatmulCall call = product(f.name, ta, tb, {a, type_a, elements(lda)}, {b, type_b, elements(ldb)},
                                   {c, type_c, elements(ldc)}, compute_type_of(f.type), mode_of(handle));
   matmul_called(sized(call, m, n, k, Int{1}));
@@ -180,8 +181,8 @@ void tell(const Known& f, Handle handle, Operation ta, Operation tb, Int m, Int 
 
 // Gemv: the vectors are matrices of one column. Its inner loop is not a matrix product: no Tensor Cores, so no TF32.
 template <typename Int>
-void tell(const Known& f, Handle handle, Operation ta, Int m, Int n, const void*, const void* a, Int lda, const void* x,
-          Int, const void*, void* y, Int) {
+void record_matmul(const Known& f, Handle handle, Operation ta, Int m, Int n, const void*, const void* a, Int lda,
+                   const void* x, Int, const void*, void* y, Int) {
   const Int rows = ta == kNoTranspose ? m : n, inner = ta == kNoTranspose ? n : m;
   const unsigned pedantic = (mode_of(handle) & kModeBits) == kPedanticMath ? kPedanticMath : kDefaultMath;
   MatmulCall call = product(f.name, ta, kNoTranspose, {a, f.type, elements(lda)}, {x, f.type, elements(inner)},
@@ -228,9 +229,9 @@ unsigned reduction_of(const LtAlgoStruct* algo) {
 }
 
 // LtMatmul
-void tell(const Known& f, LtHandle, LtMatmulDesc desc, const void*, const void* a, LtLayout a_layout, const void* b,
-          LtLayout b_layout, const void*, const void*, LtLayout, void* d, LtLayout d_layout, const LtAlgoStruct* algo,
-          void*, std::size_t, StreamStruct*) {
+void record_matmul(const Known& f, LtHandle, LtMatmulDesc desc, const void*, const void* a, LtLayout a_layout,
+                   const void* b, LtLayout b_layout, const void*, const void*, LtLayout, void* d, LtLayout d_layout,
+                   const LtAlgoStruct* algo, void*, std::size_t, StreamStruct*) {
   LtDescGetAttribute* const get = g_getters.desc.load(std::memory_order_acquire);
   const auto compute = static_cast<ComputeType>(attribute<std::int32_t>(get, desc, kLtComputeType, 0));
   const auto ta = static_cast<Operation>(attribute<std::int32_t>(get, desc, kLtTransposeA, kNoTranspose));
@@ -258,9 +259,9 @@ auto original() {
 
 // The arguments are read after the call, if it succeeded: until it returns, nothing else may touch them.
 template <Function F, typename... Args>
-[[gnu::noinline]] Status call_and_tell(Args... args) {
+[[gnu::noinline]] Status call_and_record(Args... args) {
   const Status status = original<F, Args...>()(args...);
-  if (status == kSuccess) tell(kKnown<F>, args...);
+  if (status == kSuccess) record_matmul(kKnown<F>, args...);
   return status;
 }
 
@@ -268,7 +269,7 @@ template <Function F, typename... Args>
 template <Function F, typename... Args>
 Status called(Args... args) {
   if (g_matmuls_wanted.load(std::memory_order_relaxed)) [[unlikely]]
-    return call_and_tell<F>(args...);
+    return call_and_record<F>(args...);
   return original<F, Args...>()(args...);
 }
 

@@ -34,7 +34,7 @@ std::optional<double> number_in(const at::Tensor& tensor) {
 }
 
 // Writes an event with the scale before and after, 0 = not known.
-void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double before = 0, double after = 0) {
+void write_event(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double before = 0, double after = 0) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
   *e = lanes::Event{};
@@ -61,7 +61,7 @@ void scaler_acted(const MayWait& may_wait, FactKind kind, std::uint16_t detail, 
   if (steps) r->steps.optimizer_stepped();
   ThreadState* t = thread_slot();
   if (t == nullptr) return;
-  tell(*t, lanes::EventKind::kScaler, note_fact(may_wait, *t, {.kind = kind, .detail = detail}), before, after);
+  write_event(*t, lanes::EventKind::kScaler, note_fact(may_wait, *t, {.kind = kind, .detail = detail}), before, after);
   if (steps && !in_optimizer_step()) step_ended(*t);
 }
 
@@ -120,8 +120,9 @@ void user_scope_ended(const char* name) {
   if (t == nullptr) return;
   std::string_view optimizer = std::string_view(name).substr(kOptimizerStep.size());
   optimizer = optimizer.substr(0, optimizer.rfind('.'));
-  tell(*t, lanes::EventKind::kOptimizer,
-       note_fact(MayWait::no_lock_held(), *t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
+  write_event(
+      *t, lanes::EventKind::kOptimizer,
+      note_fact(MayWait::no_lock_held(), *t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
   if (t->open.empty()) g_features.optimizer_stepped_outside(*t);
   step_ended(*t);
 }
@@ -145,7 +146,7 @@ bool is_infinite_number(const TensorImpl* t) {
 }
 
 void note_scaling(const MayWait& may_wait, ThreadState& t, FactKind kind) {
-  tell(t, lanes::EventKind::kScaler, note_fact(may_wait, t, {.kind = kind}));
+  write_event(t, lanes::EventKind::kScaler, note_fact(may_wait, t, {.kind = kind}));
 }
 
 void* scaling_hook(castscope_hook hook) {

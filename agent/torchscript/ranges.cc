@@ -22,7 +22,7 @@ bool is_loaded(const torch::jit::SourceRange& range) {
 
 namespace {
 
-ToldSource told(torch::jit::Source& source) {
+ToldSource source_as_told(torch::jit::Source& source) {
   return {source.filename().value_or(""), source.text_str().str(),
           static_cast<std::uint32_t>(source.starting_line_no())};
 }
@@ -33,7 +33,7 @@ void look_at_file(const torch::jit::SourceRange& given) {
   const torch::jit::SourceRange range = original_range(given);
   const auto& source = range.source();
   if (source == nullptr || !source->filename().has_value()) return;
-  ToldSource as_told = told(*source);
+  ToldSource as_told = source_as_told(*source);
   if (rows_of_trace(as_told.text).empty()) look_at_file(as_told);
 }
 
@@ -53,7 +53,7 @@ void append_frames(const torch::jit::SourceRange& given, std::string_view functi
   const auto place = range.file_line_col();
   if (!place.has_value()) return;
   frames.push_back({std::get<0>(*place), std::string(function), static_cast<std::uint32_t>(std::get<1>(*place)),
-                    any_misplaced() ? misplaced_number(told(*range.source())) : 0});
+                    any_misplaced() ? misplaced_number(source_as_told(*range.source())) : 0});
 }
 
 std::vector<torch::jit::StackEntry> chain_of(const torch::jit::Node& node) {

@@ -100,7 +100,7 @@ TEST(CheckTest, WhatCannotBeSeenIsToldAndFails) {
 
 TEST(CheckTest, WhatRunDecompositionsLeftIsTold) {
   TestGraph graph = TestGraph().input("x", kF32).input("w", kF32);
-  graph.op("aten._to_copy.default", {"w"}, "w16", kBF16).told(kBF16);
+  graph.op("aten._to_copy.default", {"w"}, "w16", kBF16).dtype_argument(kBF16);
   graph.last()["metadata"] = {
       {"stack_trace", "File \"<eval_with_key>.9\", line 5, in forward\n    linear = torch.ops.aten.linear.default(a)"},
       {"nn_module_stack", "L__self__,,model.Net"},

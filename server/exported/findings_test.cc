@@ -81,7 +81,7 @@ TEST(FindingsTest, AProductOfTwoDtypesIsAFindingWhateverLedToIt) {
   const auto found = findings(TestGraph()
                                   .input("x", kF32)
                                   .op("aten._to_copy.default", {"x"}, "half", kF16)
-                                  .told(kF16)
+                                  .dtype_argument(kF16)
                                   .op("aten.matmul.default", {"x", "half"}, "product", kF32, 15));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].rule, "export-check-fails");

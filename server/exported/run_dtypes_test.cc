@@ -73,10 +73,11 @@ TEST(RunDtypesTest, AModelOfOneHalfInARegionOfTheOther) {
 }
 
 TEST(RunDtypesTest, WhatIsToldADtypeLosesNothing) {
-  EXPECT_THAT(Walked(inputs().op("aten.mm.dtype", {"x", "w"}, "mm", kBF16).told(kBF16)).lost(), IsEmpty());
-  EXPECT_THAT(Walked(inputs().op("aten.sum.default", {"x"}, "sum", kBF16).told(kBF16)).lost(), IsEmpty());
-  EXPECT_THAT(Walked(inputs().op("aten.to.dtype", {"x"}, "to", kBF16).told(kBF16)).lost(), IsEmpty());
-  EXPECT_THAT(Walked(inputs().op("aten.zeros_like.default", {"x"}, "zeros", kBF16).told(kBF16)).lost(), IsEmpty());
+  EXPECT_THAT(Walked(inputs().op("aten.mm.dtype", {"x", "w"}, "mm", kBF16).dtype_argument(kBF16)).lost(), IsEmpty());
+  EXPECT_THAT(Walked(inputs().op("aten.sum.default", {"x"}, "sum", kBF16).dtype_argument(kBF16)).lost(), IsEmpty());
+  EXPECT_THAT(Walked(inputs().op("aten.to.dtype", {"x"}, "to", kBF16).dtype_argument(kBF16)).lost(), IsEmpty());
+  EXPECT_THAT(Walked(inputs().op("aten.zeros_like.default", {"x"}, "zeros", kBF16).dtype_argument(kBF16)).lost(),
+              IsEmpty());
 }
 
 TEST(RunDtypesTest, OperatorsThatAreNotPyTorchsMayGiveWhatTheyLike) {
@@ -142,7 +143,7 @@ TEST(RunDtypesTest, AProgramStopsWhereItChecksForWhatIsLost) {
 TEST(RunDtypesTest, AProductOfTwoDtypesStops) {
   const Walked walked(inputs()
                           .op("aten.to.dtype", {"x"}, "to", kBF16)
-                          .told(kBF16)
+                          .dtype_argument(kBF16)
                           .op("aten.linear.default", {"to", "w"}, "linear", kBF16, 9));
   EXPECT_THAT(walked.lost(), ElementsAre("linear"));
   ASSERT_EQ(walked.walk.stops.size(), 1u);
@@ -159,9 +160,9 @@ TEST(RunDtypesTest, NothingIsSaidOfWhatIsNotSure) {
 TEST(RunDtypesTest, CastsAreTold) {
   const Walked walked(inputs()
                           .op("aten._to_copy.default", {"w"}, "w16", kBF16)
-                          .told(kBF16)
+                          .dtype_argument(kBF16)
                           .op("aten.to.dtype", {"x"}, "same", kF32)
-                          .told(kF32),
+                          .dtype_argument(kF32),
                       {"w"});
   ASSERT_EQ(walked.walk.steps.size(), 1u);
   EXPECT_TRUE(walked.walk.steps[0].casts);

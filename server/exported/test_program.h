@@ -50,7 +50,7 @@ class TestGraph {
                               {"metadata", metadata(line)}});
     return tensor(output, dtype);
   }
-  TestGraph& told(int dtype) {  // the last operator's dtype argument
+  TestGraph& dtype_argument(int dtype) {  // the last operator's dtype argument
     json_["nodes"].back()["inputs"].push_back({{"name", "dtype"}, {"arg", {{"as_scalar_type", dtype}}}});
     return *this;
   }
@@ -59,7 +59,7 @@ class TestGraph {
                               {"inputs", {{{"name", "a"}, {"arg", tensor_argument(name)}}}},
                               {"outputs", Json::array()},
                               {"metadata", metadata(line)}});
-    return told(dtype);
+    return dtype_argument(dtype);
   }
   // Adds `with torch.autocast(device, dtype, enabled)`: a graph of these tensors, which have the same names inside.
   TestGraph& region(const std::string& device, Json dtype, bool enabled, TestGraph inside,

@@ -66,16 +66,16 @@ absl::Status load(const std::string& run_file, const store::RunData& run, Timeli
   }
   const auto expected = static_cast<double>(std::max<std::uint64_t>(events_in(run), 1));
   std::vector<lanes::Event> events;
-  std::uint64_t told = 0;
+  std::uint64_t read = 0;
   const auto take = [&](const store::KeptBlock& block, std::int64_t settled_ns) -> absl::Status {
     if (block.after_gap) timeline.gap(block.process);
     const absl::Status bad = report::unpack_block(run_file, run, block, &events);
     if (!bad.ok()) return bad;
     timeline.feed(meaning, block.process, block.lane, events);
     timeline.settle(block.process, settled_ns);
-    told += events.size();
+    read += events.size();
     // The file may hold fewer events than were received: the reading then ends sooner than expected.
-    return progress(std::min(static_cast<double>(told) / expected, 1.0));
+    return progress(std::min(static_cast<double>(read) / expected, 1.0));
   };
   const absl::Status status = store::read_event_blocks_by_time(run_file, take);
   timeline.end();

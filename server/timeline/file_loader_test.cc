@@ -88,7 +88,11 @@ TEST_F(FileLoaderTest, KernelsAreToldByWhatTheyWereLaunchedFor) {
   const auto cast = run_->kernel({.name = "copy", .use = use, .site = weight_});
   const auto matmul = run_->kernel({.name = "gemm", .use = use});
   const auto set = run_->kernel({.name = "Memset", .work = lanes::GpuWork::kSet});
-  run_->lane(2).told_kernel(cast, 100).told_kernel(matmul, 200).told_kernel(matmul, 200).told_kernel(set, 50);
+  run_->lane(2)
+      .launched_with_event(cast, 100)
+      .launched_with_event(matmul, 200)
+      .launched_with_event(matmul, 200)
+      .launched_with_event(set, 50);
   end();
   ASSERT_TRUE(loaded().ok());
   EXPECT_EQ(count(ShadeKind::kCastKernel), 1u);

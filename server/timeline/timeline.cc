@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "server/timeline/questions/questions.h"
-#include "server/timeline/tracks/teller.h"
+#include "server/timeline/tracks/track_builder.h"
 
 namespace castscope::timeline {
 namespace {
@@ -20,7 +20,7 @@ std::int64_t bounded(std::int64_t time) { return std::clamp<std::int64_t>(time, 
 }  // namespace
 
 struct Timeline::State {
-  explicit State(Budget budget) : told(budget.bytes) {}
+  explicit State(Budget budget) : tracks(budget.bytes) {}
   template <typename Change>
   void write(const Change& change) {
     const std::lock_guard turn(door);
@@ -36,7 +36,7 @@ struct Timeline::State {
   // A thread that waits to write holds the door: events come in however many questions there are.
   mutable std::mutex door;
   mutable std::shared_mutex mutex;  // guards all members below
-  Teller told;
+  TrackBuilder tracks;
   std::uint64_t revision = 0;
 };
 
@@ -44,39 +44,39 @@ Timeline::Timeline(Budget budget) : state_(std::make_unique<State>(budget)) {}
 Timeline::~Timeline() = default;
 
 void Timeline::process_begin(std::uint32_t process, std::int64_t begin) {
-  state_->write([&] { state_->told.process_begin(process, begin); });
+  state_->write([&] { state_->tracks.process_begin(process, begin); });
 }
 
 void Timeline::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
                     std::span<const lanes::Event> events) {
   while (!events.empty()) {
     const auto now = events.first(std::min(events.size(), kAtOnce));
-    state_->write([&] { state_->told.feed(numbers, process, lane, now); });
+    state_->write([&] { state_->tracks.feed(numbers, process, lane, now); });
     events = events.subspan(now.size());
   }
 }
 
 void Timeline::settle(std::uint32_t process, std::int64_t time) {
-  state_->write([&] { state_->told.settle(process, time); });
+  state_->write([&] { state_->tracks.settle(process, time); });
 }
 void Timeline::settle() {
-  state_->write([&] { state_->told.settle(); });
+  state_->write([&] { state_->tracks.settle(); });
 }
 void Timeline::gap(std::uint32_t process) {
-  state_->write([&] { state_->told.gap(process); });
+  state_->write([&] { state_->tracks.gap(process); });
 }
 void Timeline::end(std::uint32_t process) {
-  state_->write([&] { state_->told.end(process); });
+  state_->write([&] { state_->tracks.end(process); });
 }
 void Timeline::end() {
-  state_->write([&] { state_->told.end(); });
+  state_->write([&] { state_->tracks.end(); });
 }
 
 std::vector<Track> Timeline::tracks() const {
   std::vector<Track> tracks;
   {
     const auto lock = state_->read();
-    for (const Row& row : state_->told.rows()) tracks.push_back(row.track);
+    for (const Row& row : state_->tracks.rows()) tracks.push_back(row.track);
   }
   // Rows of GPUs come after the rows of the process's threads.
   const auto place = [](const Track& t) {
@@ -89,30 +89,31 @@ std::vector<Track> Timeline::tracks() const {
 
 std::vector<Shade> Timeline::shades() const {
   const auto lock = state_->read();
-  return state_->told.shades().all();
+  return state_->tracks.shades().all();
 }
 
 Progress Timeline::progress() const {
   const auto lock = state_->read();
-  const Teller& told = state_->told;
-  return {std::min(told.begin(), told.newest()), told.newest(), told.events(), state_->revision, told.memory()};
+  const TrackBuilder& tracks = state_->tracks;
+  return {std::min(tracks.begin(), tracks.newest()), tracks.newest(), tracks.events(), state_->revision,
+          tracks.memory()};
 }
 
 std::string Timeline::picture(const PictureQuery& query) const {
   const auto lock = state_->read();
-  return draw(state_->told, query, state_->revision);
+  return draw(state_->tracks, query, state_->revision);
 }
 
 std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const {
   const auto lock = state_->read();
-  return find_at(state_->told, track, bounded(at), bounded(within));
+  return find_at(state_->tracks, track, bounded(at), bounded(within));
 }
 
 std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& asked) const {
   NeighbourQuery query = asked;
   query.at = bounded(asked.at);
   const auto lock = state_->read();
-  return find_neighbour(state_->told, query);
+  return find_neighbour(state_->tracks, query);
 }
 
 Summary Timeline::summary(const SummaryQuery& asked) const {
@@ -122,8 +123,8 @@ Summary Timeline::summary(const SummaryQuery& asked) const {
   Summing summing(query);
   for (std::size_t i = 0;; ++i) {
     const auto lock = state_->read();
-    if (i >= state_->told.rows().size()) return summing.summary();
-    summing.add(state_->told, state_->told.rows()[i]);
+    if (i >= state_->tracks.rows().size()) return summing.summary();
+    summing.add(state_->tracks, state_->tracks.rows()[i]);
   }
 }
 

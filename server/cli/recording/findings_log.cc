@@ -86,7 +86,7 @@ void FindingsLog::judge(Run& run) {
 }
 
 void FindingsLog::log_findings(Run& run, const judging::JudgedRun& judged, bool last) {
-  for (const LogLine& line : run.told.news(judged.data, judged.judgement.findings, last)) options_.log(line);
+  for (const LogLine& line : run.logged.new_lines(judged.data, judged.judgement.findings, last)) options_.log(line);
 }
 
 }  // namespace castscope::cli

@@ -1,6 +1,6 @@
 // Logs what `castscope serve` finds while runs go on: one thread judges the runs in turn and logs what is new
-// (findings_told.h). There may be many runs, and collecting comes first, so judging all of them together takes at most
-// a fiftieth of the time.
+// (logged_findings.h). There may be many runs, and collecting comes first, so judging all of them together takes at
+// most a fiftieth of the time.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "server/cli/recording/findings_told.h"
+#include "server/cli/recording/logged_findings.h"
 #include "server/judging/run_judge.h"
 
 namespace castscope::cli {
@@ -36,11 +36,11 @@ class FindingsLog {
 
  private:
   struct Run {
-    explicit Run(const std::string& id) : told(id) {}
+    explicit Run(const std::string& id) : logged(id) {}
     std::mutex judging;
     std::shared_ptr<judging::RunJudge> judge;  // null: the run is closed
     std::uint64_t evidence = 0;                // at the last judgement
-    FindingsTold told;
+    LoggedFindings logged;
   };
   void judge_until_stopped();
   void judge(Run& run);

@@ -139,16 +139,16 @@ absl::StatusOr<Package> read_old(const ZipArchive& zip, std::uint64_t most_bytes
 }  // namespace
 
 absl::StatusOr<Package> read_package(const std::string& file, std::uint64_t most_bytes) {
-  const auto told = [&](const absl::Status& status, std::string_view before = "") {
+  const auto in_this_file = [&](const absl::Status& status, std::string_view before = "") {
     return absl::Status(status.code(), absl::StrCat(file, " ", std::string(before), std::string(status.message())));
   };
   const absl::StatusOr<ZipArchive> zip = ZipArchive::open(file);
-  if (!zip.ok()) return told(zip.status(), "cannot be read: ");
+  if (!zip.ok()) return in_this_file(zip.status(), "cannot be read: ");
   const auto root = root_of(*zip, kFormat);
   absl::StatusOr<Package> package = root                                 ? read_pt2(*zip, *root, most_bytes)
                                     : zip->has(std::string(kOldProgram)) ? read_old(*zip, most_bytes)
                                                                          : absl::StatusOr<Package>(no_program(*zip));
-  if (!package.ok()) return told(package.status());
+  if (!package.ok()) return in_this_file(package.status());
   package->file = file;
   return package;
 }

@@ -143,7 +143,7 @@ TEST_F(DeepReportTest, OperatorsAndWhatPassesThroughBecomeLines) {
   TestRun run(*store_);
   const auto input = run.input("train.py", 8, "fc");
   const auto linear = run.use({.op = "aten::linear", .line = 8, .operands = {operand(kBFloat16)}});
-  run.told_pass(input).told(linear, 700, 2, 4096);
+  run.pass_with_event(input).called_with_event(linear, 700, 2, 4096);
   run.end();
   const auto told = events();
   ASSERT_EQ(told.size(), 2u);

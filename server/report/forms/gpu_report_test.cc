@@ -216,7 +216,7 @@ TEST_F(GpuReportTest, CastsTimedByEventsAreToldForThemselves) {
 TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   TestRun run(*store_);
   const auto weight = run.weight("train.py", 8, "fc");
-  run.lane(2).step().step().told_kernel(run.kernel({.name = "copy", .site = weight}), 900);
+  run.lane(2).step().step().launched_with_event(run.kernel({.name = "copy", .site = weight}), 900);
   run.end();
   EXPECT_TRUE(store_->close().ok());
   std::ostringstream out;
@@ -242,7 +242,8 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
   const auto weight = run.weight("train.py", 8, "fc");
   const auto use = run.use({.op = "aten::linear", .line = 9});
   const auto cast = run.kernel({.name = kCopyKernel, .use = use, .site = weight, .op = "aten::linear"});
-  run.lane(2).step().step().told_kernel(cast, 900).told_kernel(run.kernel({.name = "gemm", .use = use}), 1500);
+  run.lane(2).step().step().launched_with_event(cast, 900).launched_with_event(run.kernel({.name = "gemm", .use = use}),
+                                                                               1500);
   run.end();
   EXPECT_TRUE(store_->close().ok());
   std::ostringstream out;
@@ -272,7 +273,7 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
 TEST_F(GpuReportTest, PerfettosTraceNamesStreamsKernelsAndWhatTheyServe) {
   TestRun run(*store_);
   const auto weight = run.weight("train.py", 8, "fc");
-  run.lane(2).step().told_kernel(run.kernel({.name = kCopyKernel, .site = weight}), 900);
+  run.lane(2).step().launched_with_event(run.kernel({.name = kCopyKernel, .site = weight}), 900);
   run.end();
   EXPECT_TRUE(store_->close().ok());
   std::ostringstream out;

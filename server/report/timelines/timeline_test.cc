@@ -95,7 +95,12 @@ TEST_F(TimelineTest, RegionsHoldTheirCasts) {
 // Operators are left out: an operator's event comes at its end, after the spans that it contains.
 TEST_F(TimelineTest, OperatorsAreLeftOutAndWhatPassesThroughIsAnInstant) {
   const auto linear = run_->use({.op = "aten::linear", .line = 8});
-  run_->enter(region_).told_pass(weight_).cast(weight_, 1, true).told(linear, 1500).hit(weight_, 1).exit(false);
+  run_->enter(region_)
+      .pass_with_event(weight_)
+      .cast(weight_, 1, true)
+      .called_with_event(linear, 1500)
+      .hit(weight_, 1)
+      .exit(false);
   EXPECT_EQ(letters(), "B1 I C1 H1 E");
 }
 

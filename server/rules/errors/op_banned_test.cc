@@ -47,7 +47,7 @@ class BannedByPolicyTest : public RulesTest {
     return parsed->policy;
   }
   // Returns the findings about this error under this policy.
-  std::vector<Finding> told(const policy::Policy& policy, const std::string& error) {
+  std::vector<Finding> findings_about(const policy::Policy& policy, const std::string& error) {
     const std::string path = (folder_ / "run.castscope").string();
     store::RunStart start;
     start.policy = policy::compiled(policy);
@@ -64,12 +64,12 @@ class BannedByPolicyTest : public RulesTest {
 
 TEST_F(BannedByPolicyTest, ItsOwnMessage) {
   const policy::Policy bans = parsed(R"({"device": "cpu", "operators": {"banned": {"bmm": "use matmul"}}})");
-  const auto found = told(bans, "use matmul");
+  const auto found = findings_about(bans, "use matmul");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].rule, "op-banned");
   EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");
   EXPECT_THAT(found[0].fix, HasSubstr(R"("fp32": ["bmm"])"));
-  expect_none(told(bans, "use matmul, please"));
+  expect_none(findings_about(bans, "use matmul, please"));
 }
 
 TEST_F(BannedByPolicyTest, InAModule) {
@@ -81,21 +81,22 @@ TEST_F(BannedByPolicyTest, InAModule) {
                      .by = std::make_shared<const policy::Policy>(parsed(
                          R"({"device": "cpu", "operators": {"banned": {"binary_cross_entropy": "not here"}}})"))},
        .place = ""});
-  const auto found = told(policy, "not here");
+  const auto found = findings_about(policy, "not here");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].fix, HasSubstr("binary_cross_entropy_with_logits"));
 }
 
 TEST_F(BannedByPolicyTest, WithoutAMessage) {
-  const auto found = told(parsed(R"({"device": "cpu", "operators": {"banned": ["bmm"]}})"),
-                          "aten::bmm is banned under autocast by the policy");
+  const auto found = findings_about(parsed(R"({"device": "cpu", "operators": {"banned": ["bmm"]}})"),
+                                    "aten::bmm is banned under autocast by the policy");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");
 }
 
 // The policy runs it in float32 on the CPU; PyTorch's own ban raised, on a GPU.
 TEST_F(BannedByPolicyTest, PyTorchsOwnBanIsToldAsThat) {
-  const auto found = told(parsed(R"({"device": "cpu", "operators": {"fp32": ["binary_cross_entropy"]}})"), kText);
+  const auto found =
+      findings_about(parsed(R"({"device": "cpu", "operators": {"fp32": ["binary_cross_entropy"]}})"), kText);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].title, HasSubstr("autocast refuses it"));
   EXPECT_THAT(found[0].fix, Not(HasSubstr("policy")));

@@ -102,7 +102,7 @@ TestRun& TestRun::called(std::uint32_t use, std::uint64_t times, std::uint64_t b
   return *this;
 }
 
-TestRun& TestRun::told(std::uint32_t use, std::uint32_t ns, std::uint8_t depth, std::uint64_t bytes) {
+TestRun& TestRun::called_with_event(std::uint32_t use, std::uint32_t ns, std::uint8_t depth, std::uint64_t bytes) {
   lanes::Event& event = emit(lanes::EventKind::kOperator, use);
   event.time -= ns;
   event.duration = ns;
@@ -120,7 +120,7 @@ TestRun& TestRun::launched(std::uint32_t kernel, std::uint64_t times, std::uint6
   return *this;
 }
 
-TestRun& TestRun::told_kernel(std::uint32_t kernel, std::uint32_t ns, std::uint32_t waited) {
+TestRun& TestRun::launched_with_event(std::uint32_t kernel, std::uint32_t ns, std::uint32_t waited) {
   lanes::Event& event = emit(lanes::EventKind::kKernel, kernel);
   event.time -= ns;
   event.duration = ns;
@@ -148,7 +148,7 @@ TestRun& TestRun::values(std::uint32_t site_or_use, const Sample& sample) {
 }
 
 TestRun& TestRun::update(std::uint32_t fact, double before, double after) {
-  tell(lanes::EventKind::kScaler, fact);
+  seen_with_event(lanes::EventKind::kScaler, fact);
   put(lanes_[lane_].events.back(), lanes::ScalerEvent{before, after});
   return *this;
 }
@@ -187,7 +187,7 @@ CounterRow& TestRun::counter(std::uint32_t site) {
   return row;
 }
 
-TestRun& TestRun::tell(lanes::EventKind kind, std::uint32_t fact) {
+TestRun& TestRun::seen_with_event(lanes::EventKind kind, std::uint32_t fact) {
   emit(kind, fact);
   return fact == 0 ? *this : seen(fact);
 }

@@ -53,7 +53,7 @@ class TestRun : public TestDefinitions {
     counter(site).passes += times;
     return *this;
   }
-  TestRun& told_pass(std::uint32_t site) {  // as in a deep step
+  TestRun& pass_with_event(std::uint32_t site) {  // as in a deep step
     emit(lanes::EventKind::kPass, site);
     return pass(site);
   }
@@ -61,7 +61,7 @@ class TestRun : public TestDefinitions {
   // The ring was full: the lane's events since the last flush never arrive.
   TestRun& drop();
 
-  // ---- what deep steps see: counted, or told as events
+  // ---- what deep steps see: counted, or with an event as well
   TestRun& deep() {  // from here on every operator is looked at
     ++gauges.deep_steps;
     emit(lanes::EventKind::kDeep, 0).flags = 1;
@@ -69,16 +69,17 @@ class TestRun : public TestDefinitions {
   }
   TestRun& shallow();
   TestRun& called(std::uint32_t use, std::uint64_t times = 1, std::uint64_t bytes = 1000, std::uint64_t ns = 500);
-  // And told, when it ends: it began `ns` before, within so many others.
-  TestRun& told(std::uint32_t use, std::uint32_t ns = 500, std::uint8_t depth = 0, std::uint64_t bytes = 1000);
+  // And an event when it ends: it began `ns` before, within so many others.
+  TestRun& called_with_event(std::uint32_t use, std::uint32_t ns = 500, std::uint8_t depth = 0,
+                             std::uint64_t bytes = 1000);
   TestRun& flowed(std::uint32_t flow, std::uint64_t times = 1) { return seen(flow, times); }
   TestRun& timed(std::uint64_t steps = 1) {  // so many deep steps whose kernels were timed
     gauges.gpu_steps += steps;
     return *this;
   }
   TestRun& launched(std::uint32_t kernel, std::uint64_t times = 1, std::uint64_t ns = 1000, std::uint64_t bytes = 0);
-  // And told, by the thread that reads the driver's records, when it has long ended.
-  TestRun& told_kernel(std::uint32_t kernel, std::uint32_t ns = 1000, std::uint32_t waited = 250);
+  // And an event, by the thread that reads the driver's records, when it has long ended.
+  TestRun& launched_with_event(std::uint32_t kernel, std::uint32_t ns = 1000, std::uint32_t waited = 250);
   TestRun& seen(std::uint32_t fact, std::uint64_t times = 1);
   // A sample of the source of a cast, or of what an operator gave back: `most` is the largest magnitude, `even`: all
   // are of that size.
@@ -88,12 +89,12 @@ class TestRun : public TestDefinitions {
     bool even = false;
   };
   TestRun& values(std::uint32_t site_or_use, const Sample& sample);
-  // Each takes a fact of its kind, counts it and tells of it.
-  TestRun& backward(std::uint32_t fact) { return tell(lanes::EventKind::kBackward, fact); }
-  TestRun& optimizer(std::uint32_t fact = 0) { return tell(lanes::EventKind::kOptimizer, fact); }
-  TestRun& unscale(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
-  TestRun& scaled(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
-  TestRun& clipped(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  // Each takes a fact of its kind, counts it and emits an event.
+  TestRun& backward(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kBackward, fact); }
+  TestRun& optimizer(std::uint32_t fact = 0) { return seen_with_event(lanes::EventKind::kOptimizer, fact); }
+  TestRun& unscale(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kScaler, fact); }
+  TestRun& scaled(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kScaler, fact); }
+  TestRun& clipped(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kScaler, fact); }
   TestRun& update(std::uint32_t fact, double before, double after);
 
   // ---- handing over
@@ -107,7 +108,7 @@ class TestRun : public TestDefinitions {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // (serial, region)
     LaneRow row;
   };
-  TestRun& tell(lanes::EventKind kind, std::uint32_t fact);
+  TestRun& seen_with_event(lanes::EventKind kind, std::uint32_t fact);
   lanes::Event& emit(lanes::EventKind kind, std::uint32_t site);
 
   std::uint32_t serial_ = 0, lane_ = 1;

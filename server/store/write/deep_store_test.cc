@@ -379,9 +379,9 @@ TEST_F(DeepStoreTest, WhatOnlyServesThePictureMakesNoStepDiffer) {
   const std::uint32_t mm = run.use({.op = "aten::mm", .line = 8});
   for (int i = 1; i <= 20; ++i) {
     run.step().enter(region).cast(weight, kTensor, true);
-    if (i % 2 == 0) run.told_pass(weight).told(mm, 900).told(mm, 1'000'000'000);
+    if (i % 2 == 0) run.pass_with_event(weight).called_with_event(mm, 900).called_with_event(mm, 1'000'000'000);
     run.exit().flush();
-    if (i % 2 == 0) run.lane(2).told(mm).flush().lane(1);
+    if (i % 2 == 0) run.lane(2).called_with_event(mm).flush().lane(1);
   }
   run.end();
   ASSERT_TRUE(store->close().ok());

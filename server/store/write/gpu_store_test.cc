@@ -144,7 +144,8 @@ TEST_F(GpuStoreTest, NoneOfItIsInATotalOrAStep) {
   const std::uint32_t kernel = run.kernel({.name = "copy", .site = weight});
   for (int i = 1; i <= 10; ++i) {
     run.step().enter(region).cast(weight, kTensor, true).exit().flush();
-    if (i % 2 == 0) run.lane(9).told_kernel(kernel, 900).told_kernel(kernel, 1'000'000'000).flush().lane(1);
+    if (i % 2 == 0)
+      run.lane(9).launched_with_event(kernel, 900).launched_with_event(kernel, 1'000'000'000).flush().lane(1);
   }
   run.end();
   close(*store);
@@ -162,10 +163,10 @@ TEST_F(GpuStoreTest, KernelsThatWereDroppedAreOfNoStep) {
   TestRun run(*store);
   const std::uint32_t region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");
   const std::uint32_t kernel = run.kernel({.name = "copy", .site = weight});
-  run.lane(9).told_kernel(kernel).flush().lane(1);
+  run.lane(9).launched_with_event(kernel).flush().lane(1);
   for (int i = 1; i <= 4; ++i) {
     run.step().enter(region).cast(weight, kTensor, true).exit().flush();
-    run.lane(9).told_kernel(kernel).drop().flush().told_kernel(kernel).flush().lane(1);
+    run.lane(9).launched_with_event(kernel).drop().flush().launched_with_event(kernel).flush().lane(1);
   }
   run.end();
   close(*store);

@@ -17,7 +17,7 @@ class LaneGaps {
     return may;
   }
   // True when more were dropped.
-  bool told(const LaneRow& row) {
+  bool take_row(const LaneRow& row) {
     const bool more = row.dropped > dropped_;
     if (more) {
       unsure_ = true;
@@ -29,7 +29,7 @@ class LaneGaps {
   }
   // Takes each event that arrived. A thread that has told of nothing but kernels of GPUs since it began has no part in
   // what steps consist of, and neither has what is missing of it.
-  void tells(lanes::EventKind kind) {
+  void take_event(lanes::EventKind kind) {
     kernels_ |= kind == lanes::EventKind::kKernel;
     more_ |= kind != lanes::EventKind::kKernel && kind != lanes::EventKind::kThread;
   }

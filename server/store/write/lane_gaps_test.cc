@@ -15,7 +15,7 @@ TEST(LaneGapsTest, WhereNothingIsDroppedNothingIsMissing) {
   LaneGaps gaps;
   for (std::uint64_t next = 10; next <= 50; next += 10) {
     EXPECT_EQ(unsure(gaps, 10), 0);
-    EXPECT_FALSE(gaps.told({.lane = 1, .written = next + 5, .received = next, .next = next}));
+    EXPECT_FALSE(gaps.take_row({.lane = 1, .written = next + 5, .received = next, .next = next}));
   }
 }
 
@@ -23,8 +23,8 @@ TEST(LaneGapsTest, WhereNothingIsDroppedNothingIsMissing) {
 TEST(LaneGapsTest, AGapAmongWhatHasArrivedEndsWithTheNextEvent) {
   LaneGaps gaps;
   unsure(gaps, 10);
-  EXPECT_TRUE(gaps.told({.lane = 1, .written = 10, .dropped = 3, .received = 10, .next = 10}));
-  EXPECT_FALSE(gaps.told({.lane = 1, .written = 10, .dropped = 3, .received = 10, .next = 10}));
+  EXPECT_TRUE(gaps.take_row({.lane = 1, .written = 10, .dropped = 3, .received = 10, .next = 10}));
+  EXPECT_FALSE(gaps.take_row({.lane = 1, .written = 10, .dropped = 3, .received = 10, .next = 10}));
   EXPECT_TRUE(gaps.before_next());
   EXPECT_EQ(unsure(gaps, 20), 0);
 }
@@ -33,7 +33,7 @@ TEST(LaneGapsTest, AGapAmongWhatHasArrivedEndsWithTheNextEvent) {
 TEST(LaneGapsTest, AGapAmongWhatIsOnItsWayMayBeAnywhere) {
   LaneGaps gaps;
   unsure(gaps, 10);
-  EXPECT_TRUE(gaps.told({.lane = 1, .written = 15, .dropped = 3, .received = 10, .next = 10}));
+  EXPECT_TRUE(gaps.take_row({.lane = 1, .written = 15, .dropped = 3, .received = 10, .next = 10}));
   EXPECT_EQ(unsure(gaps, 20), 6);
 }
 
@@ -42,7 +42,7 @@ TEST(LaneGapsTest, WhatAnEarlierLifeSawIsNotKnown) {
   gaps.adopt({.lane = 1, .written = 30, .dropped = 2, .received = 20, .next = 20});
   EXPECT_TRUE(gaps.before_next());
   EXPECT_EQ(unsure(gaps, 5), 0);
-  EXPECT_FALSE(gaps.told({.lane = 1, .written = 30, .dropped = 2, .received = 26, .next = 26}));
+  EXPECT_FALSE(gaps.take_row({.lane = 1, .written = 30, .dropped = 2, .received = 26, .next = 26}));
 }
 
 }  // namespace

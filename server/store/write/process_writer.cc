@@ -144,7 +144,7 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
   LaneGaps& gaps = gaps_[block.lane];
   std::uint64_t seen = 0;
   for (const lanes::Event& event : block.events) {
-    gaps.tells(event.kind);
+    gaps.take_event(event.kind);
     if (gaps.before_next() && !gaps.only_kernels()) [[unlikely]] {
       break_off(block.lane);
     }
@@ -251,7 +251,7 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
     }
     LaneRow& known = lanes_[row.lane];
     LaneGaps& gaps = gaps_[row.lane];
-    if (gaps.told(row) && !gaps.only_kernels()) {
+    if (gaps.take_row(row) && !gaps.only_kernels()) {
       steps_.dropped(row.lane);
       break_off(row.lane);
     }

@@ -20,26 +20,26 @@ std::int64_t distance(const Item& item, std::int64_t at) {
 
 // Calls `take` for the row's open interval, and for the item that `pick` chooses in each of its series.
 template <typename Pick, typename Take>
-void each_candidate(const Teller& told, const Row& row, const Pick& pick, const Take& take) {
+void each_candidate(const TrackBuilder& tracks, const Row& row, const Pick& pick, const Take& take) {
   for (const auto& series : row.series) {
     if (const auto item = pick(*series)) take(Found{&row, *item, series->shade(), false});
   }
-  if (row.open) take(Found{&row, row.open_item(told.newest()), row.open->shade, true});
+  if (row.open) take(Found{&row, row.open_item(tracks.newest()), row.open->shade, true});
 }
 
 // Finds the interval of this row that contains `at`.
-std::optional<Found> around(const Teller& told, const Row* row, std::int64_t at) {
+std::optional<Found> around(const TrackBuilder& tracks, const Row* row, std::int64_t at) {
   std::optional<Found> found;
   if (row == nullptr) return found;
   each_candidate(
-      told, *row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); },
+      tracks, *row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); },
       [&](const Found& one) {
         if (one.item.begin <= at && (at < one.item.covered_to() || one.open)) found = one;
       });
   return found;
 }
 
-FoundEvent describe_event(const Teller& told, const Found& found) {
+FoundEvent describe_event(const TrackBuilder& tracks, const Found& found) {
   FoundEvent event;
   event.track = found.row->track.id;
   event.process = found.row->track.process;
@@ -47,7 +47,7 @@ FoundEvent describe_event(const Teller& told, const Found& found) {
   event.device = found.row->track.device;
   event.stream = found.row->track.stream;
   event.subject = found.item.subject;
-  event.shade = told.shades().all()[found.shade - std::size_t{1}];
+  event.shade = tracks.shades().all()[found.shade - std::size_t{1}];
   event.begin = found.item.begin;
   event.end = found.item.end;
   event.open = found.open;
@@ -55,33 +55,34 @@ FoundEvent describe_event(const Teller& told, const Found& found) {
   event.kept = found.item.has(kKept);
   // A kernel runs after the step and the region that it was launched in, or during other ones.
   if (found.row->track.kind == TrackKind::kKernels) return event;
-  if (const auto step = around(told, told.steps_of(event.process), event.begin)) event.step = step->item.subject;
-  const auto region = around(told, told.regions_of(event.process, event.lane), event.begin);
+  if (const auto step = around(tracks, tracks.steps_of(event.process), event.begin)) event.step = step->item.subject;
+  const auto region = around(tracks, tracks.regions_of(event.process, event.lane), event.begin);
   if (region) event.region = region->item.subject;
   return event;
 }
 
 }  // namespace
 
-std::optional<FoundEvent> find_at(const Teller& told, std::uint32_t track, std::int64_t at, std::int64_t within) {
-  if (track == 0 || track > told.rows().size()) return std::nullopt;
-  const Row& row = told.rows()[track - 1];
+std::optional<FoundEvent> find_at(const TrackBuilder& tracks, std::uint32_t track, std::int64_t at,
+                                  std::int64_t within) {
+  if (track == 0 || track > tracks.rows().size()) return std::nullopt;
+  const Row& row = tracks.rows()[track - 1];
   std::optional<Found> nearest;
   const auto nearer = [&](const Found& one) {
     if (distance(one.item, at) > within) return;
     if (!nearest || distance(one.item, at) < distance(nearest->item, at)) nearest = one;
   };
   each_candidate(
-      told, row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); }, nearer);
+      tracks, row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); }, nearer);
   each_candidate(
-      told, row, [&](const Series& series) { return series.first_after(at, Wanted{}); }, nearer);
-  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
+      tracks, row, [&](const Series& series) { return series.first_after(at, Wanted{}); }, nearer);
+  return nearest ? std::optional(describe_event(tracks, *nearest)) : std::nullopt;
 }
 
-std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuery& query) {
-  const Choice choice(query.filter, told.shades());
+std::optional<FoundEvent> find_neighbour(const TrackBuilder& tracks, const NeighbourQuery& query) {
+  const Choice choice(query.filter, tracks.shades());
   std::optional<Found> nearest;
-  for (const Row& row : told.rows()) {
+  for (const Row& row : tracks.rows()) {
     if (!choice.has(row)) continue;
     const auto wanted = [&](std::uint8_t shade) {
       auto wanted = choice.of(row, shade);
@@ -98,7 +99,7 @@ std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuer
       while (item && query.whole && item->has(kContinued)) item = beyond(item->begin);
       return item;
     };
-    each_candidate(told, row, pick, [&](const Found& one) {
+    each_candidate(tracks, row, pick, [&](const Found& one) {
       const bool beyond = query.next ? one.item.begin > query.at : one.item.begin < query.at;
       if (!beyond) return;
       if (const auto of = wanted(one.shade); one.open && (!of || !(*of)(one.item.subject))) return;
@@ -108,7 +109,7 @@ std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuer
       nearest = one;
     });
   }
-  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
+  return nearest ? std::optional(describe_event(tracks, *nearest)) : std::nullopt;
 }
 
 }  // namespace castscope::timeline

@@ -12,14 +12,14 @@ namespace {
 
 class Drawing {
  public:
-  Drawing(const Teller& told, const PictureQuery& query, const Grid& grid, const PictureHeader& header)
-      : told_(told),
-        choice_(query.filter, told.shades()),
+  Drawing(const TrackBuilder& tracks, const PictureQuery& query, const Grid& grid, const PictureHeader& header)
+      : tracks_(tracks),
+        choice_(query.filter, tracks.shades()),
         hidden_(choice_.hidden()),
         grid_(grid),
         first_tile_(grid.first >> (grid.k + Tiles::kBits)),
         painter_(grid.k),
-        writer_(header, told.rows().size()) {
+        writer_(header, tracks.rows().size()) {
     const double pixel = static_cast<double>(query.to - query.from) / query.pixels;
     // A box is at least a pixel wide, so a track has no more boxes than columns.
     shortest_ = static_cast<std::int64_t>(std::ceil(std::max(query.box, 1.0) * std::max(pixel, 1.0)));
@@ -41,8 +41,8 @@ class Drawing {
   }
 
   void add_counters() {
-    told_.each_counter([&](std::uint32_t process, const CacheCounter& counter) {
-      writer_.counter(process, counter.most(grid_, told_.newest()));
+    tracks_.each_counter([&](std::uint32_t process, const CacheCounter& counter) {
+      writer_.counter(process, counter.most(grid_, tracks_.newest()));
     });
   }
   std::string finish() {
@@ -64,7 +64,7 @@ class Drawing {
     constexpr double kMuch = 200;
     std::size_t items = 0;
     for (const auto& series : row.series) items += series->size();
-    const auto of_row = static_cast<double>(std::max<std::int64_t>(row.last - told_.begin(), 1));
+    const auto of_row = static_cast<double>(std::max<std::int64_t>(row.last - tracks_.begin(), 1));
     return static_cast<double>(items) * static_cast<double>(grid_.end() - grid_.first) > kMuch * of_row;
   }
 
@@ -83,7 +83,7 @@ class Drawing {
       while (tile < n && !(next = known(tile))) ++tile;
       paint(row, tiles(first, tile - first), values(first));
       for (std::size_t i = first; i < tile && tiles(i, 1).end() <= row.last; ++i) {
-        row.tiles.put(key(i), values(i), told_.tile_places());
+        row.tiles.put(key(i), values(i), tracks_.tile_places());
       }
       tile += next ? 1 : 0;
     }
@@ -112,7 +112,7 @@ class Drawing {
     painter_.end_stretch(values);
   }
   void paint_open(const Row& row, const Wanted& wanted) {
-    const Item item = row.open_item(told_.newest());
+    const Item item = row.open_item(tracks_.newest());
     if (wanted(item.subject)) painter_.cover(item.begin, item.covered_to());
   }
 
@@ -134,7 +134,7 @@ class Drawing {
   }
   void add_open_box(const Row& row) {
     const auto wanted = choice_.of(row, row.open->shade);
-    const Item item = row.open_item(told_.newest());
+    const Item item = row.open_item(tracks_.newest());
     const bool seen = item.begin < grid_.end() && item.covered_to() > grid_.first;
     if (wanted && seen && (*wanted)(item.subject) && item.end - item.begin >= shortest_)
       add_box(row, item, row.open->shade, kBoxOpen);
@@ -161,7 +161,7 @@ class Drawing {
     return all != 0;
   }
 
-  const Teller& told_;
+  const TrackBuilder& tracks_;
   const Choice choice_;
   const std::optional<std::uint64_t> hidden_;
   const Grid grid_;
@@ -207,7 +207,7 @@ std::optional<std::uint64_t> Choice::hidden() const {
   return hidden.none() ? 0 : std::hash<std::bitset<256>>()(hidden);
 }
 
-std::string draw(const Teller& told, const PictureQuery& asked, std::uint64_t revision) {
+std::string draw(const TrackBuilder& tracks, const PictureQuery& asked, std::uint64_t revision) {
   PictureQuery query = asked;
   query.pixels = std::clamp<std::uint32_t>(query.pixels, 1, kMostPixels);
   query.from = std::clamp(query.from, -kLatestTime, kLatestTime);
@@ -218,14 +218,14 @@ std::string draw(const Teller& told, const PictureQuery& asked, std::uint64_t re
   header.first = grid.first;
   header.columns = static_cast<std::uint32_t>(grid.columns);
   header.revision = revision;
-  header.newest = told.newest();
-  header.events = told.events();
-  header.behind_ns = query.now ? std::max<std::int64_t>(*query.now - told.newest(), 0) : 0;
+  header.newest = tracks.newest();
+  header.events = tracks.events();
+  header.behind_ns = query.now ? std::max<std::int64_t>(*query.now - tracks.newest(), 0) : 0;
   header.flags = (query.live ? kLive : 0) | (query.loading ? kLoading : 0);
   header.definitions = query.definitions;
   header.judgement = query.judgement;
-  Drawing drawing(told, query, grid, header);
-  for (const Row& row : told.rows()) drawing.add(row);
+  Drawing drawing(tracks, query, grid, header);
+  for (const Row& row : tracks.rows()) drawing.add(row);
   if (query.counters) drawing.add_counters();
   return drawing.finish();
 }

@@ -8,7 +8,7 @@
 
 #include "server/timeline/questions/queries.h"
 #include "server/timeline/tracks/row.h"
-#include "server/timeline/tracks/teller.h"
+#include "server/timeline/tracks/track_builder.h"
 
 namespace castscope::timeline {
 
@@ -28,16 +28,16 @@ class Choice {
   const Shades& shades_;
 };
 
-std::string draw(const Teller&, const PictureQuery&, std::uint64_t revision);
-std::optional<FoundEvent> find_at(const Teller&, std::uint32_t track, std::int64_t at, std::int64_t within);
-std::optional<FoundEvent> find_neighbour(const Teller&, const NeighbourQuery&);
+std::string draw(const TrackBuilder&, const PictureQuery&, std::uint64_t revision);
+std::optional<FoundEvent> find_at(const TrackBuilder&, std::uint32_t track, std::int64_t at, std::int64_t within);
+std::optional<FoundEvent> find_neighbour(const TrackBuilder&, const NeighbourQuery&);
 
 // Adds up row by row, so that new events can be fed in between.
 class Summing {
  public:
   explicit Summing(const SummaryQuery& query);
   ~Summing();
-  void add(const Teller&, const Row&);
+  void add(const TrackBuilder&, const Row&);
   Summary summary() const;
 
  private:

@@ -31,10 +31,10 @@ struct Summing::Totals {
 Summing::Summing(const SummaryQuery& query) : query_(query), totals_(std::make_unique<Totals>()) {}
 Summing::~Summing() = default;
 
-void Summing::add(const Teller& told, const Row& row) {
-  const Choice choice(query_.filter, told.shades());
+void Summing::add(const TrackBuilder& tracks, const Row& row) {
+  const Choice choice(query_.filter, tracks.shades());
   if (!choice.has(row)) return;
-  const auto kind = [&](std::uint8_t shade) { return told.shades().all()[shade - std::size_t{1}].kind; };
+  const auto kind = [&](std::uint8_t shade) { return tracks.shades().all()[shade - std::size_t{1}].kind; };
   for (const auto& series : row.series) {
     const auto wanted = choice.of(row, series->shade());
     if (!wanted || !series->touches(query_.from, query_.to)) continue;
@@ -45,7 +45,7 @@ void Summing::add(const Teller& told, const Row& row) {
   }
   if (!row.open) return;
   const auto wanted = choice.of(row, row.open->shade);
-  const Item open = row.open_item(told.newest());
+  const Item open = row.open_item(tracks.newest());
   const bool seen = open.begin < query_.to && open.covered_to() > query_.from;
   if (!wanted || !seen || !(*wanted)(open.subject)) return;
   SeriesSum sum;

@@ -51,7 +51,7 @@ class Chance {
     pace_ = std::array{20, 300, 5'000, 2'000'000}[below(4)];
     while (events.size() < n) happen(lane_id, lane, events);
     run_kernels(events);
-    if (!told_late(events.back().kind)) lane.told_to = std::max(lane.told_to, lane.now);
+    if (!told_late(events.back().kind)) lane.seen_to = std::max(lane.seen_to, lane.now);
     timeline_.feed(numbers_, process_, lane_id, events);
     timeline_.settle();
   }
@@ -60,10 +60,10 @@ class Chance {
     close();
   }
   void close() {
-    for (auto& [id, lane] : lanes_) close_regions(id, lane, lane.told_to);
+    for (auto& [id, lane] : lanes_) close_regions(id, lane, lane.seen_to);
     if (step_) {
       std::int64_t last = 0;
-      for (auto& [id, lane] : lanes_) last = std::max(last, lane.told_to);
+      for (auto& [id, lane] : lanes_) last = std::max(last, lane.seen_to);
       end_step(last);
     }
   }
@@ -85,10 +85,10 @@ class Chance {
  private:
   struct Open {
     std::uint32_t region;
-    bool told = false;
+    bool drawn = false;
   };
   struct Lane {
-    std::int64_t now = 0, told_to = 0;
+    std::int64_t now = 0, seen_to = 0;
     std::vector<Open> open;
     std::optional<Plain> stretch;
     std::map<std::uint32_t, std::int64_t> operators_until;
@@ -177,7 +177,7 @@ class Chance {
       operation.begin = std::max(std::max(from, begin_), until);
       operation.end = until = std::max(operation.begin, std::max(from, begin_) + ns);
       done_.push_back(operation);
-      lane.told_to = std::max(lane.told_to, operation.end);
+      lane.seen_to = std::max(lane.seen_to, operation.end);
     }
     if (lane.looked_in == steps_) return;
     lane.looked_in = steps_;
@@ -241,13 +241,13 @@ class Chance {
     const bool on = region != TestNumbers::kOffRegion;
     lane.stretch = plain(id, TrackKind::kRegions, on ? ShadeKind::kRegion : ShadeKind::kRegionOff, region, lane.now);
     lane.stretch->dtype = region == 1 ? kBrain : region == 2 ? kHalf : kFloat;
-    lane.stretch->continued = lane.open.back().told;
+    lane.stretch->continued = lane.open.back().drawn;
   }
   void end_stretch(Lane& lane, std::int64_t time) {
     if (lane.stretch && time > lane.stretch->begin) {
       lane.stretch->end = time;
       done_.push_back(*lane.stretch);
-      lane.open.back().told = true;
+      lane.open.back().drawn = true;
     }
     lane.stretch.reset();
   }

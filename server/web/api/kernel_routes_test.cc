@@ -19,7 +19,7 @@ class KernelRoutesTest : public RoutesTest {
     const auto matmul = run.kernel({.name = "nvjet_tst", .use = use, .op = "aten::linear"});
     const auto set = run.kernel({.name = "Memset", .work = lanes::GpuWork::kSet});
     run.step().enter(region).cast(weight, 0x100).exit().step();
-    run.lane(2).told_kernel(cast, 300).told_kernel(matmul, 700).told_kernel(set, 20);
+    run.lane(2).launched_with_event(cast, 300).launched_with_event(matmul, 700).launched_with_event(set, 20);
   }
   void record_training() {
     auto store = create();
@@ -94,9 +94,12 @@ TEST_F(KernelRoutesTest, WasLaunchedWithinItsCastOrItsOperator) {
   const auto use = run.use({.op = "aten::linear", .line = 12, .module = "head"});
   const auto cast = run.kernel({.name = "copy", .use = use, .site = weight, .op = "aten::linear"});
   const auto matmul = run.kernel({.name = "nvjet_tst", .use = use, .op = "aten::linear"});
-  run.step().cast(weight, 0x100).told(use, 1'500);  // 2000 to 2500, within 1500 to 3000
-  run.lane(2).told_kernel(cast, 300, 1'500).told_kernel(matmul, 700, 1'500).told_kernel(cast, 100, 1'000);
-  run.told_kernel(cast, 100, 0);
+  run.step().cast(weight, 0x100).called_with_event(use, 1'500);  // 2000 to 2500, within 1500 to 3000
+  run.lane(2)
+      .launched_with_event(cast, 300, 1'500)
+      .launched_with_event(matmul, 700, 1'500)
+      .launched_with_event(cast, 100, 1'000);
+  run.launched_with_event(cast, 100, 0);
   run.end();
   EXPECT_TRUE(store->close().ok());
   show();

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "agent/lanes/event_views.h"
-#include "server/timeline/tracks/teller.h"
+#include "server/timeline/tracks/track_builder.h"
 
 namespace castscope::timeline {
 namespace {
@@ -17,14 +17,14 @@ constexpr std::size_t kMostAtOnce = 4;
 }  // namespace
 
 // Kernels come as the driver hands them over, in the order in which their launcher became known.
-void Teller::run_fed_kernels(Place& place) {
+void TrackBuilder::run_fed_kernels(Place& place) {
   std::stable_sort(kernels_.begin(), kernels_.end(),
                    [](const lanes::Event* a, const lanes::Event* b) { return a->time < b->time; });
   for (const lanes::Event* kernel : kernels_) run(place, *kernel);
 }
 
 // A kernel has a time of its own: it moves neither the lane nor the step of the process on.
-void Teller::run(Place& place, const lanes::Event& event) {
+void TrackBuilder::run(Place& place, const lanes::Event& event) {
   const Known known = kernel(place, event.site);
   const std::int64_t begin = since_run_began(place, event.time);
   const std::int64_t end = std::min(begin + event.duration, kLatestTime);
@@ -34,7 +34,7 @@ void Teller::run(Place& place, const lanes::Event& event) {
   newest_ = std::max(newest_, row.last);
 }
 
-Row& Teller::free_row(Place& place, const lanes::Event& event, std::int64_t begin) {
+Row& TrackBuilder::free_row(Place& place, const lanes::Event& event, std::int64_t begin) {
   auto& streams = place.process.streams;
   const lanes::KernelEvent ran = as_kernel(event);
   std::pair stream(ran.device, ran.stream);
@@ -50,7 +50,7 @@ Row& Teller::free_row(Place& place, const lanes::Event& event, std::int64_t begi
   return made;
 }
 
-Teller::Known Teller::kernel(Place& place, std::uint32_t local) {
+TrackBuilder::Known TrackBuilder::kernel(Place& place, std::uint32_t local) {
   const auto cached = place.process.kernels.find(local);
   if (cached != place.process.kernels.end()) return cached->second;
   const KernelLook look = place.numbers.kernel(place.process_id, local);

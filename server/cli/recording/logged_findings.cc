@@ -1,4 +1,4 @@
-#include "server/cli/recording/findings_told.h"
+#include "server/cli/recording/logged_findings.h"
 
 #include <algorithm>
 #include <set>
@@ -61,8 +61,8 @@ std::set<std::uint32_t> all_processes(const store::RunData& data) {
 
 }  // namespace
 
-std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::vector<store::Finding>& findings,
-                                        bool last) {
+std::vector<LogLine> LoggedFindings::new_lines(const store::RunData& data, const std::vector<store::Finding>& findings,
+                                               bool last) {
   std::vector<LogLine> lines;
   std::map<std::string, int> equals;
   const rules::ProcessesByLine processes(data);
@@ -91,7 +91,7 @@ std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::v
   return lines;
 }
 
-bool FindingsTold::register_new(KnownFinding& known, const store::Finding& finding) {
+bool LoggedFindings::register_new(KnownFinding& known, const store::Finding& finding) {
   known.size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
   known.said = rule.said < kMostOfARule;
@@ -99,7 +99,7 @@ bool FindingsTold::register_new(KnownFinding& known, const store::Finding& findi
   return known.said;
 }
 
-bool FindingsTold::has_grown(KnownFinding& known, const store::Finding& finding) {
+bool LoggedFindings::has_grown(KnownFinding& known, const store::Finding& finding) {
   const std::int64_t size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
   if (!known.said || known.size <= 0 || size / 10 < known.size || rule.grown >= kMostOfARule) return false;
@@ -108,7 +108,7 @@ bool FindingsTold::has_grown(KnownFinding& known, const store::Finding& finding)
   return true;
 }
 
-void FindingsTold::add_withdrawn(std::vector<LogLine>& lines) {
+void LoggedFindings::add_withdrawn(std::vector<LogLine>& lines) {
   for (auto& [key, known] : findings_) {
     if (known.round == round_ || !known.said || known.withdrawn) continue;
     known.withdrawn = true;
@@ -118,12 +118,12 @@ void FindingsTold::add_withdrawn(std::vector<LogLine>& lines) {
   }
 }
 
-void FindingsTold::add_held_back(std::vector<LogLine>& lines, bool last) {
+void LoggedFindings::add_held_back(std::vector<LogLine>& lines, bool last) {
   for (auto& [name, rule] : rules_) {
     // A line is due each time their number has doubled: a handful of lines, however many findings there are.
-    const std::uint64_t due = last ? rule.held_back_told + 1 : std::max<std::uint64_t>(2 * rule.held_back_told, 1);
+    const std::uint64_t due = last ? rule.held_back_logged + 1 : std::max<std::uint64_t>(2 * rule.held_back_logged, 1);
     if (rule.held_back < due) continue;
-    rule.held_back_told = rule.held_back;
+    rule.held_back_logged = rule.held_back;
     lines.push_back(
         {LogLine::Level::kInfo,
          absl::StrCat("run ", run_id_, ": ", report::counted(rule.held_back, "more finding of ", "more findings of "),

@@ -18,15 +18,16 @@ struct LogLine {
   std::string text;
 };
 
-class FindingsTold {
+class LoggedFindings {
  public:
   // The limit for each rule in a run. The same limit holds for lines about growth, and for lines about findings that
   // are gone.
   static constexpr std::uint64_t kMostOfARule = 10;
 
-  explicit FindingsTold(std::string run_id) : run_id_(std::move(run_id)) {}
+  explicit LoggedFindings(std::string run_id) : run_id_(std::move(run_id)) {}
   // Returns the lines that are due when these are the current findings. `last` means that the run is over.
-  std::vector<LogLine> news(const store::RunData& data, const std::vector<store::Finding>& findings, bool last = false);
+  std::vector<LogLine> new_lines(const store::RunData& data, const std::vector<store::Finding>& findings,
+                                 bool last = false);
 
  private:
   struct KnownFinding {
@@ -37,7 +38,7 @@ class FindingsTold {
   };
   struct OfRule {
     std::uint64_t said = 0, grown = 0, withdrawn = 0;
-    std::uint64_t held_back = 0, held_back_told = 0;
+    std::uint64_t held_back = 0, held_back_logged = 0;
   };
   bool register_new(KnownFinding&, const store::Finding&);
   bool has_grown(KnownFinding&, const store::Finding&);

@@ -1,4 +1,4 @@
-#include "server/cli/recording/findings_told.h"
+#include "server/cli/recording/logged_findings.h"
 
 #include <gtest/gtest.h>
 
@@ -35,77 +35,79 @@ std::vector<std::string> texts(const std::vector<LogLine>& lines) {
 
 using Texts = std::vector<std::string>;
 
-class FindingsToldTest : public ::testing::Test {
+class LoggedFindingsTest : public ::testing::Test {
  protected:
-  Texts news(const std::vector<store::Finding>& findings, bool last = false) {
-    return texts(told.news(data, findings, last));
+  Texts new_lines(const std::vector<store::Finding>& findings, bool last = false) {
+    return texts(logged.new_lines(data, findings, last));
   }
   const store::RunData data = run_of({4711});
-  FindingsTold told{"job-7"};
+  LoggedFindings logged{"job-7"};
 };
 
-TEST_F(FindingsToldTest, EachOnce) {
-  EXPECT_EQ(news({found(12)}), Texts{"run job-7: warning cache-grows at train.py:12, process 4711 on node1: the cache "
-                                     "grows to 1 entries"});
-  EXPECT_EQ(news({found(12)}), Texts{});
-  EXPECT_EQ(news({found(5), found(12)}).size(), 1u);  // the finding before it is another one
-  EXPECT_EQ(news({found(5), found(12)}, true), Texts{});
+TEST_F(LoggedFindingsTest, EachOnce) {
+  EXPECT_EQ(new_lines({found(12)}),
+            Texts{"run job-7: warning cache-grows at train.py:12, process 4711 on node1: the cache "
+                  "grows to 1 entries"});
+  EXPECT_EQ(new_lines({found(12)}), Texts{});
+  EXPECT_EQ(new_lines({found(5), found(12)}).size(), 1u);  // the finding before it is another one
+  EXPECT_EQ(new_lines({found(5), found(12)}, true), Texts{});
 }
 
-TEST_F(FindingsToldTest, ItsSeverityIsTheLevel) {
+TEST_F(LoggedFindingsTest, ItsSeverityIsTheLevel) {
   store::Finding finding = found(12);
   finding.severity = "error";
-  EXPECT_EQ(told.news(data, {finding})[0].level, LogLine::Level::kError);
-  EXPECT_EQ(told.news(data, {finding, found(13)})[0].level, LogLine::Level::kWarning);
+  EXPECT_EQ(logged.new_lines(data, {finding})[0].level, LogLine::Level::kError);
+  EXPECT_EQ(logged.new_lines(data, {finding, found(13)})[0].level, LogLine::Level::kWarning);
 }
 
-TEST_F(FindingsToldTest, GrownTenfold) {
-  (void)news({found(12, 3)});
-  EXPECT_EQ(news({found(12, 29)}), Texts{});
-  EXPECT_EQ(news({found(12, 30)}), Texts{"run job-7: grown: cache-grows at train.py:12, process 4711 on node1: the "
-                                         "cache grows to 30 entries"});
-  EXPECT_EQ(news({found(12, 299)}), Texts{});
+TEST_F(LoggedFindingsTest, GrownTenfold) {
+  (void)new_lines({found(12, 3)});
+  EXPECT_EQ(new_lines({found(12, 29)}), Texts{});
+  EXPECT_EQ(new_lines({found(12, 30)}),
+            Texts{"run job-7: grown: cache-grows at train.py:12, process 4711 on node1: the "
+                  "cache grows to 30 entries"});
+  EXPECT_EQ(new_lines({found(12, 299)}), Texts{});
 }
 
-TEST_F(FindingsToldTest, NoLongerFound) {
-  (void)news({found(12)});
-  EXPECT_EQ(news({}), Texts{"run job-7: no longer found: cache-grows at train.py:12"});
-  EXPECT_EQ(news({}), Texts{});
-  EXPECT_EQ(news({found(12)}), Texts{});  // coming and going is logged once
-  EXPECT_EQ(news({}), Texts{});
+TEST_F(LoggedFindingsTest, NoLongerFound) {
+  (void)new_lines({found(12)});
+  EXPECT_EQ(new_lines({}), Texts{"run job-7: no longer found: cache-grows at train.py:12"});
+  EXPECT_EQ(new_lines({}), Texts{});
+  EXPECT_EQ(new_lines({found(12)}), Texts{});  // coming and going is logged once
+  EXPECT_EQ(new_lines({}), Texts{});
 }
 
-TEST_F(FindingsToldTest, ThousandsOfOneRuleAreCounted) {
+TEST_F(LoggedFindingsTest, ThousandsOfOneRuleAreCounted) {
   std::vector<store::Finding> many;
   std::size_t lines = 0;
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 500; ++i) many.push_back(found(static_cast<std::int64_t>(many.size() + 1)));
-    lines += news(many).size();
+    lines += new_lines(many).size();
   }
   EXPECT_LT(lines, 10u + 16u);
   many.push_back(found(1, 1, "cache-holds-input"));
-  const Texts end = news(many, true);
+  const Texts end = new_lines(many, true);
   ASSERT_EQ(end.size(), 2u);
   EXPECT_NE(end[0].find("cache-holds-input"), std::string::npos);  // another rule has lines of its own
   EXPECT_EQ(end[1],
             "run job-7: 9,990 more findings of cache-grows so far, each at another line, not listed one by one");
-  std::size_t withdrawn = news({}).size();
+  std::size_t withdrawn = new_lines({}).size();
   EXPECT_EQ(withdrawn, 11u);
 }
 
-TEST_F(FindingsToldTest, TheProcessesInWhichItIs) {
+TEST_F(LoggedFindingsTest, TheProcessesInWhichItIs) {
   store::RunData ranks = run_of({1, 2, 3, 4});
   ranks.processes[0].attributes = {{"rank", "0"}};
   ranks.processes[3].info.host = "node2";
-  EXPECT_EQ(told.news(ranks, {found(12)})[0].text,
+  EXPECT_EQ(logged.new_lines(ranks, {found(12)})[0].text,
             "run job-7: warning cache-grows at train.py:12, 4 processes on node1 and 1 other host: 1 (rank 0), 2, 3, "
             "…: the cache grows to 1 entries");
 }
 
-TEST_F(FindingsToldTest, NothingInItBreaksTheLine) {
+TEST_F(LoggedFindingsTest, NothingInItBreaksTheLine) {
   store::Finding finding = found(12);
   finding.title = "two\nlines \x1b[31m" + std::string(2000, 'x') + "\xff";
-  const Texts one = news({finding});
+  const Texts one = new_lines({finding});
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].find('\n'), std::string::npos);
   EXPECT_EQ(one[0].find('\x1b'), std::string::npos);

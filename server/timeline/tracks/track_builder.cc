@@ -1,4 +1,4 @@
-#include "server/timeline/tracks/teller.h"
+#include "server/timeline/tracks/track_builder.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,10 +14,10 @@ Item instant(std::int64_t time, std::uint32_t subject, std::uint64_t bytes = 0) 
 
 }  // namespace
 
-void Teller::process_begin(std::uint32_t process, std::int64_t begin) { processes_[process].begin = begin; }
+void TrackBuilder::process_begin(std::uint32_t process, std::int64_t begin) { processes_[process].begin = begin; }
 
-void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
-                  std::span<const lanes::Event> events) {
+void TrackBuilder::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
+                        std::span<const lanes::Event> events) {
   Process& fed = processes_[process];
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
   Place place{numbers, process, lane, fed, fed.lanes[lane]};
@@ -33,18 +33,18 @@ void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t l
   holdings_.fit();
 }
 
-void Teller::settle(std::uint32_t process, std::int64_t time) {
+void TrackBuilder::settle(std::uint32_t process, std::int64_t time) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   const bool all = time > kLatestTime - found->second.begin;
   settle(process, found->second, all ? INT64_MAX : time + found->second.begin);
 }
 
-void Teller::settle() {
+void TrackBuilder::settle() {
   for (auto& [id, process] : processes_) settle(id, process, INT64_MAX);
 }
 
-void Teller::settle(std::uint32_t id, Process& process, std::int64_t time) {
+void TrackBuilder::settle(std::uint32_t id, Process& process, std::int64_t time) {
   std::vector<Shared>& waiting = process.waiting;
   const auto sooner = [](const Shared& a, const Shared& b) { return a.time < b.time; };
   if (!std::is_sorted(waiting.begin(), waiting.end(), sooner)) std::stable_sort(waiting.begin(), waiting.end(), sooner);
@@ -72,56 +72,56 @@ void Teller::settle(std::uint32_t id, Process& process, std::int64_t time) {
   holdings_.changed(before, process.cache.memory());
 }
 
-void Teller::gap(std::uint32_t process) {
+void TrackBuilder::gap(std::uint32_t process) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   settle(process, found->second, INT64_MAX);
   close(found->second);
   std::int64_t last = 0;
-  for (const auto& [id, lane] : found->second.lanes) last = std::max(last, lane.told_to);
+  for (const auto& [id, lane] : found->second.lanes) last = std::max(last, lane.seen_to);
   found->second.cache.gap(last);
 }
 
-void Teller::end(std::uint32_t process) {
+void TrackBuilder::end(std::uint32_t process) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   settle(process, found->second, INT64_MAX);
   close(found->second);
 }
 
-void Teller::end() {
+void TrackBuilder::end() {
   settle();
   for (auto& [id, process] : processes_) close(process);
 }
 
-void Teller::close(Process& process) {
+void TrackBuilder::close(Process& process) {
   std::int64_t last = 0;
   for (auto& [id, lane] : process.lanes) {
-    close_regions(lane, lane.told_to);
-    last = std::max(last, lane.told_to);
+    close_regions(lane, lane.seen_to);
+    last = std::max(last, lane.seen_to);
   }
   if (process.steps != nullptr) process.steps->end(last, holdings_);
 }
 
-const Row* Teller::steps_of(std::uint32_t process) const {
+const Row* TrackBuilder::steps_of(std::uint32_t process) const {
   const auto found = processes_.find(process);
   return found == processes_.end() ? nullptr : found->second.steps;
 }
 
-const Row* Teller::regions_of(std::uint32_t process, std::uint32_t lane) const {
+const Row* TrackBuilder::regions_of(std::uint32_t process, std::uint32_t lane) const {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return nullptr;
   const auto of = found->second.lanes.find(lane);
   return of == found->second.lanes.end() ? nullptr : of->second.regions;
 }
 
-void Teller::each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const {
+void TrackBuilder::each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const {
   for (const auto& [id, process] : processes_) {
     if (process.cache.ever()) take(id, process.cache);
   }
 }
 
-std::size_t Teller::memory() const {
+std::size_t TrackBuilder::memory() const {
   std::size_t bytes = holdings_.memory() + rows_.size() * sizeof(Row);
   for (const Row& row : rows_) bytes += row.series.size() * (sizeof(Series) + sizeof(void*)) + row.tiles.memory();
   for (const auto& [id, process] : processes_) {
@@ -134,17 +134,17 @@ std::size_t Teller::memory() const {
   return bytes;
 }
 
-std::size_t Teller::tile_places() const {
+std::size_t TrackBuilder::tile_places() const {
   const std::size_t fit = tiles_budget_ / (rows_.size() * Tiles::memory_of(1) + 1);
   return std::bit_floor(std::clamp<std::size_t>(fit, 1, Tiles::kMostPlaces));
 }
 
-std::int64_t Teller::since_run_began(const Place& place, std::uint64_t time) const {
+std::int64_t TrackBuilder::since_run_began(const Place& place, std::uint64_t time) const {
   const auto since = static_cast<std::int64_t>(static_cast<std::uint64_t>(place.process.begin) + time);
   return std::clamp<std::int64_t>(since, 0, kLatestTime);
 }
 
-Row& Teller::row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind kind, std::uint32_t depth) {
+Row& TrackBuilder::row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind kind, std::uint32_t depth) {
   if (known == nullptr) {
     known = &rows_.emplace_back();
     known->track = {static_cast<std::uint32_t>(rows_.size()), process, lane, kind, depth};
@@ -152,13 +152,13 @@ Row& Teller::row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKi
   return *known;
 }
 
-void Teller::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
+void TrackBuilder::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
   begin_ = std::min(begin_, begin);
   newest_ = std::max(newest_, end);
-  lane.told_to = std::max(lane.told_to, end);
+  lane.seen_to = std::max(lane.seen_to, end);
 }
 
-void Teller::add_event(Place& place, const lanes::Event& event) {
+void TrackBuilder::add_event(Place& place, const lanes::Event& event) {
   if (event.kind == EventKind::kOperator) return operate(place, event);
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;
@@ -199,13 +199,13 @@ void Teller::add_event(Place& place, const lanes::Event& event) {
 }
 
 // No event announces the first step: it begins with the first event in it.
-void Teller::begin_first_step(Place& place, std::int64_t time, const lanes::Event& event) {
+void TrackBuilder::begin_first_step(Place& place, std::int64_t time, const lanes::Event& event) {
   if (place.lane.begun) return;
   place.lane.begun = true;
   if (event.step == 0) place.process.waiting.push_back({time, 0, EventKind::kStep});
 }
 
-void Teller::cast(Place& place, std::int64_t time, const lanes::Event& event) {
+void TrackBuilder::cast(Place& place, std::int64_t time, const lanes::Event& event) {
   const Known known = site(place, event.site, Shown::kCast);
   const bool kept = event.flags & lanes::kFlagKept;
   const std::int64_t end = std::min(time + event.duration, std::max(time, kLatestTime));
@@ -217,13 +217,13 @@ void Teller::cast(Place& place, std::int64_t time, const lanes::Event& event) {
   saw(place.lane, time, end);
 }
 
-void Teller::served(Place& place, std::int64_t time, const lanes::Event& event, Shown shown) {
+void TrackBuilder::served(Place& place, std::int64_t time, const lanes::Event& event, Shown shown) {
   const Known known = site(place, event.site, shown);
   Row& casts = row(place.lane.casts, place.process_id, place.lane_id, TrackKind::kCasts);
   casts.add(known.shade, instant(time, known.id), holdings_);
 }
 
-void Teller::enter(Place& place, std::int64_t time, const lanes::Event& event) {
+void TrackBuilder::enter(Place& place, std::int64_t time, const lanes::Event& event) {
   const Known known = region(place, event.site);
   Row& regions = row(place.lane.regions, place.process_id, place.lane_id, TrackKind::kRegions);
   end_stretch(place.lane, time);
@@ -231,7 +231,7 @@ void Teller::enter(Place& place, std::int64_t time, const lanes::Event& event) {
   regions.begin(known.shade, instant(time, known.id));
 }
 
-void Teller::exit(Place& place, std::int64_t time, const lanes::Event& event) {
+void TrackBuilder::exit(Place& place, std::int64_t time, const lanes::Event& event) {
   std::vector<OpenRegion>& open = place.lane.open;
   // The region's begin may have been dropped, or the ends of regions inside it.
   const auto found =
@@ -241,20 +241,20 @@ void Teller::exit(Place& place, std::int64_t time, const lanes::Event& event) {
   open.resize(static_cast<std::size_t>(open.rend() - found) - 1);
   if (open.empty()) return;
   Item goes_on = instant(time, open.back().known.id);
-  goes_on.bytes_and_flags = open.back().told ? kContinued : 0;
+  goes_on.bytes_and_flags = open.back().drawn ? kContinued : 0;
   place.lane.regions->begin(open.back().known.shade, goes_on);
 }
 
-void Teller::end_stretch(Lane& lane, std::int64_t time) {
-  if (!lane.open.empty() && lane.regions->end(time, holdings_)) lane.open.back().told = true;
+void TrackBuilder::end_stretch(Lane& lane, std::int64_t time) {
+  if (!lane.open.empty() && lane.regions->end(time, holdings_)) lane.open.back().drawn = true;
 }
 
-void Teller::close_regions(Lane& lane, std::int64_t time) {
+void TrackBuilder::close_regions(Lane& lane, std::int64_t time) {
   end_stretch(lane, time);
   lane.open.clear();
 }
 
-void Teller::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
+void TrackBuilder::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
   Row& steps = row(process.steps, id, 0, TrackKind::kSteps);
   if (number == 0 && (steps.open || steps.last > 0)) return;  // the first event of another thread
   // The step came too late after all: the open one already has the right name.
@@ -265,14 +265,14 @@ void Teller::step(std::uint32_t id, Process& process, std::int64_t time, std::ui
 
 // In any step some operators may be observed (those that follow an optimizer's, say); in a deep step all are, and a
 // deep phase may last for several steps.
-void Teller::deep(Process& process, std::int64_t time, std::uint32_t number) {
+void TrackBuilder::deep(Process& process, std::int64_t time, std::uint32_t number) {
   Row* steps = process.steps;
   if (!process.deep || steps == nullptr || !steps->open) return;
   if (time < steps->open->item.begin || number != steps->open->item.subject) return;
   steps->open->shade = shades_.of(TrackKind::kSteps, ShadeKind::kStepDeep);
 }
 
-void Teller::operate(Place& place, const lanes::Event& event) {
+void TrackBuilder::operate(Place& place, const lanes::Event& event) {
   const Known known = use(place, event.site);
   if (place.lane.operators.size() <= event.flags) place.lane.operators.resize(event.flags + std::size_t{1});
   Row& operators =
@@ -287,13 +287,13 @@ void Teller::operate(Place& place, const lanes::Event& event) {
   place.process.waiting.push_back({begin, event.step, EventKind::kOperator});
 }
 
-void Teller::mark(Place& place, std::int64_t time, ShadeKind kind, std::uint32_t local, std::uint64_t bytes) {
+void TrackBuilder::mark(Place& place, std::int64_t time, ShadeKind kind, std::uint32_t local, std::uint64_t bytes) {
   const std::uint32_t fact = local == 0 ? 0 : place.numbers.fact(place.process_id, local);
   row(place.lane.marks, place.process_id, place.lane_id, TrackKind::kMarks)
       .add(shades_.of(TrackKind::kMarks, kind), instant(time, fact, bytes), holdings_);
 }
 
-Teller::Known Teller::site(Place& place, std::uint32_t local, Shown shown) {
+TrackBuilder::Known TrackBuilder::site(Place& place, std::uint32_t local, Shown shown) {
   Numbered& numbered = place.process.sites[static_cast<std::size_t>(shown)];
   const auto cached = numbered.find(local);
   if (cached != numbered.end()) return cached->second;
@@ -310,7 +310,7 @@ Teller::Known Teller::site(Place& place, std::uint32_t local, Shown shown) {
   return known;
 }
 
-Teller::Known Teller::region(Place& place, std::uint32_t local) {
+TrackBuilder::Known TrackBuilder::region(Place& place, std::uint32_t local) {
   const auto cached = place.process.regions.find(local);
   if (cached != place.process.regions.end()) return cached->second;
   const store::Region* region = place.numbers.region(place.process_id, local);
@@ -322,7 +322,7 @@ Teller::Known Teller::region(Place& place, std::uint32_t local) {
   return known;
 }
 
-Teller::Known Teller::use(Place& place, std::uint32_t local) {
+TrackBuilder::Known TrackBuilder::use(Place& place, std::uint32_t local) {
   const auto cached = place.process.uses.find(local);
   if (cached != place.process.uses.end()) return cached->second;
   const store::OperatorUse* use = place.numbers.operator_use(place.process_id, local);

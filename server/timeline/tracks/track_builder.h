@@ -19,9 +19,9 @@
 
 namespace castscope::timeline {
 
-class Teller {
+class TrackBuilder {
  public:
-  explicit Teller(std::size_t budget) : tiles_budget_(budget / kTilesShare), holdings_(budget) {}
+  explicit TrackBuilder(std::size_t budget) : tiles_budget_(budget / kTilesShare), holdings_(budget) {}
 
   void process_begin(std::uint32_t process, std::int64_t begin);
   void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
@@ -53,13 +53,13 @@ class Teller {
   struct OpenRegion {
     std::uint32_t local;
     Known known;
-    bool told = false;  // a part of it is in the track already
+    bool drawn = false;  // a part of it is in the track already
   };
   struct Lane {
     bool begun = false;
     std::uint32_t looked_in = UINT32_MAX;  // the last step in which the lane had an operator
     std::int64_t last = 0;                 // no later time may lie before it
-    std::int64_t told_to = 0;              // the end of operators included, whose events come last
+    std::int64_t seen_to = 0;              // the end of operators included, whose events come last
     std::vector<OpenRegion> open;
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
