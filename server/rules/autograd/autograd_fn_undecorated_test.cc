@@ -5,7 +5,7 @@ namespace {
 
 using AutogradFnUndecoratedTest = AutogradTest;
 
-TEST_F(AutogradFnUndecoratedTest, C50_BackwardInFloat32) {
+TEST_F(AutogradFnUndecoratedTest, BackwardInFloat32) {
   expect_golden("autograd_fn_undecorated_backward_in_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto forward = forward_product(run);
@@ -15,7 +15,7 @@ TEST_F(AutogradFnUndecoratedTest, C50_BackwardInFloat32) {
                 }));
 }
 
-TEST_F(AutogradFnUndecoratedTest, C50_Decorated) {
+TEST_F(AutogradFnUndecoratedTest, Decorated) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 39);
     const auto forward = forward_product(run);
@@ -24,7 +24,7 @@ TEST_F(AutogradFnUndecoratedTest, C50_Decorated) {
   }));
 }
 
-TEST_F(AutogradFnUndecoratedTest, C50_NoOperatorThatAutocastCasts) {
+TEST_F(AutogradFnUndecoratedTest, NoOperatorThatAutocastCasts) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 39);
     const auto forward = forward_product(run);

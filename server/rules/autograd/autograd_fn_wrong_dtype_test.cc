@@ -11,7 +11,7 @@ std::uint32_t float16_region(TestRun& run) {
   return run.region("train.py", 11, info);
 }
 
-TEST_F(AutogradFnWrongDtypeTest, C49_BackwardInFloat16) {
+TEST_F(AutogradFnWrongDtypeTest, BackwardInFloat16) {
   expect_golden("autograd_fn_wrong_dtype_backward_in_float16", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto forward = forward_product(run);
@@ -22,7 +22,7 @@ TEST_F(AutogradFnWrongDtypeTest, C49_BackwardInFloat16) {
                 }));
 }
 
-TEST_F(AutogradFnWrongDtypeTest, C49_BackwardInTheDtypeOfForward) {
+TEST_F(AutogradFnWrongDtypeTest, BackwardInTheDtypeOfForward) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 39);
     const auto forward = forward_product(run);

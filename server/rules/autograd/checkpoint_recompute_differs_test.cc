@@ -30,7 +30,7 @@ class CheckpointRecomputeDiffersTest : public AutogradTest {
   }
 };
 
-TEST_F(CheckpointRecomputeDiffersTest, C51b_RecomputedInFloat32) {
+TEST_F(CheckpointRecomputeDiffersTest, RecomputedInFloat32) {
   expect_golden("checkpoint_recompute_differs_recomputed_in_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto first = forward(run);
@@ -39,7 +39,7 @@ TEST_F(CheckpointRecomputeDiffersTest, C51b_RecomputedInFloat32) {
                 }));
 }
 
-TEST_F(CheckpointRecomputeDiffersTest, C51_RegionEnteredAgain) {
+TEST_F(CheckpointRecomputeDiffersTest, RegionEnteredAgain) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 39);
     const auto first = forward(run);

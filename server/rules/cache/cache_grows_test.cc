@@ -9,7 +9,7 @@ namespace {
 
 using CacheGrowsTest = RulesTest;
 
-TEST_F(CacheGrowsTest, C04_ModulesMadeInOneLongRegion) {
+TEST_F(CacheGrowsTest, ModulesMadeInOneLongRegion) {
   expect_golden("cache_grows_modules_made_in_one_region", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto weight = run.weight("serve.py", 8, "");
@@ -20,7 +20,7 @@ TEST_F(CacheGrowsTest, C04_ModulesMadeInOneLongRegion) {
                 }));
 }
 
-TEST_F(CacheGrowsTest, C04_SeenWhileTheRegionIsStillOpen) {
+TEST_F(CacheGrowsTest, SeenWhileTheRegionIsStillOpen) {
   const auto findings = judged(
       [](TestRun& run) {
         const auto region = run.region("serve.py", 5);
@@ -33,7 +33,7 @@ TEST_F(CacheGrowsTest, C04_SeenWhileTheRegionIsStillOpen) {
   EXPECT_EQ(findings[0].rule, "cache-grows");
 }
 
-TEST_F(CacheGrowsTest, C04_ARegionPerUse) {
+TEST_F(CacheGrowsTest, ARegionPerUse) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);
     const auto weight = run.weight("serve.py", 8, "");
@@ -41,7 +41,7 @@ TEST_F(CacheGrowsTest, C04_ARegionPerUse) {
   }));
 }
 
-TEST_F(CacheGrowsTest, C04_ClearedByHandAfterEachUse) {
+TEST_F(CacheGrowsTest, ClearedByHandAfterEachUse) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);
     const auto weight = run.weight("serve.py", 8, "");
@@ -52,7 +52,7 @@ TEST_F(CacheGrowsTest, C04_ClearedByHandAfterEachUse) {
 }
 
 // The process has one cache. The other thread's events arrive after those of the first thread.
-TEST_F(CacheGrowsTest, C04_ClearedByAnotherThread) {
+TEST_F(CacheGrowsTest, ClearedByAnotherThread) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);
     const auto weight = run.weight("serve.py", 8, "");
@@ -62,7 +62,7 @@ TEST_F(CacheGrowsTest, C04_ClearedByAnotherThread) {
   }));
 }
 
-TEST_F(CacheGrowsTest, C04_ABigModelStopsGrowingAfterTheFirstPass) {
+TEST_F(CacheGrowsTest, ABigModelStopsGrowingAfterTheFirstPass) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     std::vector<std::uint32_t> layers;
@@ -79,7 +79,7 @@ TEST_F(CacheGrowsTest, C04_ABigModelStopsGrowingAfterTheFirstPass) {
   }));
 }
 
-TEST_F(CacheGrowsTest, C04_AListOfWeightsThatComesBackInEachRegion) {
+TEST_F(CacheGrowsTest, AListOfWeightsThatComesBackInEachRegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto listed = run.weight("train.py", 8, "");
@@ -92,7 +92,7 @@ TEST_F(CacheGrowsTest, C04_AListOfWeightsThatComesBackInEachRegion) {
 }
 
 // The weights of each region are at lines of their own and gone after it: the next ones get their addresses.
-TEST_F(CacheGrowsTest, C04_AddressesThatAreUsedAgain) {
+TEST_F(CacheGrowsTest, AddressesThatAreUsedAgain) {
   constexpr int kRegions = 20;
   const auto findings = judged([](TestRun& run) {
     std::vector<int> addresses(40);
@@ -111,7 +111,7 @@ TEST_F(CacheGrowsTest, C04_AddressesThatAreUsedAgain) {
 }
 
 // A list of weights is used in one region, and in another.
-TEST_F(CacheGrowsTest, C04_AListInTwoRegions) {
+TEST_F(CacheGrowsTest, AListInTwoRegions) {
   expect_none(judged([](TestRun& run) {
     for (const int line : {5, 15, 5, 15}) {
       const auto region = run.region("train.py", line);
@@ -150,7 +150,7 @@ TEST_F(CacheGrowsTest, OneStepOfTrainingWithAList) {
 }
 
 // A new weight in each step of one region.
-TEST_F(CacheGrowsTest, C04_AWeightPerStepOfTraining) {
+TEST_F(CacheGrowsTest, AWeightPerStepOfTraining) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto made = run.weight("train.py", 8, "");
@@ -163,7 +163,7 @@ TEST_F(CacheGrowsTest, C04_AWeightPerStepOfTraining) {
   EXPECT_EQ(findings[0].rule, "cache-grows");
 }
 
-TEST_F(CacheGrowsTest, C06_ARolloutUnderNoGradGrowsOnce) {
+TEST_F(CacheGrowsTest, ARolloutUnderNoGradGrowsOnce) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("rollout.py", 5);
     std::vector<std::uint32_t> layers;
@@ -178,7 +178,7 @@ TEST_F(CacheGrowsTest, C06_ARolloutUnderNoGradGrowsOnce) {
   }));
 }
 
-TEST_F(CacheGrowsTest, S02_KeptInputsAreAnotherRulesAffair) {
+TEST_F(CacheGrowsTest, KeptInputsAreAnotherRulesAffair) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("attack.py", 8, "fc");

@@ -8,7 +8,7 @@ namespace {
 using CacheHoldsInputTest = RulesTest;
 using lanes::Staleness;
 
-TEST_F(CacheHoldsInputTest, S02_AnInputChangedInPlace) {
+TEST_F(CacheHoldsInputTest, AnInputChangedInPlace) {
   expect_golden("cache_holds_input_changed_in_place", judged([](TestRun& run) {
                   const auto region = run.region("attack.py", 5);
                   const auto input = run.input("attack.py", 8, "fc");
@@ -22,7 +22,7 @@ TEST_F(CacheHoldsInputTest, S02_AnInputChangedInPlace) {
                 }));
 }
 
-TEST_F(CacheHoldsInputTest, S02_ManyInputsInOneRegion) {
+TEST_F(CacheHoldsInputTest, ManyInputsInOneRegion) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("attack.py", 8, "fc");
@@ -37,7 +37,7 @@ TEST_F(CacheHoldsInputTest, S02_ManyInputsInOneRegion) {
               testing::ElementsAre(testing::Pair("entries", 50), testing::Pair("bytes", 50 * (2 << 20))));
 }
 
-TEST_F(CacheHoldsInputTest, S02_BothAreOneFinding) {
+TEST_F(CacheHoldsInputTest, BothAreOneFinding) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("train.py", 8, "fc");
@@ -50,7 +50,7 @@ TEST_F(CacheHoldsInputTest, S02_BothAreOneFinding) {
   EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("entries", 50)));
 }
 
-TEST_F(CacheHoldsInputTest, S02_ARegionPerStep) {
+TEST_F(CacheHoldsInputTest, ARegionPerStep) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("attack.py", 8, "fc");
@@ -58,7 +58,7 @@ TEST_F(CacheHoldsInputTest, S02_ARegionPerStep) {
   }));
 }
 
-TEST_F(CacheHoldsInputTest, S02_PlainInputsAreNotKept) {
+TEST_F(CacheHoldsInputTest, PlainInputsAreNotKept) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("attack.py", 8, "fc");

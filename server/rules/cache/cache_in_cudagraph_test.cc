@@ -5,7 +5,7 @@ namespace {
 
 using CacheInCudagraphTest = RulesTest;
 
-TEST_F(CacheInCudagraphTest, C12_MakeGraphedCallablesRefuses) {
+TEST_F(CacheInCudagraphTest, MakeGraphedCallablesRefuses) {
   expect_golden("cache_in_cudagraph_make_graphed_callables", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto refused = run.error(8,
@@ -15,7 +15,7 @@ TEST_F(CacheInCudagraphTest, C12_MakeGraphedCallablesRefuses) {
                 }));
 }
 
-TEST_F(CacheInCudagraphTest, C12_AnotherErrorOfIt) {
+TEST_F(CacheInCudagraphTest, AnotherErrorOfIt) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     run.seen(run.error(8, "Warmup and capture of a module with hooks is not supported"));

@@ -6,7 +6,7 @@ namespace {
 using CacheLostGradTest = RulesTest;
 
 // PyTorch 2.13 casts such a weight again: this is the behaviour of an older version.
-TEST_F(CacheLostGradTest, C01_CastUnderNoGradUsedWithGrad) {
+TEST_F(CacheLostGradTest, CastUnderNoGradUsedWithGrad) {
   expect_golden("cache_lost_grad_cast_under_no_grad", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto teacher = run.weight("train.py", 7, "fc");
@@ -16,7 +16,7 @@ TEST_F(CacheLostGradTest, C01_CastUnderNoGradUsedWithGrad) {
                 }));
 }
 
-TEST_F(CacheLostGradTest, C01_CastAgainWithItsGraph) {
+TEST_F(CacheLostGradTest, CastAgainWithItsGraph) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto teacher = run.weight("train.py", 7, "fc");
@@ -25,7 +25,7 @@ TEST_F(CacheLostGradTest, C01_CastAgainWithItsGraph) {
   }));
 }
 
-TEST_F(CacheLostGradTest, C01b_NotKeptUnderInferenceMode) {
+TEST_F(CacheLostGradTest, NotKeptUnderInferenceMode) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto first = run.weight("train.py", 7, "fc", WhyNotCached::kInferenceMode);

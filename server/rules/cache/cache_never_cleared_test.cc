@@ -5,7 +5,7 @@ namespace {
 
 using CacheNeverClearedTest = RulesTest;
 
-TEST_F(CacheNeverClearedTest, C05_ThreadsThatSwitchAutocastOnByTheRawSetter) {
+TEST_F(CacheNeverClearedTest, ThreadsThatSwitchAutocastOnByTheRawSetter) {
   expect_golden("cache_never_cleared_raw_setter_in_threads", judged([](TestRun& run) {
                   run.region("worker.py", 5, TestRun::raw_region());
                   const auto weight = run.weight("worker.py", 8, "fc");
@@ -13,7 +13,7 @@ TEST_F(CacheNeverClearedTest, C05_ThreadsThatSwitchAutocastOnByTheRawSetter) {
                 }));
 }
 
-TEST_F(CacheNeverClearedTest, C05_AnotherThreadsClearComesTooLate) {
+TEST_F(CacheNeverClearedTest, AnotherThreadsClearComesTooLate) {
   const auto findings = judged([](TestRun& run) {
     run.region("worker.py", 5, TestRun::raw_region());
     const auto weight = run.weight("worker.py", 8, "fc");
@@ -24,7 +24,7 @@ TEST_F(CacheNeverClearedTest, C05_AnotherThreadsClearComesTooLate) {
   EXPECT_EQ(findings[0].rule, "cache-never-cleared");
 }
 
-TEST_F(CacheNeverClearedTest, C05_ThreadsWithTheContextManager) {
+TEST_F(CacheNeverClearedTest, ThreadsWithTheContextManager) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("worker.py", 5);
     const auto weight = run.weight("worker.py", 8, "fc");
@@ -34,7 +34,7 @@ TEST_F(CacheNeverClearedTest, C05_ThreadsWithTheContextManager) {
   }));
 }
 
-TEST_F(CacheNeverClearedTest, S03_RawSwitchWithoutAClear) {
+TEST_F(CacheNeverClearedTest, RawSwitchWithoutAClear) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5, TestRun::raw_region());
     const auto weight = run.weight("train.py", 8, "fc");
@@ -44,7 +44,7 @@ TEST_F(CacheNeverClearedTest, S03_RawSwitchWithoutAClear) {
   EXPECT_EQ(findings[0].location->line, 5);
 }
 
-TEST_F(CacheNeverClearedTest, S03_ManualClearAfterEachStep) {
+TEST_F(CacheNeverClearedTest, ManualClearAfterEachStep) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5, TestRun::raw_region());
     const auto weight = run.weight("train.py", 8, "fc");
@@ -52,7 +52,7 @@ TEST_F(CacheNeverClearedTest, S03_ManualClearAfterEachStep) {
   }));
 }
 
-TEST_F(CacheNeverClearedTest, S03_NothingIsSaidBeforeAClearIsDue) {
+TEST_F(CacheNeverClearedTest, NothingIsSaidBeforeAClearIsDue) {
   expect_none(judged(
       [](TestRun& run) {
         run.region("train.py", 5, TestRun::raw_region());

@@ -13,7 +13,7 @@ store::RegionInfo with_cache(bool on, std::uint32_t parent = 0) {
   return info;
 }
 
-TEST_F(CacheSettingLostTest, C10_AContextObjectBuiltEarlier) {
+TEST_F(CacheSettingLostTest, AContextObjectBuiltEarlier) {
   expect_golden("cache_setting_lost_context_built_earlier", judged([](TestRun& run) {
                   const auto outer = run.region("train.py", 5, with_cache(false));
                   const auto inner = run.region("train.py", 6, with_cache(true, outer));
@@ -22,7 +22,7 @@ TEST_F(CacheSettingLostTest, C10_AContextObjectBuiltEarlier) {
                 }));
 }
 
-TEST_F(CacheSettingLostTest, C10_AThreadInsideSuchARegion) {
+TEST_F(CacheSettingLostTest, AThreadInsideSuchARegion) {
   const auto findings = judged([](TestRun& run) {
     const auto mains = run.region("train.py", 5, with_cache(false));
     auto info = with_cache(true);
@@ -37,7 +37,7 @@ TEST_F(CacheSettingLostTest, C10_AThreadInsideSuchARegion) {
   EXPECT_EQ(findings[0].location->line, 7);
 }
 
-TEST_F(CacheSettingLostTest, C10_AnInnerRegionBuiltInsideInheritsIt) {
+TEST_F(CacheSettingLostTest, AnInnerRegionBuiltInsideInheritsIt) {
   expect_none(judged([](TestRun& run) {
     const auto outer = run.region("train.py", 5, with_cache(false));
     const auto inner = run.region("train.py", 6, with_cache(false, outer));

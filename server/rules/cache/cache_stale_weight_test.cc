@@ -8,7 +8,7 @@ namespace {
 using CacheStaleWeightTest = RulesTest;
 using lanes::Staleness;
 
-TEST_F(CacheStaleWeightTest, C03_WholeLoopInOneRegion) {
+TEST_F(CacheStaleWeightTest, WholeLoopInOneRegion) {
   expect_golden("cache_stale_weight_loop_in_one_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "fc");
@@ -22,7 +22,7 @@ TEST_F(CacheStaleWeightTest, C03_WholeLoopInOneRegion) {
                 }));
 }
 
-TEST_F(CacheStaleWeightTest, C02_EachLineThatUsesTheOldCopyIsOne) {
+TEST_F(CacheStaleWeightTest, EachLineThatUsesTheOldCopyIsOne) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "fc");
@@ -64,7 +64,7 @@ TEST_F(CacheStaleWeightTest, X01_RanksAreOneFinding) {
   EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("stale_uses_seen", 2)));
 }
 
-TEST_F(CacheStaleWeightTest, C03_WrittenToWithTheValuesThatItHad) {
+TEST_F(CacheStaleWeightTest, WrittenToWithTheValuesThatItHad) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "fc");
@@ -73,7 +73,7 @@ TEST_F(CacheStaleWeightTest, C03_WrittenToWithTheValuesThatItHad) {
   }));
 }
 
-TEST_F(CacheStaleWeightTest, C03_ARegionPerStep) {
+TEST_F(CacheStaleWeightTest, ARegionPerStep) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "fc");

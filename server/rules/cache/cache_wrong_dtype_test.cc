@@ -15,7 +15,7 @@ std::uint32_t nested(TestRun& run, std::uint32_t outer, std::int64_t line, std::
   return run.region("train.py", line, info);
 }
 
-TEST_F(CacheWrongDtypeTest, C11_ABfloat16CopyInAFloat16Region) {
+TEST_F(CacheWrongDtypeTest, ABfloat16CopyInAFloat16Region) {
   expect_golden("cache_wrong_dtype_bfloat16_copy_in_float16_region", judged([](TestRun& run) {
                   const auto outer = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 6, "fc");
@@ -41,7 +41,7 @@ TEST_F(CacheWrongDtypeTest, X03_TheDtypeChangedInsideAnOpenRegion) {
   EXPECT_EQ(findings[0].location->line, 8);
 }
 
-TEST_F(CacheWrongDtypeTest, C11_TwoRegionsOneAfterTheOther) {
+TEST_F(CacheWrongDtypeTest, TwoRegionsOneAfterTheOther) {
   expect_none(judged([](TestRun& run) {
     for (const std::uint8_t dtype : {kBFloat16, kFloat16}) {
       auto info = TestRun::default_region();

@@ -7,7 +7,7 @@ namespace {
 
 using WeightCastRepeatedlyTest = RulesTest;
 
-TEST_F(WeightCastRepeatedlyTest, C07_InferenceModeCastsWeightsAtEachUse) {
+TEST_F(WeightCastRepeatedlyTest, InferenceModeCastsWeightsAtEachUse) {
   expect_golden("weight_cast_repeatedly_inference_mode", judged([](TestRun& run) {
                   const auto region = run.region("generate.py", 5);
                   const auto weight = run.weight("generate.py", 8, "fc", WhyNotCached::kInferenceMode);
@@ -18,7 +18,7 @@ TEST_F(WeightCastRepeatedlyTest, C07_InferenceModeCastsWeightsAtEachUse) {
                 }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C07_NoGradKeepsThem) {
+TEST_F(WeightCastRepeatedlyTest, NoGradKeepsThem) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("generate.py", 5);
     const auto weight = run.weight("generate.py", 8, "fc");
@@ -27,7 +27,7 @@ TEST_F(WeightCastRepeatedlyTest, C07_NoGradKeepsThem) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsAtTwoLines) {
+TEST_F(WeightCastRepeatedlyTest, FrozenWeightsAtTwoLines) {
   expect_golden("weight_cast_repeatedly_frozen_weights", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
@@ -36,7 +36,7 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsAtTwoLines) {
                 }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
+TEST_F(WeightCastRepeatedlyTest, FrozenWeightsUsedOncePerRegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
@@ -76,7 +76,7 @@ TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
 }
 
 // torch.jit.trace runs the code, and runs it again to check the trace; the cache is off, as tracing requires.
-TEST_F(WeightCastRepeatedlyTest, C13_ATraceAndItsCheckAreNoLoop) {
+TEST_F(WeightCastRepeatedlyTest, ATraceAndItsCheckAreNoLoop) {
   const auto traced = [](std::uint8_t flags) {
     return [flags](TestRun& run) {
       const auto region = run.region("train.py", 5);
@@ -125,7 +125,7 @@ TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreKnownByTheirData) {
+TEST_F(WeightCastRepeatedlyTest, ViewsAreKnownByTheirData) {
   expect_golden("weight_cast_repeatedly_view", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "", WhyNotCached::kView);
@@ -179,7 +179,7 @@ TEST_F(WeightCastRepeatedlyTest, ATensorInAParametersPlaceIsNoFrozenWeight) {
   EXPECT_THAT(findings[0].fix, testing::Not(testing::HasSubstr("frozen")));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C09_DetachedWeightsTakeEachOthersAddresses) {
+TEST_F(WeightCastRepeatedlyTest, DetachedWeightsTakeEachOthersAddresses) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "", WhyNotCached::kNoRequiresGrad);
@@ -190,7 +190,7 @@ TEST_F(WeightCastRepeatedlyTest, C09_DetachedWeightsTakeEachOthersAddresses) {
   EXPECT_EQ(findings[0].rule, "weight-cast-repeatedly");
 }
 
-TEST_F(WeightCastRepeatedlyTest, C09_TiedWeightUsedDirectlyIsKept) {
+TEST_F(WeightCastRepeatedlyTest, TiedWeightUsedDirectlyIsKept) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "embedding");
@@ -199,7 +199,7 @@ TEST_F(WeightCastRepeatedlyTest, C09_TiedWeightUsedDirectlyIsKept) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, S01_InputsAreNotWeights) {
+TEST_F(WeightCastRepeatedlyTest, InputsAreNotWeights) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto input = run.input("train.py", 8, "fc");
@@ -207,7 +207,7 @@ TEST_F(WeightCastRepeatedlyTest, S01_InputsAreNotWeights) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOff) {
+TEST_F(WeightCastRepeatedlyTest, RecurrentCellsWithTheCacheOff) {
   expect_golden("weight_cast_repeatedly_cache_off", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto ih = run.weight("train.py", 8, "cell", WhyNotCached::kCacheDisabled);
@@ -218,7 +218,7 @@ TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOff) {
                 }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOn) {
+TEST_F(WeightCastRepeatedlyTest, RecurrentCellsWithTheCacheOn) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "cell");
@@ -268,7 +268,7 @@ TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
   EXPECT_NE(evidence_of(findings[0]).front().first, "weights");
 }
 
-TEST_F(WeightCastRepeatedlyTest, S05_SecondCallOfAnLstmHitsTheCache) {
+TEST_F(WeightCastRepeatedlyTest, SecondCallOfAnLstmHitsTheCache) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "lstm");
@@ -281,7 +281,7 @@ TEST_F(WeightCastRepeatedlyTest, S05_SecondCallOfAnLstmHitsTheCache) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, S39_CastsMadeInPythonAreNeverKept) {
+TEST_F(WeightCastRepeatedlyTest, CastsMadeInPythonAreNeverKept) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     store::SiteInfo info;

@@ -18,7 +18,7 @@ std::uint32_t cast_in_backward(TestRun& run, std::uint32_t region) {
                    .to = kBFloat16});
 }
 
-TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
+TEST_F(RegionContainsBackwardTest, BackwardInsideTheRegion) {
   expect_golden("region_contains_backward_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto cast = cast_in_backward(run, region);
@@ -28,7 +28,7 @@ TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
 }
 
 // Product.backward multiplies a bfloat16 gradient with a float32 weight: outside of the region it would raise.
-TEST_F(RegionContainsBackwardTest, S08_AFunctionThatNeedsItsDecorators) {
+TEST_F(RegionContainsBackwardTest, AFunctionThatNeedsItsDecorators) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto product = forward_product(run);
@@ -41,7 +41,7 @@ TEST_F(RegionContainsBackwardTest, S08_AFunctionThatNeedsItsDecorators) {
   EXPECT_TRUE(found->fix.starts_with("First decorate Product, ")) << found->fix;
 }
 
-TEST_F(RegionContainsBackwardTest, S08_WithoutACastInIt) {
+TEST_F(RegionContainsBackwardTest, WithoutACastInIt) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     run.enter(region).backward(run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""})).exit();
@@ -50,7 +50,7 @@ TEST_F(RegionContainsBackwardTest, S08_WithoutACastInIt) {
   EXPECT_EQ(findings[0].location->line, 12);
 }
 
-TEST_F(RegionContainsBackwardTest, S08_OfADeviceThatNothingWorksOn) {
+TEST_F(RegionContainsBackwardTest, OfADeviceThatNothingWorksOn) {
   for (const bool within_another : {false, true}) {
     auto findings = judged([&](TestRun& run) {
       auto info = TestRun::default_region();
@@ -67,7 +67,7 @@ TEST_F(RegionContainsBackwardTest, S08_OfADeviceThatNothingWorksOn) {
   }
 }
 
-TEST_F(RegionContainsBackwardTest, S08_BackwardAfterTheRegion) {
+TEST_F(RegionContainsBackwardTest, BackwardAfterTheRegion) {
   expect_none(judged(
       [](TestRun& run) { run.enter(run.region("train.py", 5)).exit().backward(run.fact(FactKind::kBackward, 12)); }));
 }
@@ -100,7 +100,7 @@ TEST_F(RegionContainsBackwardTest, GradientsAskedFor) {
 }
 
 // Two findings: how the loop affects the copies of the weights, and where backward is called.
-TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoop) {
+TEST_F(RegionContainsBackwardTest, ARegionAroundTheLoop) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});

@@ -18,7 +18,7 @@ store::RegionInfo disabled(std::uint8_t device, std::uint8_t dtype, std::uint8_t
 constexpr std::uint8_t kNoDevice = lanes::kRegionAskedEnabled | lanes::kRegionNoDevice;
 constexpr std::uint8_t kBadDtype = lanes::kRegionAskedEnabled | lanes::kRegionBadDtype;
 
-TEST_F(RegionDisabledSilentlyTest, C44_CudaWithoutAGpu) {
+TEST_F(RegionDisabledSilentlyTest, CudaWithoutAGpu) {
   expect_golden("region_disabled_silently_cuda_without_gpu", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice));
                   const auto linear = run.use({.op = "aten::linear",
@@ -30,7 +30,7 @@ TEST_F(RegionDisabledSilentlyTest, C44_CudaWithoutAGpu) {
                 }));
 }
 
-TEST_F(RegionDisabledSilentlyTest, C45_Float32) {
+TEST_F(RegionDisabledSilentlyTest, Float32) {
   expect_golden("region_disabled_silently_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, disabled(0, kFloat32, kBadDtype));
                   run.enter(region).exit();
@@ -58,7 +58,7 @@ TEST_F(RegionDisabledSilentlyTest, WithoutDeepStepsToo) {
   EXPECT_FALSE(findings[0].deep_only);
 }
 
-TEST_F(RegionDisabledSilentlyTest, C44_DisabledByTheCodeItself) {
+TEST_F(RegionDisabledSilentlyTest, DisabledByTheCodeItself) {
   expect_none(judged([](TestRun& run) {
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, 0))).exit();
     run.enter(run.region("train.py", 6, disabled(0, kFloat32, lanes::kRegionDefaultDtype))).exit();

@@ -26,7 +26,7 @@ std::uint32_t region_at(TestRun& run, std::vector<CodeLocation> frames, std::uin
   return run.region("", 0, info);
 }
 
-TEST_F(RegionEmptyTest, S09_DecoratedClass) {
+TEST_F(RegionEmptyTest, DecoratedClass) {
   expect_golden("region_empty_decorated_class", judged([](TestRun& run) {
                   const auto region =
                       region_at(run, {kDecorator, frame("build", 20), frame("<module>", 40)}, lanes::kRegionRunsLater);
@@ -36,7 +36,7 @@ TEST_F(RegionEmptyTest, S09_DecoratedClass) {
                 }));
 }
 
-TEST_F(RegionEmptyTest, S10_WithAroundALazyCall) {
+TEST_F(RegionEmptyTest, WithAroundALazyCall) {
   expect_golden(
       "region_empty_lazy_call", judged([](TestRun& run) {
         const auto region = region_at(run, {frame("run", 20), frame("<module>", 40)});
@@ -45,7 +45,7 @@ TEST_F(RegionEmptyTest, S10_WithAroundALazyCall) {
       }));
 }
 
-TEST_F(RegionEmptyTest, S10_PlainDecoratedFunction) {
+TEST_F(RegionEmptyTest, PlainDecoratedFunction) {
   expect_none(judged([](TestRun& run) {
     const auto region = region_at(run, {kDecorator, frame("run", 20), frame("<module>", 40)});
     const auto weight = run.weight("train.py", 12, "fc");

@@ -5,7 +5,7 @@ namespace {
 
 using RegionLeaksThroughYieldTest = RulesTest;
 
-TEST_F(RegionLeaksThroughYieldTest, S11_AnotherCoroutineRunsInIt) {
+TEST_F(RegionLeaksThroughYieldTest, AnotherCoroutineRunsInIt) {
   expect_golden("region_leaks_through_yield_other_coroutine", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto leak =
@@ -16,7 +16,7 @@ TEST_F(RegionLeaksThroughYieldTest, S11_AnotherCoroutineRunsInIt) {
                 }));
 }
 
-TEST_F(RegionLeaksThroughYieldTest, S11_NoAwaitInside) {
+TEST_F(RegionLeaksThroughYieldTest, NoAwaitInside) {
   expect_none(judged([](TestRun& run) { run.deep().enter(run.region("serve.py", 5)).exit(); }));
 }
 

@@ -19,7 +19,7 @@ void loop(TestRun& run, const std::vector<std::function<void(std::uint32_t weigh
   run.exit();
 }
 
-TEST_F(RegionSpansStepsTest, S07_LoopInsideARegion) {
+TEST_F(RegionSpansStepsTest, LoopInsideARegion) {
   expect_golden("region_spans_steps_loop_in_region", judged([](TestRun& run) {
                   const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight, true); };
                   const auto hit = [&](std::uint32_t weight) { run.hit(weight, kWeight); };
@@ -95,7 +95,7 @@ TEST_F(RegionSpansStepsTest, SomeEventsAreMissing) {
   EXPECT_NE(finding.title.find(", as far as its events are known"), std::string::npos) << finding.title;
 }
 
-TEST_F(RegionSpansStepsTest, C03_ARegionPerStep) {
+TEST_F(RegionSpansStepsTest, ARegionPerStep) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 10, "fc");
@@ -103,7 +103,7 @@ TEST_F(RegionSpansStepsTest, C03_ARegionPerStep) {
   }));
 }
 
-TEST_F(RegionSpansStepsTest, S07_ManyForwardPassesInOneRegion) {
+TEST_F(RegionSpansStepsTest, ManyForwardPassesInOneRegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 10, "fc");
@@ -122,7 +122,7 @@ TEST_F(RegionSpansStepsTest, SeveralOptimizersInARow) {
   }));
 }
 
-TEST_F(RegionSpansStepsTest, C03_WithoutACacheNothingIsOld) {
+TEST_F(RegionSpansStepsTest, WithoutACacheNothingIsOld) {
   expect_none(judged([](TestRun& run) {
     auto info = TestRun::default_region();
     info.cache_enabled = false;

@@ -21,7 +21,7 @@ store::TestUse linear(std::int64_t line, std::uint8_t device = 0) {
           .device = device};
 }
 
-TEST_F(RegionWrongDeviceTest, C46b_XpuRegionAroundTheCpu) {
+TEST_F(RegionWrongDeviceTest, XpuRegionAroundTheCpu) {
   expect_golden("region_wrong_device_xpu_region_on_cpu", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, xpu_region());
                   const auto use = run.use(linear(8));
@@ -29,7 +29,7 @@ TEST_F(RegionWrongDeviceTest, C46b_XpuRegionAroundTheCpu) {
                 }));
 }
 
-TEST_F(RegionWrongDeviceTest, C46b_RegionOfTheRightDeviceInIt) {
+TEST_F(RegionWrongDeviceTest, RegionOfTheRightDeviceInIt) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
     store::RegionInfo inner = TestRun::default_region();
@@ -41,7 +41,7 @@ TEST_F(RegionWrongDeviceTest, C46b_RegionOfTheRightDeviceInIt) {
   }));
 }
 
-TEST_F(RegionWrongDeviceTest, C46b_RegionOfTheRightDeviceAroundIt) {
+TEST_F(RegionWrongDeviceTest, RegionOfTheRightDeviceAroundIt) {
   expect_none(judged([](TestRun& run) {
     const auto outer = run.region("train.py", 5);
     store::RegionInfo inner = xpu_region();
@@ -55,7 +55,7 @@ TEST_F(RegionWrongDeviceTest, C46b_RegionOfTheRightDeviceAroundIt) {
   }));
 }
 
-TEST_F(RegionWrongDeviceTest, S13_WorkOnBothDevices) {
+TEST_F(RegionWrongDeviceTest, WorkOnBothDevices) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
     auto there = linear(7, kXpu);
@@ -66,7 +66,7 @@ TEST_F(RegionWrongDeviceTest, S13_WorkOnBothDevices) {
 }
 
 // Casts are counted in every step, operators in deep steps only.
-TEST_F(RegionWrongDeviceTest, S13_ItsOwnDeviceHadWorkInOtherSteps) {
+TEST_F(RegionWrongDeviceTest, ItsOwnDeviceHadWorkInOtherSteps) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
     const auto weight = run.site({.stack = run.line("train.py", 7),
@@ -81,7 +81,7 @@ TEST_F(RegionWrongDeviceTest, S13_ItsOwnDeviceHadWorkInOtherSteps) {
   }));
 }
 
-TEST_F(RegionWrongDeviceTest, C46d_RegionOfAScript) {
+TEST_F(RegionWrongDeviceTest, RegionOfAScript) {
   const auto findings = judged([](TestRun& run) {
     store::RegionInfo info = xpu_region();
     info.kind = lanes::RegionKind::kScript;

@@ -21,7 +21,7 @@ store::TestUse linear(std::uint32_t stack, std::uint16_t flags = lanes::kUseOthe
           .stack = stack};
 }
 
-TEST_F(ThreadLostRegionTest, C47_ThreadStartedInsideARegion) {
+TEST_F(ThreadLostRegionTest, ThreadStartedInsideARegion) {
   expect_golden("thread_lost_region_thread_started_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.use(linear(run.stack({kLinear, frame("work", 20), kRun, kBootstrap})));
@@ -30,7 +30,7 @@ TEST_F(ThreadLostRegionTest, C47_ThreadStartedInsideARegion) {
                 }));
 }
 
-TEST_F(ThreadLostRegionTest, C47_ThreadThatRunsAModuleItself) {
+TEST_F(ThreadLostRegionTest, ThreadThatRunsAModuleItself) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto use = run.use(linear(run.stack({kLinear, kRun, kBootstrap})));
@@ -40,7 +40,7 @@ TEST_F(ThreadLostRegionTest, C47_ThreadThatRunsAModuleItself) {
   EXPECT_EQ(findings[0].location->line, 5);  // the thread has no line of the user's own
 }
 
-TEST_F(ThreadLostRegionTest, C47_ThreadOpensItsOwnRegion) {
+TEST_F(ThreadLostRegionTest, ThreadOpensItsOwnRegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto own = run.region("train.py", 19);
@@ -52,7 +52,7 @@ TEST_F(ThreadLostRegionTest, C47_ThreadOpensItsOwnRegion) {
   }));
 }
 
-TEST_F(ThreadLostRegionTest, C47_HelperWithoutWorkForAutocast) {
+TEST_F(ThreadLostRegionTest, HelperWithoutWorkForAutocast) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     auto stack = linear(run.stack({frame("collate", 20), kRun, kBootstrap}));

@@ -28,11 +28,11 @@ void backward_in(TestRun& run, std::uint8_t dtype, bool called_in_region = true)
   run.deep().enter(region).seen(call).lane(2).called(use, 3).lane(1).exit();
 }
 
-TEST_F(ThreadWrongDtypeTest, C48_BackwardThreadHasAnotherDtype) {
+TEST_F(ThreadWrongDtypeTest, BackwardThreadHasAnotherDtype) {
   expect_golden("thread_wrong_dtype_backward_thread", judged([](TestRun& run) { backward_in(run, kBFloat16); }));
 }
 
-TEST_F(ThreadWrongDtypeTest, C48_TheDtypeIsHandedDown) {
+TEST_F(ThreadWrongDtypeTest, TheDtypeIsHandedDown) {
   expect_none(judged([](TestRun& run) { backward_in(run, kFloat16); }));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using FsdpAutocastConflictTest = RulesTest;
 
-TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
+TEST_F(FsdpAutocastConflictTest, TheSameDtype) {
   expect_golden("fsdp_autocast_conflict_same_dtype", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
@@ -15,7 +15,7 @@ TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
                 }));
 }
 
-TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
+TEST_F(FsdpAutocastConflictTest, AnotherDtype) {
   expect_golden("fsdp_autocast_conflict_other_dtype", judged([](TestRun& run) {
                   store::RegionInfo half = TestRun::default_region();
                   half.dtype = kFloat16;
@@ -37,7 +37,7 @@ TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
                 }));
 }
 
-TEST_F(FsdpAutocastConflictTest, C57_NoPolicyOrNoRegion) {
+TEST_F(FsdpAutocastConflictTest, NoPolicyOrNoRegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 9, "fc");

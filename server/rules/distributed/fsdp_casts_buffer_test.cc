@@ -5,14 +5,14 @@ namespace {
 
 using FsdpCastsBufferTest = RulesTest;
 
-TEST_F(FsdpCastsBufferTest, C58_Positions) {
+TEST_F(FsdpCastsBufferTest, Positions) {
   expect_golden("fsdp_casts_buffer_positions", judged([](TestRun& run) {
                   const auto positions = fsdp_site(run, 0, kBFloat16, Role::kInput);
                   run.deep().cast(positions, 0x10).values(positions, {.most = 999, .integers = 256}).shallow();
                 }));
 }
 
-TEST_F(FsdpCastsBufferTest, C58_ABuffer) {
+TEST_F(FsdpCastsBufferTest, ABuffer) {
   expect_golden("fsdp_casts_buffer_module_buffer",
                 judged([](TestRun& run) { run.cast(fsdp_site(run, 0, kBFloat16, Role::kBuffer), 0x10); }));
 }

@@ -12,7 +12,7 @@ constexpr char kMat[] = "mat1 and mat2 must have the same dtype, but got BFloat1
 lanes::Operand weight(std::uint8_t dtype) { return operand(dtype, Role::kWeight); }
 
 // The result of a region is used outside with a float32 layer.
-TEST_F(DtypeMismatchErrorTest, S18_AHalfLeavesItsRegion) {
+TEST_F(DtypeMismatchErrorTest, AHalfLeavesItsRegion) {
   expect_golden("dtype_mismatch_error_after_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto inside = run.use({.op = "aten::linear",
@@ -30,7 +30,7 @@ TEST_F(DtypeMismatchErrorTest, S18_AHalfLeavesItsRegion) {
                 }));
 }
 
-TEST_F(DtypeMismatchErrorTest, S18_FloatFirst) {
+TEST_F(DtypeMismatchErrorTest, FloatFirst) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto outside =
@@ -39,7 +39,7 @@ TEST_F(DtypeMismatchErrorTest, S18_FloatFirst) {
   }));
 }
 
-TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
+TEST_F(DtypeMismatchErrorTest, ADisabledRegionWithinAnother) {
   expect_golden("dtype_mismatch_error_disabled_region", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   store::RegionInfo off = TestRun::default_region();
@@ -54,7 +54,7 @@ TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
                 }));
 }
 
-TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
+TEST_F(DtypeMismatchErrorTest, AnIndexedAssignment) {
   expect_golden("dtype_mismatch_error_indexed_assignment", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto use = run.use({.op = "aten::index_put_",
@@ -72,7 +72,7 @@ TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
 }
 
 // scatter_add on a CPU: the error's text names no dtype, but the arguments have them.
-TEST_F(DtypeMismatchErrorTest, C38_TheArgumentsTellWhereTheTextDoesNot) {
+TEST_F(DtypeMismatchErrorTest, TheArgumentsTellWhereTheTextDoesNot) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use({.op = "aten::scatter_add",
@@ -85,7 +85,7 @@ TEST_F(DtypeMismatchErrorTest, C38_TheArgumentsTellWhereTheTextDoesNot) {
   EXPECT_EQ(findings[0].rule, "dtype-mismatch-error");
 }
 
-TEST_F(DtypeMismatchErrorTest, S19_Float64IsNeverCast) {
+TEST_F(DtypeMismatchErrorTest, Float64IsNeverCast) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use({.op = "aten::mm",
@@ -308,18 +308,18 @@ void convolved(TestRun& run, const std::string& error, std::int64_t line_of_fact
 }
 constexpr char kBias[] = "Input type (c10::BFloat16) and bias type (float) should be the same";
 
-TEST_F(DtypeMismatchErrorTest, S28_AScriptLeavesTheBias) {
+TEST_F(DtypeMismatchErrorTest, AScriptLeavesTheBias) {
   expect_golden("dtype_mismatch_error_scripted_bias", judged([](TestRun& run) { convolved(run, kBias); }));
 }
 
-TEST_F(DtypeMismatchErrorTest, S28_InTheJobsOwnCode) {
+TEST_F(DtypeMismatchErrorTest, InTheJobsOwnCode) {
   const auto found = judged([](TestRun& run) { convolved(run, kBias, 8, false); });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].fix.find("assert bias is not None"), std::string::npos) << found[0].fix;
 }
 
 // Neither another line's argument, nor dtypes that the pass would not have cast either, explains the error.
-TEST_F(DtypeMismatchErrorTest, S28_AnotherReason) {
+TEST_F(DtypeMismatchErrorTest, AnotherReason) {
   for (const auto& [text, line] :
        {std::pair(kBias, 9), {"Input type (c10::BFloat16) and bias type (double) should be the same", 8}}) {
     const auto found = judged([&](TestRun& run) { convolved(run, text, line); });

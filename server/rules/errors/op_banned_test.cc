@@ -17,7 +17,7 @@ constexpr char kText[] =
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
     "Many models use a sigmoid layer right before the binary cross entropy layer.";
 
-TEST_F(OpBannedTest, C43_BinaryCrossEntropyOnAGpu) {
+TEST_F(OpBannedTest, BinaryCrossEntropyOnAGpu) {
   expect_golden("op_banned_binary_cross_entropy", judged([](TestRun& run) {
                   store::RegionInfo gpu = TestRun::default_region();
                   gpu.device = 1;
@@ -27,7 +27,7 @@ TEST_F(OpBannedTest, C43_BinaryCrossEntropyOnAGpu) {
                 }));
 }
 
-TEST_F(OpBannedTest, C43_WithLogits) {
+TEST_F(OpBannedTest, WithLogits) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use({.op = "aten::binary_cross_entropy_with_logits",

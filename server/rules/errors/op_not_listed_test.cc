@@ -15,7 +15,7 @@ store::TestUse custom(std::uint8_t second) {
           .result = kBFloat16};
 }
 
-TEST_F(OpNotListedTest, C40_GroupedProductRaises) {
+TEST_F(OpNotListedTest, GroupedProductRaises) {
   expect_golden(
       "op_not_listed_grouped_product_raises", judged([](TestRun& run) {
         run.region("train.py", 5);
@@ -28,7 +28,7 @@ TEST_F(OpNotListedTest, C40_GroupedProductRaises) {
       }));
 }
 
-TEST_F(OpNotListedTest, C40_BothInTheRegionsDtype) {
+TEST_F(OpNotListedTest, BothInTheRegionsDtype) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use =
@@ -37,7 +37,7 @@ TEST_F(OpNotListedTest, C40_BothInTheRegionsDtype) {
   }));
 }
 
-TEST_F(OpNotListedTest, S38_AnOperatorOfALibraryTakesTheMixture) {
+TEST_F(OpNotListedTest, AnOperatorOfALibraryTakesTheMixture) {
   expect_golden("op_not_listed_library_operator", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   run.deep().called(run.use(custom(kFloat32)), 3).shallow();
@@ -59,7 +59,7 @@ TEST_F(OpNotListedTest, PlacesInAnImageStayInFloat32) {
                                                      "arguments cast, rois too"));
 }
 
-TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
+TEST_F(OpNotListedTest, ItsKernelRaises) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use(custom(kFloat32));
@@ -70,7 +70,7 @@ TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
   EXPECT_EQ(findings[0].location->line, 9);
 }
 
-TEST_F(OpNotListedTest, S38_AnErrorThatItsBodyCatches) {
+TEST_F(OpNotListedTest, AnErrorThatItsBodyCatches) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto stack = run.line("train.py", 9);
@@ -83,7 +83,7 @@ TEST_F(OpNotListedTest, S38_AnErrorThatItsBodyCatches) {
   EXPECT_EQ(findings[0].severity, "warning") << "it took the mixture";
 }
 
-TEST_F(OpNotListedTest, S38_RegisteredOrOfOneDtypeOrOutside) {
+TEST_F(OpNotListedTest, RegisteredOrOfOneDtypeOrOutside) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     store::TestUse registered = custom(kFloat32), outside = custom(kFloat32);
@@ -108,7 +108,7 @@ TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
 }
 
 // PyTorch's own attention is on the lists, and aligns its arguments.
-TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
+TEST_F(OpNotListedTest, TheBuiltInAttention) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use({.op = "aten::scaled_dot_product_attention",

@@ -41,7 +41,7 @@ class PhaseDtypeDriftTest : public RulesTest {
   }
 };
 
-TEST_F(PhaseDtypeDriftTest, C59_ValidationWithoutARegion) {
+TEST_F(PhaseDtypeDriftTest, ValidationWithoutARegion) {
   expect_golden("phase_dtype_drift_validation_without_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 19);
                   const auto training = linear(run, {});
@@ -50,7 +50,7 @@ TEST_F(PhaseDtypeDriftTest, C59_ValidationWithoutARegion) {
                 }));
 }
 
-TEST_F(PhaseDtypeDriftTest, C59_BothInARegion) {
+TEST_F(PhaseDtypeDriftTest, BothInARegion) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 19);
     const auto training = linear(run, {});

@@ -12,7 +12,7 @@ std::uint32_t in_float(TestRun& run, const std::string& op, std::int64_t line, s
   return run.use({.op = op, .line = line, .operands = {operand(kBFloat16)}, .computed = kFloat32, .flags = flags});
 }
 
-TEST_F(OpFp32ByPolicyTest, C30_ListsThem) {
+TEST_F(OpFp32ByPolicyTest, ListsThem) {
   expect_golden("op_fp32_by_policy_cdist_and_fft", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto distance = in_float(run, "aten::cdist", 8), spectrum = in_float(run, "aten::fft_fft", 9);
@@ -20,7 +20,7 @@ TEST_F(OpFp32ByPolicyTest, C30_ListsThem) {
                 }));
 }
 
-TEST_F(OpFp32ByPolicyTest, C30_KeepsLowPrecision) {
+TEST_F(OpFp32ByPolicyTest, KeepsLowPrecision) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto mean = run.use({.op = "aten::mean", .operands = {operand(kBFloat16)}});

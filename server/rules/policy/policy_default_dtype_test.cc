@@ -15,12 +15,12 @@ std::uint32_t region_on(TestRun& run, std::uint8_t device, std::uint8_t dtype, b
   return run.region("train.py", 5, info);
 }
 
-TEST_F(PolicyDefaultDtypeTest, S45_Float16OnXpu) {
+TEST_F(PolicyDefaultDtypeTest, Float16OnXpu) {
   expect_golden("policy_default_dtype_float16_on_xpu",
                 judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16)).exit(); }));
 }
 
-TEST_F(PolicyDefaultDtypeTest, S45_DtypeGiven) {
+TEST_F(PolicyDefaultDtypeTest, DtypeGiven) {
   expect_none(judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16, false)).exit(); }));
 }
 

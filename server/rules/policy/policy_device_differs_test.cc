@@ -18,15 +18,15 @@ void call(TestRun& run, const std::vector<std::string>& ops, std::uint16_t flags
 const std::vector<std::string> kMany = {"aten::linalg_vector_norm", "aten::sum",   "aten::softmax.int", "aten::exp",
                                         "aten::layer_norm",         "aten::cumsum"};
 
-TEST_F(PolicyDeviceDiffersTest, S44_ManyOfThem) {
+TEST_F(PolicyDeviceDiffersTest, ManyOfThem) {
   expect_golden("policy_device_differs_many_operators", judged([](TestRun& run) { call(run, kMany); }));
 }
 
-TEST_F(PolicyDeviceDiffersTest, S44_OperatorsThatDevicesShare) {
+TEST_F(PolicyDeviceDiffersTest, OperatorsThatDevicesShare) {
   expect_none(judged([](TestRun& run) { call(run, kMany, lanes::kUseEligible); }));
 }
 
-TEST_F(PolicyDeviceDiffersTest, S14_OrdinaryLayers) {
+TEST_F(PolicyDeviceDiffersTest, OrdinaryLayers) {
   expect_none(judged([](TestRun& run) {
     call(run, {"aten::layer_norm", "aten::softmax.int", "aten::pow.Tensor_Scalar", "aten::sum", "aten::softmax.int"});
   }));

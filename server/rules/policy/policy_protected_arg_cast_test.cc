@@ -33,7 +33,7 @@ class PolicyProtectedArgCastTest : public RulesTest {
   }
 };
 
-TEST_F(PolicyProtectedArgCastTest, S42_BoxesThroughAProduct) {
+TEST_F(PolicyProtectedArgCastTest, BoxesThroughAProduct) {
   expect_golden("policy_protected_arg_cast_boxes_through_product", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep();
@@ -60,7 +60,7 @@ TEST_F(PolicyProtectedArgCastTest, ConvertedBackInBetween) {
   EXPECT_EQ(findings[0].location->line, 8);
 }
 
-TEST_F(PolicyProtectedArgCastTest, S42_GivenToTheOperatorAsTheyAre) {
+TEST_F(PolicyProtectedArgCastTest, GivenToTheOperatorAsTheyAre) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     run.enter(region).deep();

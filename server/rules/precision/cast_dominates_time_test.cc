@@ -33,16 +33,16 @@ void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t 
   }
 }
 
-TEST_F(CastDominatesTimeTest, C34_OneRowAndALargeFrozenWeight) {
+TEST_F(CastDominatesTimeTest, OneRowAndALargeFrozenWeight) {
   expect_golden("cast_dominates_time_large_frozen_weight",
                 judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 1850); }));
 }
 
-TEST_F(CastDominatesTimeTest, C34_ALargeBatch) {
+TEST_F(CastDominatesTimeTest, ALargeBatch) {
   expect_none(judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 40'000); }));
 }
 
-TEST_F(CastDominatesTimeTest, C34_Cached) {
+TEST_F(CastDominatesTimeTest, Cached) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);
     const auto weight = run.weight("serve.py", 8, "fc");

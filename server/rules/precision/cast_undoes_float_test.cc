@@ -34,7 +34,7 @@ std::uint32_t linear(TestRun& run, std::int64_t line) {
                   .flags = lanes::kUseEligible});
 }
 
-TEST_F(CastUndoesFloatTest, C36_FloatThenALinear) {
+TEST_F(CastUndoesFloatTest, FloatThenALinear) {
   expect_golden("cast_undoes_float_float_before_linear", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep();
@@ -44,7 +44,7 @@ TEST_F(CastUndoesFloatTest, C36_FloatThenALinear) {
                 }));
 }
 
-TEST_F(CastUndoesFloatTest, C36_ThenAnOperatorInFloat32) {
+TEST_F(CastUndoesFloatTest, ThenAnOperatorInFloat32) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     run.enter(region).deep();

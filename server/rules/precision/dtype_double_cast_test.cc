@@ -22,7 +22,7 @@ std::uint32_t cast_site(TestRun& run, Role role, std::uint8_t from, std::uint8_t
   return run.site(info);
 }
 
-TEST_F(DtypeDoubleCastTest, C33_AHalfModelInABfloat16Region) {
+TEST_F(DtypeDoubleCastTest, AHalfModelInABfloat16Region) {
   expect_golden("dtype_double_cast_float16_model_in_bfloat16_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = cast_site(run, Role::kWeight, kFloat16, kBFloat16, "weight");
@@ -34,7 +34,7 @@ TEST_F(DtypeDoubleCastTest, C33_AHalfModelInABfloat16Region) {
                 }));
 }
 
-TEST_F(DtypeDoubleCastTest, C33_TheSameDtypeIsCastNowhere) {
+TEST_F(DtypeDoubleCastTest, TheSameDtypeIsCastNowhere) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto input = cast_site(run, Role::kInput, kFloat32, kBFloat16, "input");

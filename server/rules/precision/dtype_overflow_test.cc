@@ -28,7 +28,7 @@ std::uint32_t cast_site(TestRun& run, std::int64_t line, const std::string& argu
   return run.site(info);
 }
 
-TEST_F(DtypeOverflowTest, C52_ALargeProductInFloat16) {
+TEST_F(DtypeOverflowTest, ALargeProductInFloat16) {
   expect_golden("dtype_overflow_large_product", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto site = cast_site(run, 8);

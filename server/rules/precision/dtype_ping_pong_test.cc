@@ -24,7 +24,7 @@ std::uint32_t norm(TestRun& run, std::uint16_t flags = 0) {  // as on a GPU, whe
                   .module = "block.norm"});
 }
 
-TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
+TEST_F(DtypePingPongTest, BlocksOfNormAndLinearOnAGpu) {
   expect_golden("dtype_ping_pong_norm_and_linear", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto layer = linear(run, kFloat32), between = norm(run);
@@ -35,7 +35,7 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
 }
 
 // Inference: nothing separates steps, and there are many regions.
-TEST_F(DtypePingPongTest, C31_OnceInEachOfManyRegions) {
+TEST_F(DtypePingPongTest, OnceInEachOfManyRegions) {
   const auto inference = [](std::uint64_t times) {
     return [times](TestRun& run) {
       const auto region = run.region("generate.py", 5);
@@ -53,7 +53,7 @@ TEST_F(DtypePingPongTest, C31_OnceInEachOfManyRegions) {
 }
 
 // torch.jit.trace ran a model with one float32 island four times, to record it and to check the trace.
-TEST_F(DtypePingPongTest, C31_ATraceAndItsCheckAreNoLoop) {
+TEST_F(DtypePingPongTest, ATraceAndItsCheckAreNoLoop) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto layer = linear(run, kFloat32, lanes::kUseTracing), between = norm(run, 4096);
@@ -84,7 +84,7 @@ TEST_F(DtypePingPongTest, LayersOfALoopAreModulesOfTheirOwn) {
   EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("round_trips"), std::int64_t{4}));
 }
 
-TEST_F(DtypePingPongTest, C31_OneFloat32IslandBeforeTheLoss) {
+TEST_F(DtypePingPongTest, OneFloat32IslandBeforeTheLoss) {
   expect_none_of("dtype-ping-pong", judged([](TestRun& run) {
                    const auto region = run.region("train.py", 5);
                    const auto layer = linear(run, kFloat32), between = norm(run);

@@ -28,12 +28,12 @@ void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFl
   run.enter(region).deep().cast(site, 0x10).values(site, sample).exit();
 }
 
-TEST_F(DtypePositionLossTest, C35_PositionsBeyond65536) {
+TEST_F(DtypePositionLossTest, PositionsBeyond65536) {
   expect_golden("dtype_position_loss_positions_above_65536",
                 judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
 }
 
-TEST_F(DtypePositionLossTest, C35_SmallIds) {
+TEST_F(DtypePositionLossTest, SmallIds) {
   expect_none(judged([](TestRun& run) { cast_of(run, {.most = 255, .sampled = 64, .integers = 64}); }));
 }
 

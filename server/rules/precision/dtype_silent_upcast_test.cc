@@ -27,7 +27,7 @@ std::uint32_t on_float32(TestRun& run, std::int64_t line, const std::string& op,
   return run.use({.op = op, .line = line, .operands = {operand(kFloat32)}, .flags = flags});
 }
 
-TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
+TEST_F(DtypeSilentUpcastTest, AFloat32Bias) {
   expect_golden("dtype_silent_upcast_float32_bias", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight);
@@ -53,7 +53,7 @@ TEST_F(DtypeSilentUpcastTest, AFloat32BiasUnderAPolicyThatPromotes) {
   EXPECT_EQ(findings[0].rule, "dtype-silent-upcast");
 }
 
-TEST_F(DtypeSilentUpcastTest, C28_ALossAgainstFloat32Targets) {
+TEST_F(DtypeSilentUpcastTest, ALossAgainstFloat32Targets) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto product = linear(run, 7, kFloat32), difference = add(run, 8, Role::kInput, "aten::sub.Tensor");
@@ -75,7 +75,7 @@ TEST_F(DtypeSilentUpcastTest, AFloat32MaskBeforeASoftmax) {
   }));
 }
 
-TEST_F(DtypeSilentUpcastTest, C29_AFloat32ResidualStreamIsOneFinding) {
+TEST_F(DtypeSilentUpcastTest, AFloat32ResidualStreamIsOneFinding) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto product = linear(run, 7, kFloat32), first = add(run, 8, Role::kInput),
@@ -120,7 +120,7 @@ TEST_F(DtypeSilentUpcastTest, SideBySideWithOneFloat32ValueIsOneFinding) {
   EXPECT_EQ(two_promoted(judge, Role::kWeight, false).size(), 2u) << "each has its parameter";
 }
 
-TEST_F(DtypeSilentUpcastTest, C29_AResidualStreamInLowPrecision) {
+TEST_F(DtypeSilentUpcastTest, AResidualStreamInLowPrecision) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto product = linear(run, 7, kBFloat16);
@@ -155,7 +155,7 @@ std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
   return cell;
 }
 
-TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
+TEST_F(DtypeSilentUpcastTest, ACellThatMakesItsOwnState) {
   expect_golden("dtype_silent_upcast_own_initial_state", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto zeros = run.use({.op = "aten::zeros", .line = 8, .computed = kFloat32, .module = "cell"});
@@ -164,7 +164,7 @@ TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
                 }));
 }
 
-TEST_F(DtypeSilentUpcastTest, S23_StateGivenInLowPrecision) {
+TEST_F(DtypeSilentUpcastTest, StateGivenInLowPrecision) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto zeros = run.use({.op = "aten::zeros", .line = 7, .computed = kBFloat16});

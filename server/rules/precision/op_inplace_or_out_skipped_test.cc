@@ -16,7 +16,7 @@ std::uint32_t addmm(TestRun& run, std::uint8_t of_product, std::uint8_t result =
                   .flags = lanes::kUseSiblingEligible | lanes::kUseWrites});
 }
 
-TEST_F(OpInplaceOrOutSkippedTest, C37_InPlaceAndOut) {
+TEST_F(OpInplaceOrOutSkippedTest, InPlaceAndOut) {
   expect_golden("op_inplace_or_out_skipped_addmm_and_mm_out", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto in_place = addmm(run, kFloat32);
@@ -28,7 +28,7 @@ TEST_F(OpInplaceOrOutSkippedTest, C37_InPlaceAndOut) {
                 }));
 }
 
-TEST_F(OpInplaceOrOutSkippedTest, C37_ThatRaisesIsAWarning) {
+TEST_F(OpInplaceOrOutSkippedTest, ThatRaisesIsAWarning) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto in_place = addmm(run, kBFloat16);

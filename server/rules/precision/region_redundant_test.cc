@@ -14,7 +14,7 @@ std::uint32_t linear(TestRun& run, std::uint8_t dtype, Role of_second = Role::kW
                   .flags = lanes::kUseEligible});
 }
 
-TEST_F(RegionRedundantTest, C32_ALowPrecisionModelInARegionOfItsDtype) {
+TEST_F(RegionRedundantTest, ALowPrecisionModelInARegionOfItsDtype) {
   expect_golden("region_redundant_bfloat16_model", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto pass = run.pass_through("aten::linear");
@@ -23,7 +23,7 @@ TEST_F(RegionRedundantTest, C32_ALowPrecisionModelInARegionOfItsDtype) {
                 }));
 }
 
-TEST_F(RegionRedundantTest, C32_OneFloat32WeightIsLeft) {
+TEST_F(RegionRedundantTest, OneFloat32WeightIsLeft) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto pass = run.pass_through("aten::linear"), weight = run.weight("train.py", 9, "head");
@@ -32,7 +32,7 @@ TEST_F(RegionRedundantTest, C32_OneFloat32WeightIsLeft) {
   }));
 }
 
-TEST_F(RegionRedundantTest, S19_DoublesAreNotCastEither) {
+TEST_F(RegionRedundantTest, DoublesAreNotCastEither) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto pass = run.pass_through("aten::linear"), use = linear(run, store::kFloat64);

@@ -7,7 +7,7 @@ namespace {
 
 using ScalerBypassedTest = RulesTest;
 
-TEST_F(ScalerBypassedTest, S36_TheSecondOptimizerStepsPastTheScaler) {
+TEST_F(ScalerBypassedTest, TheSecondOptimizerStepsPastTheScaler) {
   expect_golden("scaler_bypassed_second_optimizer", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   for (int i = 0; i < 2; ++i) {
@@ -18,7 +18,7 @@ TEST_F(ScalerBypassedTest, S36_TheSecondOptimizerStepsPastTheScaler) {
                 }));
 }
 
-TEST_F(ScalerBypassedTest, S36_ClippedBeforeUnscaled) {
+TEST_F(ScalerBypassedTest, ClippedBeforeUnscaled) {
   expect_golden("scaler_bypassed_clipped_before_unscaled", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
@@ -26,7 +26,7 @@ TEST_F(ScalerBypassedTest, S36_ClippedBeforeUnscaled) {
                 }));
 }
 
-TEST_F(ScalerBypassedTest, S36_UnscaledFirst) {
+TEST_F(ScalerBypassedTest, UnscaledFirst) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);
     loop.forward_and_backward();

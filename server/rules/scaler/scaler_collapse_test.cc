@@ -5,7 +5,7 @@ namespace {
 
 using ScalerCollapseTest = RulesTest;
 
-TEST_F(ScalerCollapseTest, C56_FortySkippedSteps) {
+TEST_F(ScalerCollapseTest, FortySkippedSteps) {
   expect_golden("scaler_collapse_forty_skipped_steps", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   double scale = 65536;
@@ -13,7 +13,7 @@ TEST_F(ScalerCollapseTest, C56_FortySkippedSteps) {
                 }));
 }
 
-TEST_F(ScalerCollapseTest, C56_TheFirstFewStepsAreSkipped) {
+TEST_F(ScalerCollapseTest, TheFirstFewStepsAreSkipped) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);
     double scale = 65536;

@@ -6,7 +6,7 @@ namespace {
 
 using ScalerErrorsTest = RulesTest;
 
-TEST_F(ScalerErrorsTest, C55_Float16Parameters) {
+TEST_F(ScalerErrorsTest, Float16Parameters) {
   expect_golden("scaler_fp16_params_raises", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
@@ -14,7 +14,7 @@ TEST_F(ScalerErrorsTest, C55_Float16Parameters) {
                 }));
 }
 
-TEST_F(ScalerErrorsTest, C56_UnscaledTwice) {
+TEST_F(ScalerErrorsTest, UnscaledTwice) {
   expect_golden(
       "scaler_double_unscale_raises", judged([](TestRun& run) {
         ScalerLoop loop(run);

@@ -34,12 +34,12 @@ struct Loop {
   std::uint32_t region, backward, step, scaled, weight;
 };
 
-TEST_F(ScalerMissingTest, C53_AllGradientsBecomeZero) {
+TEST_F(ScalerMissingTest, AllGradientsBecomeZero) {
   expect_golden("scaler_missing_gradients_become_zero",
                 judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
 }
 
-TEST_F(ScalerMissingTest, C53_Bfloat16) {
+TEST_F(ScalerMissingTest, Bfloat16) {
   expect_none(judged([](TestRun& run) {
     Loop loop(run, kBFloat16);
     loop.steps({.most = 9.5e-7}, {.most = 1e-9});
@@ -47,7 +47,7 @@ TEST_F(ScalerMissingTest, C53_Bfloat16) {
 }
 
 // With GradScaler, or a loss that is scaled by hand, the values are large enough.
-TEST_F(ScalerMissingTest, C53_GradientsThatFloat16Holds) {
+TEST_F(ScalerMissingTest, GradientsThatFloat16Holds) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0.01, .zeros = 128}); }));
 }
 
@@ -56,7 +56,7 @@ TEST_F(ScalerMissingTest, ALossOfZero) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0, .zeros = 256}); }));
 }
 
-TEST_F(ScalerMissingTest, C53_WithAScaler) {
+TEST_F(ScalerMissingTest, WithAScaler) {
   expect_none(judged([](TestRun& run) {
     Loop loop(run);
     const auto unscale = run.fact(FactKind::kUnscale, 10);

@@ -5,7 +5,7 @@ namespace {
 
 using ScalerUpdatedMidwayTest = RulesTest;
 
-TEST_F(ScalerUpdatedMidwayTest, S37_AnUpdateBetweenTwoBackwards) {
+TEST_F(ScalerUpdatedMidwayTest, AnUpdateBetweenTwoBackwards) {
   expect_golden("scaler_updated_midway_between_backwards", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   loop.forward_and_backward();
@@ -14,7 +14,7 @@ TEST_F(ScalerUpdatedMidwayTest, S37_AnUpdateBetweenTwoBackwards) {
                 }));
 }
 
-TEST_F(ScalerUpdatedMidwayTest, S37_OneUpdateForEachStep) {
+TEST_F(ScalerUpdatedMidwayTest, OneUpdateForEachStep) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);
     for (int i = 0; i < 3; ++i) loop.forward_and_backward().round(2048, 2048);

@@ -8,14 +8,14 @@ namespace {
 
 using ScalerWithBf16Test = EnforcedRulesTest;
 
-TEST_F(ScalerWithBf16Test, C54_AScalerAndBfloat16) {
+TEST_F(ScalerWithBf16Test, AScalerAndBfloat16) {
   expect_golden("scaler_with_bf16_loop", judged([](TestRun& run) {
                   ScalerLoop loop(run, kBFloat16);
                   for (int i = 0; i < 3; ++i) loop.round();
                 }));
 }
 
-TEST_F(ScalerWithBf16Test, C54_AScalerAndFloat16) {
+TEST_F(ScalerWithBf16Test, AScalerAndFloat16) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);
     for (int i = 0; i < 3; ++i) loop.round();

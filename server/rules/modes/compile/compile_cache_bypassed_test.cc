@@ -5,7 +5,7 @@ namespace {
 
 using CompileCacheBypassedTest = RulesTest;
 
-TEST_F(CompileCacheBypassedTest, C26_ARegionInside) {
+TEST_F(CompileCacheBypassedTest, ARegionInside) {
   expect_golden(
       "compile_cache_bypassed_region_inside", judged([](TestRun& run) {
         run.seen(run.fact(FactKind::kCompileBypassesCache, 9,
@@ -13,7 +13,7 @@ TEST_F(CompileCacheBypassedTest, C26_ARegionInside) {
       }));
 }
 
-TEST_F(CompileCacheBypassedTest, C26_AnotherReason) {
+TEST_F(CompileCacheBypassedTest, AnotherReason) {
   expect_none(judged([](TestRun& run) {
     run.seen(run.fact(FactKind::kCompileBypassesCache, 9, {.text = "custom op is not cacheable"}));
   }));

@@ -13,7 +13,7 @@ std::uint32_t product(TestRun& run, std::uint8_t dtype, bool compiled, const std
                   .file = "net.py"});
 }
 
-TEST_F(CompileDtypeDiffersTest, C27_TheCompilerHasItsOwn) {
+TEST_F(CompileDtypeDiffersTest, TheCompilerHasItsOwn) {
   expect_golden("compile_dtype_differs_compiler_casts_itself", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto eager = product(run, kBFloat16, false, "aten::linear");
@@ -22,7 +22,7 @@ TEST_F(CompileDtypeDiffersTest, C27_TheCompilerHasItsOwn) {
                 }));
 }
 
-TEST_F(CompileDtypeDiffersTest, C21_TheSameDtype) {
+TEST_F(CompileDtypeDiffersTest, TheSameDtype) {
   expect_none(judged([](TestRun& run) {
     const auto eager = product(run, kBFloat16, false, "aten::linear");
     run.enter(run.region("train.py", 5)).deep().called(eager);
@@ -30,7 +30,7 @@ TEST_F(CompileDtypeDiffersTest, C21_TheSameDtype) {
   }));
 }
 
-TEST_F(CompileDtypeDiffersTest, C21_AnotherOperatorOfTheLine) {
+TEST_F(CompileDtypeDiffersTest, AnotherOperatorOfTheLine) {
   expect_none(judged([](TestRun& run) {
     const auto eager = product(run, kBFloat16, false, "aten::linear");
     run.enter(run.region("train.py", 5)).deep().called(eager);

@@ -21,15 +21,15 @@ void ran_in_both(TestRun& run, std::uint8_t exported) {
   run.enter(region).deep().called(eager).exit().called(linear(run, exported, true, true)).shallow();
 }
 
-TEST_F(ExportDtypeDiffersTest, C24_ALoadedProgramRunsOutside) {
+TEST_F(ExportDtypeDiffersTest, ALoadedProgramRunsOutside) {
   expect_golden("export_dtype_differs_loaded_program", judged([](TestRun& run) { ran_in_both(run, kFloat32); }));
 }
 
-TEST_F(ExportDtypeDiffersTest, C24_TheSameDtype) {
+TEST_F(ExportDtypeDiffersTest, TheSameDtype) {
   expect_none(judged([](TestRun& run) { ran_in_both(run, kBFloat16); }));
 }
 
-TEST_F(ExportDtypeDiffersTest, C24_NoEagerRun) {
+TEST_F(ExportDtypeDiffersTest, NoEagerRun) {
   expect_none(judged([](TestRun& run) { run.deep().called(linear(run, kFloat32, true, true)).shallow(); }));
 }
 

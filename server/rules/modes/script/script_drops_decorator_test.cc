@@ -5,7 +5,7 @@ namespace {
 
 using ScriptDropsDecoratorTest = RulesTest;
 
-TEST_F(ScriptDropsDecoratorTest, S25_OfAMethod) {
+TEST_F(ScriptDropsDecoratorTest, OfAMethod) {
   expect_golden("script_drops_decorator_method", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptDropsDecorator, 7,
                                     {.text = "autocast(\"cpu\", dtype=torch.bfloat16)"}, "net.py"),

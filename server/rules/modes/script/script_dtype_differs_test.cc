@@ -14,7 +14,7 @@ std::uint32_t norm(TestRun& run, std::uint8_t dtype, bool script, const std::str
                   .file = "net.py"});
 }
 
-TEST_F(ScriptDtypeDiffersTest, C16_LayerNorm) {
+TEST_F(ScriptDtypeDiffersTest, LayerNorm) {
   expect_golden("script_dtype_differs_layer_norm", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto eager = norm(run, kBFloat16, false);
@@ -23,14 +23,14 @@ TEST_F(ScriptDtypeDiffersTest, C16_LayerNorm) {
                 }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, C16_TheSameDtype) {
+TEST_F(ScriptDtypeDiffersTest, TheSameDtype) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     run.enter(region).deep().called(norm(run, kBFloat16, false)).called(norm(run, kBFloat16, true)).shallow().exit();
   }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, C16_NoEagerRun) {
+TEST_F(ScriptDtypeDiffersTest, NoEagerRun) {
   expect_none(judged([](TestRun& run) {
     run.enter(run.region("train.py", 5)).deep().called(norm(run, kFloat32, true)).shallow().exit();
   }));
@@ -94,18 +94,18 @@ void added(TestRun& run, std::uint64_t both, std::uint64_t one) {
   run.shallow().exit();
 }
 
-TEST_F(ScriptDtypeDiffersTest, S30_TheScriptAlonePromotes) {
+TEST_F(ScriptDtypeDiffersTest, TheScriptAlonePromotes) {
   expect_golden("script_dtype_differs_script_promotes", judged([](TestRun& run) {
                   added(run, 10, 0);
                   run.cast(raised(run, lanes::Cause::kScript, "aten::add.Tensor"), kOther);
                 }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInEachCall) {
+TEST_F(ScriptDtypeDiffersTest, AFloat32OperandInEachCall) {
   expect_none(judged([](TestRun& run) { added(run, 0, 10); }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInSomeCalls) {
+TEST_F(ScriptDtypeDiffersTest, AFloat32OperandInSomeCalls) {
   const auto found = judged([](TestRun& run) { added(run, 7, 3); });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].evidence_number.front(), std::make_pair(std::string("calls_in_deep_steps"), std::int64_t{7}));
@@ -118,7 +118,7 @@ void softmaxed(TestRun& run, std::uint8_t device) {
   run.enter(region).deep().called(softmax).shallow().exit();
 }
 
-TEST_F(ScriptDtypeDiffersTest, C16_ListsOfItsOwn) {
+TEST_F(ScriptDtypeDiffersTest, ListsOfItsOwn) {
   EXPECT_EQ(judged([](TestRun& run) { softmaxed(run, 0); }).size(), 1u);
   expect_none(judged([](TestRun& run) { softmaxed(run, 1); }));
 }
@@ -129,21 +129,21 @@ void normed(TestRun& run, std::uint8_t device, std::uint8_t dtype, const std::st
   run.enter(region).deep().called(in_script(run, op, {operand(dtype)}, device), 3).shallow().exit();
 }
 
-TEST_F(ScriptDtypeDiffersTest, S31_APolicyThatScriptsDoNotHave) {
+TEST_F(ScriptDtypeDiffersTest, APolicyThatScriptsDoNotHave) {
   expect_golden("script_dtype_differs_norm_not_cast", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, S31_GivenFloat32OrOnACpu) {
+TEST_F(ScriptDtypeDiffersTest, GivenFloat32OrOnACpu) {
   expect_none(judged([](TestRun& run) { normed(run, 1, kFloat32); }));
   expect_none(judged([](TestRun& run) { normed(run, 0, kFloat16); }));
 }
 
 // Python code that the script calls may run the operator: the pass knows softmax, and has not cast here.
-TEST_F(ScriptDtypeDiffersTest, S31_AnOperatorThatThePassKnows) {
+TEST_F(ScriptDtypeDiffersTest, AnOperatorThatThePassKnows) {
   expect_none(judged([](TestRun& run) { normed(run, 1, kFloat16, "aten::softmax.int"); }));
 }
 
-TEST_F(ScriptDtypeDiffersTest, S31_InARegionAroundTheScriptEagerAutocastIsThere) {
+TEST_F(ScriptDtypeDiffersTest, InARegionAroundTheScriptEagerAutocastIsThere) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto pool = in_script(run, "aten::avg_pool3d", {operand(kBFloat16)}, 0, lanes::kUseEligible);

@@ -5,7 +5,7 @@ namespace {
 
 using ScriptIgnoresDisableTest = RulesTest;
 
-TEST_F(ScriptIgnoresDisableTest, S24_TheOperatorIsCast) {
+TEST_F(ScriptIgnoresDisableTest, TheOperatorIsCast) {
   expect_golden("script_ignores_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = script_cast(run, run.region("train.py", 5));
                   const auto fact = run.fact(FactKind::kScriptIgnoresDisable, 8,
@@ -14,7 +14,7 @@ TEST_F(ScriptIgnoresDisableTest, S24_TheOperatorIsCast) {
                 }));
 }
 
-TEST_F(ScriptIgnoresDisableTest, S24_NothingWasSeen) {
+TEST_F(ScriptIgnoresDisableTest, NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(script_cast(run, run.region("train.py", 5)), kWeight); }));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using ScriptUnsupportedAutocastTest = RulesTest;
 
-TEST_F(ScriptUnsupportedAutocastTest, S26_EnabledIsNoConstant) {
+TEST_F(ScriptUnsupportedAutocastTest, EnabledIsNoConstant) {
   expect_golden("script_unsupported_autocast_enabled_not_constant", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptRefused, 7,
                                     {.text = "Autocast _enabled argument must be a constant"}, "net.py"));
@@ -41,7 +41,7 @@ TEST_F(ScriptUnsupportedAutocastTest, EachMisuseHasItsTitle) {
   EXPECT_EQ(fixes.size(), std::size(misuses));
 }
 
-TEST_F(ScriptUnsupportedAutocastTest, S25_ADecorator) {
+TEST_F(ScriptUnsupportedAutocastTest, ADecorator) {
   expect_golden("script_unsupported_autocast_decorated_function", judged([](TestRun& run) {
                   run.seen(run.error(9, "TorchScript error: @autocast() decorator is not supported in script mode"));
                 }));

@@ -5,14 +5,14 @@ namespace {
 
 using TraceBakesDtypeTest = RulesTest;
 
-TEST_F(TraceBakesDtypeTest, S34_RunsOutside) {
+TEST_F(TraceBakesDtypeTest, RunsOutside) {
   expect_golden("trace_bakes_dtype_runs_outside_region", judged([](TestRun& run) {
                   const auto site = script_cast(run, 0, kBFloat16, lanes::kSiteBaked);
                   run.cast(site, kWeight).cast(site, kOther);
                 }));
 }
 
-TEST_F(TraceBakesDtypeTest, S34_RunsInARegionOfAnotherDtype) {
+TEST_F(TraceBakesDtypeTest, RunsInARegionOfAnotherDtype) {
   const auto found = judged([](TestRun& run) {
     run.cast(script_cast(run, run.region("train.py", 5, region_of(kFloat16)), kBFloat16, lanes::kSiteBaked), kWeight);
   });
@@ -20,13 +20,13 @@ TEST_F(TraceBakesDtypeTest, S34_RunsInARegionOfAnotherDtype) {
   EXPECT_EQ(found[0].rule, "trace-bakes-dtype");
 }
 
-TEST_F(TraceBakesDtypeTest, S34_RunsInTheSameKindOfRegion) {
+TEST_F(TraceBakesDtypeTest, RunsInTheSameKindOfRegion) {
   expect_none(judged([](TestRun& run) {
     run.cast(script_cast(run, run.region("train.py", 5), kBFloat16, lanes::kSiteBaked), kWeight);
   }));
 }
 
-TEST_F(TraceBakesDtypeTest, S34_ACastOfThePassIsNotBaked) {
+TEST_F(TraceBakesDtypeTest, ACastOfThePassIsNotBaked) {
   expect_none(judged([](TestRun& run) { run.cast(script_cast(run, 0), kWeight); }));
 }
 

@@ -14,11 +14,11 @@ std::uint32_t error_in(TestRun& run, bool traced) {
   return run.fact_at(FactKind::kError, run.stack(frames), {.text = kText});
 }
 
-TEST_F(TraceCachesWeightTest, C13_TracedInARegion) {
+TEST_F(TraceCachesWeightTest, TracedInARegion) {
   expect_golden("trace_caches_weight_traced_in_region", judged([](TestRun& run) { run.seen(error_in(run, true)); }));
 }
 
-TEST_F(TraceCachesWeightTest, C13_RaisedElsewhere) {
+TEST_F(TraceCachesWeightTest, RaisedElsewhere) {
   expect_none(judged([](TestRun& run) { run.seen(error_in(run, false)); }));
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 using TraceDropsDisableTest = RulesTest;
 
-TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
+TEST_F(TraceDropsDisableTest, TheOperatorIsCast) {
   expect_golden("trace_drops_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = script_cast(run, run.region("train.py", 5));
                   const auto fact = run.fact(FactKind::kTraceDropsDisable, 8,
@@ -14,7 +14,7 @@ TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
                 }));
 }
 
-TEST_F(TraceDropsDisableTest, S32_NothingWasSeen) {
+TEST_F(TraceDropsDisableTest, NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(script_cast(run, run.region("train.py", 5)), kWeight); }));
 }
 
