@@ -2,35 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
-#include "server/store/testing/test_run.h"
+#include "server/store/testing/run_folder.h"
 
 namespace castscope::judging {
 namespace {
 
+using store::cast_twice;
+
 class RunJudgeTest : public ::testing::Test {
  protected:
-  RunJudgeTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-judge-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    auto store = store::RunStore::create((folder_ / "run.castscope").string(), {});
-    EXPECT_TRUE(store.ok()) << store.status().message();
-    store_ = *std::move(store);
-  }
-  ~RunJudgeTest() override { std::filesystem::remove_all(folder_); }
-
-  // Records frozen weights that are cast twice in a region: weight-cast-repeatedly.
-  static void cast_twice(store::TestRun& run, int line) {
-    run.enter(run.region("train.py", line));
-    const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
-    run.cast(weight, 0x100).cast(weight, 0x100).exit().flush();
-  }
-
-  std::filesystem::path folder_;
-  std::shared_ptr<store::RunStore> store_;
+  store::RunFolder folder_;
+  std::shared_ptr<store::RunStore> store_ = folder_.begin_run();
 };
 
 TEST_F(RunJudgeTest, WhoAsksMeanwhileGetsTheSame) {
@@ -60,11 +45,11 @@ TEST_F(RunJudgeTest, ManyMayAskAtOnce) {
   store::TestRun run(*store_);
   RunJudge judge(store_, {});
   cast_twice(run, 10);
-  std::vector<JudgedRunPtr> told(8);
+  std::vector<JudgedRunPtr> answers(8);
   std::vector<std::thread> threads;
-  for (JudgedRunPtr& one : told) threads.emplace_back([&] { one = *judge.judge(); });
+  for (JudgedRunPtr& one : answers) threads.emplace_back([&] { one = *judge.judge(); });
   for (std::thread& thread : threads) thread.join();
-  for (const JudgedRunPtr& one : told) EXPECT_EQ(one, told[0]);
+  for (const JudgedRunPtr& one : answers) EXPECT_EQ(one, answers[0]);
 }
 
 TEST_F(RunJudgeTest, AFileThatIsGoneIsToldByItsWriter) {

@@ -2,38 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
-#include "server/store/testing/test_run.h"
+#include "server/store/testing/run_folder.h"
 
 namespace castscope::cli {
 namespace {
 
 using std::chrono::milliseconds;
+using store::cast_twice;
 using store::TestRun;
 
 class FindingsLogTest : public ::testing::Test {
  protected:
-  FindingsLogTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-log-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~FindingsLogTest() override { std::filesystem::remove_all(folder_); }
-
-  std::shared_ptr<store::RunStore> store(const std::string& name) {
-    store::RunStart start;
-    start.cwd = "/home/user/project";
-    auto store = store::RunStore::create((folder_ / (name + ".castscope")).string(), start);
-    EXPECT_TRUE(store.ok()) << store.status().message();
-    return *std::move(store);
-  }
-  // Casts frozen weights twice in a region: weight-cast-repeatedly.
-  static void cast_twice(TestRun& run, int line) {
-    run.enter(run.region("train.py", line));
-    const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
-    run.cast(weight, 0x100).cast(weight, 0x100).exit().flush();
-  }
   std::size_t logged() {
     const std::lock_guard lock(mutex_);
     return lines_.size();
@@ -46,7 +27,7 @@ class FindingsLogTest : public ::testing::Test {
     EXPECT_TRUE(store.close().ok());
   }
 
-  std::filesystem::path folder_;
+  store::RunFolder folder_;
   std::mutex mutex_;
   std::vector<std::string> lines_;
   FindingsLog log_{{.log =
@@ -59,7 +40,7 @@ class FindingsLogTest : public ::testing::Test {
 };
 
 TEST_F(FindingsLogTest, WhileRunsGoOn) {
-  const auto one = store("one"), other = store("other");
+  const auto one = folder_.begin_run("one"), other = folder_.begin_run("other");
   log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
   log_.begin("other", std::make_shared<judging::RunJudge>(other, rules::Settings()));
   TestRun run(*one), another(*other, 200);
@@ -79,7 +60,7 @@ TEST_F(FindingsLogTest, WhileRunsGoOn) {
 
 // The writer notices it, since it holds the file open.
 TEST_F(FindingsLogTest, ARunWhoseFileWasMovedAwayIsTold) {
-  const auto one = store("one");
+  const auto one = folder_.begin_run("one");
   TestRun run(*one);
   cast_twice(run, 10);
   std::filesystem::rename(folder_ / "one.castscope", folder_ / "away");
@@ -89,7 +70,7 @@ TEST_F(FindingsLogTest, ARunWhoseFileWasMovedAwayIsTold) {
 }
 
 TEST_F(FindingsLogTest, WhatComesUpInTheEndIsToldThen) {
-  const auto one = store("one");
+  const auto one = folder_.begin_run("one");
   TestRun run(*one);
   cast_twice(run, 10);
   const judging::JudgedRunPtr judged = judging::judged(*one->read(), {});
@@ -101,7 +82,7 @@ TEST_F(FindingsLogTest, WhatComesUpInTheEndIsToldThen) {
 }
 
 TEST_F(FindingsLogTest, WhoComesBackIsNotToldAgain) {
-  auto one = store("one");
+  auto one = folder_.begin_run("one");
   log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
   {
     TestRun run(*one);

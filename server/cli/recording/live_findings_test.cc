@@ -2,41 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "server/rules/judgement.h"
 #include "server/store/read/run_reader.h"
-#include "server/store/testing/test_run.h"
+#include "server/store/testing/run_folder.h"
 
 namespace castscope::cli {
 namespace {
 
 using std::chrono::milliseconds;
+using store::cast_twice;
 using store::TestRun;
 
 class LiveFindingsTest : public ::testing::Test {
  protected:
-  LiveFindingsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-live-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    store::RunStart start;
-    start.cwd = "/home/user/project";
-    auto store = store::RunStore::create((folder_ / "run.castscope").string(), start);
-    EXPECT_TRUE(store.ok()) << store.status().message();
-    store_ = *std::move(store);
-  }
-  ~LiveFindingsTest() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<LiveFindings> watch(rules::Settings settings = {}) {
     return std::make_unique<LiveFindings>(std::make_shared<judging::RunJudge>(store_, std::move(settings)),
                                           LiveFindingsPace{.least_pause = milliseconds(1), .share = 1});
-  }
-  // Casts frozen weights twice in a region: weight-cast-repeatedly.
-  static void cast_twice(TestRun& run, int line) {
-    run.enter(run.region("train.py", line));
-    const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
-    run.cast(weight, 0x100).cast(weight, 0x100).exit().flush();
   }
   std::vector<store::Finding> next(LiveFindings& live) {
     std::vector<store::Finding> fresh;
@@ -47,8 +28,8 @@ class LiveFindingsTest : public ::testing::Test {
     return fresh;
   }
 
-  std::filesystem::path folder_;
-  std::shared_ptr<store::RunStore> store_;
+  store::RunFolder folder_;
+  std::shared_ptr<store::RunStore> store_ = folder_.begin_run();
 };
 
 TEST_F(LiveFindingsTest, TellsEachFindingOnceAndTheFileHasThem) {
