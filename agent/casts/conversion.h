@@ -22,8 +22,9 @@ class Converting {
   Converting(const Converting&) = delete;
   Converting& operator=(const Converting&) = delete;
 
-  // Whether a conversion that begins now is one of its own. A tensor that is not plain memory is itself converted by
-  // Python code, or by converting what it holds: those inner conversions are not.
+  // Returns whether a conversion that begins now counts as a new one, and not as a part of the conversion that the
+  // thread is in the midst of. A tensor that is not plain memory is converted by Python code, or by converting the
+  // tensors that it holds: those inner conversions are parts of it.
   static bool begins(const ThreadState& t, const TensorImpl* source, ScalarType to) {
     const Conversion& c = t.conversion;
     if (c.source == nullptr) return true;

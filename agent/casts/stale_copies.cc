@@ -50,8 +50,8 @@ Snapshot snapshot_of(const TensorImpl* t) {
   return s;
 }
 
-// Whether `copy` may be the result of casting this value. Kernels may round the last bit differently, and treat the
-// smallest numbers differently; a change that small shows in the checksum.
+// Returns true if `copy` may be the result of casting `value`. Kernels differ in how they round the last bit and in how
+// they treat the smallest numbers, so both are allowed for here; the checksum finds changes that are so small.
 template <typename Low>
 bool may_be_cast(float value, Low copy) {
   const auto number = [](Low low) { return static_cast<double>(static_cast<float>(low)); };
@@ -74,7 +74,8 @@ bool is_copy_as(const TensorImpl* source, const void* from, const TensorImpl* co
   return same;
 }
 
-// Whether nothing shows that `copy` is not a copy of `from`.
+// Compares elements spread over the tensor. Returns true if all of them may be casts of the source's, and also where
+// the copy's values cannot be compared.
 bool may_be_copy(const TensorImpl* source, const void* from, const TensorImpl* copy, std::uint64_t most) {
   const void* to = memory_of(copy);
   if (to == nullptr) return true;

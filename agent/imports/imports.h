@@ -1,6 +1,6 @@
 // Puts functions of ours in place of functions that loaded objects import: into the words (the global offset table,
 // tables of function pointers) through which PyTorch and extension modules call cuBLAS and CUPTI, and PyTorch itself.
-// Why there: docs/decisions/gpu.md.
+// docs/decisions/gpu.md says why there and not elsewhere.
 //
 // Other threads may call through the words meanwhile: each replacement is one aligned store. On any trouble an object
 // is left as it is. Takes no lock under which code of the job runs.

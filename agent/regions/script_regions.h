@@ -37,8 +37,8 @@ std::uint32_t script_region(ThreadState& t, const script::Region& region);
 // The place of the node that the interpreter is at, unless that node has called Python code, which runs now; nullptr:
 // not known.
 std::shared_ptr<const script::NodePlace> script_place(const ThreadState& t);
-// Where a script has called Python code, which runs now: the region in the script that the call stands in; nullptr:
-// none.
+// If a script has called Python code, which runs now: the region in the script that the call stands in. nullptr: there
+// is none.
 script::RegionPointer region_left_by_python(const ThreadState& t);
 // The region that the node's code is in; 0: none. In backward, whose graphs take the places of forward's operators,
 // only while the interpreter is in a region.

@@ -24,7 +24,7 @@ bool is_autocast_class(const c10::ClassType&);
 // Each node of the graph in its order, with the innermost region around it; nullptr outside of all.
 void each_node(torch::jit::Block&, const std::function<void(torch::jit::Node&, const RegionPointer&)>&);
 
-// Where the pass refuses the graph, whose exception names no place; empty when that is not known.
+// Returns the place at which the pass refuses the graph, since its exception names none; empty if it is not known.
 std::vector<CodeLine> refused_place(torch::jit::Block&);
 
 // A region whose dtype the pass does not know, because it is known at run time only, or not known yet: the pass

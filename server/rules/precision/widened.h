@@ -21,7 +21,7 @@ struct CastDown {
 struct Widened {
   std::set<std::uint32_t> uses;  // uses that computed in float32 because of it, the first among them
   std::vector<CastDown> casts_down;
-  // How its way ended elsewhere:
+  // Other ways in which its path may have ended:
   bool held = false;  // in an operator that autocast holds in float32, or one that scales by such an operator's result
   bool converted = false;  // the code converts it
   bool leaves = false;     // it leaves the region

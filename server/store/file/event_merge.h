@@ -7,9 +7,9 @@
 
 namespace castscope::store {
 
-// When a run file is closed. The events of each lane stay the same and in order, and so does the gap in them; a block
-// that cannot be read stays as it is. One transaction: whatever happens, the file holds the blocks of before or those
-// of after. Memory: one full block.
+// Called when a run file is closed. The events of each lane stay the same and in order, and so does the gap in them; a
+// block that cannot be read stays as it is. All of it is one transaction: whatever happens, the file holds either the
+// blocks of before or those of after. It takes the memory of one full block.
 absl::Status merge_event_blocks(Database&);
 
 }  // namespace castscope::store

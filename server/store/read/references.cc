@@ -44,7 +44,7 @@ std::size_t mend_counts(RunData& data) {
          keep(data.behaviour_sites, [&](const BehaviourSite& b) { return names(b.site, sites); });
 }
 
-// How many of what a fact is about there are.
+// Returns how many sites, uses and so on the run has, of the kind of thing that this fact is about.
 std::size_t subjects(const Fact& fact, const RunData& data) {
   switch (lanes::subject_of(fact.kind)) {
     case lanes::FactSubject::kSite:

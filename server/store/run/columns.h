@@ -16,8 +16,8 @@
 
 namespace castscope::store {
 
-// What a number in a definition is the number of: of the process's own where a process tells of it, run-wide in
-// RunData.
+// The kind of thing that a number in a definition refers to. In what a process sends, it is the process's own number of
+// that thing; in RunData it is the run's number of it.
 enum class Refers {
   kNothing,
   kStack,

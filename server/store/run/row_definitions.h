@@ -22,7 +22,7 @@ namespace castscope::store {
 inline constexpr std::int32_t kAddedDefinitions = CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_ONE_DEFINITION) - 3;
 #undef CASTSCOPE_ONE_DEFINITION
 
-// How often a process saw it: (process, number), in that order.
+// How often a process saw one of these definitions. The rows are in order of (process, number).
 #define CASTSCOPE_COUNT(Type, list, counts, word) \
   struct Type##Count {                            \
     std::uint32_t process = 0, word = 0;          \
@@ -31,7 +31,7 @@ inline constexpr std::int32_t kAddedDefinitions = CASTSCOPE_ROW_DEFINITIONS(CAST
 CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_COUNT)
 #undef CASTSCOPE_COUNT
 
-// Where RunData and the run file have them.
+// Names the lists of RunData and the table of the run file that hold a definition's rows and their counts.
 template <typename Row>
 struct Counted;
 #define CASTSCOPE_COUNTED(Type, list, count_list, word)         \

@@ -109,11 +109,11 @@ struct RegionUse {  // (process, region), from events
   std::uint32_t process = 0, region = 0;
   std::uint64_t entered = 0, exited = 0;
   std::uint64_t most_entries = 0, most_bytes = 0;  // put into the cache during one stay
-  // Of outermost regions switched on without nesting, which clear nothing by themselves:
+  // These three count only in outermost regions switched on without nesting, which clear nothing by themselves.
   std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
   std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
   std::uint32_t first_kept_step = 0;
-  // Of every region, whether outermost or not:
+  // These two count in every region, whether outermost or not.
   std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
   std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
   // While it was open, by its thread: times that the cache was cleared, and hits of a copy that was made in the same

@@ -1,4 +1,5 @@
-// Whose end cleared what another thread's open region had kept: all threads share one autocast cache.
+// Finds regions whose end cleared what another thread's open region had put into the cache: all threads share one
+// autocast cache.
 //
 // Threads are read one after the other, so what happened at one time arrives at several: a clear is judged when every
 // thread has been seen past it, or when they have all been read often enough since.
@@ -18,7 +19,7 @@ class MidwayClears {
   void kept(std::uint32_t lane, std::uint64_t ns);
   void ended(std::uint32_t lane, std::uint64_t ns);
   void cleared(std::uint32_t lane, std::uint64_t ns, std::uint32_t region);
-  // When the region of the lane's thread ended was not seen.
+  // It was not seen when the region of the lane's thread ended.
   void forget(std::uint32_t lane) { ended(lane, 0); }
   // Events of the lane have been taken up to this time.
   void seen(std::uint32_t lane, std::uint64_t ns) { at(lane).seen_ns = ns; }

@@ -1,4 +1,4 @@
-// Who reads along goes by the number of commits (RunStore::commits).
+// Whoever reads a run while it is written sees by the number of commits (RunStore::commits) that there is more.
 #include <atomic>
 #include <thread>
 
