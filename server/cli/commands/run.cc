@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/live_viewer.h"
-#include "server/cli/commands/settings_file.h"
+#include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
 #include "server/cli/job/job.h"
@@ -28,17 +28,6 @@
 
 namespace castscope::cli {
 namespace {
-
-struct RunOptions {
-  std::string output;
-  bool force = false, progress = false;
-  std::string keep, deep, gpu, config, policy, enforce;
-  bool all_kernels = false, apex = false;
-  std::string live;  // port of the viewer; "" = none
-  CollectorAddress collector;
-  rules::Settings settings;
-  std::vector<std::string> command;
-};
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
   if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
@@ -144,24 +133,6 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
   if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()});
 }
 
-// A castscope.json that was merely found does not keep a job from running when it is wrong; one that was named does,
-// and so does a policy.
-bool read_settings_of(RunOptions& options) {
-  auto settings = settings_here(options.config);
-  if (settings.ok()) {
-    options.settings = *std::move(settings);
-  } else {
-    const bool asked_for = !options.config.empty();
-    say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
-    if (asked_for) return false;
-  }
-  const std::string& policy = options.enforce.empty() ? options.policy : options.enforce;
-  if (policy.empty()) return true;
-  const absl::Status status = hold_against(policy, options.settings);
-  if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
-  return status.ok();
-}
-
 absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
   if (options.enforce.empty()) return absl::OkStatus();
   const std::string compiled = policy::compiled(*options.settings.policy);
@@ -172,14 +143,105 @@ absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options
   return absl::OkStatus();
 }
 
-int run(RunOptions options) {
+// Adds the variables by which the job's processes learn of these options.
+absl::Status add_variables(const RunOptions& options, const RunDirectory& directory,
+                           std::vector<std::string>& variables) {
+  if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
+  if (options.apex) variables.emplace_back(kApexVariable);
+  return enforce_in(directory, options, variables);
+}
+
+RunRecord record_of(const RunOptions& options, const Output& output) {
+  return {.command = options.command,
+          .cwd = working_folder(),
+          .stem = output.stem,
+          .begin_realtime_ns = realtime_ns(),
+          .pid = getpid(),
+          .pid_ticks = start_ticks(getpid()),
+          .keep_all = options.keep == "all"};
+}
+
+// Begins to record, in another place if the disk or the quota is full; `recorded` then says where.
+absl::StatusOr<std::unique_ptr<Recording>> begin_recording(const RunOptions& options, const std::string& when,
+                                                           OutputClaim& claim, RecordingOptions& recorded) {
+  auto recording = Recording::begin(recorded);
+  if (recording.ok() || !options.collector.address.empty()) return recording;
+  recorded.output = fallback_output(options.command, when, claim);
+  recorded.overwrite = false;
+  recorded.record.stem = recorded.output.stem;
+  (void)recorded.directory.write_record(recorded.record);
+  auto elsewhere = Recording::begin(recorded);
+  if (!elsewhere.ok()) return recording;
+  say(absl::StrCat(recording.status().message(), "; the run is recorded in ", recorded.output.run_file(), " instead"));
+  return elsewhere;
+}
+
+[[noreturn]] void go_on_unrecorded(SignalForwarding& signals, const RunDirectory& directory, OutputClaim& claim,
+                                   const absl::Status& problem) {
+  say(absl::StrCat(problem.message(), "; the job goes on unrecorded"));
+  const JobEnd end = signals.wait();
+  directory.discard();
+  claim.release();
+  leave_as(end);
+}
+
+// Tells the user, and a castscope around this one, where the run is recorded.
+void say_where_recorded(const RunOptions& options, const Output& output) {
+  const std::string& collector = options.collector.address;
+  if (collector.empty()) say(one_line(absl::StrCat("recording into ", output.run_file()), 4096));
+  tell_outer(collector.empty() ? absl::StrCat("in ", output.run_file())
+                               : absl::StrCat("by the collector at ", collector));
+}
+
+struct Ending {
+  JobEnd end;
+  std::vector<pid_t> left;  // processes of the job that go on
+};
+
+Ending record_until_end(const RunOptions& options, const RunDirectory& directory, SignalForwarding& signals,
+                        Recording& recording) {
+  ProgressLine line(recording, options.progress);
+  CollectorWatch watch(recording.relay(), options.collector.address);
+  const JobEnd end = signals.wait();
+  recording.relay().job_ended(end.exit_status, end.signal);
+  return {end, wait_for_others(recording.relay(), directory)};
+}
+
+// Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
+std::vector<std::string> notices_at_end(const RunDirectory& directory, Recording& recording,
+                                        const std::vector<pid_t>& left) {
+  std::vector<std::string> notices = directory.said();
+  if (directory.attached().empty() && !directory.has_segments() && recording.relay().progress().processes == 0) {
+    tell_why_nothing_was_seen(notices);
+  }
+  if (!left.empty()) {
+    notices.push_back(about(left));
+    say(notices.back());
+  }
+  return notices;
+}
+
+RecordingResult finish(const RunOptions& options, Recording& recording, const Ending& ending,
+                       const std::vector<std::string>& notices) {
+  const std::string& collector = options.collector.address;
+  const auto late = say_when_late(absl::StrCat(
+      "the job has ended; the ",
+      collector.empty()
+          ? "run file is being written"
+          : absl::StrCat("collector at ", collector, " has not received everything yet: castscope waits for it, ",
+                         kCollectorPatience)));
+  return recording.finish(ending.end, notices, ending.left);
+}
+
+int run(const RunOptions& options) {
   if (const std::string lack = what_recording_lacks(); !lack.empty()) {
     SignalForwarding signals;
     return run_unobserved(signals, options, lack);
   }
-  std::string when = local_time_for_names();
+  const std::string when = local_time_for_names();
   OutputClaim claim;
-  absl::StatusOr<Output> output = place_of_output(options, when, claim);
+  const absl::StatusOr<Output> output = place_of_output(options, when, claim);
   if (absl::IsAlreadyExists(output.status())) {
     say(std::string(output.status().message()));
     return kOwnFailure;
@@ -192,22 +254,12 @@ int run(RunOptions options) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
-
-  if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
-  if (!options.gpu.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
-  if (options.apex) prepared.variables.emplace_back(kApexVariable);
-  if (absl::Status status = enforce_in(*directory, options, prepared.variables); !status.ok()) {
+  if (absl::Status status = add_variables(options, *directory, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
-  std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
+  const std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   LiveViewer viewer(options.live);
-  RunRecord record{.command = options.command,
-                   .cwd = working_folder(),
-                   .stem = output->stem,
-                   .begin_realtime_ns = realtime_ns(),
-                   .pid = getpid(),
-                   .pid_ticks = start_ticks(getpid()),
-                   .keep_all = options.keep == "all"};
+  const RunRecord record = record_of(options, *output);
   if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));
 
   SignalForwarding::StartError error;
@@ -231,63 +283,30 @@ int run(RunOptions options) {
                             .collector = options.collector,
                             .settings = options.settings,
                             .viewed = viewer.runs()};
-  auto recording = Recording::begin(recorded);
-  if (!recording.ok() && options.collector.address.empty()) {  // the disk or the quota is full
-    const std::string problem(recording.status().message());
-    recorded.output = *output = fallback_output(options.command, when, claim);
-    recorded.overwrite = false;
-    record.stem = recorded.record.stem = output->stem;
-    (void)directory->write_record(record);
-    auto elsewhere = Recording::begin(recorded);
-    if (elsewhere.ok()) {
-      recording = std::move(elsewhere);
-      say(absl::StrCat(problem, "; the run is recorded in ", output->run_file(), " instead"));
-    }
-  }
-  std::vector<std::string> notices;
-  if (!recording.ok()) {
-    notices.push_back(absl::StrCat(recording.status().message(), "; the job goes on unrecorded"));
-    say(notices.back());
-    JobEnd end = signals.wait();
-    directory->discard();
-    claim.release();
-    leave_as(end);
-  }
-  const std::string& collector = options.collector.address;
-  if (collector.empty()) say(one_line(absl::StrCat("recording into ", output->run_file()), 4096));
-  tell_outer(collector.empty() ? absl::StrCat("in ", output->run_file())
-                               : absl::StrCat("by the collector at ", collector));
-
-  JobEnd end;
-  std::vector<pid_t> left;
-  {
-    ProgressLine line(**recording, options.progress);
-    CollectorWatch watch((*recording)->relay(), options.collector.address);
-    end = signals.wait();
-    (*recording)->relay().job_ended(end.exit_status, end.signal);
-    left = wait_for_others((*recording)->relay(), *directory);
-  }
-  notices = directory->said();
-  if (directory->attached().empty() && !directory->has_segments() && (*recording)->relay().progress().processes == 0) {
-    tell_why_nothing_was_seen(notices);
-  }
-  if (!left.empty()) {
-    notices.push_back(about(left));
-    say(notices.back());
-  }
-  auto late = say_when_late(absl::StrCat(
-      "the job has ended; the ",
-      collector.empty()
-          ? "run file is being written"
-          : absl::StrCat("collector at ", collector, " has not received everything yet: castscope waits for it, ",
-                         kCollectorPatience)));
-  RecordingResult result = (*recording)->finish(end, notices, left);
-  late.reset();
+  const auto recording = begin_recording(options, when, claim, recorded);
+  if (!recording.ok()) go_on_unrecorded(signals, *directory, claim, recording.status());
+  say_where_recorded(options, recorded.output);
+  const Ending ending = record_until_end(options, *directory, signals, **recording);
+  const std::vector<std::string> notices = notices_at_end(*directory, **recording, ending.left);
+  const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);
   viewer.stop(result.output.run_file());
   claim.release();
-  leave_as(end);
+  leave_as(ending.end);
+}
+
+std::string footer() {
+  return "Examples:\n"
+         "  castscope run -- python train.py --epochs 3\n"
+         "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
+         "  castscope run --keep all -o deep -- python -m project.train\n"
+         "  castscope run --live -- python train.py\n"
+         "  castscope run --enforce torch-cpu -- python train.py\n"
+         "  castscope run --apex -- python train.py   # from apex import amp\n\n"
+         "The exit status and the standard streams are the command's own, and signals are passed on to it; castscope "
+         "writes its messages to stderr. When the command has ended, castscope waits for the collector, " +
+         std::string(kCollectorPatience) + ".";
 }
 
 }  // namespace
@@ -295,84 +314,14 @@ int run(RunOptions options) {
 void add_run(CommandLine& line) {
   const Command command = line.subcommand("run", "Run a command and record every cast in it");
   auto options = std::make_shared<RunOptions>();
-  command.option("-o,--output", options->output,
-                 "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
-  command.flag("--force", options->force, "Overwrite files that exist");
-  command
-      .option("--keep", options->keep,
-              "Which single events the run file keeps: `all` of them, or those of a bounded `window` (the default)")
-      .one_of({"all", "window"});
-  command
-      .option("--deep", options->deep,
-              "Which steps are deep steps, in which every operator is observed: `always`, `never`, or N for every Nth; "
-              "by default a few at the start, after a change, and now and then")
-      .check(deep_problem);
-  command
-      .option("--gpu", options->gpu,
-              "Whether GPU kernels are timed in deep steps: `auto` times them once PyTorch has a tensor on a GPU; `on` "
-              "from the first operator, whether or not PyTorch uses the GPU; `events` times casts alone, by CUDA "
-              "events instead of CUPTI; `off` times nothing")
-      .one_of({"auto", "on", "events", "off"});
-  command.flag("--progress", options->progress,
-               "Show a live progress line on stderr, and report findings as they come up");
-  command.flag("--live{0}", options->live,
-               "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
-  add_config_option(command, options->config);
-  add_policy_option(command, options->policy);
-  command
-      .option("--enforce", options->enforce,
-              "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
-      .given()
-      .excludes("--policy");
-  command
-      .flag("--all-kernels", options->all_kernels,
-            "With --enforce: run every operator through castscope's own kernel, even where PyTorch's does what the "
-            "policy says")
-      .needs("--enforce");
-  command.flag("--apex", options->apex, kApexHelp).excludes("--policy");
-  command.option("--collector", options->collector.address,
-                 "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
-  command.option("--token", options->collector.token, "The token that the collector asks for")
-      .from_variable("CASTSCOPE_TOKEN");
-  command.flag("--tls", options->collector.tls.use, "Connect to the collector by TLS");
-  command
-      .option("--ca", options->collector.tls.root_certificate_file,
-              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
-      .existing_file();
+  add_run_options(command, *options);
   command.takes_other_words();
-  command.footer(
-      "Examples:\n"
-      "  castscope run -- python train.py --epochs 3\n"
-      "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
-      "  castscope run --keep all -o deep -- python -m project.train\n"
-      "  castscope run --live -- python train.py\n"
-      "  castscope run --enforce torch-cpu -- python train.py\n"
-      "  castscope run --apex -- python train.py   # from apex import amp\n\n"
-      "The exit status and the standard streams are the command's own, and signals are passed on to it; castscope "
-      "writes its messages to stderr. When the command has ended, castscope waits for the collector, " +
-      std::string(kCollectorPatience) + ".");
+  command.footer(footer());
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());
-    if (options->command.empty()) {
-      say("run needs a command: castscope run -- python train.py");
-      return kOwnFailure;
-    }
-    if (command.count("--output") > 0 && options->output.empty()) {
-      say("-o is given an empty name: name the run, or leave -o out for a default name");
-      return kOwnFailure;
-    }
-    if (absl::StartsWith(options->command[0], "-")) {
-      say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
-      return kOwnFailure;
-    }
-    if (!options->live.empty() && !options->collector.address.empty()) {
-      say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
-      return kOwnFailure;
-    }
-    if (!options->policy.empty() && !options->collector.address.empty()) {
-      say("--policy needs the run file, which the collector keeps: check the run there, with `castscope check "
-          "--policy`");
+    if (const std::string problem = problem_of(*options, command.count("--output") > 0); !problem.empty()) {
+      say(problem);
       return kOwnFailure;
     }
     if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;

@@ -1,0 +1,111 @@
+#include "server/cli/commands/run_options.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/settings_file.h"
+#include "server/cli/job/job_environment.h"
+#include "server/cli/job/policy_variables.h"
+
+namespace castscope::cli {
+namespace {
+
+void add_output_options(const Command& command, RunOptions& options) {
+  command.option("-o,--output", options.output,
+                 "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
+  command.flag("--force", options.force, "Overwrite files that exist");
+  command
+      .option("--keep", options.keep,
+              "Which single events the run file keeps: `all` of them, or those of a bounded `window` (the default)")
+      .one_of({"all", "window"});
+}
+
+void add_observing_options(const Command& command, RunOptions& options) {
+  command
+      .option("--deep", options.deep,
+              "Which steps are deep steps, in which every operator is observed: `always`, `never`, or N for every Nth; "
+              "by default a few at the start, after a change, and now and then")
+      .check(deep_problem);
+  command
+      .option("--gpu", options.gpu,
+              "Whether GPU kernels are timed in deep steps: `auto` times them once PyTorch has a tensor on a GPU; `on` "
+              "from the first operator, whether or not PyTorch uses the GPU; `events` times casts alone, by CUDA "
+              "events instead of CUPTI; `off` times nothing")
+      .one_of({"auto", "on", "events", "off"});
+  command.flag("--progress", options.progress,
+               "Show a live progress line on stderr, and report findings as they come up");
+  command.flag("--live{0}", options.live,
+               "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
+}
+
+void add_policy_options(const Command& command, RunOptions& options) {
+  add_config_option(command, options.config);
+  add_policy_option(command, options.policy);
+  command
+      .option("--enforce", options.enforce,
+              "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
+      .given()
+      .excludes("--policy");
+  command
+      .flag("--all-kernels", options.all_kernels,
+            "With --enforce: run every operator through castscope's own kernel, even where PyTorch's does what the "
+            "policy says")
+      .needs("--enforce");
+  command.flag("--apex", options.apex, kApexHelp).excludes("--policy");
+}
+
+void add_collector_options(const Command& command, RunOptions& options) {
+  command.option("--collector", options.collector.address,
+                 "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
+  command.option("--token", options.collector.token, "The token that the collector asks for")
+      .from_variable("CASTSCOPE_TOKEN");
+  command.flag("--tls", options.collector.tls.use, "Connect to the collector by TLS");
+  command
+      .option("--ca", options.collector.tls.root_certificate_file,
+              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
+      .existing_file();
+}
+
+}  // namespace
+
+void add_run_options(const Command& command, RunOptions& options) {
+  add_output_options(command, options);
+  add_observing_options(command, options);
+  add_policy_options(command, options);
+  add_collector_options(command, options);
+}
+
+std::string problem_of(const RunOptions& options, bool names_output) {
+  if (options.command.empty()) return "run needs a command: castscope run -- python train.py";
+  if (names_output && options.output.empty())
+    return "-o is given an empty name: name the run, or leave -o out for a default name";
+  if (absl::StartsWith(options.command[0], "-"))
+    return absl::StrCat("run has no option ", options.command[0], ": castscope run --help lists them");
+  if (options.collector.address.empty()) return "";
+  if (!options.live.empty())
+    return "--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there";
+  if (!options.policy.empty())
+    return "--policy needs the run file, which the collector keeps: check the run there, with `castscope check "
+           "--policy`";
+  return "";
+}
+
+// A castscope.json that was merely found does not keep a job from running when it is wrong; one that was named does,
+// and so does a policy.
+bool read_settings_of(RunOptions& options) {
+  auto settings = settings_here(options.config);
+  if (settings.ok()) {
+    options.settings = *std::move(settings);
+  } else {
+    const bool asked_for = !options.config.empty();
+    say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
+    if (asked_for) return false;
+  }
+  const std::string& policy = options.enforce.empty() ? options.policy : options.enforce;
+  if (policy.empty()) return true;
+  const absl::Status status = hold_against(policy, options.settings);
+  if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
+  return status.ok();
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,32 @@
+// The options of `castscope run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/cli/commands/command_line.h"
+#include "server/cli/recording/recording.h"
+#include "server/rules/inquiry/settings.h"
+
+namespace castscope::cli {
+
+struct RunOptions {
+  std::string output;
+  bool force = false, progress = false;
+  std::string keep, deep, gpu, config, policy, enforce;
+  bool all_kernels = false, apex = false;
+  std::string live;  // port of the viewer; "" = none
+  CollectorAddress collector;
+  rules::Settings settings;
+  std::vector<std::string> command;
+};
+
+void add_run_options(const Command& command, RunOptions& options);
+
+// Returns "" or what is wrong with the options.
+std::string problem_of(const RunOptions& options, bool names_output);
+
+// Reads the rules' settings and the policy. Returns false, after saying why, if the job must not be started.
+bool read_settings_of(RunOptions& options);
+
+}  // namespace castscope::cli
