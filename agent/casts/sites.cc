@@ -1,6 +1,7 @@
 #include "agent/casts/sites.h"
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "agent/casts/planned_casts.h"
@@ -45,13 +46,21 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
 }
 
-Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, const CallFacts& facts,
-                  const void* native_caller, const void* tensor) {
-  Recording& r = *g_process.recording.load();
-  if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
+// What there is to see of a cast that has no site yet.
+struct Sight {
+  Sight(const void* caller, const void* cast) : native_caller(caller), tensor(cast) {}
+
+  const void* native_caller;
+  const void* tensor;
   RawStack raw;
+  std::shared_ptr<const script::NodePlace> in_graph;  // where TorchScript's interpreter is; null: not in a graph
+  std::shared_ptr<const script::NodeNote> node;       // what is known of the node there; null: nothing
+};
+
+// Names the stack and returns the module whose code it is in. The caller owns the module's weak reference.
+ModuleNames::Module name_stack(const MayWait& may_wait, ThreadState& t, RawStack& raw, lanes::SiteDefinition& d) {
+  Recording& r = *g_process.recording.load();
   ModuleNames::Module module;
-  lanes::SiteDefinition d{};
   const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
   if (g_process.has_python || script::in_use()) {
     capture_stack(t, raw);
@@ -63,65 +72,85 @@ Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, c
     module = r.modules.find(may_wait, raw);
     drop_renamed_modules(t);
   }
-  if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
-  const auto in_graph = script_place(t);
-  d.module = module_of_place(raw, module.id, in_graph.get());
-  d.region = key.region;
-  d.cause = facts.cause;
-  d.phase = facts.phase;
-  d.why = facts.why;
-  const auto node = raw.in_script ? script::present_note() : nullptr;
+  return module;
+}
+
+// Finds the cause of a cast that is not autocast's in eager code. The node of a graph may know more of it.
+NamedByNode name_other_cause(ThreadState& t, const CallFacts& facts, const Sight& seen, lanes::SiteDefinition& d) {
+  find_cause(t, facts, seen.raw, seen.native_caller, d);
   NamedByNode named;
-  if (facts.cause == lanes::Cause::kAutocast) {
-    const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
-    d.call_site = site.id;
-    named = {site.op, site.argument};
-  } else if (facts.cause == lanes::Cause::kReflatten) {
-    d.op = r.definitions.op("aten::_cudnn_rnn");
-    named.role = lanes::Role::kWeight;
-  } else if (facts.cause == lanes::Cause::kAnnotation) {
-    d.call_site = static_cast<std::uint32_t>(key.call_site);
-    named = {t.annotated.function, t.annotated.argument};
-  } else {
-    find_cause(t, facts, raw, native_caller, d);
-    if (node != nullptr && node->is_cast && node->baked) {
-      d.cause = lanes::Cause::kScript;
-      if (!node->in_own_region) d.flags = lanes::kSiteBaked;
-    }
-    const bool by_graph = d.cause == lanes::Cause::kScript || d.cause == lanes::Cause::kBackward;
-    if (node != nullptr && node->is_cast && by_graph) named = name_by_node(t, *node, in_graph.get(), d);
-    if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
+  const bool is_cast = seen.node != nullptr && seen.node->is_cast;
+  if (is_cast && seen.node->baked) {
+    d.cause = lanes::Cause::kScript;
+    if (!seen.node->in_own_region) d.flags = lanes::kSiteBaked;
   }
-  // PyTorch folds constants while it optimizes a graph. It casts a constant once for each use in the graph then, and
-  // does not cast it again when the graph runs: rules about repeats must not judge such a cast.
+  const bool by_graph = d.cause == lanes::Cause::kScript || d.cause == lanes::Cause::kBackward;
+  if (is_cast && by_graph) named = name_by_node(t, *seen.node, seen.in_graph.get(), d);
+  if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
+  return named;
+}
+
+// Names the cause and the operator; returns what is known of the argument.
+NamedByNode name_cause(ThreadState& t, const CallKey& key, const CallFacts& facts, const Sight& seen,
+                       lanes::SiteDefinition& d) {
+  Recording& r = *g_process.recording.load();
+  switch (facts.cause) {
+    case lanes::Cause::kAutocast: {
+      const CallSite site = r.call_sites.find(key.call_site, seen.native_caller, seen.tensor);
+      d.call_site = site.id;
+      return {site.op, site.argument};
+    }
+    case lanes::Cause::kReflatten:
+      d.op = r.definitions.op("aten::_cudnn_rnn");
+      return {.op = {}, .argument = {}, .role = lanes::Role::kWeight};
+    case lanes::Cause::kAnnotation:
+      d.call_site = static_cast<std::uint32_t>(key.call_site);
+      return {t.annotated.function, t.annotated.argument};
+    default:
+      return name_other_cause(t, facts, seen, d);
+  }
+}
+
+// PyTorch folds constants while it optimizes a graph. It casts a constant once for each use in the graph then, and does
+// not cast it again when the graph runs. Like casts in the rehearsals of a tracer, rules about repeats must not judge
+// such a cast.
+bool is_done_once(ThreadState& t, const RawStack& raw) {
   const bool is_folded = t.script != nullptr && t.script->node != nullptr;
-  if (is_folded || is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
+  return is_folded || is_rehearsed_by_tracer(g_process.recording.load()->definitions, raw);
+}
+
+// Names what is cast: its role in the operator, and whether it is a parameter.
+void name_source(const MayWait& may_wait, const CallFacts& facts, const NamedByNode& named, const Sight& seen,
+                 lanes::SiteDefinition& d) {
   CallFacts known = facts;
-  known.parameter = facts.parameter || is_marked_parameter(may_wait, tensor);
+  known.parameter = facts.parameter || is_marked_parameter(may_wait, seen.tensor);
   if (known.parameter) d.flags |= lanes::kSiteParameter;
   d.role = named.role != lanes::Role::kUnknown
                ? named.role
-               : role_of(may_wait, known, d.cause, named.op, named.argument, raw, tensor);
-  d.from = facts.from;
-  d.to = facts.to;
-  d.device = facts.device;
-  const std::uint32_t site = r.definitions.site(d);
-  const Counted counted = counter_of(t, site, facts.cause);
-  if (node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
-    tell_disabled(may_wait, t, *node, raw.script, site, d);
+               : role_of(may_wait, known, d.cause, named.op, named.argument, seen.raw, seen.tensor);
+}
+
+// Tells everybody who has to know it of a site that this thread sees for the first time.
+void announce_site(const MayWait& may_wait, ThreadState& t, const CallFacts& facts, const Sight& seen,
+                   const lanes::SiteDefinition& d, std::uint32_t site, const Counted& counted) {
+  if (seen.node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
+    tell_disabled(may_wait, t, *seen.node, seen.raw.script, site, d);
+  const auto& in_graph = seen.in_graph;
   if (d.cause == lanes::Cause::kScript && in_graph != nullptr && in_graph->region != nullptr && counted.site != 0)
     t.script_sites.insert_or_assign(counted.site, in_graph->region);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
   if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
   // FSDP casts what its modules are given, without regard to its meaning. A job that leaves casting to FSDP has no
   // region, and so no deep step.
-  if (d.cause == lanes::Cause::kFsdp) g_features.first_cast_was_made(t, tensor, facts.to, counted.site);
+  if (d.cause == lanes::Cause::kFsdp) g_features.first_cast_was_made(t, seen.tensor, facts.to, counted.site);
+}
 
-  // A first sight may teach which code calls modules: the key was made without that knowledge.
-  if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));
+// Adds the row by which this thread finds the site from now on. The row owns `weakref`.
+void add_row(ThreadState& t, const CallKey& key, const Counted& counted, const PyObject* weakref) {
+  ModuleNames& modules = g_process.recording.load()->modules;
   const auto take_out = [&](const SiteEntry& e) {
     if (!is_gone(e)) return false;
-    r.modules.give_back(e.module_weakref);
+    modules.give_back(e.module_weakref);
     return true;
   };
   if (t.sites.crowded()) t.sites.grow(hash_of_site, take_out);
@@ -130,7 +159,36 @@ Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, c
   SiteEntry* row = t.sites.begin(key.hash());
   while (row->counter != nullptr && !take_out(*row)) row = t.sites.next(row);
   if (row->counter == nullptr) t.sites.count_row();
-  *row = {key.stack, key.call_site, key.packed, key.module, key.region, counted.site, module.weakref, counted.counter};
+  *row = {key.stack, key.call_site, key.packed, key.module, key.region, counted.site, weakref, counted.counter};
+}
+
+Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, const CallFacts& facts,
+                  const void* native_caller, const void* tensor) {
+  Recording& r = *g_process.recording.load();
+  if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
+  Sight seen(native_caller, tensor);
+  lanes::SiteDefinition d{};
+  ModuleNames::Module module = name_stack(may_wait, t, seen.raw, d);
+  if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
+  seen.in_graph = script_place(t);
+  d.module = module_of_place(seen.raw, module.id, seen.in_graph.get());
+  d.region = key.region;
+  d.cause = facts.cause;
+  d.phase = facts.phase;
+  d.why = facts.why;
+  if (seen.raw.in_script) seen.node = script::present_note();
+  const NamedByNode named = name_cause(t, key, facts, seen, d);
+  if (is_done_once(t, seen.raw)) d.flags |= lanes::kSiteTracing;
+  name_source(may_wait, facts, named, seen, d);
+  d.from = facts.from;
+  d.to = facts.to;
+  d.device = facts.device;
+  const std::uint32_t site = r.definitions.site(d);
+  const Counted counted = counter_of(t, site, facts.cause);
+  announce_site(may_wait, t, facts, seen, d, site, counted);
+  // A first sight may teach which code calls modules: the key was made without that knowledge.
+  if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));
+  add_row(t, key, counted, module.weakref);
   return counted;
 }
 
