@@ -65,7 +65,78 @@ inline bool passes(const TensorImpl* source, ScalarType to) {
 // Counts what the cache holds: `kept` came in, `gone` went out.
 void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone);
 
-// `caller` stands for the native place, if it is one.
+// One call of cached_cast, as cast_and_record hands it to the parts of the hot path below, all of which are inlined
+// into it.
+struct CastCall {
+  ThreadState& t;
+  Recording& r;
+  ScalarType to;
+  const at::Tensor& arg;
+  const TensorImpl* source;  // of `arg`
+  c10::DeviceType device;
+  std::uint8_t dev;      // the same, as definitions have it
+  std::uint32_t region;  // in force
+  std::uint64_t call_site;
+  const void* caller;  // stands for the native place, if it is one
+};
+
+// What a conversion took: `begin` and `ticks` are in the segment's clock.
+struct CastCost {
+  std::uint64_t begin, ticks, bytes;
+};
+
+// PyTorch returns the tensor as it is.
+[[gnu::always_inline]] inline at::Tensor pass_through(const CastCall& c) {
+  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(c.to, c.arg, c.device);
+  lanes::Counter* counter = find_pass(c.t, c.call_site, c.region, false, c.dev, c.caller, c.source);
+  lanes::LaneWriter::add(result.unsafeGetTensorImpl() == c.source ? counter->passes : counter->casts, 1);
+  return result;
+}
+
+// The tensor was converted. `kept`: a cache keeps the copy.
+[[gnu::always_inline]] inline void record_cast(const CastCall& c, const Counted& counted, const Standing& standing,
+                                               const CastCost& cost, bool kept, const Held& gone) {
+  const std::uint8_t first = flag_of_first(*counted.counter);
+  lanes::LaneWriter::add(counted.counter->casts, 1);
+  lanes::LaneWriter::add(counted.counter->bytes, cost.bytes);
+  lanes::LaneWriter::add(counted.counter->ticks, cost.ticks);
+  if (kept || gone.entries != 0) note_in_cache(c.r.segment.header(), {kept, kept ? cost.bytes : 0}, gone);
+  if (kept) {
+    lanes::LaneWriter::add(counted.counter->kept, 1);
+    copy_kept(c.r, c.source, *counted.counter);
+  }
+  const bool by_data = standing.view || !standing.requires_grad;
+  publish(c.t, c.r, lanes::EventKind::kCast, c.source, counted.site, cost.begin, cost.ticks, cost.bytes,
+          static_cast<std::uint8_t>(first | (kept      ? lanes::kFlagKept
+                                             : by_data ? lanes::kFlagData
+                                                       : 0)),
+          !kept && counted.counter->version != 0 ? content_of(c.source) : 0);
+  if (deep()) [[unlikely]]
+    g_features.cast_was_made(c.t, c.source, static_cast<std::uint8_t>(c.to), counted.site);
+  if (script::is_tracing()) [[unlikely]]
+    note_traced(c.r, c.call_site, c.caller, c.source);
+}
+
+// The tensor came back as it is, for a reason that passes() did not foresee (another device).
+[[gnu::always_inline]] inline void record_unforeseen_pass(const CastCall& c) {
+  lanes::Counter* counter = find_pass(c.t, c.call_site, c.region, false, c.dev, c.caller, c.source);
+  lanes::LaneWriter::add(counter->passes, 1);
+  if (deep()) g_features.pass_was_made(c.t, c.source, counter->site.load(std::memory_order_relaxed));
+}
+
+// The cache has served a copy.
+[[gnu::always_inline]] inline void record_hit(const CastCall& c, const CallKey& key, const CallFacts& facts,
+                                              const Counted& counted, std::uint64_t begin, const TensorImpl* copy) {
+  Counted hit = counted;
+  // The cache does not look at the dtype: a copy made for a bfloat16 region may come back in a float16 one.
+  if (const ScalarType got = dtype_of(copy); got != c.to) [[unlikely]]
+    hit = find_as(c.t, key, facts, got, c.caller, c.source);
+  lanes::LaneWriter::add(hit.counter->hits, 1);
+  publish(c.t, c.r, lanes::EventKind::kHit, c.source, hit.site, begin, 0, 0, 0);
+  if (is_in_doubt(c.source, *hit.counter)) [[unlikely]]
+    look_at_hit(c.t, c.source, copy, hit);
+}
+
 template <int PythonMinor, typename Casting>
 [[gnu::always_inline]] inline at::Tensor cast_and_record(ThreadState& t, ScalarType to, const at::Tensor& arg,
                                                          c10::DeviceType device, std::uint64_t call_site,
@@ -83,12 +154,8 @@ template <int PythonMinor, typename Casting>
   const auto dev = static_cast<std::uint8_t>(device);
   const std::uint32_t region = region_in_force(t, dev, static_cast<std::uint8_t>(to));
   const ScalarType from = dtype_of(source);
-  if (passes(source, to)) {
-    at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
-    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
-    lanes::LaneWriter::add(result.unsafeGetTensorImpl() == source ? counter->passes : counter->casts, 1);
-    return result;
-  }
+  const CastCall call{t, r, to, arg, source, device, dev, region, call_site, caller};
+  if (passes(source, to)) return pass_through(call);
 
   const auto python = stack_summary<PythonMinor>(t);
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
@@ -100,6 +167,7 @@ template <int PythonMinor, typename Casting>
                           autograd.get_inference_mode(), t.cache_enabled};
   const typename Casting::Kind kind = Casting::kind_of(arg, to, device, weight);
   why = Casting::why_not_kept(why, kind, device);
+  // In place: GCC makes larger code of a function that returns the facts.
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -120,43 +188,14 @@ template <int PythonMinor, typename Casting>
   CastOutcome outcome;
   at::Tensor result = Casting::cast(to, arg, device, weight, kind, outcome);
   if (inside.converted() || outcome.converted) {
-    const std::uint64_t ticks = t.lane.now() - begin;
-    const std::uint64_t bytes = bytes_of(result);
+    const CastCost cost{begin, t.lane.now() - begin, bytes_of(result)};
     // PyTorch keeps a copy that it made; for a copy that a policy made, `outcome` says whether the policy keeps it.
     const bool kept = why == lanes::WhyNotCached::kNone && (kind == Casting::Kind::kNone || outcome.kept);
-    const std::uint8_t first = flag_of_first(*counted.counter);
-    lanes::LaneWriter::add(counted.counter->casts, 1);
-    lanes::LaneWriter::add(counted.counter->bytes, bytes);
-    lanes::LaneWriter::add(counted.counter->ticks, ticks);
-    if (kept || outcome.gone.entries != 0) note_in_cache(r.segment.header(), {kept, kept ? bytes : 0}, outcome.gone);
-    if (kept) {
-      lanes::LaneWriter::add(counted.counter->kept, 1);
-      copy_kept(r, source, *counted.counter);
-    }
-    const bool by_data = standing.view || !standing.requires_grad;
-    publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
-            static_cast<std::uint8_t>(first | (kept      ? lanes::kFlagKept
-                                               : by_data ? lanes::kFlagData
-                                                         : 0)),
-            !kept && counted.counter->version != 0 ? content_of(source) : 0);
-    if (deep()) [[unlikely]]
-      g_features.cast_was_made(t, source, static_cast<std::uint8_t>(to), counted.site);
-    if (script::is_tracing()) [[unlikely]]
-      note_traced(r, call_site, caller, source);
+    record_cast(call, counted, standing, cost, kept, outcome.gone);
   } else if (result.unsafeGetTensorImpl() == source) {
-    // Not eligible for a reason that was not foreseen (another device): a pass-through.
-    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
-    lanes::LaneWriter::add(counter->passes, 1);
-    if (deep()) g_features.pass_was_made(t, source, counter->site.load(std::memory_order_relaxed));
+    record_unforeseen_pass(call);
   } else {
-    Counted hit = counted;
-    // The cache does not look at the dtype: a copy made for a bfloat16 region may come back in a float16 one.
-    if (const ScalarType got = dtype_of(result.unsafeGetTensorImpl()); got != to) [[unlikely]]
-      hit = find_as(t, key, facts, got, caller, source);
-    lanes::LaneWriter::add(hit.counter->hits, 1);
-    publish(t, r, lanes::EventKind::kHit, source, hit.site, begin, 0, 0, 0);
-    if (is_in_doubt(source, *hit.counter)) [[unlikely]]
-      look_at_hit(t, source, result.unsafeGetTensorImpl(), hit);
+    record_hit(call, key, facts, counted, begin, result.unsafeGetTensorImpl());
   }
   return result;
 }
