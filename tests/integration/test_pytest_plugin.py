@@ -86,7 +86,7 @@ def test_body(model):
     use(model)
 """)
     done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(["castscope: 1 marked test ran unobserved; --castscope holds what their marks ask for"])
+    done.stdout.fnmatch_lines(["castscope: 1 marked test ran unobserved; --castscope checks what their marks ask for"])
 
 
 def test_outcomes_are_those_of_the_test(plugin):
@@ -195,7 +195,7 @@ def test_lives(): pass
 
 @pytest.mark.parametrize("mark, sentence", [
     ("(max_cast=1)", "*test_it.py::test_a: @pytest.mark.castscope does not know 'max_cast'*"),
-    ("(5)", "*takes names, no bare values*"), ("(max_casts=-1)", "*max_casts is a whole number*"),
+    ("(5)", "*takes named arguments only*"), ("(max_casts=-1)", "*max_casts is a whole number*"),
     ("(forbid='cache-grows')", "*forbid is a list of rules*"),
     ("(forbid=None)", "*forbid is a list of rules, not None*"),
     ("(forbid=['cache-grow'])", "*there is no rule 'cache-grow'; did you mean 'cache-grows'?*")])

@@ -27,10 +27,10 @@ _KEYS = ("max_casts", "forbid")
 def pytest_addoption(parser):
     group = parser.getgroup("castscope", "precision casts of autocast")
     group.addoption("--castscope", action="store_true", default=None,
-                    help="run tests marked with castscope under castscope, and hold what the mark asks for")
+                    help="run tests marked with castscope under castscope, and check what the mark asks for")
     group.addoption("--castscope-dir", metavar="DIR",
                     help="keep the run file and the report of each such test in this folder")
-    parser.addini("castscope", "always as with --castscope", type="bool", default=False)
+    parser.addini("castscope", "behave as if --castscope were given", type="bool", default=False)
 
 
 def pytest_configure(config):
@@ -63,7 +63,7 @@ class Wanted:
         where = f"{item.nodeid}: @pytest.mark.castscope"
         unknown = sorted(set(mark.kwargs) - set(_KEYS))
         if mark.args or unknown:
-            wrong = f"does not know {unknown[0]!r}" if unknown else "takes names, no bare values"
+            wrong = f"does not know {unknown[0]!r}" if unknown else "takes named arguments only"
             raise pytest.UsageError(f"{where} {wrong}: it takes max_casts=N and forbid=[RULE, …]")
         most = mark.kwargs.get("max_casts")
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
@@ -179,7 +179,7 @@ class _Gate:
             terminalreporter.write_line(sentence)
         if self.unobserved:
             terminalreporter.write_line(f"castscope: {_counted(self.unobserved, 'marked test')} ran unobserved; "
-                                        "--castscope holds what their marks ask for")
+                                        "--castscope checks what their marks ask for")
 
     def pytest_unconfigure(self):
         if self.folder is not None and not self.kept:
@@ -292,8 +292,8 @@ def _forbidden(report, patterns):
              f"    {finding['title']}.\n    fix: {finding['fix']}" for finding in found]
     if not wrong and not report["run"]["complete"]:
         notices = "".join(f"    {notice}\n" for notice in report["run"]["notices"])
-        wrong.append("whether a forbidden rule finds something cannot be told, not all of the test's process was seen\n"
-                     + notices)
+        wrong.append("it is not known whether a forbidden rule finds something, since not all of the test's process "
+                     "was seen\n" + notices)
     return wrong
 
 

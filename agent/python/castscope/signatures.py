@@ -128,5 +128,5 @@ def _refuse_unless_by_keyword(function: Any, name: str, parameters: dict[str, An
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         raise ValueError(f"{name_of(function)} has no argument {name!r}{nearest(name, parameters)} (it has {has})")
     if inspect.Parameter.VAR_POSITIONAL in kinds:
-        raise ValueError(f"{name_of(function)} takes any arguments ({has}), so which one {name!r} is cannot be told: "
-                         "give it that name in the signature")
+        raise ValueError(f"{name_of(function)} takes any arguments ({has}), so castscope cannot know which one is "
+                         f"{name!r}: give it that name in the signature")
