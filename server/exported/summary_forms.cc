@@ -121,8 +121,8 @@ Json regions_json(const Summary& summary, std::string_view project) {
 std::string summary_text(const Summary& summary, std::string_view project, int width) {
   const std::string made = summary.torch_version.empty() ? "" : absl::StrCat(" (PyTorch ", summary.torch_version, ")");
   std::string all = wrapped("  ", "    ",
-                            on_one_line(absl::StrCat("dtypes that program \"", summary.program, "\" of torch.export", made,
-                                                     " computes in when it runs:")),
+                            on_one_line(absl::StrCat("dtypes that program \"", summary.program, "\" of torch.export",
+                                                     made, " computes in when it runs:")),
                             width);
   all += operators_text(summary, width) + regions_text(summary, project, width);
   if (summary.taken_apart > 0)

@@ -75,7 +75,8 @@ def test_a_castscope_inside_takes_the_job_and_the_outer_one_says_so(castscope):
     done = castscope.run(castscope.program, "run", "-o", "inner", "--", "sh", "-c", "exit 3", output="outer")
     assert done.returncode == 3
     (notice,) = castscope.report("outer")["run"]["notices"]
-    assert notice.startswith("another castscope, started inside this run, records the job") and notice.endswith("inner.castscope")
+    assert notice.startswith("another castscope, started inside this run, records the job")
+    assert notice.endswith("inner.castscope")
     assert notice.encode() in done.stderr
     assert castscope.report("outer")["run"]["complete"] is False and castscope.report("inner")["run"]["complete"]
 
