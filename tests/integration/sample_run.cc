@@ -91,10 +91,10 @@ class Rank {
   }
   void forward(const Block& block, bool deep) {
     run_.cast(block.norm, 1, false, 32'768, length(4'000)).wait(length(6'000));
-    if (deep) run_.told(block.norm_use, 3'000);
+    if (deep) run_.called_with_event(block.norm_use, 3'000);
     run_.cast(block.input, 2, false, 16'384, length(3'000)).wait(length(4'000));
     run_.cast(block.attend, 10 + block.attend, true, 24'576, length(5'000)).wait(length(6'000));
-    if (deep) run_.told(block.linear, 5'000).told_pass(pass_);
+    if (deep) run_.called_with_event(block.linear, 5'000).pass_with_event(pass_);
     run_.hit(block.attend, 10 + block.attend).wait(length(3'000));
     run_.cast(block.feed, 10 + block.feed, true, 49'152, length(8'000)).wait(length(9'000));
     run_.hit(block.feed, 10 + block.feed).wait(length(12'000));
