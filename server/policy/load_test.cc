@@ -91,7 +91,7 @@ TEST_F(LoadTest, WhatIsNotThereIsTold) {
 TEST_F(LoadTest, TwoThatDisagreeNeedAWord) {
   write("x.json", R"({"device": "cpu", "operators": {"fp32": ["exp"]}})");
   write("y.json", R"({"device": "cpu", "operators": {"promote": ["exp"]}})");
-  EXPECT_THAT(complaint(write("z.json", R"({"extends": ["x.json", "y.json"]})")), HasSubstr("disagrees on \"exp\""));
+  EXPECT_THAT(complaint(write("z.json", R"({"extends": ["x.json", "y.json"]})")), HasSubstr("disagree on \"exp\""));
   const Policy decided =
       load(write("z.json", R"({"extends": ["x.json", "y.json"], "operators": {"passthrough": ["exp"]}})"));
   EXPECT_EQ(decided.operators.at({"aten::exp", ""}).policy, CastPolicy::kPassthrough);

@@ -90,7 +90,7 @@ TEST_F(PolicyFromRunTest, WhatWasSeenStandsAboveTheList) {
 TEST_F(PolicyFromRunTest, AKernelThatCastsBothWaysIsTold) {
   cast("mine::mixed", kFloat, kBrain);
   cast("mine::mixed", kBrain, kFloat);
-  EXPECT_THAT(followed(), HasSubstr("// mine::mixed was cast both ways"));
+  EXPECT_THAT(followed(), HasSubstr("// mine::mixed was cast both up and down"));
 }
 
 TEST_F(PolicyFromRunTest, TheDtypeOfRegionsThatNamedNone) {
