@@ -290,15 +290,15 @@ std::uint32_t Definitions::module(std::string_view path, std::string_view type, 
   const lanes::ModuleDefinition definition{string_locked(path), string_locked(type), string_locked(root_type),
                                            root_number};
   const std::uint32_t id = intern(modules_, DefinitionKind::kModule, definition, kMaxSites);
-  if (id > named_modules_.size())
+  if (id >= named_modules_.size())
     named_modules_.push_back({memory::OwnString(path), memory::OwnString(root_type), root_number});
   return id;
 }
 
 std::uint32_t Definitions::module_below(std::uint32_t outer, std::string_view path, std::string_view type) {
   std::unique_lock lock(mutex_);
-  if (outer == 0 || outer > named_modules_.size()) return 0;
-  NamedModule in = named_modules_[outer - 1];
+  if (outer == 0 || outer >= named_modules_.size()) return 0;
+  NamedModule in = named_modules_[outer];
   lock.unlock();
   if (!in.path.empty() && !path.empty()) in.path += '.';
   return module(in.path += path, type, in.root_type, in.root_number);

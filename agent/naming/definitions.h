@@ -123,7 +123,7 @@ class Definitions {
     memory::OwnString path, root_type;
     std::uint32_t root_number = 1;
   };
-  memory::OwnVector<NamedModule> named_modules_;  // by number - 1
+  memory::OwnVector<NamedModule> named_modules_ = memory::OwnVector<NamedModule>(1);  // by number, 0 = none
   std::uint32_t codes_defined_ = 0, call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash
