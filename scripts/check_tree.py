@@ -95,7 +95,7 @@ MAY_INCLUDE = {
                         "server/report/findings", "server/report/compare", "server/exported/program"],
     "server/timeline/series": [],
     "server/timeline/tracks": [*EVENTS, "server/store/run", "server/timeline/series"],
-    "server/timeline/questions": ["server/timeline/series", "server/timeline/tracks"],
+    "server/timeline/questions": ["server/store/run", "server/timeline/series", "server/timeline/tracks"],
     "server/timeline": [*EVENTS, "server/store/run", "server/store/read", "server/report/model",
                         "server/report/timelines", "server/timeline/tracks", "server/timeline/questions"],
     "server/timeline/testing": [*EVENTS, "server/timeline"],

@@ -36,10 +36,10 @@ bool is_at_heart(const OperatorUse& use) {
 
 // Returns for each use whether it is drawn. A loss that is computed after the region is drawn because values of the
 // region flow into it.
-std::vector<bool> drawn_uses(const RunData& data, const rules::UseGraph& graph) {
-  std::vector<bool> drawn(data.operator_uses.size() + 1);
-  std::vector<std::uint32_t> waiting;
-  const auto draw = [&](std::uint32_t use) {
+store::Table<bool, OperatorUse> drawn_uses(const RunData& data, const rules::UseGraph& graph) {
+  store::Table<bool, OperatorUse> drawn(data.operator_uses.size());
+  std::vector<store::OperatorUseId> waiting;
+  const auto draw = [&](store::OperatorUseId use) {
     if (drawn[use] || graph.total(use).times == 0) return;
     drawn[use] = true;
     waiting.push_back(use);
@@ -47,9 +47,9 @@ std::vector<bool> drawn_uses(const RunData& data, const rules::UseGraph& graph) 
   for (const OperatorUse& use : data.operator_uses)
     if (is_at_heart(use)) draw(use.id);
   while (!waiting.empty()) {
-    const std::uint32_t use = waiting.back();
+    const store::OperatorUseId use = waiting.back();
     waiting.pop_back();
-    const auto beside = [&](std::uint32_t other) {
+    const auto beside = [&](store::OperatorUseId other) {
       if (kind_of(graph.use(other)) == kind_of(graph.use(use))) draw(other);
     };
     for (const auto& edge : graph.out_of(use)) beside(edge.flow->to);
@@ -58,7 +58,7 @@ std::vector<bool> drawn_uses(const RunData& data, const rules::UseGraph& graph) 
   return drawn;
 }
 
-using SiteKey = std::tuple<std::uint32_t, std::uint32_t, std::string_view>;  // stack, module, operator
+using SiteKey = std::tuple<store::StackId, store::ModuleId, std::string_view>;  // … operator
 
 struct SiteCasts {
   const store::Site* site = nullptr;
@@ -68,7 +68,7 @@ struct SiteCasts {
 class Sites {
  public:
   explicit Sites(const RunData& data) : data_(data) {
-    std::vector<store::Counts> counts(data.sites.size() + 1);
+    store::Table<store::Counts, store::Site> counts(data.sites.size());
     for (const store::SiteUse& use : data.site_uses) counts[use.site] += use.counts;
     for (const store::Site& site : data.sites) {
       const store::Counts& seen = counts[site.id];
@@ -85,9 +85,7 @@ class Sites {
     const auto found = sites_.find({use.stack, use.module, base_of(use.op)});
     return found == sites_.end() ? nullptr : &found->second;
   }
-  const store::CallSite* call_site(const store::Site& site) const {
-    return site.call_site == 0 ? nullptr : &data_.call_sites[site.call_site - 1];
-  }
+  const store::CallSite* call_site(const store::Site& site) const { return data_.call_sites.find(site.call_site); }
   // Returns the name of an operator's argument, where a cast of that argument gave it.
   std::string argument(const OperatorUse& use, std::uint8_t position) const {
     if (const std::vector<SiteCasts>* all = of(use))
@@ -128,11 +126,7 @@ std::string given_text(const OperatorUse& use, const lanes::Operand& operand, co
 class Builder {
  public:
   explicit Builder(const RunData& data)
-      : data_(data),
-        flows_(data),
-        sites_(data),
-        drawn_(drawn_uses(data, flows_)),
-        place_(data.operator_uses.size() + 1) {}
+      : data_(data), flows_(data), sites_(data), drawn_(drawn_uses(data, flows_)), place_(data.operator_uses.size()) {}
 
   std::vector<Part> build() {
     for (const Part::Kind kind : {Part::Kind::kForward, Part::Kind::kBackward, Part::Kind::kWithoutGradients})
@@ -162,7 +156,7 @@ class Builder {
   Node made_of(const OperatorUse& use) {
     Node node{.op = short_op(use.op),
               .node = use.node,
-              .module = use.module == 0 ? nullptr : &data_.modules[use.module - 1],
+              .module = data_.modules.find(use.module),
               .computed = use.computed,
               .result = use.result,
               .by_code = use.is(lanes::kUseConverts) && use.phase != lanes::Phase::kBackward,
@@ -229,7 +223,7 @@ class Builder {
   // Adds the casts by the arguments' dtypes where no cast at the operator's own line is known (it is made inside what
   // the operator calls).
   void add_operands(const OperatorUse& use) {
-    if (!use.is(lanes::kUseEligible) || use.region == 0 || !data_.region(use.region).enabled) return;
+    if (!use.is(lanes::kUseEligible) || use.region == 0 || !data_.regions[use.region].enabled) return;
     for (const lanes::Operand& operand : use.operands) {
       if (!rules::is_floating_tensor(operand) || operand.dtype == rules::kDouble) continue;
       if (operand.dtype == use.computed || use.computed == kNoDtype) continue;
@@ -254,8 +248,8 @@ class Builder {
   const RunData& data_;
   const rules::UseGraph flows_;
   const Sites sites_;
-  const std::vector<bool> drawn_;
-  std::vector<std::size_t> place_;  // by use: its node
+  const store::Table<bool, OperatorUse> drawn_;
+  store::Table<std::size_t, OperatorUse> place_;  // its node
   std::vector<Part> parts_;
   std::map<NodeKey, std::size_t> nodes_[3];  // by part
   using EdgeKey = std::tuple<int, std::size_t, std::size_t, int, int, std::string>;

@@ -68,12 +68,14 @@ absl::Status Definitions::take<lanes::FlowDefinition>(const std::string& key, co
                                                       store::RunSink& sink) {
   lanes::FlowDefinition flow{};
   if (absl::Status status = read(record.payload, "flow", &flow); !status.ok()) return status;
-  const std::uint32_t from = known(DefinitionKind::kOperatorUse, flow.from),
-                      to = known(DefinitionKind::kOperatorUse, flow.to);
+  const store::OperatorUseId from(known(DefinitionKind::kOperatorUse, flow.from)),
+      to(known(DefinitionKind::kOperatorUse, flow.to));
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(
-      key, store::Flow{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
+      key,
+      store::Flow{
+          .id = store::FlowId(record.id), .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
 }
 
 template <>
@@ -91,8 +93,8 @@ absl::Status Definitions::take<lanes::FactDefinition>(const std::string& key, co
   if (absl::Status status = number(DefinitionKind::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
   const std::string& said = text(fact.text);
   bytes_ += said.size();
-  return kept(sink.define(key, store::Fact{.id = record.id,
-                                           .stack = known(stacks_, fact.stack),
+  return kept(sink.define(key, store::Fact{.id = store::FactId(record.id),
+                                           .stack = store::StackId(known(stacks_, fact.stack)),
                                            .subject = subject,
                                            .kind = fact.kind,
                                            .detail = fact.detail,

@@ -42,8 +42,8 @@ absl::Status Definitions::take<lanes::MatmulDefinition>(const std::string& key, 
   if (absl::Status status = read(record.payload, "matrix product", &m); !status.ok()) return status;
   if (!lanes::is_listed(m.compute))
     return invalid(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
-  store::Matmul info{.id = record.id,
-                     .use = known(DefinitionKind::kOperatorUse, m.use),
+  store::Matmul info{.id = store::MatmulId(record.id),
+                     .use = store::OperatorUseId(known(DefinitionKind::kOperatorUse, m.use)),
                      .op = operator_name(m.op),
                      .function = text(m.function),
                      .call = {.m = m.m,

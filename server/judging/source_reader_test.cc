@@ -38,7 +38,7 @@ class SourceReaderTest : public ::testing::Test {
   void site(const std::string& file, std::int64_t line) {
     run_.stacks.push_back({.frames = {{file, "f", line}}, .truncated = false});
     store::Site site;
-    site.stack = static_cast<std::uint32_t>(run_.stacks.size());
+    site.stack = run_.stacks.last();
     run_.sites.push_back(site);
   }
   static rules::Finding finding(const std::string& file, std::int64_t line) {

@@ -52,7 +52,7 @@ TEST(CastscopeJsonTest, WhatIsSetCounts) {
   const store::RunData data;
   Inquiry inquiry(*find_rule("cache-grows"), data, *settings);
   EXPECT_EQ(inquiry.threshold("entries"), 3);
-  EXPECT_EQ(inquiry.add(0).severity, "info");
+  EXPECT_EQ(inquiry.add({}).severity, "info");
 }
 
 TEST(CastscopeJsonTest, NumbersThatNoDoubleHolds) {

@@ -11,35 +11,31 @@
 namespace castscope::timeline {
 namespace {
 
+// A damaged file may lack a definition.
 class FileNumbers final : public Numbers {
  public:
   FileNumbers(const store::RunData& run, const store::LocalNumbers& numbers) : run_(run), numbers_(numbers) {}
-  const store::Site* site(std::uint32_t process, std::uint32_t local) const override {
-    return at(run_.sites, numbers_.site(process, local));
+  const store::Site* site(store::ProcessId process, std::uint32_t local) const override {
+    return run_.sites.find(numbers_.site(process, local));
   }
-  const store::Region* region(std::uint32_t process, std::uint32_t local) const override {
-    return at(run_.regions, numbers_.region(process, local));
+  const store::Region* region(store::ProcessId process, std::uint32_t local) const override {
+    return run_.regions.find(numbers_.region(process, local));
   }
-  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
-    return at(run_.operator_uses, numbers_.operator_use(process, local));
+  const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override {
+    return run_.operator_uses.find(numbers_.operator_use(process, local));
   }
-  KernelLook kernel(std::uint32_t process, std::uint32_t local) const override {
-    const store::Kernel* kernel = at(run_.kernels, numbers_.kernel(process, local));
+  KernelLook kernel(store::ProcessId process, std::uint32_t local) const override {
+    const store::Kernel* kernel = run_.kernels.find(numbers_.kernel(process, local));
     if (kernel == nullptr) return {};
     KernelLook look{.id = kernel->id, .work = kernel->work, .cast = kernel->site != 0};
-    look.launched_for(at(run_.sites, kernel->site), at(run_.operator_uses, kernel->use));
+    look.launched_for(run_.sites.find(kernel->site), run_.operator_uses.find(kernel->use));
     return look;
   }
-  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override {
+  store::FactId fact(store::ProcessId process, std::uint32_t local) const override {
     return numbers_.fact(process, local);
   }
 
  private:
-  // Looks up a definition. A damaged file may lack it.
-  template <typename T>
-  static const T* at(const std::vector<T>& all, std::uint32_t id) {
-    return id == 0 || id > all.size() ? nullptr : &all[id - 1];
-  }
   const store::RunData& run_;
   const store::LocalNumbers& numbers_;
 };

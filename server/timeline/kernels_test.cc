@@ -32,7 +32,7 @@ class KernelsTest : public ::testing::Test {
     }
     return text;
   }
-  std::uint32_t local(Kernel kernel) const { return TestNumbers::local(1, kernel); }
+  std::uint32_t local(Kernel kernel) const { return TestNumbers::local(store::ProcessId(1), kernel); }
 
   Timeline timeline_;
   Feeder feed_{timeline_};

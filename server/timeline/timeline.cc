@@ -43,11 +43,11 @@ struct Timeline::State {
 Timeline::Timeline(Budget budget) : state_(std::make_unique<State>(budget)) {}
 Timeline::~Timeline() = default;
 
-void Timeline::process_begin(std::uint32_t process, std::int64_t begin) {
+void Timeline::process_begin(store::ProcessId process, std::int64_t begin) {
   state_->write([&] { state_->tracks.process_begin(process, begin); });
 }
 
-void Timeline::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
+void Timeline::feed(const Numbers& numbers, store::ProcessId process, std::uint32_t lane,
                     std::span<const lanes::Event> events) {
   while (!events.empty()) {
     const auto now = events.first(std::min(events.size(), kAtOnce));
@@ -56,16 +56,16 @@ void Timeline::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t
   }
 }
 
-void Timeline::settle(std::uint32_t process, std::int64_t time) {
+void Timeline::settle(store::ProcessId process, std::int64_t time) {
   state_->write([&] { state_->tracks.settle(process, time); });
 }
 void Timeline::settle() {
   state_->write([&] { state_->tracks.settle(); });
 }
-void Timeline::gap(std::uint32_t process) {
+void Timeline::gap(store::ProcessId process) {
   state_->write([&] { state_->tracks.gap(process); });
 }
-void Timeline::end(std::uint32_t process) {
+void Timeline::end(store::ProcessId process) {
   state_->write([&] { state_->tracks.end(process); });
 }
 void Timeline::end() {

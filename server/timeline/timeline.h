@@ -32,15 +32,16 @@ class Timeline {
 
   // ---- events: by one thread at a time
   // Event times of a process are ns since its begin. A process that is fed without this call begins when the run does.
-  void process_begin(std::uint32_t process, std::int64_t begin);
+  void process_begin(store::ProcessId process, std::int64_t begin);
   // Steps and the cache belong to all lanes of a process together; they appear once settle() is called.
-  void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
+  void feed(const Numbers&, store::ProcessId process, std::uint32_t lane, std::span<const lanes::Event>);
   // Promises that no lane of the process will be fed anything that happened up to `time` (ns since the process's
   // begin).
-  void settle(std::uint32_t process, std::int64_t time);
-  void settle();                    // all processes, as far as they were fed
-  void gap(std::uint32_t process);  // some events of the process are missing here: open intervals end at its last time
-  void end(std::uint32_t process);
+  void settle(store::ProcessId process, std::int64_t time);
+  void settle();  // all processes, as far as they were fed
+  void gap(
+      store::ProcessId process);  // some events of the process are missing here: open intervals end at its last time
+  void end(store::ProcessId process);
   void end();
 
   // ---- questions: by any thread at any time

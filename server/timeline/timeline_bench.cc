@@ -32,25 +32,27 @@ double ms_since(Clock::time_point begin) {
 // Every third site casts up; the sites' numbers are the same in each process.
 class BenchNumbers final : public Numbers {
  public:
-  BenchNumbers() : sites_(kSites + 1) {
-    for (std::uint32_t id = 1; id <= kSites; ++id) {
+  BenchNumbers() : sites_(kSites) {
+    for (const store::SiteId id : sites_.ids()) {
       sites_[id].id = id;
       sites_[id].from = id % 3 == 0 ? kBrain : kFloat;
       sites_[id].to = id % 3 == 0 ? kFloat : kBrain;
       sites_[id].cause = lanes::Cause::kAutocast;
     }
-    region_.id = 1;
+    region_.id = store::RegionId(1);
     region_.dtype = kBrain;
     region_.enabled = true;
   }
-  const store::Site* site(std::uint32_t, std::uint32_t local) const override { return &sites_[local]; }
-  const store::Region* region(std::uint32_t, std::uint32_t) const override { return &region_; }
-  const store::OperatorUse* operator_use(std::uint32_t, std::uint32_t) const override { return nullptr; }
-  KernelLook kernel(std::uint32_t, std::uint32_t) const override { return {}; }
-  std::uint32_t fact(std::uint32_t, std::uint32_t) const override { return 0; }
+  const store::Site* site(store::ProcessId, std::uint32_t local) const override {
+    return &sites_[store::SiteId(local)];
+  }
+  const store::Region* region(store::ProcessId, std::uint32_t) const override { return &region_; }
+  const store::OperatorUse* operator_use(store::ProcessId, std::uint32_t) const override { return nullptr; }
+  KernelLook kernel(store::ProcessId, std::uint32_t) const override { return {}; }
+  store::FactId fact(store::ProcessId, std::uint32_t) const override { return {}; }
 
  private:
-  std::vector<store::Site> sites_;
+  store::Table<store::Site> sites_;
   store::Region region_;
 };
 
@@ -107,7 +109,7 @@ void fill(Timeline& timeline, double millions, std::uint32_t n_lanes, double sec
     for (std::uint32_t i = 0; i < n_lanes; ++i) {
       lanes[i].next(1000, &events);
       const auto begin = Clock::now();
-      timeline.feed(numbers, i / 8 + 1, i % 8 + 1, events);
+      timeline.feed(numbers, store::ProcessId(i / 8 + 1), i % 8 + 1, events);
       timeline.settle();
       const double ms = ms_since(begin);
       spent_ms += ms;

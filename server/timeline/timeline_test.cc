@@ -73,10 +73,10 @@ TEST_F(TimelineTest, StepsAndCacheFollowTimeWhicheverLaneIsToldFirst) {
   const lanes::Event first[] = {step(10, 1), kept(15), step(30, 3), kept(35), cleared, step(60, 5)};
   const lanes::Event second[] = {step(20, 2), kept(25), step(40, 4)};
   Timeline timeline;
-  timeline.feed(numbers, 1, 1, first);
-  timeline.settle(1, 19);                   // nothing is known about the other lane yet
-  EXPECT_EQ(timeline.tracks().size(), 3u);  // casts, marks, steps
-  timeline.feed(numbers, 1, 2, second);
+  timeline.feed(numbers, store::ProcessId(1), 1, first);
+  timeline.settle(store::ProcessId(1), 19);  // nothing is known about the other lane yet
+  EXPECT_EQ(timeline.tracks().size(), 3u);   // casts, marks, steps
+  timeline.feed(numbers, store::ProcessId(1), 2, second);
   timeline.settle();
   const auto steps = timeline.tracks().front();
   ASSERT_EQ(steps.kind, TrackKind::kSteps);
@@ -120,17 +120,17 @@ TEST_F(TimelineTest, WhatIsOpenGoesOnToTheNewestTimeOfAnyLane) {
 
 TEST_F(TimelineTest, AtAGapWhatIsOpenEndsAtTheLastTimeTold) {
   feed_.step(5, 1).enter(10, Region::kOnRegion).hit(30, Site::kWeightSite).lane(2).hit(50, Site::kWeightSite);
-  timeline_.gap(1);
+  timeline_.gap(store::ProcessId(1));
   feed_.lane(1).hit(90, Site::kWeightSite);
   EXPECT_EQ(shown(TrackKind::kRegions), "region@10-30");
   EXPECT_EQ(shown(TrackKind::kSteps), "step@5-50");
 }
 
 TEST_F(TimelineTest, TheEndOfOneProcessLeavesAnotherOpen) {
-  Feeder other(timeline_, 2);
+  Feeder other(timeline_, store::ProcessId(2));
   feed_.step(5, 1).hit(50, Site::kWeightSite);
   other.step(6, 1);
-  timeline_.end(1);
+  timeline_.end(store::ProcessId(1));
   other.hit(70, Site::kWeightSite);
   EXPECT_EQ(shown(TrackKind::kSteps), "step@5-50");
   EXPECT_TRUE(timeline_.event_at(track(TrackKind::kSteps, 0, 2), 60, 0)->open);
@@ -205,17 +205,18 @@ TEST_F(TimelineTest, TimesNeverGoBackWithinALane) {
 }
 
 TEST_F(TimelineTest, TimesCountFromTheBeginOfTheProcess) {
-  timeline_.process_begin(1, 1000);
+  timeline_.process_begin(store::ProcessId(1), 1000);
   feed_.hit(5, Site::kWeightSite);
   EXPECT_EQ(shown(TrackKind::kCasts), "hit@1005");
   EXPECT_EQ(timeline_.progress().begin, 1005);
 }
 
 TEST_F(TimelineTest, TimesThatNobodyCanMeanStayInBounds) {
-  lanes::Event late = event(lanes::EventKind::kCast, INT64_MAX, TestNumbers::local(1, Site::kDownSite));
+  lanes::Event late =
+      event(lanes::EventKind::kCast, INT64_MAX, TestNumbers::local(store::ProcessId(1), Site::kDownSite));
   late.duration = UINT32_MAX;
   late.bytes = UINT64_MAX;
-  timeline_.process_begin(1, INT64_MAX);
+  timeline_.process_begin(store::ProcessId(1), INT64_MAX);
   feed_.feed(late).feed(event(lanes::EventKind::kStep, INT64_MAX)).feed(late);
   EXPECT_LE(timeline_.progress().newest, kLatestTime);
   picture(INT64_MIN, INT64_MAX, 4096);
@@ -301,7 +302,7 @@ TEST_F(TimelineTest, TheCacheHoldsWhatWasKeptUntilItIsCleared) {
 
 TEST_F(TimelineTest, AfterAGapTheCacheIsNotKnownUntilItIsCleared) {
   feed_.cast(100, 200, 1, 1000, true);
-  timeline_.gap(1);
+  timeline_.gap(store::ProcessId(1));
   feed_.cast(300, 400, 1, 1000, true).clear(600, 5000).hit(1000, 4);
   const ReadPicture seen = picture(0, 1024, 1024 / 64);
   EXPECT_EQ(seen.counters.at(1).values[400 / 64], kNotKnown);
@@ -342,21 +343,21 @@ TEST(ShadesOfTimeline, RunOutIntoPlainOnesOfTheSameKind) {
   Timeline timeline;
   class Many final : public Numbers {
    public:
-    const store::Site* site(std::uint32_t, std::uint32_t local) const override {
-      site_.id = local;
+    const store::Site* site(store::ProcessId, std::uint32_t local) const override {
+      site_.id = store::SiteId(local);
       site_.to = static_cast<std::uint8_t>(local % 46);
       site_.cause = static_cast<lanes::Cause>(local / 46 % 10);
       return &site_;
     }
-    const store::Region* region(std::uint32_t, std::uint32_t) const override { return nullptr; }
-    const store::OperatorUse* operator_use(std::uint32_t, std::uint32_t) const override { return nullptr; }
-    KernelLook kernel(std::uint32_t, std::uint32_t) const override { return {}; }
-    std::uint32_t fact(std::uint32_t, std::uint32_t) const override { return 0; }
+    const store::Region* region(store::ProcessId, std::uint32_t) const override { return nullptr; }
+    const store::OperatorUse* operator_use(store::ProcessId, std::uint32_t) const override { return nullptr; }
+    KernelLook kernel(store::ProcessId, std::uint32_t) const override { return {}; }
+    store::FactId fact(store::ProcessId, std::uint32_t) const override { return {}; }
     mutable store::Site site_;
   } numbers;
   for (std::uint32_t i = 1; i <= 460; ++i) {
     const lanes::Event made = event(lanes::EventKind::kHit, i, i);
-    timeline.feed(numbers, 1, 1, std::span(&made, 1));
+    timeline.feed(numbers, store::ProcessId(1), 1, std::span(&made, 1));
     timeline.settle();
   }
   EXPECT_LE(timeline.shades().size(), 255u);
@@ -383,7 +384,7 @@ TEST(ThreadsOfTimeline, AskWhileOneFeeds) {
       } while (!done);
     });
   }
-  Chance chance(timeline, 1, 5);
+  Chance chance(timeline, store::ProcessId(1), 5);
   for (int i = 0; i < 30; ++i) chance.go_on(static_cast<std::uint32_t>(i % 3 + 1), 1000);
   done = true;
   for (std::thread& asker : askers) asker.join();

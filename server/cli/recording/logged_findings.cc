@@ -37,11 +37,11 @@ std::string process_text(const store::Process& process) {
 }
 
 // "process 4711 on node1", "8 processes on node1 and 1 other host: 4711 (rank 0), 4712 (rank 1), 4713 (rank 2), …".
-std::string processes_text(const store::RunData& data, const std::set<std::uint32_t>& ids) {
+std::string processes_text(const store::RunData& data, const std::set<store::ProcessId>& ids) {
   constexpr std::size_t kMostNamed = 3;
   std::vector<std::string> named, hosts;
-  for (const std::uint32_t id : ids) {
-    const store::Process& process = data.process(id);
+  for (const store::ProcessId id : ids) {
+    const store::Process& process = data.processes[id];
     if (named.size() < kMostNamed) named.push_back(process_text(process));
     if (std::find(hosts.begin(), hosts.end(), process.info.host) == hosts.end()) hosts.push_back(process.info.host);
   }
@@ -53,8 +53,8 @@ std::string processes_text(const store::RunData& data, const std::set<std::uint3
                       ids.size() > kMostNamed ? ", …" : "");
 }
 
-std::set<std::uint32_t> all_processes(const store::RunData& data) {
-  std::set<std::uint32_t> all;
+std::set<store::ProcessId> all_processes(const store::RunData& data) {
+  std::set<store::ProcessId> all;
   for (const store::Process& process : data.processes) all.insert(process.id);
   return all;
 }
@@ -79,7 +79,7 @@ std::vector<LogLine> LoggedFindings::new_lines(const store::RunData& data, const
       known.place = place;
     }
     if (!(fresh ? register_new(known, finding) : has_grown(known, finding))) continue;
-    std::set<std::uint32_t> in = processes.of(finding);
+    std::set<store::ProcessId> in = processes.of(finding);
     if (in.empty()) in = all_processes(data);
     lines.push_back(
         {fresh ? level_of(finding) : LogLine::Level::kInfo,

@@ -10,7 +10,7 @@ store::RunData run_of(const std::vector<std::int64_t>& pids) {
   data.start.cwd = "/home/user/project";
   for (const std::int64_t pid : pids) {
     store::Process& process = data.processes.emplace_back();
-    process.id = static_cast<std::uint32_t>(data.processes.size());
+    process.id = data.processes.last();
     process.info.pid = pid;
     process.info.host = "node1";
   }
@@ -97,8 +97,8 @@ TEST_F(LoggedFindingsTest, ThousandsOfOneRuleAreCounted) {
 
 TEST_F(LoggedFindingsTest, TheProcessesInWhichItIs) {
   store::RunData ranks = run_of({1, 2, 3, 4});
-  ranks.processes[0].attributes = {{"rank", "0"}};
-  ranks.processes[3].info.host = "node2";
+  ranks.processes.front().attributes = {{"rank", "0"}};
+  ranks.processes[store::ProcessId(4)].info.host = "node2";
   EXPECT_EQ(logged.new_lines(ranks, {found(12)})[0].text,
             "run job-7: warning cache-grows at train.py:12, 4 processes on node1 and 1 other host: 1 (rank 0), 2, 3, "
             "…: the cache grows to 1 entries");

@@ -20,13 +20,13 @@ std::string failure_of(const Model& model) {
 
 std::string argument_of_site(const store::RunData& run, const store::Site& site) {
   if (site.call_site == 0) return "";
-  const store::CallSite& at = run.call_sites[site.call_site - 1];
+  const store::CallSite& at = run.call_sites[site.call_site];
   if (!at.argument_name.empty()) return at.argument_name;
   return at.argument == lanes::kUnknownArgument ? "" : absl::StrCat(at.argument);
 }
 
 AccountSite site_of(const store::RunData& run, const SiteTotal& total, const std::string& project) {
-  const store::Site& from = run.site(total.site);
+  const store::Site& from = run.sites[total.site];
   const store::CodeLocation at = run.user_location(from.stack).value_or(store::CodeLocation());
   AccountSite site;
   site.file = portable_path(at.file, project);

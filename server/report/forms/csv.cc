@@ -38,7 +38,7 @@ std::string csv_text(const Model& model) {
                       "cpu_ns",   "first_cpu_ns", "gpu_ns", "gpu_ns_at_most", "source"});
   const store::RunData& run = model.run;
   for (const SiteTotal& total : model.sites) {
-    const store::Site& site = run.site(total.site);
+    const store::Site& site = run.sites[total.site];
     const store::Module* const module = model.module_of(site);
     const auto at = run.user_location(site.stack);
     const auto source = at ? run.source.line(at->file, at->line) : std::nullopt;
@@ -67,8 +67,8 @@ std::string csv_text(const Model& model) {
                         std::to_string(c.bytes),
                         std::to_string(c.cpu_ns),
                         std::to_string(total.first_ns),
-                        model.gpu.timed() ? std::to_string(model.gpu.sites[site.id - 1].ns) : "",
-                        model.gpu.by_events.steps > 0 ? std::to_string(model.gpu.by_events.sites[site.id - 1].ns) : "",
+                        model.gpu.timed() ? std::to_string(model.gpu.sites[site.id].ns) : "",
+                        model.gpu.by_events.steps > 0 ? std::to_string(model.gpu.by_events.sites[site.id].ns) : "",
                         source ? std::string(*source) : ""});
   }
   return text;

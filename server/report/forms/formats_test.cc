@@ -90,7 +90,7 @@ TEST(SarifTest, OfAModuleItsFileStandsInWhenItWasSeenAndNeverTheInterpreter) {
   EXPECT_EQ(known["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "pkg/train.py");
   // A launcher is not a file of the checkout; the script that it was given is.
   run.start.command = {"python", "-m", "torch.distributed.run", "net.py"};
-  run.stacks[0].frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
+  run.stacks.front().frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
   const auto launched = sarif(model(run, {finding("error", "", 0)}))["results"][0];
   EXPECT_EQ(launched["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "net.py");
 }
@@ -237,14 +237,14 @@ TEST(MarkdownTest, NoticesStayHoweverLongNamesAre) {
   run.damage = store::Damage{.sentence = "the run file is cut short", .evidence = false};
   for (int i = 0; i < 20; ++i) run.notices.push_back(std::to_string(i) + " " + name);
   run.processes.resize(1);
-  run.processes[0].id = 1;
+  run.processes.front().id = store::ProcessId(1);
   for (std::uint32_t i = 1; i <= 10; ++i) {
     run.stacks.push_back({.frames = {{name, "f", i}}, .truncated = false});
     store::Site site;
-    site.id = site.stack = i;
+    site.id = store::SiteId(i), site.stack = store::StackId(i);
     run.sites.push_back(site);
     store::SiteUse use;
-    use.site = i, use.process = 1, use.counts.casts = 1, use.counts.cpu_ns = 1000;
+    use.site = store::SiteId(i), use.process = store::ProcessId(1), use.counts.casts = 1, use.counts.cpu_ns = 1000;
     run.site_uses.push_back(use);
   }
   const std::string text = markdown_text(model(run, std::vector(30, finding("error", name, 1))));
@@ -318,10 +318,10 @@ TEST(ChartTest, AxesEndAtRoundNumbers) {
 TEST(ChartTest, NoPeakIsLostHoweverManySteps) {
   store::RunData run = run_in("/job");
   run.processes.resize(1);
-  run.processes[0].id = 1;
+  run.processes.front().id = store::ProcessId(1);
   for (std::uint32_t step = 0; step < 5000; ++step) {
     store::StepRun one;
-    one.process = 1;
+    one.process = store::ProcessId(1);
     one.first = one.last = step;
     one.casts = step == 1234 ? 777 : 1;
     run.step_runs.push_back(one);
@@ -338,9 +338,9 @@ TEST(ChartTest, NoPeakIsLostHoweverManySteps) {
 TEST(ChartTest, OneStepIsNoChart) {
   store::RunData run = run_in("/job");
   run.processes.resize(1);
-  run.processes[0].id = 1;
+  run.processes.front().id = store::ProcessId(1);
   run.step_runs.resize(1);
-  run.step_runs[0].process = 1;
+  run.step_runs[0].process = store::ProcessId(1);
   EXPECT_TRUE(step_series(model(run, {})).empty());
 }
 

@@ -29,10 +29,10 @@ constexpr int kReportFormat = 1;  // docs/report.schema.json; grows when a key c
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // One text a frame, innermost first: a report has thousands of them.
-Json frames(const RunData& data, std::uint32_t stack) {
+Json frames(const RunData& data, store::StackId stack) {
   Json list = Json::array();
   if (stack == 0) return list;
-  for (const store::CodeLocation& frame : data.stacks[stack - 1].frames) {
+  for (const store::CodeLocation& frame : data.stacks[stack].frames) {
     list.push_back(frame.file + ":" + std::to_string(frame.line) + " " + frame.function);
   }
   return list;
@@ -40,9 +40,9 @@ Json frames(const RunData& data, std::uint32_t stack) {
 
 Json number_or_null(std::uint32_t id) { return id == 0 ? Json() : Json(id); }
 
-Json argument(const RunData& data, std::uint32_t call_site) {
+Json argument(const RunData& data, store::CallSiteId call_site) {
   if (call_site == 0) return nullptr;
-  const store::CallSite& at = data.call_sites[call_site - 1];
+  const store::CallSite& at = data.call_sites[call_site];
   if (!at.argument_name.empty()) return at.argument_name;
   return at.argument == lanes::kUnknownArgument ? Json() : Json(std::to_string(at.argument));
 }
@@ -129,9 +129,9 @@ Json cache_json(const store::Gauges& gauges) {
 Json regions_json(const Model& model) {
   const RunData& data = model.run;
   Json list = Json::array();
-  const std::vector<std::string_view> why_uncast = why_nothing_was_cast(data);
+  const auto why_uncast = why_nothing_was_cast(data);
   for (const store::Region& region : data.regions) {
-    const RegionTotal& total = model.regions[region.id - 1];
+    const RegionTotal& total = model.regions[region.id];
     const store::Counts& c = total.counts;
     list.push_back({{"id", region.id},
                     {"location", location_json(data.user_location(region.stack))},
@@ -151,7 +151,7 @@ Json regions_json(const Model& model) {
                     {"pass_through", c.passes},
                     {"bytes", c.bytes},
                     {"cpu_ns", c.cpu_ns},
-                    {"why_nothing_cast", text_or_null(std::string(why_uncast[region.id - 1]))},
+                    {"why_nothing_cast", text_or_null(std::string(why_uncast[region.id]))},
                     {"peak_entries", total.most_entries},
                     {"peak_bytes", total.most_bytes}});
   }
@@ -160,8 +160,8 @@ Json regions_json(const Model& model) {
 
 // gpu_ns is the time on the device; null where no kernels were timed.
 Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) {
-  const store::Site& site = data.site(total.site);
-  const store::Module module = site.module ? data.modules[site.module - 1] : store::Module();
+  const store::Site& site = data.sites[total.site];
+  const store::Module module = site.module ? data.modules[site.module] : store::Module();
   Json json = {{"id", site.id},
                {"location", location_json(data.user_location(site.stack))},
                {"module", site.module ? Json(module.path) : Json()},
@@ -187,7 +187,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) 
                {"first_cpu_ns", total.first_ns},
                {"gpu_ns", gpu_ns},
                {"stack", frames(data, site.stack)},
-               {"stack_truncated", site.stack != 0 && data.stacks[site.stack - 1].truncated}};
+               {"stack_truncated", site.stack != 0 && data.stacks[site.stack].truncated}};
   Json by_process = Json::array();
   for (const store::SiteUse* use : total.uses) {
     by_process.push_back({{"process", use->process},
@@ -203,7 +203,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) 
 Json pass_through_json(const RunData& data) {
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint64_t> passes;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (use.counts.passes == 0) continue;
     const Json position = argument(data, site.call_site);
     passes[{site.op, position.is_null() ? "" : position.get<std::string>(), site.region}] += use.counts.passes;
@@ -265,7 +265,7 @@ Json rank_json(const std::string& text) {
 }
 
 Json process_json(const Model& model, const store::Process& process) {
-  const ProcessTotal& total = model.processes[process.id - 1];
+  const ProcessTotal& total = model.processes[process.id];
   const store::Counts& counts = total.counts;
   Json lane_list = Json::array();
   for (const store::LaneRow& lane : process.lanes) {
@@ -342,7 +342,7 @@ Json to_json(const Model& model) {
                  {"regions", regions_json(model)}};
   Json sites = Json::array();
   for (const SiteTotal& total : model.sites)
-    sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site - 1].ns) : Json()));
+    sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site].ns) : Json()));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
   report["layers"] = layers_json(model);

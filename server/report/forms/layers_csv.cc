@@ -16,7 +16,7 @@ std::string reason(rules::NotCast why) { return why == rules::NotCast::kNone ? "
 
 void add_argument(std::string& text, const Model& model, const Layer& layer, const LayerArgument* argument) {
   const store::OperatorUse& use = *layer.first;
-  const store::Module module = use.module == 0 ? store::Module() : model.run.modules[use.module - 1];
+  const store::Module module = use.module == 0 ? store::Module() : model.run.modules[use.module];
   add_csv_line(text, {layer.at ? short_path(model.run, layer.at->file) : "",
                       layer.at ? std::to_string(layer.at->line) : "",
                       layer.at ? layer.at->function : "",

@@ -17,7 +17,7 @@ Json reason_or_null(rules::NotCast why) { return why == rules::NotCast::kNone ? 
 
 Json place_json(const store::RunData& run, const ModelInput::Place& at) {
   return {{"location", location_json(at.at)},
-          {"module", at.module == 0 ? Json() : Json(run.modules[at.module - 1].path)},
+          {"module", at.module == 0 ? Json() : Json(run.modules[at.module].path)},
           {"operator", at.op},
           {"argument", text_or_null(at.argument)}};
 }
@@ -35,7 +35,7 @@ Json arguments_json(const Layer& layer) {
 
 Json layer_json(const store::RunData& run, const Layer& layer) {
   const store::OperatorUse& use = *layer.first;
-  const store::Module module = use.module == 0 ? store::Module() : run.modules[use.module - 1];
+  const store::Module module = use.module == 0 ? store::Module() : run.modules[use.module];
   Json elsewhere = Json::object();
   for (const rules::DeviceDtype& one : layer.elsewhere)
     elsewhere[std::string(one.device)] = store::dtype_name(one.dtype);

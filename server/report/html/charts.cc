@@ -58,14 +58,14 @@ double round_up(double value) {
 }
 
 std::vector<Series> step_series(const Model& model) {
-  std::map<std::uint32_t, std::uint64_t> steps;  // by process
+  std::map<store::ProcessId, std::uint64_t> steps;  // by process
   for (const store::StepRun& run : model.run.step_runs) steps[run.process] += run.last - run.first + 1;
   const auto most =
       std::max_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == steps.end() || most->second < 2) return {};
   std::string who;
   if (steps.size() > 1) {
-    const store::Process& process = model.run.process(most->first);
+    const store::Process& process = model.run.processes[most->first];
     const std::string rank = process.attribute("rank");
     who = rank.empty() ? ", process " + std::to_string(process.info.pid) : ", rank " + rank;
   }

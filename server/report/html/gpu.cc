@@ -42,9 +42,8 @@ void write_operators(Html& html, const Model& model) {
                        {"casts within", true}});
     for (std::size_t i = 0; i < std::min(rows.size(), kOperators); ++i) {
       const GpuOperator& row = rows[i];
-      const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_use(row.use);
-      table.row({row.use == 0 ? "" : where(model.run, use),
-                 use.module == 0 ? "" : model.run.modules[use.module - 1].path,
+      const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_uses[row.use];
+      table.row({row.use == 0 ? "" : where(model.run, use), use.module == 0 ? "" : model.run.modules[use.module].path,
                  !row.op.empty()      ? row.op
                  : row.origin.empty() ? "outside any"
                                       : "compiled " + row.origin,
@@ -69,13 +68,13 @@ std::string types_text(const store::MatmulCall& call) {
 
 // Lists the most frequent products first: cuBLAS does not say how long one took.
 void write_products(Html& html, const Model& model) {
-  const std::vector<std::uint64_t> times = rules::times_of_matmuls(model.run);
+  const auto times = rules::times_of_matmuls(model.run);
   std::vector<const store::Matmul*> rows;
   for (const store::Matmul& matmul : model.run.matmuls)
-    if (times[matmul.id - 1] > 0) rows.push_back(&matmul);
+    if (times[matmul.id] > 0) rows.push_back(&matmul);
   if (rows.empty()) return;
   std::stable_sort(rows.begin(), rows.end(),
-                   [&](const store::Matmul* a, const store::Matmul* b) { return times[a->id - 1] > times[b->id - 1]; });
+                   [&](const store::Matmul* a, const store::Matmul* b) { return times[a->id] > times[b->id]; });
   html.leaf("h3", "Matrix products in deep steps");
   {
     Table table(html, {{"where"},
@@ -88,11 +87,11 @@ void write_products(Html& html, const Model& model) {
                        {"calls", true}});
     for (std::size_t i = 0; i < std::min(rows.size(), kProducts); ++i) {
       const store::Matmul& matmul = *rows[i];
-      const store::OperatorUse use = matmul.use == 0 ? store::OperatorUse() : model.run.operator_use(matmul.use);
+      const store::OperatorUse use = matmul.use == 0 ? store::OperatorUse() : model.run.operator_uses[matmul.use];
       table.row({matmul.use == 0 ? "" : where(model.run, use),
-                 use.module == 0 ? "" : model.run.modules[use.module - 1].path,
+                 use.module == 0 ? "" : model.run.modules[use.module].path,
                  matmul.op.empty() ? "outside any" : matmul.op, rules::sizes_of(matmul.call), types_text(matmul.call),
-                 rules::computed_in(matmul.call), misaligned_text(matmul.call), grouped(times[matmul.id - 1])});
+                 rules::computed_in(matmul.call), misaligned_text(matmul.call), grouped(times[matmul.id])});
     }
   }
   write_rest(html, rows.size(), kProducts, "JSON");

@@ -72,7 +72,7 @@ void write_sites(Html& html, const Model& model) {
     Table table(html, std::move(columns));
     for (std::size_t i = 0; i < std::min(model.sites.size(), kSites); ++i) {
       const SiteTotal& total = model.sites[i];
-      const store::Site& site = model.run.site(total.site);
+      const store::Site& site = model.run.sites[total.site];
       const store::Module* const module = model.module_of(site);
       const std::string argument = argument_of(model.run, site);
       const std::string name = module == nullptr ? "" : module->path.empty() ? module->model() : module->path;
@@ -87,8 +87,8 @@ void write_sites(Html& html, const Model& model) {
           grouped(total.counts.hits),
           rules::readable_bytes(total.counts.bytes),
           duration(total.counts.cpu_ns)};
-      if (model.gpu.timed()) cells.push_back(duration(model.gpu.sites[site.id - 1].ns));
-      if (by_events) cells.push_back(duration(model.gpu.by_events.sites[site.id - 1].ns));
+      if (model.gpu.timed()) cells.push_back(duration(model.gpu.sites[site.id].ns));
+      if (by_events) cells.push_back(duration(model.gpu.by_events.sites[site.id].ns));
       table.row(cells);
     }
   }
@@ -107,9 +107,8 @@ void write_regions(Html& html, const Model& model) {
                        {"casts by autocast", true},
                        {"hits", true},
                        {"cache at most", true}});
-    for (std::size_t i = 0; i < std::min(model.run.regions.size(), kRegions); ++i) {
-      const store::Region& region = model.run.regions[i];
-      const RegionTotal& total = model.regions[i];
+    for (const store::Region& region : model.run.regions | std::views::take(kRegions)) {
+      const RegionTotal& total = model.regions[region.id];
       std::string state = region.enabled ? "on" : "off";
       if (region.enabled && !region.cache_enabled) state += ", no cache";
       if (region.parent != 0) state += ", nested";
@@ -137,9 +136,8 @@ void write_processes(Html& html, const Model& model) {
                        {"cache at most", true},
                        {"events", true},
                        {"dropped", true}});
-    for (std::size_t i = 0; i < std::min(model.run.processes.size(), kProcesses); ++i) {
-      const store::Process& process = model.run.processes[i];
-      const ProcessTotal& total = model.processes[i];
+    for (const store::Process& process : model.run.processes | std::views::take(kProcesses)) {
+      const ProcessTotal& total = model.processes[process.id];
       std::string end = process.ended ? std::string(store::name(process.end)) : "runs";
       if (process.exit_status >= 0) end += ", status " + std::to_string(process.exit_status);
       table.row({std::to_string(process.info.pid), process.attribute("rank"), process.info.host, end,

@@ -16,13 +16,13 @@ std::vector<Cost> put_together(const Model& model) {
   std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Cost> together;
   for (const SiteTotal& total : model.sites) {
     if (total.counts.casts == 0) continue;
-    const store::Site& site = run.site(total.site);
+    const store::Site& site = run.sites[total.site];
     const auto at = run.user_location(site.stack);
     Cost& cost =
         together[{place(run, at), site.op, argument_of(run, site), site.from, site.to, static_cast<int>(site.why)}];
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
     cost.counts += total.counts;
-    cost.gpu_ns += model.gpu.sites[total.site - 1].ns;
+    cost.gpu_ns += model.gpu.sites[total.site].ns;
     cost.first_ns += total.first_ns;
   }
   std::vector<Cost> all;
@@ -54,7 +54,7 @@ std::string what_shares_are_of(const Costs& costs) {
 }
 
 std::string description(const Model& model, const Cost& cost) {
-  const store::Site& site = model.run.site(cost.site);
+  const store::Site& site = model.run.sites[cost.site];
   std::string what = operator_of(site);
   if (const std::string which = argument_of(model.run, site); !which.empty()) what += " " + which;
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {

@@ -15,7 +15,7 @@
 namespace castscope::report {
 
 struct Cost {
-  std::uint32_t site = 0;  // the costliest of them
+  store::SiteId site = {};  // the costliest of them
   std::optional<store::CodeLocation> at;
   store::Counts counts;
   std::uint64_t gpu_ns = 0;  // on the device, in timed steps

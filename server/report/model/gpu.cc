@@ -44,10 +44,10 @@ std::string sentence_of(const rules::DeviceTime& time) {
 }
 
 // Returns a row for each site that launched something.
-std::vector<GpuSite> rows_of(const std::vector<DeviceWork>& by_site) {
+std::vector<GpuSite> rows_of(const store::Table<DeviceWork, store::Site>& by_site) {
   std::vector<GpuSite> rows;
-  for (std::size_t i = 0; i < by_site.size(); ++i)
-    if (by_site[i].launches > 0) rows.push_back({.site = static_cast<std::uint32_t>(i + 1), .work = by_site[i]});
+  for (const store::SiteId site : by_site.ids())
+    if (by_site[site].launches > 0) rows.push_back({.site = site, .work = by_site[site]});
   sort_costliest(rows, [](const GpuSite& row) { return row.site; });
   return rows;
 }
@@ -57,7 +57,7 @@ std::string top_cast(const Model& model, const std::vector<GpuSite>& sites) {
   std::map<std::string, std::uint64_t> ns;
   std::string top;
   for (const GpuSite& row : sites) {
-    const store::Site& site = model.run.site(row.site);
+    const store::Site& site = model.run.sites[row.site];
     const auto at = model.run.user_location(site.stack);  // nodes of autograd have none
     std::string what = (at ? place(model.run, at) + " " : "") + operator_of(site);
     if (const std::string argument = argument_of(model.run, site); !argument.empty()) what += " " + argument;
@@ -119,11 +119,11 @@ std::vector<GpuSite> gpu_event_sites(const Model& model) { return rows_of(model.
 
 std::vector<GpuOperator> gpu_operators(const Model& model) {
   const store::RunData& run = model.run;
-  std::map<std::tuple<std::uint32_t, std::string, std::string>, GpuOperator> by_use;
+  std::map<std::tuple<store::OperatorUseId, std::string, std::string>, GpuOperator> by_use;
   for (const store::Kernel& kernel : run.kernels) {
-    const DeviceWork& work = model.gpu.kernels[kernel.id - 1];
+    const DeviceWork& work = model.gpu.kernels[kernel.id];
     if (work.launches == 0) continue;
-    const std::string op = kernel.use == 0 ? kernel.op : run.operator_use(kernel.use).op;
+    const std::string op = kernel.use == 0 ? kernel.op : run.operator_uses[kernel.use].op;
     const std::string origin = op.empty() ? kernel.origin : "";
     GpuOperator& row = by_use[{kernel.use, op, origin}];
     row.use = kernel.use;
@@ -132,10 +132,10 @@ std::vector<GpuOperator> gpu_operators(const Model& model) {
     row.work += work;
     if (kernel.site != 0) row.casts += work;
   }
-  const std::vector<std::uint64_t> times = rules::times_of_matmuls(run);
-  std::map<std::uint32_t, std::set<std::string>> products;
+  const auto times = rules::times_of_matmuls(run);
+  std::map<store::OperatorUseId, std::set<std::string>> products;
   for (const store::Matmul& matmul : run.matmuls)
-    if (matmul.use != 0 && times[matmul.id - 1] > 0) products[matmul.use].insert(rules::computed_in(matmul.call));
+    if (matmul.use != 0 && times[matmul.id] > 0) products[matmul.use].insert(rules::computed_in(matmul.call));
   std::vector<GpuOperator> rows;
   for (auto& [key, row] : by_use) {
     if (const auto of = products.find(row.use); of != products.end() && row.use != 0)
@@ -149,18 +149,18 @@ std::vector<GpuOperator> gpu_operators(const Model& model) {
 std::vector<GpuName> gpu_operator_names(const Model& model) {
   std::map<std::string, GpuName> by_name;
   for (const store::Kernel& kernel : model.run.kernels)
-    if (const DeviceWork& work = model.gpu.kernels[kernel.id - 1]; work.launches > 0)
-      add(by_name[kernel.use == 0 ? kernel.op : model.run.operator_use(kernel.use).op], kernel, work);
+    if (const DeviceWork& work = model.gpu.kernels[kernel.id]; work.launches > 0)
+      add(by_name[kernel.use == 0 ? kernel.op : model.run.operator_uses[kernel.use].op], kernel, work);
   return rows_of(std::move(by_name));
 }
 
 std::vector<GpuName> gpu_kernel_names(const Model& model) {
   std::map<std::string, GpuName> by_name;
   for (const store::Kernel& kernel : model.run.kernels) {
-    const DeviceWork& work = model.gpu.kernels[kernel.id - 1];
+    const DeviceWork& work = model.gpu.kernels[kernel.id];
     if (work.launches == 0) continue;
     const std::string name =
-        kernel.name == 0 ? std::string(store::name(kernel.work)) : demangled(model.run.kernel_names[kernel.name - 1]);
+        kernel.name == 0 ? std::string(store::name(kernel.work)) : demangled(model.run.kernel_names[kernel.name]);
     add(by_name[name], kernel, work);
   }
   return rows_of(std::move(by_name));

@@ -15,14 +15,14 @@ namespace castscope::report {
 using rules::DeviceWork;
 
 struct GpuSite {
-  std::uint32_t site = 0;
+  store::SiteId site = {};
   DeviceWork work;
 };
 struct GpuOperator {
-  std::uint32_t use = 0;  // 0: all calls of `op` that have no operator use
-  std::string op;         // "" = outside any operator
-  std::string origin;     // for op "": the compiled graph, "0/1 backward"; "" = none
-  DeviceWork work;        // including the casts within it
+  store::OperatorUseId use = {};  // 0: all calls of `op` that have no operator use
+  std::string op;                 // "" = outside any operator
+  std::string origin;             // for op "": the compiled graph, "0/1 backward"; "" = none
+  DeviceWork work;                // including the casts within it
   DeviceWork casts;
   std::vector<std::string> products;  // what its matrix products computed in: "bf16, fp32 accumulation"
 };
@@ -32,7 +32,7 @@ struct GpuName {  // of operators or kernels
 };
 // A stay of another reader in the process's only seat for the driver's records: no kernels were timed meanwhile.
 struct GpuSeat {
-  std::uint32_t process = 0;
+  store::ProcessId process = {};
   std::uint64_t from_ns = 0;  // since the process's begin
   std::optional<std::uint64_t> to_ns;
   std::string who;

@@ -23,9 +23,9 @@ void add_work(Json& json, const DeviceWork& work, const DeviceWork& casts) {
 }
 
 // Describes an operator use; all members are null where the id is 0.
-Json use_json(const store::RunData& run, std::uint32_t id, const std::string& op) {
-  const store::OperatorUse use = id == 0 ? store::OperatorUse() : run.operator_use(id);
-  const store::Module module = use.module ? run.modules[use.module - 1] : store::Module();
+Json use_json(const store::RunData& run, store::OperatorUseId id, const std::string& op) {
+  const store::OperatorUse use = id == 0 ? store::OperatorUse() : run.operator_uses[id];
+  const store::Module module = use.module ? run.modules[use.module] : store::Module();
   return {{"operator_use", size_or_null(id)},      {"location", location_json(run.user_location(use.stack))},
           {"model", text_or_null(module.model())}, {"module", use.module ? Json(module.path) : Json()},
           {"operator", text_or_null(op)},          {"node", text_or_null(use.node)},
@@ -57,10 +57,10 @@ Json names_json(const std::vector<GpuName>& rows, const char* key, bool shortene
 }
 
 Json products_json(const store::RunData& run) {
-  const std::vector<std::uint64_t> times = rules::times_of_matmuls(run);
+  const auto times = rules::times_of_matmuls(run);
   Json list = Json::array();
   for (const store::Matmul& matmul : run.matmuls) {
-    if (times[matmul.id - 1] == 0) continue;
+    if (times[matmul.id] == 0) continue;
     const store::MatmulCall& c = matmul.call;
     Json json = use_json(run, matmul.use, matmul.op);
     json["function"] = text_or_null(matmul.function);
@@ -73,7 +73,7 @@ Json products_json(const store::RunData& run) {
     std::string matrices;
     for (const rules::Misaligned& one : rules::misaligned(c)) matrices += one.matrix;
     json["misaligned"] = text_or_null(matrices);
-    json["times"] = times[matmul.id - 1];
+    json["times"] = times[matmul.id];
     list.push_back(std::move(json));
   }
   return list;

@@ -74,19 +74,19 @@ Layers layers_of(const store::RunData& data) {
   Layers layers;
   for (const store::Process& process : data.processes)
     layers.deep_steps = std::max(layers.deep_steps, process.gauges.deep_steps);
-  const std::vector<std::uint64_t> times = rules::times_of_uses(data);
+  const auto times = rules::times_of_uses(data);
   const rules::CastReasons reasons(data);
-  using Key = std::tuple<std::string, std::string, std::uint32_t, decltype(look_of(Layer()))>;
+  using Key = std::tuple<std::string, std::string, store::RegionId, decltype(look_of(Layer()))>;
   std::map<Key, std::size_t> known;
   for (const store::OperatorUse& use : data.operator_uses) {
-    const std::uint64_t calls = use.id < times.size() ? times[use.id] : 0;
+    const std::uint64_t calls = times[use.id];
     if (calls == 0 || rules::raised(use)) continue;
     Layer layer{.first = &use,
                 .at = data.user_location(use.stack),
                 .arguments = arguments_of(reasons, use),
                 .calls = calls,
                 .elsewhere = {}};
-    const store::Module module = use.module == 0 ? store::Module() : data.modules[use.module - 1];
+    const store::Module module = use.module == 0 ? store::Module() : data.modules[use.module];
     const auto [at, fresh] =
         known.try_emplace(Key{module.model(), module.path, use.region, look_of(layer)}, layers.all.size());
     if (!fresh) {
@@ -101,9 +101,9 @@ Layers layers_of(const store::RunData& data) {
 
 std::vector<Layer> in_groups(const std::vector<Layer>& all) {
   std::vector<Layer> groups;
-  std::map<decltype(look_of(Layer())), std::pair<std::size_t, std::set<std::uint32_t>>> known;
+  std::map<decltype(look_of(Layer())), std::pair<std::size_t, std::set<store::ModuleId>>> known;
   for (const Layer& layer : all) {
-    const auto [at, fresh] = known.try_emplace(look_of(layer), groups.size(), std::set<std::uint32_t>());
+    const auto [at, fresh] = known.try_emplace(look_of(layer), groups.size(), std::set<store::ModuleId>());
     auto& [group, modules] = at->second;
     modules.insert(layer.first->module);
     if (fresh) {
@@ -180,7 +180,7 @@ std::string what_was_looked_at(const Layers& layers, std::uint64_t steps) {
 
 std::string module_text(const store::RunData& data, const Layer& layer) {
   if (layer.first->module == 0) return "";
-  const store::Module& module = data.modules[layer.first->module - 1];
+  const store::Module& module = data.modules[layer.first->module];
   const std::string name = module.path.empty() ? module.model() : module.path;
   return layer.modules > 1 ? name + " and " + grouped(layer.modules - 1) + " more" : name;
 }

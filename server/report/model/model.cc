@@ -14,14 +14,14 @@
 namespace castscope::report {
 namespace {
 
-std::vector<RegionTotal> region_totals(const store::RunData& run) {
-  std::vector<RegionTotal> all(run.regions.size());
+store::Table<RegionTotal, store::Region> region_totals(const store::RunData& run) {
+  store::Table<RegionTotal, store::Region> all(run.regions.size());
   for (const store::SiteUse& use : run.site_uses) {
-    const store::Site& site = run.site(use.site);
-    if (store::is_autocasts(site.cause) && site.region != 0) all[site.region - 1].counts += use.counts;
+    const store::Site& site = run.sites[use.site];
+    if (store::is_autocasts(site.cause) && site.region != 0) all[site.region].counts += use.counts;
   }
   for (const store::RegionUse& use : run.region_uses) {
-    RegionTotal& total = all[use.region - 1];
+    RegionTotal& total = all[use.region];
     total.entered += use.entered;
     total.most_entries = std::max(total.most_entries, use.most_entries);
     total.most_bytes = std::max(total.most_bytes, use.most_bytes);
@@ -29,10 +29,10 @@ std::vector<RegionTotal> region_totals(const store::RunData& run) {
   return all;
 }
 
-std::vector<ProcessTotal> process_totals(const store::RunData& run) {
-  std::vector<ProcessTotal> all(run.processes.size());
+store::Table<ProcessTotal, store::Process> process_totals(const store::RunData& run) {
+  store::Table<ProcessTotal, store::Process> all(run.processes.size());
   for (const store::Process& process : run.processes) {
-    ProcessTotal& total = all[process.id - 1];
+    ProcessTotal& total = all[process.id];
     total.counts = process.beyond_sites;
     for (const store::LaneRow& lane : process.lanes) {
       total.written += lane.written + lane.dropped;
@@ -41,7 +41,7 @@ std::vector<ProcessTotal> process_totals(const store::RunData& run) {
     }
   }
   for (const store::SiteUse& use : run.site_uses) {
-    if (store::is_autocasts(run.site(use.site).cause)) all[use.process - 1].counts += use.counts;
+    if (store::is_autocasts(run.sites[use.site].cause)) all[use.process].counts += use.counts;
   }
   return all;
 }
@@ -102,7 +102,7 @@ bool was_always_deep(const store::RunData& run) {
 // Whether a region with autocast on was entered.
 bool was_on(const store::RunData& run) {
   return std::ranges::any_of(
-      run.region_uses, [&](const store::RegionUse& use) { return use.entered > 0 && run.region(use.region).enabled; });
+      run.region_uses, [&](const store::RegionUse& use) { return use.entered > 0 && run.regions[use.region].enabled; });
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ struct ProcessTotal {
 struct Model {
   const store::RunData& run;  // must outlive the model
   Totals totals;
-  std::vector<SiteTotal> sites;           // that cast or hit, costliest first
-  std::vector<RegionTotal> regions;       // index = id - 1
-  std::vector<ProcessTotal> processes;    // index = id - 1
+  std::vector<SiteTotal> sites;  // that cast or hit, costliest first
+  store::Table<RegionTotal, store::Region> regions;
+  store::Table<ProcessTotal, store::Process> processes;
   std::vector<rules::Finding> findings;   // errors first
   std::vector<std::string> fingerprints;  // of `findings`
   std::vector<rules::Finding> silenced;   // by castscope.json or a comment
@@ -53,9 +53,7 @@ struct Model {
     return !run.damage || !run.damage->evidence;
   }  // else an empty list does not mean that all is well
 
-  const store::Module* module_of(const store::Site& site) const {
-    return site.module == 0 ? nullptr : &run.modules[site.module - 1];
-  }
+  const store::Module* module_of(const store::Site& site) const { return run.modules.find(site.module); }
 };
 
 Model model_of(const store::RunData&, rules::Judgement);

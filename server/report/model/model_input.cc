@@ -31,13 +31,13 @@ class Search {
  public:
   explicit Search(const store::RunData& data) : data_(data), reasons_(data), times_(rules::times_of_uses(data)) {
     for (const store::Flow& flow : data.flows)
-      if (rules::is_forward(data.operator_use(flow.from)) && rules::is_forward(data.operator_use(flow.to))) {
+      if (rules::is_forward(data.operator_uses[flow.from]) && rules::is_forward(data.operator_uses[flow.to])) {
         into_[flow.to].push_back(&flow);
         out_of_[flow.from].push_back(&flow);
       }
     has_modules_ = std::ranges::any_of(data.operator_uses,
                                        [&](const OperatorUse& use) { return use.module != 0 && is_work(use); });
-    std::set<std::uint32_t> works;
+    std::set<store::OperatorUseId> works;
     for (const OperatorUse& use : data.operator_uses)
       if (is_of_model(use)) works.insert(use.id);
     made_by_model_ = with_what_comes_of(std::move(works));
@@ -113,7 +113,7 @@ class Search {
   void look_beyond(const OperatorUse& use, std::size_t i, ModelInput& input) const {
     input.why = reasons_.of(use, i);
     if (use.is(lanes::kUseConverts)) input.converted_to = use.result;
-    const std::set<std::uint32_t> derived = with_what_comes_of({use.id});
+    const std::set<store::OperatorUseId> derived = with_what_comes_of({use.id});
     for (const OperatorUse& later : data_.operator_uses) {
       if (later.id == use.id || !is_work(later)) continue;
       for (std::size_t k = 0; k < later.operands.size(); ++k) {
@@ -130,8 +130,8 @@ class Search {
   }
 
   // Adds the uses that take the results of these uses, directly or through others.
-  std::set<std::uint32_t> with_what_comes_of(std::set<std::uint32_t> uses) const {
-    std::vector<std::uint32_t> open(uses.begin(), uses.end());
+  std::set<store::OperatorUseId> with_what_comes_of(std::set<store::OperatorUseId> uses) const {
+    std::vector<store::OperatorUseId> open(uses.begin(), uses.end());
     while (!open.empty()) {
       const auto flows = out_of_.find(open.back());
       open.pop_back();
@@ -143,7 +143,7 @@ class Search {
   }
 
   std::optional<ModelInput> first_site() const {
-    std::set<std::uint32_t> casting;
+    std::set<store::SiteId> casting;
     for (const store::SiteUse& use : data_.site_uses)
       if (use.counts.casts > 0) casting.insert(use.site);
     for (const store::Site& site : data_.sites) {
@@ -155,10 +155,11 @@ class Search {
 
   const store::RunData& data_;
   const rules::CastReasons reasons_;
-  const std::vector<std::uint64_t> times_;                                  // by use
-  std::map<std::uint32_t, std::vector<const store::Flow*>> into_, out_of_;  // by the use that takes it, or made it
+  const store::Table<std::uint64_t, store::OperatorUse> times_;
+  std::map<store::OperatorUseId, std::vector<const store::Flow*>> into_,
+      out_of_;  // by the use that takes it, or made it
   bool has_modules_ = false;
-  std::set<std::uint32_t> made_by_model_;
+  std::set<store::OperatorUseId> made_by_model_;
 };
 
 std::string dtype(std::uint8_t number) { return std::string(store::dtype_name(number)); }

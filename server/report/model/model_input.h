@@ -15,7 +15,7 @@ struct ModelInput {
   struct Place {
     std::optional<store::CodeLocation> at;
     std::string op, argument;
-    std::uint32_t module = 0;
+    store::ModuleId module = {};
   };
   std::uint8_t dtype = 0;                // when it was given
   Place first;                           // the first operator in a region that took it

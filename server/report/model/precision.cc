@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/report/model/json_location.h"
+#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/code_places.h"
 #include "server/store/run/names.h"
@@ -27,14 +28,13 @@ bool has_weight(const store::OperatorUse& use) {
 }  // namespace
 
 std::vector<PrecisionRow> precision_rows(const store::RunData& data) {
-  std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
-  for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
+  const auto times = rules::times_of_uses(data);
   std::map<Key, std::uint64_t> calls;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!rules::is_product(use.op) || !has_weight(use) || times[use.id] == 0 || rules::called_by_engine(data, use))
       continue;
     const store::CodeLocation at = data.user_location(use.stack).value_or(store::CodeLocation());
-    const store::Module module = use.module ? data.modules[use.module - 1] : store::Module();
+    const store::Module module = use.module ? data.modules[use.module] : store::Module();
     calls[{at.file, at.line, at.function, module.model(), module.path, use.op, use.is(lanes::kUseGradMode),
            std::string(store::dtype_name(use.computed))}] += times[use.id];
   }

@@ -42,7 +42,7 @@ std::vector<ProtectedArgument> protected_arguments(const store::RunData& data) {
   using Key = std::tuple<std::string, std::string, std::string, std::uint8_t, bool, std::uint8_t>;
   std::map<Key, ProtectedArgument> all;
   for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
+    const store::Fact& fact = data.facts[count.fact];
     if (fact.kind != lanes::FactKind::kArgumentArrived || count.times == 0) continue;
     ProtectedArgument one = argument_of(data, fact);
     const Key key{one.function, one.argument, one.by, one.arrived, one.kept, one.cast_to};

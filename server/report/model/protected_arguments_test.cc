@@ -15,7 +15,7 @@ store::RunData arrived(const std::vector<std::tuple<std::string, unsigned, std::
   store::RunData data;
   for (const auto& [text, detail, times] : facts) {
     store::Fact fact;
-    fact.id = static_cast<std::uint32_t>(data.facts.size() + 1);
+    fact.id = store::FactId(data.facts.size() + 1);
     fact.kind = lanes::FactKind::kArgumentArrived;
     fact.detail = static_cast<std::uint16_t>(detail);
     fact.text = text;

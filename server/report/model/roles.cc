@@ -44,7 +44,7 @@ bool is_of_model(Role role) { return role == Role::kWeight || role == Role::kBuf
 std::vector<RoleTotal> by_role(const store::RunData& data) {
   std::map<Role, RoleTotal> all;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!store::is_autocasts(site.cause) || !site.has_dtypes()) continue;
     RoleTotal& total = all[site.role];
     total.counts += use.counts;

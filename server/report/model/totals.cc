@@ -14,14 +14,14 @@ namespace castscope::report {
 Totals totals_of(const store::RunData& data) {
   Totals totals;
   for (const store::SiteUse& use : data.site_uses) {
-    const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
+    const auto cause = static_cast<std::size_t>(data.sites[use.site].cause);
     totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
-    const bool autocasts = store::is_autocasts(data.site(use.site).cause);
+    const bool autocasts = store::is_autocasts(data.sites[use.site].cause);
     (autocasts ? totals.autocast : totals.others) += use.counts;
     if (autocasts) totals.first_ns += first_ns_of(use);
   }
   for (const store::FactCount& count : data.fact_counts) {
-    const auto kind = static_cast<std::size_t>(data.fact(count.fact).kind);
+    const auto kind = static_cast<std::size_t>(data.facts[count.fact].kind);
     totals.by_fact[kind < totals.by_fact.size() ? kind : 0] += count.times;
   }
   for (const store::Process& process : data.processes) {
@@ -52,16 +52,18 @@ std::uint64_t first_ns_of(const store::SiteUse& use) {
 }
 
 std::vector<SiteTotal> cast_sites(const store::RunData& data) {
-  std::vector<SiteTotal> all(data.sites.size());
+  store::Table<SiteTotal, store::Site> by_site(data.sites.size());
   for (const store::SiteUse& use : data.site_uses) {
     if (use.counts.casts == 0 && use.counts.hits == 0) continue;
-    SiteTotal& total = all[use.site - 1];
+    SiteTotal& total = by_site[use.site];
     total.site = use.site;
     total.counts += use.counts;
     total.first_ns += first_ns_of(use);
     total.uses.push_back(&use);
   }
-  std::erase_if(all, [](const SiteTotal& total) { return total.site == 0; });
+  std::vector<SiteTotal> all;
+  for (SiteTotal& total : by_site)
+    if (total.site != 0) all.push_back(std::move(total));
   std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
     return std::make_tuple(b.later_ns(), b.counts.casts, a.site) <
            std::make_tuple(a.later_ns(), a.counts.casts, b.site);
@@ -79,7 +81,7 @@ std::uint64_t step_count(const store::RunData& data) {
   struct Span {
     std::uint64_t begin = 0, end = 0;
   };
-  std::vector<Span> seen(data.processes.size() + 1);  // by process
+  store::Table<Span, store::Process> seen(data.processes.size());
   for (const store::StepRun& run : data.step_runs) {
     Span& span = seen[run.process];
     if (span.end == 0) span.begin = run.first;
@@ -143,7 +145,7 @@ std::vector<std::string> changed_sources(const store::RunData& data) {
 
 bool traced_without_graph(const store::RunData& data) {
   const bool any_graph = std::ranges::any_of(data.site_uses, [&](const store::SiteUse& use) {
-    return data.site(use.site).compiled() && use.counts.casts > 0;
+    return data.sites[use.site].compiled() && use.counts.casts > 0;
   });
   return !any_graph && totals_of(data).autocast.traced > 0;
 }

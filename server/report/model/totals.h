@@ -25,7 +25,7 @@ struct Totals {
 Totals totals_of(const store::RunData&);
 
 struct SiteTotal {
-  std::uint32_t site = 0;
+  store::SiteId site = {};
   store::Counts counts;
   std::vector<const store::SiteUse*> uses;  // by process
   // The CPU time of the first cast in each process, which sets things up: it pays for page faults and the start of

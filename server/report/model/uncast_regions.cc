@@ -8,9 +8,9 @@
 namespace castscope::report {
 namespace {
 
-std::set<std::uint32_t> places_around_python(const store::RunData& data) {
-  std::set<std::uint32_t> stacks;
-  const std::vector<std::uint64_t> times = rules::times_of_facts(data);
+std::set<store::StackId> places_around_python(const store::RunData& data) {
+  std::set<store::StackId> stacks;
+  const auto times = rules::times_of_facts(data);
   for (const store::Fact& fact : data.facts)
     if (fact.kind == lanes::FactKind::kScriptStopsAtPython && times[fact.id] > 0) stacks.insert(fact.stack);
   return stacks;
@@ -24,10 +24,10 @@ std::string_view why_off(const store::Region& region) {
 
 }  // namespace
 
-std::vector<std::string_view> why_nothing_was_cast(const store::RunData& data) {
-  const std::vector<bool> with_casts = rules::regions_with_casts(data), wrong = rules::regions_of_wrong_device(data);
-  const std::set<std::uint32_t> around_python = places_around_python(data);
-  std::vector<std::string_view> why;
+store::Table<std::string_view, store::Region> why_nothing_was_cast(const store::RunData& data) {
+  const auto with_casts = rules::regions_with_casts(data), wrong = rules::regions_of_wrong_device(data);
+  const std::set<store::StackId> around_python = places_around_python(data);
+  store::Table<std::string_view, store::Region> why;
   for (const store::Region& region : data.regions) {
     std::string_view reason = region.enabled ? "" : why_off(region);
     if (region.enabled && !with_casts[region.id]) {

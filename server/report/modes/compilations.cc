@@ -39,7 +39,7 @@ Named& named(std::vector<Named>& all, std::string Named::*name, std::string valu
 std::vector<Compilation> compilations(const store::RunData& data) {
   std::vector<Compilation> all;
   for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
+    const store::Fact& fact = data.facts[count.fact];
     const bool again = fact.kind == lanes::FactKind::kRecompiled;
     if ((fact.kind != lanes::FactKind::kCompiled && !again) || count.times == 0) continue;
     Text text = text_of(fact);

@@ -9,6 +9,7 @@
 #include "server/report/model/json_location.h"
 #include "server/report/modes/comparisons.h"
 #include "server/report/modes/compilations.h"
+#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/code_places.h"
 #include "server/store/run/names.h"
@@ -37,7 +38,7 @@ struct Line {
 };
 
 std::uint8_t region_dtype(const store::RunData& data, const store::OperatorUse& use) {
-  return use.region == 0 || !data.region(use.region).enabled ? kNone : data.region(use.region).dtype;
+  return use.region == 0 || !data.regions[use.region].enabled ? kNone : data.regions[use.region].dtype;
 }
 
 // A region counts only where both ran: deep steps need not have seen eager code in each region that the graph ran in.
@@ -63,8 +64,7 @@ void add(Line& line, const store::RunData& data, const store::OperatorUse& use, 
 using Lines = std::map<std::pair<std::string, std::int64_t>, Line>;
 
 Lines lines_of(const store::RunData& data) {
-  std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
-  for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
+  const auto times = rules::times_of_uses(data);
   Lines lines;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (times[use.id] == 0 || use.phase == lanes::Phase::kBackward || use.computed == kNone || use.stack == 0 ||

@@ -73,7 +73,7 @@ store::RunData compiled(std::vector<std::pair<FactKind, std::string>> facts) {
   store::RunData data;
   for (auto& [kind, text] : facts) {
     store::Fact fact;
-    fact.id = static_cast<std::uint32_t>(data.facts.size() + 1);
+    fact.id = store::FactId(data.facts.size() + 1);
     fact.kind = kind;
     fact.text = std::move(text);
     data.facts.push_back(fact);
@@ -104,22 +104,20 @@ TEST(Compilations, OfOneCodeAreOneWithItsGuards) {
 }
 
 // Adds a use at one line, in a frame of a graph that torch.fx made into code.
-std::uint32_t use(store::RunData& data, const std::string& graph, std::uint16_t flags = 0) {
+store::OperatorUseId use(store::RunData& data, const std::string& graph, std::uint16_t flags = 0) {
   store::Stack stack;
   stack.frames = {{"/home/user/net.py", "forward", 4}};
   if (!graph.empty()) stack.frames.push_back({graph, "forward", 0});
-  data.stacks.push_back(stack);
   store::OperatorUse use;
-  use.id = static_cast<std::uint32_t>(data.operator_uses.size() + 1);
-  use.stack = static_cast<std::uint32_t>(data.stacks.size());
+  use.id = store::OperatorUseId(data.operator_uses.size() + 1);
+  use.stack = data.stacks.push_back(stack);
   use.flags = flags;
-  data.operator_uses.push_back(use);
-  return use.id;
+  return data.operator_uses.push_back(use);
 }
 
 TEST(ModeOf, IsToldByTheInterpreterOrTheGraph) {
   store::RunData data;
-  const std::vector<std::pair<std::uint32_t, rules::Mode>> expected = {
+  const std::vector<std::pair<store::OperatorUseId, rules::Mode>> expected = {
       {use(data, ""), rules::Mode::kEager},
       {use(data, lanes::kGraphModule), rules::Mode::kEager},
       {use(data, lanes::kExportedProgram), rules::Mode::kExport},
@@ -127,26 +125,27 @@ TEST(ModeOf, IsToldByTheInterpreterOrTheGraph) {
       {use(data, "", lanes::kUseCompiled), rules::Mode::kCompile},
       {use(data, "", lanes::kUseScript), rules::Mode::kScript},
       {use(data, "", lanes::kUseScript | lanes::kUseTraced), rules::Mode::kTrace}};
-  for (const auto& [id, mode] : expected) EXPECT_EQ(rules::mode_of(data, data.operator_uses[id - 1]), mode) << id;
-  EXPECT_EQ(data.user_location(data.operator_uses[2].stack)->file, "/home/user/net.py");
+  for (const auto& [id, mode] : expected) EXPECT_EQ(rules::mode_of(data, data.operator_uses[id]), mode) << id;
+  EXPECT_EQ(data.user_location(data.operator_uses[store::OperatorUseId(3)].stack)->file, "/home/user/net.py");
   data.torch_folders = {"/venv/torch"};
-  data.stacks[1].frames.push_back({"/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py", "wrapper", 1});
-  EXPECT_EQ(rules::mode_of(data, data.operator_uses[1]), rules::Mode::kCompile);
+  data.stacks[store::StackId(2)].frames.push_back(
+      {"/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py", "wrapper", 1});
+  EXPECT_EQ(rules::mode_of(data, data.operator_uses[store::OperatorUseId(2)]), rules::Mode::kCompile);
 }
 
 TEST(ModeOf, LeavesOutWhatIsRunToBeTraced) {
   store::RunData data;
-  const std::uint32_t id = use(data, "/venv/torch/jit/_trace.py", lanes::kUseTracing);
-  EXPECT_EQ(rules::mode_of(data, data.operator_uses[id - 1]), std::nullopt);
+  const store::OperatorUseId id = use(data, "/venv/torch/jit/_trace.py", lanes::kUseTracing);
+  EXPECT_EQ(rules::mode_of(data, data.operator_uses[id]), std::nullopt);
 }
 
 TEST(ModeRows, MatrixWorkHasOneRowWhateverItIsCalledInAGraph) {
   store::RunData data;
   const auto called = [&](const std::string& op, const std::string& graph, std::uint8_t dtype,
                           std::uint16_t flags = 0) {
-    const std::uint32_t id = use(data, graph, flags);
-    data.operator_uses[id - 1].op = op;
-    data.operator_uses[id - 1].computed = dtype;
+    const store::OperatorUseId id = use(data, graph, flags);
+    data.operator_uses[id].op = op;
+    data.operator_uses[id].computed = dtype;
     store::UseCount count;
     count.use = id;
     count.times = 1;

@@ -33,7 +33,7 @@ bool is_policys_device(const std::string& device) {
 std::map<std::string, SeenOperators> seen_by_device(const store::RunData& run) {
   std::map<std::string, SeenOperators> seen;
   for (const store::SiteUse& use : run.site_uses) {
-    const store::Site& site = run.site(use.site);
+    const store::Site& site = run.sites[use.site];
     if (site.cause != lanes::Cause::kAutocast || site.op.empty()) continue;
     const std::string device(store::device_name(site.device));
     if (!is_policys_device(device)) continue;

@@ -17,22 +17,23 @@ constexpr std::uint8_t kCpu = 0, kCuda = 1, kFloat = 6, kBrain = 15;
 
 class PolicyFromRunTest : public ::testing::Test {
  protected:
-  PolicyFromRunTest() { run_.processes.emplace_back().id = 1; }
+  PolicyFromRunTest() { run_.processes.emplace_back().id = store::ProcessId(1); }
 
   void cast(const char* op, std::uint8_t from, std::uint8_t to, std::uint8_t device = kCpu) {
     store::Site& site = add(op, device);
     site.from = from;
     site.to = to;
-    run_.site_uses.push_back({.process = 1, .site = site.id, .counts = {.casts = 2}, .evidence = {}});
+    run_.site_uses.push_back({.process = store::ProcessId(1), .site = site.id, .counts = {.casts = 2}, .evidence = {}});
   }
   void pass(const char* op, std::uint8_t device = kCpu) {
     store::Site& site = add(op, device);
     site.flags = lanes::kSitePassThrough | lanes::kSiteNoCast;
-    run_.site_uses.push_back({.process = 1, .site = site.id, .counts = {.passes = 3}, .evidence = {}});
+    run_.site_uses.push_back(
+        {.process = store::ProcessId(1), .site = site.id, .counts = {.passes = 3}, .evidence = {}});
   }
   void by_default(std::uint8_t dtype, std::uint8_t device = kCpu) {
     store::Region& region = run_.regions.emplace_back();
-    region.id = static_cast<std::uint32_t>(run_.regions.size());
+    region.id = run_.regions.last();
     region.enabled = true;
     region.dtype = dtype;
     region.device = device;
@@ -55,7 +56,7 @@ class PolicyFromRunTest : public ::testing::Test {
  private:
   store::Site& add(const char* op, std::uint8_t device) {
     store::Site& site = run_.sites.emplace_back();
-    site.id = static_cast<std::uint32_t>(run_.sites.size());
+    site.id = run_.sites.last();
     site.op = op;
     site.cause = lanes::Cause::kAutocast;
     site.device = device;

@@ -62,20 +62,20 @@ std::string_view phase_of_origin(std::string_view origin) {
 }
 
 std::string purpose_of(const store::RunData& run, const store::Kernel& kernel) {
-  if (kernel.site != 0) return "cast " + span_name(run, run.site(kernel.site));
-  const std::string& op = kernel.use != 0 ? run.operator_use(kernel.use).op : kernel.op;
+  if (kernel.site != 0) return "cast " + span_name(run, run.sites[kernel.site]);
+  const std::string& op = kernel.use != 0 ? run.operator_uses[kernel.use].op : kernel.op;
   if (op.empty()) return kernel.origin;
   return op.starts_with("aten::") ? op.substr(6) : op;
 }
 
-std::uint32_t stack_of(const store::RunData& run, const store::Kernel& kernel) {
-  if (kernel.site != 0) return run.site(kernel.site).stack;
-  return kernel.use != 0 ? run.operator_use(kernel.use).stack : 0;
+store::StackId stack_of(const store::RunData& run, const store::Kernel& kernel) {
+  if (kernel.site != 0) return run.sites[kernel.site].stack;
+  return kernel.use != 0 ? run.operator_uses[kernel.use].stack : store::StackId();
 }
 
-std::uint32_t module_of(const store::RunData& run, const store::Kernel& kernel) {
-  if (kernel.site != 0) return run.site(kernel.site).module;
-  return kernel.use != 0 ? run.operator_use(kernel.use).module : 0;
+store::ModuleId module_of(const store::RunData& run, const store::Kernel& kernel) {
+  if (kernel.site != 0) return run.sites[kernel.site].module;
+  return kernel.use != 0 ? run.operator_uses[kernel.use].module : store::ModuleId();
 }
 
 std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_t line) {
@@ -83,7 +83,7 @@ std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_
 }
 
 std::string name_of(const store::RunData& run, const store::Kernel& kernel) {
-  const std::string name = kernel.name == 0 ? "" : short_kernel_name(demangled(run.kernel_names[kernel.name - 1]));
+  const std::string name = kernel.name == 0 ? "" : short_kernel_name(demangled(run.kernel_names[kernel.name]));
   return name.empty() ? "kernel" : name;
 }
 

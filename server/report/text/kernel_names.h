@@ -21,8 +21,8 @@ std::string purpose_of(const store::RunData&, const store::Kernel&);
 // "backward" for "0/1 backward"; "unknown" where the phase is not known.
 std::string_view phase_of_origin(std::string_view origin);
 // The stack of the code that launched the kernel; 0 = not known.
-std::uint32_t stack_of(const store::RunData&, const store::Kernel&);
-std::uint32_t module_of(const store::RunData&, const store::Kernel&);
+store::StackId stack_of(const store::RunData&, const store::Kernel&);
+store::ModuleId module_of(const store::RunData&, const store::Kernel&);
 // "GPU 0 stream 7"; "GPU 0 stream 7, at once" for further lines of the stream.
 std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_t line = 0);
 // The short name; "kernel" where it has none.

@@ -99,7 +99,7 @@ std::string place(const store::RunData& data, const std::optional<store::CodeLoc
 
 std::string argument_of(const store::RunData& data, const store::Site& site) {
   if (site.call_site == 0) return "";
-  const store::CallSite& at = data.call_sites[site.call_site - 1];
+  const store::CallSite& at = data.call_sites[site.call_site];
   if (!at.argument_name.empty()) return at.argument_name;
   return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
 }

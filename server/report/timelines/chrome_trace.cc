@@ -33,7 +33,7 @@ SiteText text_of(const store::RunData& run, const store::Site& site) {
     args["file"] = at->file;
     args["line"] = at->line;
   }
-  if (site.module != 0) args["module"] = run.modules[site.module - 1].path;
+  if (site.module != 0) args["module"] = run.modules[site.module].path;
   if (!site.op.empty()) args["operator"] = site.op;
   args["from"] = store::dtype_name(site.from);
   args["to"] = store::dtype_name(site.to);
@@ -51,14 +51,14 @@ struct KernelText {
 
 KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
   Json args = {{"kernel", kernel.id}};
-  if (kernel.name != 0) args["whole_name"] = demangled(run.kernel_names[kernel.name - 1]);
+  if (kernel.name != 0) args["whole_name"] = demangled(run.kernel_names[kernel.name]);
   if (const std::string purpose = purpose_of(run, kernel); !purpose.empty()) args["launched_for"] = purpose;
   if (kernel.site != 0) args["site"] = kernel.site;
   if (const auto at = run.user_location(stack_of(run, kernel))) {
     args["file"] = at->file;
     args["line"] = at->line;
   }
-  if (const std::uint32_t module = module_of(run, kernel); module != 0) args["module"] = run.modules[module - 1].path;
+  if (const store::ModuleId module = module_of(run, kernel); module != 0) args["module"] = run.modules[module].path;
   if (kernel.replayed()) args["replayed"] = true;
   const std::string members = dumped(args);
   return {.name = dumped(name_of(run, kernel)),
@@ -86,7 +86,7 @@ class Writer final : public TimelineSink {
     begin(dumped(what), 'M', key);
     out_ << ",\"args\":{\"name\":" << dumped(name) << "}}";
   }
-  void region_begin(const LaneKey& key, std::int64_t time, std::uint32_t region, const lanes::Event& event) override {
+  void region_begin(const LaneKey& key, std::int64_t time, store::RegionId region, const lanes::Event& event) override {
     at(regions_[region], 'B', key, time);
     out_ << ",\"args\":" << std::string_view(places_[region]).substr(0, places_[region].size() - 1)
          << (places_[region].size() > 2 ? "," : "") << "\"step\":" << event.step << "}}";
@@ -95,7 +95,7 @@ class Writer final : public TimelineSink {
     at("\"autocast\"", 'E', key, time);
     out_ << "}";
   }
-  void cast(const LaneKey& key, std::int64_t time, std::int64_t duration, std::uint32_t site,
+  void cast(const LaneKey& key, std::int64_t time, std::int64_t duration, store::SiteId site,
             const lanes::Event& event) override {
     at(sites_[site].cast, 'X', key, time);
     out_ << ",\"dur\":";
@@ -105,7 +105,7 @@ class Writer final : public TimelineSink {
     shape(event);
     out_ << sites_[site].members << "}}";
   }
-  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, std::uint32_t kernel,
+  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, store::KernelId kernel,
               const lanes::Event& event) override {
     const KernelText& text = kernels_[kernel];
     begin(text.name, 'X', track_of(line), text.category);
@@ -118,7 +118,7 @@ class Writer final : public TimelineSink {
          << ",\"stream\":" << ran.stream << ",\"blocks\":" << ran.blocks << ",\"threads\":" << ran.threads
          << text.members << "}}";
   }
-  void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
+  void instant(const LaneKey& key, std::int64_t time, store::SiteId site, const lanes::Event& event) override {
     const bool hit = event.kind == lanes::EventKind::kHit;
     at(hit ? sites_[site].hit : dumped(instant_name(event)), 'i', key, time);
     out_ << ",\"s\":\"t\",\"args\":{\"step\":" << event.step;
@@ -150,7 +150,7 @@ class Writer final : public TimelineSink {
   }
   void begin(std::string_view name, char phase, const LaneKey& key, std::string_view category = "castscope") {
     out_ << (first_ ? "" : ",\n") << "{\"name\":" << name << ",\"cat\":\"" << category << "\",\"ph\":\"" << phase
-         << "\",\"pid\":" << run_.process(key.process).info.pid << ",\"tid\":" << key.lane;
+         << "\",\"pid\":" << run_.processes[key.process].info.pid << ",\"tid\":" << key.lane;
     first_ = false;
   }
   void at(std::string_view name, char phase, const LaneKey& key, std::int64_t time) {
@@ -174,7 +174,7 @@ class Writer final : public TimelineSink {
   const store::RunData& run_;
   Stream& out_;
   bool first_ = true;
-  std::vector<SiteText> sites_;  // index = id
+  std::vector<SiteText> sites_;  // index = id, 0 = not known
   std::vector<KernelText> kernels_;
   std::map<StreamLine, std::uint32_t> streams_;
   std::vector<std::string> regions_, places_;  // index = id: name, and args as a JSON object
@@ -192,7 +192,7 @@ absl::Status chrome_trace(const std::string& run_file, std::ostream& stream) {
     writer.metadata("process_name", {process.id, 0}, process_name(process));
   }
   for (const LaneKey& key : timeline->lanes()) {
-    writer.metadata("thread_name", key, lane_name(timeline->run().process(key.process), key.lane));
+    writer.metadata("thread_name", key, lane_name(timeline->run().processes[key.process], key.lane));
   }
   const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;

@@ -68,18 +68,18 @@ bool has_fact(EventKind kind) {
   return kind == EventKind::kOptimizer || kind == EventKind::kScaler || kind == EventKind::kBackward;
 }
 
-void add_place(const store::RunData& data, std::uint32_t stack, Json& words) {
+void add_place(const store::RunData& data, store::StackId stack, Json& words) {
   const auto at = data.user_location(stack);
   if (!at) return;
   words["file"] = at->file;
   words["line"] = at->line;
 }
 
-Json use_words(const store::RunData& data, std::uint32_t id) {
-  const store::OperatorUse& use = data.operator_use(id);
+Json use_words(const store::RunData& data, store::OperatorUseId id) {
+  const store::OperatorUse& use = data.operator_uses[id];
   Json words = {{"operator_use", id}};
   add_place(data, use.stack, words);
-  if (use.module != 0) words["module"] = data.modules[use.module - 1].path;
+  if (use.module != 0) words["module"] = data.modules[use.module].path;
   words["operator"] = use.op;
   if (!use.node.empty()) words["node"] = use.node;
   words["phase"] = store::name(use.phase);
@@ -87,24 +87,24 @@ Json use_words(const store::RunData& data, std::uint32_t id) {
   return words;
 }
 
-Json kernel_words(const store::RunData& data, std::uint32_t id) {
-  const store::Kernel& kernel = data.kernel(id);
+Json kernel_words(const store::RunData& data, store::KernelId id) {
+  const store::Kernel& kernel = data.kernels[id];
   Json words = {{"kernel", id}, {"work", store::name(kernel.work)}};
-  if (kernel.name != 0) words["name"] = data.kernel_names[kernel.name - 1];
+  if (kernel.name != 0) words["name"] = data.kernel_names[kernel.name];
   if (kernel.site != 0) {
     words["site"] = kernel.site;
-    add_place(data, data.site(kernel.site).stack, words);
+    add_place(data, data.sites[kernel.site].stack, words);
   } else if (kernel.use != 0) {
     words["operator_use"] = kernel.use;
-    add_place(data, data.operator_use(kernel.use).stack, words);
+    add_place(data, data.operator_uses[kernel.use].stack, words);
   }
   if (!kernel.op.empty()) words["operator"] = kernel.op;
   if (!kernel.origin.empty()) words["origin"] = kernel.origin;
   return words;
 }
 
-Json fact_words(const store::RunData& data, std::uint32_t id) {
-  const store::Fact& fact = data.fact(id);
+Json fact_words(const store::RunData& data, store::FactId id) {
+  const store::Fact& fact = data.facts[id];
   Json words = {{"fact", store::name(fact.kind)}};
   add_place(data, fact.stack, words);
   if (fact.kind == lanes::FactKind::kUnscale && fact.detail < 2) words["finite"] = fact.detail == 0;
@@ -114,14 +114,14 @@ Json fact_words(const store::RunData& data, std::uint32_t id) {
   return words;
 }
 
-Json site_words(const store::RunData& data, std::uint32_t id) {
-  const store::Site& site = data.site(id);
+Json site_words(const store::RunData& data, store::SiteId id) {
+  const store::Site& site = data.sites[id];
   Json words = {{"site", id}};
   add_place(data, site.stack, words);
-  if (site.module != 0) words["module"] = data.modules[site.module - 1].path;
+  if (site.module != 0) words["module"] = data.modules[site.module].path;
   if (!site.op.empty()) words["operator"] = site.op;
-  if (site.call_site != 0 && !data.call_sites[site.call_site - 1].argument_name.empty()) {
-    words["argument"] = data.call_sites[site.call_site - 1].argument_name;
+  if (site.call_site != 0 && !data.call_sites[site.call_site].argument_name.empty()) {
+    words["argument"] = data.call_sites[site.call_site].argument_name;
   }
   if ((site.flags & lanes::kSiteNoCast) == 0) {
     words["from"] = store::dtype_name(site.from);
@@ -139,30 +139,30 @@ class Context {
       : data_(data), numbers_(std::move(numbers)) {}
   const store::RunData& data() const { return data_; }
   // Describes what the event refers to; empty when that is not known.
-  Json named(std::uint32_t process, const lanes::Event& event) {
+  Json named(store::ProcessId process, const lanes::Event& event) {
     if (has_region(event.kind)) return region(process, event.site);
     if (has_fact(event.kind)) return fact(process, event.site);
     if (has_site(event.kind)) return site(process, event.site);
     if (event.kind == EventKind::kKernel) return kernel(process, event.site);
     if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return Json::object();
-    const std::uint32_t use = numbers_.operator_use(process, event.site);
-    if (use != 0 && use <= data_.operator_uses.size()) return use_words(data_, use);
+    const store::OperatorUseId use = numbers_.operator_use(process, event.site);
+    if (data_.operator_uses.contains(use)) return use_words(data_, use);
     return event.kind == EventKind::kValues ? site(process, event.site) : Json::object();
   }
 
  private:
-  Json fact(std::uint32_t process, std::uint32_t local) const {
-    const std::uint32_t id = numbers_.fact(process, local);
-    return id == 0 || id > data_.facts.size() ? Json::object() : fact_words(data_, id);
+  Json fact(store::ProcessId process, std::uint32_t local) const {
+    const store::FactId id = numbers_.fact(process, local);
+    return data_.facts.contains(id) ? fact_words(data_, id) : Json::object();
   }
-  Json kernel(std::uint32_t process, std::uint32_t local) const {
-    const std::uint32_t id = numbers_.kernel(process, local);
-    return id == 0 || id > data_.kernels.size() ? Json::object() : kernel_words(data_, id);
+  Json kernel(store::ProcessId process, std::uint32_t local) const {
+    const store::KernelId id = numbers_.kernel(process, local);
+    return data_.kernels.contains(id) ? kernel_words(data_, id) : Json::object();
   }
-  Json region(std::uint32_t process, std::uint32_t local) const {
-    const std::uint32_t id = numbers_.region(process, local);
-    if (id == 0 || id > data_.regions.size()) return Json::object();
-    const store::Region& region = data_.region(id);
+  Json region(store::ProcessId process, std::uint32_t local) const {
+    const store::RegionId id = numbers_.region(process, local);
+    if (!data_.regions.contains(id)) return Json::object();
+    const store::Region& region = data_.regions[id];
     Json words = {{"region_id", id},
                   {"device", store::device_name(region.device)},
                   {"dtype", store::dtype_name(region.dtype)},
@@ -170,16 +170,16 @@ class Context {
     add_place(data_, region.stack, words);
     return words;
   }
-  const Json& site(std::uint32_t process, std::uint32_t local) {
-    const std::uint32_t id = numbers_.site(process, local);
+  const Json& site(store::ProcessId process, std::uint32_t local) {
+    const store::SiteId id = numbers_.site(process, local);
     Json& words = words_[id];
-    if (words.is_null()) words = id == 0 || id > data_.sites.size() ? Json::object() : site_words(data_, id);
+    if (words.is_null()) words = data_.sites.contains(id) ? site_words(data_, id) : Json::object();
     return words;
   }
 
   const store::RunData& data_;
   store::LocalNumbers numbers_;
-  absl::flat_hash_map<std::uint32_t, Json> words_;
+  absl::flat_hash_map<store::SiteId, Json> words_;
 };
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -226,7 +226,7 @@ Json event_words(const lanes::Event& event) {
 }
 
 void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
-  const store::Process& process = context.data().process(block.process);
+  const store::Process& process = context.data().processes[block.process];
   Json json = {{"event", kind_name(event.kind)},
                {"pid", process.info.pid},
                {"lane", block.lane},
@@ -253,7 +253,7 @@ absl::Status json_lines(const std::string& run_file, std::ostream& out) {
     const absl::Status bad = unpack_block(run_file, *data, block, &events);
     if (!bad.ok()) return bad;
     if (block.after_gap) {
-      out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';
+      out << text_of({{"event", "gap"}, {"pid", data->processes[block.process].info.pid}}) << '\n';
     }
     for (const lanes::Event& event : events) write_line(context, block, event, out);
     return out ? absl::OkStatus() : unwritten();

@@ -80,14 +80,14 @@ class Writer final : public TimelineSink {
     for (const LaneKey& key : lanes) thread_track(key);
     intern();
   }
-  void region_begin(const LaneKey& key, std::int64_t time, std::uint32_t region, const lanes::Event& event) override {
+  void region_begin(const LaneKey& key, std::int64_t time, store::RegionId region, const lanes::Event& event) override {
     begin(kBegin, key, region == 0 ? static_cast<std::uint64_t>(kUnknownRegion) : regions_ + region);
     if (region != 0) event_.number(track_event::kSource, run_.sites.size() + region);
     annotate(kStep, event.step);
     write(time);
   }
   void region_end(const LaneKey& key, std::int64_t time) override { end(key, time); }
-  void cast(const LaneKey& key, std::int64_t time, std::int64_t duration, std::uint32_t site,
+  void cast(const LaneKey& key, std::int64_t time, std::int64_t duration, store::SiteId site,
             const lanes::Event& event) override {
     begin(kBegin, key, site == 0 ? static_cast<std::uint64_t>(kUnknownCast) : kSites + site);
     of_site(site, event);
@@ -97,15 +97,15 @@ class Writer final : public TimelineSink {
     write(time);
     end(key, time + duration);
   }
-  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, std::uint32_t kernel,
+  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, store::KernelId kernel,
               const lanes::Event& event) override {
     const std::uint64_t uuid = stream_track(line);
-    const bool of_cast = kernel != 0 && run_.kernel(kernel).site != 0;
+    const bool of_cast = kernel != 0 && run_.kernels[kernel].site != 0;
     event_.clear();
     event_.number(track_event::kCategory, of_cast ? kCastKernelCategory : kGpuCategory);
     event_.number(track_event::kType, kBegin).number(track_event::kTrack, uuid);
     event_.number(track_event::kName, kernel == 0 ? static_cast<std::uint64_t>(kUnknownKernel) : kernels_ + kernel);
-    if (kernel != 0) of_kernel(run_.kernel(kernel));
+    if (kernel != 0) of_kernel(run_.kernels[kernel]);
     annotate(kBytes, event.bytes);
     annotate(kStep, event.step);
     const lanes::KernelEvent ran = as_kernel(event);
@@ -117,7 +117,7 @@ class Writer final : public TimelineSink {
     event_.number(track_event::kType, kEnd).number(track_event::kTrack, uuid);
     write(time + duration);
   }
-  void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
+  void instant(const LaneKey& key, std::int64_t time, store::SiteId site, const lanes::Event& event) override {
     if (event.kind == lanes::EventKind::kCacheClear) freed(key, time, event);
     const bool hit = event.kind == lanes::EventKind::kHit;
     begin(kInstant, key, hit && site != 0 ? hits_ + site : kInstants + kind_of(event));
@@ -131,8 +131,8 @@ class Writer final : public TimelineSink {
   }
 
  private:
-  static std::uint64_t process_uuid(std::uint32_t process) { return process; }
-  static std::uint64_t counter_uuid(std::uint32_t process) { return std::uint64_t{1} << 62 | process; }
+  static std::uint64_t process_uuid(store::ProcessId process) { return process; }
+  static std::uint64_t counter_uuid(store::ProcessId process) { return std::uint64_t{1} << 62 | process; }
   static std::uint64_t lane_uuid(const LaneKey& key) { return std::uint64_t{key.process} << 32 | key.lane; }
 
   void begin(Type type, const LaneKey& key, std::uint64_t name) {
@@ -157,16 +157,16 @@ class Writer final : public TimelineSink {
   void of_kernel(const store::Kernel& kernel) {
     if (stack_of(run_, kernel) != 0)
       event_.number(track_event::kSource, run_.sites.size() + run_.regions.size() + kernel.id);
-    if (const std::uint32_t module = module_of(run_, kernel); module != 0) annotate_text(kModule, module);
+    if (const store::ModuleId module = module_of(run_, kernel); module != 0) annotate_text(kModule, module);
     if (kernel.site != 0) annotate(kSite, kernel.site);
     const bool known = kernel.site != 0 || kernel.use != 0 || !kernel.op.empty() || !kernel.origin.empty();
     if (known) annotate_text(kPurpose, purposes_ + kernel.id);
     if (kernel.name != 0) annotate_text(kWholeName, whole_names_ + kernel.name);
   }
-  void of_site(std::uint32_t site, const lanes::Event& event) {
+  void of_site(store::SiteId site, const lanes::Event& event) {
     if (site == 0) return;
     event_.number(track_event::kSource, site);
-    const std::uint32_t module = run_.site(site).module;
+    const store::ModuleId module = run_.sites[site].module;
     if (module != 0) annotate_text(kModule, module);
     annotate(kSite, site);
     std::string shape;
@@ -212,7 +212,7 @@ class Writer final : public TimelineSink {
   }
   // Each lane is a track of its own: a thread of the kernel may have had several lanes.
   void thread_track(const LaneKey& key) {
-    const store::Process& process = run_.process(key.process);
+    const store::Process& process = run_.processes[key.process];
     Message about;
     about.number(1, static_cast<std::uint64_t>(process.info.pid)).number(2, key.lane);
     about.bytes(5, utf8::repaired(lane_name(process, key.lane)));
@@ -258,23 +258,23 @@ class Writer final : public TimelineSink {
       name(interned::kNames, regions_ + region.id, span_name(region));
       source(all, run_.sites.size() + region.id, region.stack);
     }
-    for (std::size_t i = 0; i < run_.modules.size(); ++i) {
-      const store::Module& module = run_.modules[i];
-      name(interned::kStrings, i + 1, module.path.empty() ? module.model() : module.path);
+    for (const store::ModuleId id : run_.modules.ids()) {
+      const store::Module& module = run_.modules[id];
+      name(interned::kStrings, id, module.path.empty() ? module.model() : module.path);
     }
     for (const store::Kernel& kernel : run_.kernels) {
       name(interned::kNames, kernels_ + kernel.id, name_of(run_, kernel));
       name(interned::kStrings, purposes_ + kernel.id, purpose_of(run_, kernel));
       source(all, run_.sites.size() + run_.regions.size() + kernel.id, stack_of(run_, kernel));
     }
-    for (std::size_t i = 0; i < run_.kernel_names.size(); ++i)
-      name(interned::kStrings, whole_names_ + i + 1, demangled(run_.kernel_names[i]));
+    for (const store::KernelNameId id : run_.kernel_names.ids())
+      name(interned::kStrings, whole_names_ + id, demangled(run_.kernel_names[id]));
     put(Message()
             .number(packet::kSequence, kSequenceId)
             .number(packet::kFlags, kCleared)
             .message(packet::kInterned, all));
   }
-  void source(Message& all, std::uint64_t id, std::uint32_t stack) {
+  void source(Message& all, std::uint64_t id, store::StackId stack) {
     const auto at = run_.user_location(stack).value_or(store::CodeLocation());
     Message place;
     place.number(1, id).bytes(2, utf8::repaired(at.file)).bytes(3, utf8::repaired(at.function));

@@ -31,13 +31,13 @@ class Frames {
     add({{"name", "autocast"}});
     for (const store::Region& region : run.regions) add(frame(span_name(region), region.stack));
   }
-  std::size_t of_site(std::uint32_t id) const { return first_site_ + id; }
-  std::size_t of_region(std::uint32_t id) const { return first_region_ + id; }
+  std::size_t of_site(store::SiteId id) const { return first_site_ + id; }
+  std::size_t of_region(store::RegionId id) const { return first_region_ + id; }
   // The outermost frame comes first.
-  std::vector<std::size_t> of_stack(std::uint32_t id) {
+  std::vector<std::size_t> of_stack(store::StackId id) {
     std::vector<std::size_t> all;
     if (id == 0) return all;
-    const auto& frames = run_.stacks[id - 1].frames;
+    const auto& frames = run_.stacks[id].frames;
     for (auto at = frames.rbegin(); at != frames.rend(); ++at) all.push_back(python(*at));
     return all;
   }
@@ -53,7 +53,7 @@ class Frames {
     if (is_new) add({{"name", at.function}, {"file", at.file}, {"line", at.line}});
     return it->second;
   }
-  Json frame(const std::string& name, std::uint32_t stack) const {
+  Json frame(const std::string& name, store::StackId stack) const {
     const auto at = run_.user_location(stack);
     if (!at) return {{"name", name}};
     return {{"name", name}, {"file", at->file}, {"line", at->line}};
@@ -70,7 +70,7 @@ class Frames {
 class LaneWriter final : public TimelineSink {
  public:
   LaneWriter(const Frames& frames, Stream& out) : frames_(frames), out_(out) {}
-  void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) override {
+  void region_begin(const LaneKey&, std::int64_t time, store::RegionId region, const lanes::Event&) override {
     open_.push_back(frames_.of_region(region));
     event('O', time, open_.back());
   }
@@ -78,12 +78,12 @@ class LaneWriter final : public TimelineSink {
     event('C', time, open_.back());
     open_.pop_back();
   }
-  void cast(const LaneKey&, std::int64_t time, std::int64_t duration, std::uint32_t site,
+  void cast(const LaneKey&, std::int64_t time, std::int64_t duration, store::SiteId site,
             const lanes::Event&) override {
     event('O', time, frames_.of_site(site));
     event('C', time + duration, frames_.of_site(site));
   }
-  void instant(const LaneKey&, std::int64_t time, std::uint32_t, const lanes::Event&) override { seen(time); }
+  void instant(const LaneKey&, std::int64_t time, store::SiteId, const lanes::Event&) override { seen(time); }
   std::int64_t begin() const { return any_ ? begin_ : 0; }
   std::int64_t end() const { return end_; }
 
@@ -111,7 +111,7 @@ void write_by_stack(const store::RunData& run, Frames& frames, Stream& out) {
   for (const SiteTotal& total : cast_sites(run)) {
     if (total.counts.cpu_ns == 0) continue;
     samples += samples.empty() ? "[" : ",[";
-    for (const std::size_t frame : frames.of_stack(run.site(total.site).stack)) samples += std::to_string(frame) + ",";
+    for (const std::size_t frame : frames.of_stack(run.sites[total.site].stack)) samples += std::to_string(frame) + ",";
     samples += std::to_string(frames.of_site(total.site)) + "]";
     weights += (weights.empty() ? "" : ",") + std::to_string(total.counts.cpu_ns);
     all += total.counts.cpu_ns;
@@ -121,7 +121,7 @@ void write_by_stack(const store::RunData& run, Frames& frames, Stream& out) {
 }
 
 absl::Status write_lane(const Timeline& timeline, const LaneKey& key, const Frames& frames, Stream& out) {
-  const store::Process& process = timeline.run().process(key.process);
+  const store::Process& process = timeline.run().processes[key.process];
   out << ",\n{\"type\":\"evented\",\"name\":" << dumped(process_name(process) + ", " + lane_name(process, key.lane))
       << ",\"unit\":\"nanoseconds\",\"events\":[\n";
   LaneWriter writer(frames, out);

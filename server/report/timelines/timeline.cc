@@ -30,14 +30,14 @@ class SpanSender {
   SpanSender(const store::RunData& run, const store::LocalNumbers& numbers, TimelineSink& sink)
       : run_(run), numbers_(numbers), sink_(sink) {}
 
-  void gap(std::uint32_t process) {
+  void gap(store::ProcessId process) {
     for (auto& [key, lane] : lanes_) {
       if (key.first == process) close(LaneKey{key.first, key.second}, lane, 0);
     }
   }
   void take(const LaneKey& key, std::span<const lanes::Event> events) {
     Lane& lane = lanes_[{key.process, key.lane}];
-    const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
+    const auto begin = static_cast<std::uint64_t>(run_.processes[key.process].info.begin_realtime_ns) -
                        static_cast<std::uint64_t>(run_.start.start_ns);
     for (const lanes::Event& event : events) {
       if (event.kind == EventKind::kKernel) continue;    // it has a time of its own: send_kernels()
@@ -54,20 +54,23 @@ class SpanSender {
   }
 
  private:
-  std::uint32_t site(const LaneKey& key, const lanes::Event& event) const {
-    const std::uint32_t id = numbers_.site(key.process, event.site);
-    return id > run_.sites.size() ? 0 : id;
+  // A damaged file may lack what a number leads to.
+  template <typename T>
+  static store::Id<T> known(const store::Table<T>& table, store::Id<T> id) {
+    return table.contains(id) ? id : store::Id<T>();
   }
-  std::uint32_t region(const LaneKey& key, const lanes::Event& event) const {
-    const std::uint32_t id = numbers_.region(key.process, event.site);
-    return id > run_.regions.size() ? 0 : id;
+  store::SiteId site(const LaneKey& key, const lanes::Event& event) const {
+    return known(run_.sites, numbers_.site(key.process, event.site));
+  }
+  store::RegionId region(const LaneKey& key, const lanes::Event& event) const {
+    return known(run_.regions, numbers_.region(key.process, event.site));
   }
   void close(const LaneKey& key, Lane& lane, std::size_t depth) {
     for (; lane.open.size() > depth; lane.open.pop_back()) sink_.region_end(key, lane.last);
   }
 
   // Reports the GPU work of a block. Kernels are in the order in which their launcher became known.
-  void send_kernels(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
+  void send_kernels(store::ProcessId process, std::int64_t begin, std::span<const lanes::Event> events) {
     std::vector<const lanes::Event*> kernels;
     for (const lanes::Event& event : events)
       if (event.kind == EventKind::kKernel) kernels.push_back(&event);
@@ -83,8 +86,8 @@ class SpanSender {
       std::int64_t& free_from = free_from_[at];
       time = std::max(time, free_from);
       free_from = std::max(time, end);
-      const std::uint32_t id = numbers_.kernel(process, event->site);
-      sink_.kernel(at, time, free_from - time, id > run_.kernels.size() ? 0 : id, *event);
+      const store::KernelId kernel = known(run_.kernels, numbers_.kernel(process, event->site));
+      sink_.kernel(at, time, free_from - time, kernel, *event);
     }
   }
 
@@ -111,13 +114,13 @@ class SpanSender {
       default:
         break;
     }
-    sink_.instant(key, time, 0, event);
+    sink_.instant(key, time, {}, event);
   }
 
   const store::RunData& run_;
   const store::LocalNumbers& numbers_;
   TimelineSink& sink_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Lane> lanes_;
+  std::map<std::pair<store::ProcessId, std::uint32_t>, Lane> lanes_;
   std::map<StreamLine, std::int64_t> free_from_;
 };
 
@@ -164,7 +167,7 @@ absl::Status Timeline::send_events(TimelineSink& sink, const std::function<absl:
 absl::Status unpack_block(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,
                           std::vector<lanes::Event>* events) {
   events->clear();
-  if (block.process == 0 || block.process > run.processes.size()) {
+  if (!run.processes.contains(block.process)) {
     return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
   }
   const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, events);

@@ -18,14 +18,16 @@
 namespace castscope::report {
 
 struct LaneKey {
-  std::uint32_t process = 0, lane = 0;
+  store::ProcessId process = {};
+  std::uint32_t lane = 0;
   bool operator==(const LaneKey&) const = default;
 };
 
 // A row of a GPU's stream. The first line holds its work; further ones hold work that ran at the same time, as branches
 // of a graph do. Spans of one line do not overlap.
 struct StreamLine {
-  std::uint32_t process = 0, device = 0, stream = 0, line = 0;
+  store::ProcessId process = {};
+  std::uint32_t device = 0, stream = 0, line = 0;
   auto operator<=>(const StreamLine&) const = default;
 };
 inline constexpr std::uint32_t kMostStreamLines = 4;  // further work waits for the last line
@@ -34,16 +36,16 @@ inline constexpr std::uint32_t kMostStreamLines = 4;  // further work waits for 
 class TimelineSink {
  public:
   virtual ~TimelineSink() = default;
-  virtual void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) = 0;
+  virtual void region_begin(const LaneKey&, std::int64_t time, store::RegionId region, const lanes::Event&) = 0;
   virtual void region_end(const LaneKey&, std::int64_t time) = 0;  // of the innermost region that is open
-  virtual void cast(const LaneKey&, std::int64_t time, std::int64_t duration, std::uint32_t site,
+  virtual void cast(const LaneKey&, std::int64_t time, std::int64_t duration, store::SiteId site,
                     const lanes::Event&) = 0;
   // A kernel, copy or set (0 = not known which). Their order is not defined. Formats that have no place for them leave
   // them out.
-  virtual void kernel(const StreamLine&, std::int64_t /*time*/, std::int64_t /*duration*/, std::uint32_t /*kernel*/,
+  virtual void kernel(const StreamLine&, std::int64_t /*time*/, std::int64_t /*duration*/, store::KernelId /*kernel*/,
                       const lanes::Event&) {}
   // Any other event. `site` is that of a hit, otherwise 0.
-  virtual void instant(const LaneKey&, std::int64_t time, std::uint32_t site, const lanes::Event&) = 0;
+  virtual void instant(const LaneKey&, std::int64_t time, store::SiteId site, const lanes::Event&) = 0;
 };
 
 class Timeline {

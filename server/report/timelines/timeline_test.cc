@@ -19,7 +19,7 @@ using store::TestRun;
 // "B1 C2 H2 E": a letter for each event, with the id of its region or site. Fails where times go back.
 class Letters final : public TimelineSink {
  public:
-  void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) override {
+  void region_begin(const LaneKey&, std::int64_t time, store::RegionId region, const lanes::Event&) override {
     add("B" + std::to_string(region), time);
     ++open;
   }
@@ -27,12 +27,12 @@ class Letters final : public TimelineSink {
     add("E", time);
     ASSERT_GT(open--, 0);
   }
-  void cast(const LaneKey&, std::int64_t time, std::int64_t duration, std::uint32_t site,
+  void cast(const LaneKey&, std::int64_t time, std::int64_t duration, store::SiteId site,
             const lanes::Event&) override {
     add("C" + std::to_string(site), time);
     last = time + duration;
   }
-  void instant(const LaneKey&, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
+  void instant(const LaneKey&, std::int64_t time, store::SiteId site, const lanes::Event& event) override {
     add(event.kind == lanes::EventKind::kHit ? "H" + std::to_string(site) : "I", time);
   }
   std::string text;
@@ -136,17 +136,17 @@ TEST_F(TimelineTest, WhereEventsAreNotKeptNothingStaysOpen) {
 TEST_F(TimelineTest, OneLaneAlone) {
   run_->enter(region_).flush();
   run_->lane(2).cast(weight_, 1).flush();
-  EXPECT_EQ(letters(LaneKey{1, 2}), "C1");
+  EXPECT_EQ(letters(LaneKey{store::ProcessId(1), 2}), "C1");
 }
 
 TEST_F(TimelineTest, NamesSayWhatIsCastToWhat) {
   run_->enter(region_);
   letters();
   const auto timeline = Timeline::open(path());
-  EXPECT_EQ(span_name(timeline->run(), timeline->run().site(1)), "linear weight, float32 to bfloat16");
-  EXPECT_EQ(span_name(timeline->run().region(1)), "autocast cpu bfloat16");
-  EXPECT_EQ(process_name(timeline->run().process(1)), "pid 100 on host");
-  EXPECT_EQ(lane_name(timeline->run().process(1), 1), "lane 1");
+  EXPECT_EQ(span_name(timeline->run(), timeline->run().sites.front()), "linear weight, float32 to bfloat16");
+  EXPECT_EQ(span_name(timeline->run().regions.front()), "autocast cpu bfloat16");
+  EXPECT_EQ(process_name(timeline->run().processes.front()), "pid 100 on host");
+  EXPECT_EQ(lane_name(timeline->run().processes.front(), 1), "lane 1");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ using store::OperatorUse;
 struct SpotUses {
   std::map<std::uint8_t, std::uint64_t> forward;  // how often in each dtype
   std::set<std::uint8_t> cast_down;               // in forward, by autocast
-  std::uint32_t forward_stack = 0;
+  store::StackId forward_stack = {};
   std::map<std::uint8_t, std::uint64_t> again;  // in backward
   std::map<std::uint8_t, const OperatorUse*> first_again;
 };
@@ -54,7 +54,7 @@ std::map<Spot, SpotUses> spots_of(const store::RunData& data, const ProcessUses&
 // The recomputation of one hand-written checkpoint, or of the function that is run again.
 struct Recompute {
   const OperatorUse* first = nullptr;
-  std::uint32_t forward_stack = 0;
+  store::StackId forward_stack = {};
   std::uint8_t was = 0;
   std::uint64_t times = 0;
   std::set<std::string> operators;

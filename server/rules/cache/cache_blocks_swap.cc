@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kRefused = "Expected no weakrefs to t";
 
-bool has_kept(const store::RunData& data, std::uint32_t process) {
+bool has_kept(const store::RunData& data, store::ProcessId process) {
   for (const store::SiteUse& use : data.site_uses)
     if (use.process == process && use.counts.kept > 0) return true;
   return false;
@@ -20,7 +20,7 @@ bool has_kept(const store::RunData& data, std::uint32_t process) {
 
 void judge_swaps(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const auto has_kept_some = [&](std::uint32_t process) { return has_kept(data, process); };
+  const auto has_kept_some = [&](store::ProcessId process) { return has_kept(data, process); };
   for (const ErrorAt& at : errors_saying(data, kRefused, has_kept_some)) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = "a weight cannot be swapped here while the autocast cache holds a copy of it";

@@ -13,13 +13,13 @@ namespace {
 void judge_clears(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   struct Group {
-    std::uint32_t stack = 0;
+    store::StackId stack = {};
     std::uint64_t times = 0, exited = 0;
   };
   std::map<Line, Group> places;
   for (const store::RegionUse& use : data.region_uses) {
     if (use.cleared_midway == 0) continue;
-    const std::uint32_t stack = data.region(use.region).stack;
+    const store::StackId stack = data.regions[use.region].stack;
     Group& group = places[line_of(data, stack)];
     group.stack = stack;
     group.times += use.cleared_midway;

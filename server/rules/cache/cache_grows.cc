@@ -37,18 +37,18 @@ void judge_growth(Inquiry& inquiry) {
   };
   std::map<Line, Group> lines;  // by the outermost region's line; where no region is needed, by the line itself
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.role == lanes::Role::kInput || !keeps_growing(use.evidence, many)) continue;
-    const std::uint32_t region = data.outermost(site.region);
-    Group& group = lines[line_of(data, region ? data.region(region).stack : site.stack)];
+    const store::RegionId region = data.outermost(site.region);
+    Group& group = lines[line_of(data, region ? data.regions[region].stack : site.stack)];
     group.entries += use.evidence.most_kept;
     group.bytes += use.evidence.most_kept_bytes;
     if (use.evidence.most_kept_bytes >= group.worst.evidence.most_kept_bytes) group.worst = use;
   }
   for (const auto& [line, group] : lines) {
-    const store::Site& site = data.site(group.worst.site);
-    const std::uint32_t region = data.outermost(site.region);
-    Finding& finding = inquiry.add(region ? data.region(region).stack : site.stack);
+    const store::Site& site = data.sites[group.worst.site];
+    const store::RegionId region = data.outermost(site.region);
+    Finding& finding = inquiry.add(region ? data.regions[region].stack : site.stack);
     finding.title = "one stay in this autocast region put " + std::to_string(group.entries) + " entries (" +
                     readable_bytes(group.bytes) + ") into the cache that are not used again";
     finding.evidence_number = {{"entries", group.entries}, {"bytes", group.bytes}};

@@ -35,13 +35,14 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
 bool is_input(const store::Site& site) { return site.role == lanes::Role::kInput; }
 
 struct KeptInputs {
-  std::uint32_t stack = 0, region = 0;
+  store::StackId stack = {};
+  store::RegionId region = {};
   std::uint64_t entries = 0, bytes = 0;
 };
 std::map<Line, KeptInputs> held_inputs(const store::RunData& data, std::uint64_t many) {
   std::map<Line, KeptInputs> places;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     const store::SiteEvidence& e = use.evidence;
     if (!is_input(site) || !keeps_growing(e, many)) continue;
     KeptInputs& held = places[line_of(data, site.stack)];

@@ -17,24 +17,24 @@ namespace {
 void judge_clears(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   struct Use {
-    std::uint32_t region = 0;  // the first of the regions
-    std::set<std::uint32_t> processes;
+    store::RegionId region = {};  // the first of the regions
+    std::set<store::ProcessId> processes;
     std::uint64_t entries = 0, bytes = 0, held_bytes = 0;
   };
   std::map<Line, Use> lines;
-  const std::vector<bool> left_on = regions_left_on(data);
+  const auto left_on = regions_left_on(data);
   for (const store::RegionUse& use : data.region_uses) {
-    const store::Process& process = data.process(use.process);
+    const store::Process& process = data.processes[use.process];
     const bool clear_is_due = process.ended || process.gauges.steps >= use.first_kept_step + std::uint64_t{2};
     if (use.kept == 0 || use.own_clears > 0 || !clear_is_due || left_on[use.region]) continue;
-    Use& here = lines[line_of(data, data.region(use.region).stack)];
+    Use& here = lines[line_of(data, data.regions[use.region].stack)];
     if (here.region == 0) here.region = use.region;
     if (here.processes.insert(use.process).second) here.held_bytes += process.gauges.cache_bytes;
     here.entries += use.kept;
     here.bytes += use.kept_bytes;
   }
   for (const auto& [line, use] : lines) {
-    const store::Region& region = data.region(use.region);
+    const store::Region& region = data.regions[use.region];
     Finding& finding = inquiry.add(region.stack);
     finding.title = "autocast switched on here filled the cache with " + std::to_string(use.entries) + " entries (" +
                     readable_bytes(use.bytes) + ") that nothing clears";

@@ -13,9 +13,9 @@ namespace {
 
 // Returns the nearest of the regions around this one that casts.
 const store::Region* casting_parent(const store::RunData& data, const store::Region& region) {
-  std::uint32_t id = region.parent;
-  while (id != 0 && !data.region(id).enabled) id = data.region(id).parent;
-  return id == 0 ? nullptr : &data.region(id);
+  store::RegionId id = region.parent;
+  while (id != 0 && !data.regions[id].enabled) id = data.regions[id].parent;
+  return id == 0 ? nullptr : &data.regions[id];
 }
 
 enum class Lost { kNo, kInside, kInThread };
@@ -29,15 +29,15 @@ Lost how_lost(const store::RunData& data, const store::Region& region) {
 void judge_settings(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   struct Group {
-    std::uint32_t stack = 0;
+    store::StackId stack = {};
     const store::Region* around = nullptr;
     std::uint64_t kept = 0;
   };
   std::map<std::pair<Line, Lost>, Group> places;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (use.counts.kept == 0 || site.region == 0) continue;
-    const store::Region& region = data.region(site.region);
+    const store::Region& region = data.regions[site.region];
     const Lost how = how_lost(data, region);
     if (how == Lost::kNo) continue;
     Group& group = places[{line_of(data, region.stack), how}];

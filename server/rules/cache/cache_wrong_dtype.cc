@@ -16,7 +16,8 @@ namespace castscope::rules {
 namespace {
 
 struct Group {
-  std::uint32_t stack = 0, region = 0;
+  store::StackId stack = {};
+  store::RegionId region = {};
   std::uint64_t hits = 0;
   std::set<std::string> weights;
 };
@@ -31,9 +32,9 @@ void judge_dtypes(Inquiry& inquiry) {
   if (!enforced_policy(data).empty()) return;  // that cache knows a copy's dtype, and the policy may ask for another
   std::map<Key, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (use.counts.hits == 0 || site.cause != lanes::Cause::kAutocast || site.region == 0) continue;
-    const store::Region& region = data.region(site.region);
+    const store::Region& region = data.regions[site.region];
     if (region.device != site.device || region.dtype == site.to) continue;
     Group& group = groups[{line_of(data, site.stack), site.to, region.dtype}];
     if (group.stack == 0) group.stack = site.stack;
@@ -51,10 +52,10 @@ void judge_dtypes(Inquiry& inquiry) {
     finding.evidence_number = {{"hits", group.hits}, {"weights", group.weights.size()}};
     finding.evidence_text = {
         {"weight", first_of(group.weights)}, {"dtype_of_the_copy", got}, {"dtype_of_the_region", asked}};
-    const std::uint32_t outermost = data.outermost(group.region);
-    add_related(finding, data, data.region(group.region).stack);
-    if (outermost != group.region) add_related(finding, data, data.region(outermost).stack);
-    const auto handle = amp_handle_of(data, data.region(outermost));
+    const store::RegionId outermost = data.outermost(group.region);
+    add_related(finding, data, data.regions[group.region].stack);
+    if (outermost != group.region) add_related(finding, data, data.regions[outermost].stack);
+    const auto handle = amp_handle_of(data, data.regions[outermost]);
     finding.fix =
         handle ? "Give amp.init() the dtype of the regions within (dtype=torch." + asked +
                      "), where they share weights. Where both must be, call " + clearing_the_cache(*handle) +

@@ -11,11 +11,11 @@ using lanes::Staleness;
 ServedByPlace served_copies(const store::RunData& data, lanes::FactKind kind, bool (*wanted)(const store::Site&)) {
   ServedByPlace places;
   for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
+    const store::Fact& fact = data.facts[count.fact];
     if (fact.kind != kind || count.times == 0 || fact.subject == 0) continue;
     const auto how = static_cast<Staleness>(fact.detail);
     if (kind == lanes::FactKind::kStaleHit && (how == Staleness::kNone || how == Staleness::kSameValues)) continue;
-    const store::Site& site = data.site(fact.subject);
+    const store::Site& site = data.sites[store::SiteId(fact.subject)];
     if (!wanted(site)) continue;
     ServedCopies& served = places[line_of(data, fact.stack)];
     if (served.stack == 0) {
@@ -50,8 +50,8 @@ std::string changes_text(const std::set<Staleness>& changes) {
   return text;
 }
 
-void add_opening_place(const store::RunData& data, std::uint32_t region, Finding& finding) {
-  const std::uint32_t stack = region == 0 ? 0 : data.region(region).stack;
+void add_opening_place(const store::RunData& data, store::RegionId region, Finding& finding) {
+  const store::StackId stack = region == 0 ? store::StackId() : data.regions[region].stack;
   if (!data.user_location(stack)) return;
   finding.evidence_text.emplace_back("region_opened_at", line_of(data, stack).text());
   add_related(finding, data, stack);

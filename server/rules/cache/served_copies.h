@@ -12,9 +12,9 @@
 namespace castscope::rules {
 
 struct ServedCopies {
-  std::uint32_t stack = 0;   // of a line that consumed one
-  std::uint32_t region = 0;  // the region in which it did; 0 = not known
-  std::uint64_t times = 0;   // hits that were inspected: a lower bound
+  store::StackId stack = {};    // of a line that consumed one
+  store::RegionId region = {};  // the region in which it did; 0 = not known
+  std::uint64_t times = 0;      // hits that were inspected: a lower bound
   std::set<std::string> sources;
   std::set<lanes::Staleness> changes;  // for kStaleHit
 };
@@ -29,6 +29,6 @@ std::string changes_text(const std::set<lanes::Staleness>&);
 
 // Adds the place where the region was opened, as evidence and as a related place; does nothing for region 0, and where
 // the place is not known.
-void add_opening_place(const store::RunData&, std::uint32_t region, Finding&);
+void add_opening_place(const store::RunData&, store::RegionId region, Finding&);
 
 }  // namespace castscope::rules

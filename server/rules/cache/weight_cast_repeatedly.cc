@@ -30,7 +30,7 @@ using lanes::WhyNotCached;
 
 // Weights that are cast for the same reason at the same line are one finding.
 struct Group {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   WhyNotCached why{};
   bool computed = false;            // for each use: nobody can tell whether it is one weight
   bool passed_in = false;           // the code passes a tensor in a parameter's place
@@ -39,7 +39,7 @@ struct Group {
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
   std::map<std::string, std::uint64_t> weights;            // number of different weights of a name; 0: not known
-  std::map<std::uint32_t, double> needless_ns;             // by process
+  std::map<store::ProcessId, double> needless_ns;          // by process
   std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
 
@@ -55,7 +55,7 @@ std::uint64_t weights_of(const Group& group) {
 
 // How often the outermost region of the site was entered.
 std::uint64_t stays_of(const store::RunData& data, const store::SiteUse& use) {
-  const std::uint32_t region = data.outermost(data.site(use.site).region);
+  const store::RegionId region = data.outermost(data.sites[use.site].region);
   for (const store::RegionUse& one : data.region_uses)
     if (one.region == region && one.process == use.process) return one.entered;
   return 0;
@@ -66,7 +66,7 @@ std::uint64_t stays_of(const store::RunData& data, const store::SiteUse& use) {
 std::uint64_t different_weights(const store::RunData& data, const store::SiteUse& use) {
   const std::uint64_t casts = use.counts.casts, most = use.evidence.most_in_region;
   const std::uint64_t first = casts - std::min(casts, use.evidence.same_source), entered = stays_of(data, use);
-  const auto& lanes = data.process(use.process).lanes;
+  const auto& lanes = data.processes[use.process].lanes;
   const bool lost = std::ranges::any_of(lanes, [](const store::LaneRow& lane) { return lane.dropped > 0; });
   if (first == entered) return 1;
   const bool alike = !lost && most > 0 && casts % most == 0 && first > 0 && first % (casts / most) == 0;
@@ -127,7 +127,7 @@ double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen
 }
 
 // A weight that is computed for each use may differ each time, so the finding promises nothing.
-std::optional<store::Savings> savings_of(const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+std::optional<store::Savings> savings_of(const Group& group, const std::map<store::ProcessId, StepTime>& times) {
   if (group.computed) return std::nullopt;
   double ns = 0;
   StepTime time;
@@ -186,7 +186,7 @@ std::string fix_for(const Group& group) {
   }
 }
 
-void add_finding(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+void add_finding(Inquiry& inquiry, const Group& group, const std::map<store::ProcessId, StepTime>& times) {
   Finding& finding = inquiry.add(group.stack);
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
@@ -212,7 +212,7 @@ void judge_repeats(Inquiry& inquiry) {
   const std::map<Line, std::set<std::string>> operators = operators_by_line(data);
   std::map<std::tuple<Line, WhyNotCached, bool, bool>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     const std::uint64_t repeats = repeats_of(site, use.evidence);
     const bool fast_path = is_fast_path(data, site);
     if (repeats == 0 || (!fast_path && is_inside_another(data, site, operators))) continue;
@@ -222,7 +222,7 @@ void judge_repeats(Inquiry& inquiry) {
     if (group.stack == 0) group.stack = site.stack;
     group.why = site.why;
     group.computed = computed;
-    if (site.region != 0) group.handle = amp_handle_of(data, data.region(site.region));
+    if (site.region != 0) group.handle = amp_handle_of(data, data.regions[site.region]);
     group.passed_in = passed_in;
     group.counts += use.counts;
     group.repeats += repeats;

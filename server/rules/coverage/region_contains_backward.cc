@@ -22,15 +22,15 @@ namespace castscope::rules {
 namespace {
 
 struct Place {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   const store::Region* region = nullptr;
   std::uint64_t calls = 0, casts = 0;
 };
 
-std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region) {
+std::uint64_t casts_in_backward(const store::RunData& data, store::RegionId region) {
   std::uint64_t casts = 0;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.phase != lanes::Phase::kBackward || site.cause != lanes::Cause::kAutocast) continue;
     if (is_within(data, site.region, region)) casts += use.counts.casts;
   }
@@ -38,8 +38,8 @@ std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region
 }
 
 // Returns the innermost region that does something for its device.
-const store::Region* region_around(const store::RunData& data, std::uint32_t innermost,
-                                   const std::vector<bool>& wrong) {
+const store::Region* region_around(const store::RunData& data, store::RegionId innermost,
+                                   const store::Table<bool, store::Region>& wrong) {
   const store::Region* region = enabled_for_any_device(data, innermost);
   while (region != nullptr && wrong[region->id]) region = enabled_for_any_device(data, region->parent);
   return region;
@@ -89,12 +89,12 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 void judge_backward(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
-  const std::vector<bool> wrong_device = regions_of_wrong_device(data), left_on = regions_left_on(data);
+  const auto seen = times_of_facts(data);
+  const auto wrong_device = regions_of_wrong_device(data), left_on = regions_left_on(data);
   std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
-    const store::Region* region = region_around(data, fact.subject, wrong_device);
+    const store::Region* region = region_around(data, store::RegionId(fact.subject), wrong_device);
     const std::uint64_t calls = seen[fact.id];
     if (region == nullptr || left_on[region->id] || calls == 0) continue;
     const std::uint64_t casts = casts_in_backward(data, region->id);

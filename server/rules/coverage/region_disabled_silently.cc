@@ -23,8 +23,8 @@ struct Place {
   std::vector<const store::OperatorUse*> uses;
 };
 
-void count_work(const store::RunData& data, const store::Region& region, const std::vector<std::uint64_t>& times,
-                Place& place) {
+void count_work(const store::RunData& data, const store::Region& region,
+                const store::Table<std::uint64_t, store::OperatorUse>& times, Place& place) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_within(data, use.region, region.id) || !is_uncast_work(use)) continue;
     if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // in an inner region
@@ -65,7 +65,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_disabled_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const auto times = times_of_uses(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;

@@ -23,22 +23,22 @@ struct Place {
   const store::Region* region = nullptr;
   std::uint64_t entered = 0, operators = 0;
   std::vector<const store::OperatorUse*> missed;
-  std::set<std::uint32_t> counted;  // ids of these uses
+  std::set<store::OperatorUseId> counted;
 };
 
 bool is_of_function(const store::CodeLocation& frame, const store::CodeLocation& function) {
   return frame.file == function.file && frame.function == function.function;
 }
 
-// Returns, by region id, whether the region, or one within it, had an operator for which autocast has a kernel, on any
+// Returns of each region whether the region, or one within it, had an operator for which autocast has a kernel, on any
 // device. Operators that were traced there count as work, too.
-std::vector<bool> working_regions(const store::RunData& data) {
-  std::vector<bool> working(data.regions.size() + 1);
-  const auto mark = [&](std::uint32_t id) {
-    for (; id != 0; id = data.region(id).parent) working[id] = true;
+store::Table<bool, store::Region> working_regions(const store::RunData& data) {
+  store::Table<bool, store::Region> working(data.regions.size());
+  const auto mark = [&](store::RegionId id) {
+    for (; id != 0; id = data.regions[id].parent) working[id] = true;
   };
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (is_work_of_autocast(site.cause) && !use.counts.empty()) mark(site.region);
   }
   for (const store::OperatorUse& use : data.operator_uses)
@@ -47,7 +47,7 @@ std::vector<bool> working_regions(const store::RunData& data) {
 }
 
 // The same function opens another region that has work to cast; operators that run outside of it are then meant to.
-bool function_has_working_region(const store::RunData& data, const std::vector<bool>& working,
+bool function_has_working_region(const store::RunData& data, const store::Table<bool, store::Region>& working,
                                  const store::CodeLocation& function) {
   return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
     if (!region.enabled || !working[region.id]) return false;
@@ -65,8 +65,9 @@ bool is_later_in(const store::RunData& data, const store::OperatorUse& use, cons
 }
 
 struct Known {
-  std::vector<bool> working;
-  std::vector<Processes> regions_processes, uses_processes;
+  store::Table<bool, store::Region> working;
+  store::Table<Processes, store::Region> regions_processes;
+  store::Table<Processes, store::OperatorUse> uses_processes;
 };
 
 std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, const Known& known,
@@ -106,7 +107,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 void judge_empty_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const auto times = times_of_uses(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (region.kind != lanes::RegionKind::kContext || !region.enabled || known.working[region.id]) continue;

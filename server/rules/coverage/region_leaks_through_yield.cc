@@ -18,7 +18,7 @@ struct Place {
   const store::Region* region = nullptr;
   const store::Fact* first = nullptr;
   std::uint64_t operators = 0;
-  std::map<Line, std::uint32_t> others;  // lines that ran in it, with one stack for each
+  std::map<Line, store::StackId> others;  // lines that ran in it, with one stack for each
 };
 
 void add_finding(Inquiry& inquiry, const Place& place) {
@@ -40,13 +40,13 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_leaks(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const auto seen = times_of_facts(data);
   std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kRegionLeaked || fact.subject == 0) continue;
     const std::uint64_t times = seen[fact.id];
     if (times == 0) continue;
-    const store::Region& region = data.region(fact.subject);
+    const store::Region& region = data.regions[store::RegionId(fact.subject)];
     Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     if (place.first == nullptr) place.first = &fact;

@@ -41,11 +41,11 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_open_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const auto seen = times_of_facts(data);
   std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kRegionNeverLeft || fact.subject == 0) continue;
-    const store::Region& region = data.region(fact.subject);
+    const store::Region& region = data.regions[store::RegionId(fact.subject)];
     const std::uint64_t times = seen[fact.id];
     if (times == 0 || (!region.enabled && !was_entered_again(fact))) continue;
     Place& place = places[line_of(data, region.stack)];

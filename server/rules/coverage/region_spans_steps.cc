@@ -23,8 +23,8 @@ constexpr Threshold kThresholds[] = {
     {.name = "optimizer_steps", .value = 2, .meaning = "fewer optimizer steps in one stay are no loop"}};
 
 bool is_in_another(const store::RunData& data, const store::Region& region, std::uint64_t steps) {
-  for (std::uint32_t id = region.parent; id != 0; id = data.region(id).parent)
-    if (spans_steps(data, data.region(id), steps)) return true;
+  for (store::RegionId id = region.parent; id != 0; id = data.regions[id].parent)
+    if (spans_steps(data, data.regions[id], steps)) return true;
   return false;
 }
 
@@ -91,19 +91,21 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 }
 
 void add_facts(const store::RunData& data, const store::Region& region, Place& place) {
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const auto seen = times_of_facts(data);
   for (const store::Fact& fact : data.facts) {
     if (seen[fact.id] == 0 || fact.subject == 0) continue;
-    if (fact.kind == lanes::FactKind::kBackward) place.backward_inside |= is_within(data, fact.subject, region.id);
+    if (fact.kind == lanes::FactKind::kBackward)
+      place.backward_inside |= is_within(data, store::RegionId(fact.subject), region.id);
     constexpr auto kSameValues = static_cast<std::uint16_t>(lanes::Staleness::kSameValues);
     const bool stale = fact.kind == lanes::FactKind::kStaleHit && fact.detail != kSameValues;
-    if (stale && is_within(data, data.site(fact.subject).region, region.id)) place.stale_hits += seen[fact.id];
+    if (stale && is_within(data, data.sites[store::SiteId(fact.subject)].region, region.id))
+      place.stale_hits += seen[fact.id];
   }
 }
 
 void add_casts(const store::RunData& data, const store::Region& region, Place& place) {
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!is_within(data, site.region, region.id)) continue;
     place.hits += use.counts.hits;
     if (site.role == lanes::Role::kWeight) place.weight_casts += use.counts.casts;
@@ -114,7 +116,7 @@ void add_casts(const store::RunData& data, const store::Region& region, Place& p
 bool has_all_events(const store::RunData& data, const store::Region& region) {
   return std::none_of(data.region_uses.begin(), data.region_uses.end(), [&](const store::RegionUse& use) {
     if (use.region != region.id) return false;
-    const std::vector<store::LaneRow>& lanes = data.process(use.process).lanes;
+    const std::vector<store::LaneRow>& lanes = data.processes[use.process].lanes;
     return std::any_of(lanes.begin(), lanes.end(), [](const store::LaneRow& lane) { return lane.dropped > 0; });
   });
 }

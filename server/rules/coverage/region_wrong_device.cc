@@ -27,12 +27,12 @@ struct Work {
   bool own = false;
   std::vector<const store::OperatorUse*> strangers;
 };
-std::vector<Work> work_in_regions(const store::RunData& data) {
-  std::vector<Work> work(data.regions.size() + 1);
+store::Table<Work, store::Region> work_in_regions(const store::RunData& data) {
+  store::Table<Work, store::Region> work(data.regions.size());
   for (const store::OperatorUse& use : data.operator_uses) {
     const bool stranger = is_uncast_work(use) && region_of_device(data, use) == nullptr;
-    for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent) {
-      if (data.region(id).device != use.device) {
+    for (store::RegionId id = use.region; id != 0; id = data.regions[id].parent) {
+      if (data.regions[id].device != use.device) {
         if (stranger) work[id].strangers.push_back(&use);
       } else if (use.is(lanes::kUseEligible) || is_made_of_products(use.op)) {
         work[id].own = true;
@@ -65,9 +65,9 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<Work> work = work_in_regions(data);
-  const std::vector<bool> with_casts = regions_with_casts(data);
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const store::Table<Work, store::Region> work = work_in_regions(data);
+  const auto with_casts = regions_with_casts(data);
+  const auto times = times_of_uses(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     const auto& [own, strangers] = work[region.id];

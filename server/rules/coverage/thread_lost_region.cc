@@ -18,7 +18,7 @@ namespace castscope::rules {
 namespace {
 
 // Returns the function that the thread runs: the outermost one that is the user's own, or else its innermost frame.
-Line thread_function(const store::RunData& data, std::uint32_t stack) {
+Line thread_function(const store::RunData& data, store::StackId stack) {
   const auto& frames = frames_of(data, stack);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
     if (store::is_users_own(*frame, data.torch_folders)) return {frame->file + ":" + frame->function, 0};
@@ -26,9 +26,9 @@ Line thread_function(const store::RunData& data, std::uint32_t stack) {
 }
 
 // Nobody started the program's first thread: its stack begins with a module's code.
-bool is_started_thread(const store::RunData& data, std::uint32_t stack) {
+bool is_started_thread(const store::RunData& data, store::StackId stack) {
   const auto& frames = frames_of(data, stack);
-  if (frames.empty() || data.stacks[stack - 1].truncated) return false;
+  if (frames.empty() || data.stacks[stack].truncated) return false;
   const std::string& function = frames.back().function;
   return function != "<module>" && function != "_run_module_as_main";
 }
@@ -41,18 +41,18 @@ struct Thread {
 
 // The lost operators at one place, of all processes.
 struct Lost {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   const store::Region* region = nullptr;
   std::vector<const store::OperatorUse*> uses;
   std::uint64_t operators = 0;
 };
 
 // Returns the regions of the thread's process that have autocast on for this device: one of them was open meanwhile.
-std::vector<const store::Region*> regions_of_others(const store::RunData& data, std::uint32_t process,
+std::vector<const store::Region*> regions_of_others(const store::RunData& data, store::ProcessId process,
                                                     std::uint8_t device) {
   std::vector<const store::Region*> regions;
   for (const store::RegionUse& use : data.region_uses) {
-    const store::Region& region = data.region(use.region);
+    const store::Region& region = data.regions[use.region];
     if (use.process == process && region.enabled && region.device == device) regions.push_back(&region);
   }
   return regions;
@@ -69,7 +69,7 @@ const store::Region* open_region(const store::RunData& data, const std::vector<c
   return only;
 }
 
-bool has_line(const store::RunData& data, std::uint32_t stack) {
+bool has_line(const store::RunData& data, store::StackId stack) {
   const auto& frames = frames_of(data, stack);
   return std::any_of(frames.begin(), frames.end(),
                      [&](const store::CodeLocation& frame) { return store::is_users_own(frame, data.torch_folders); });
@@ -106,11 +106,11 @@ void add_finding(Inquiry& inquiry, const Lost& lost) {
 }
 
 // By process and function: the operators of the threads that ran it.
-using Threads = std::map<std::pair<std::uint32_t, Line>, Thread>;
+using Threads = std::map<std::pair<store::ProcessId, Line>, Thread>;
 Threads threads_without_region(const store::RunData& data) {
   Threads threads;
   for (const store::UseCount& count : data.use_counts) {
-    const store::OperatorUse& use = data.operator_use(count.use);
+    const store::OperatorUse& use = data.operator_uses[count.use];
     if (count.times == 0 || use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
     if (!is_started_thread(data, use.stack)) continue;
     Thread& thread = threads[{count.process, thread_function(data, use.stack)}];
@@ -133,7 +133,7 @@ void judge_threads(Inquiry& inquiry) {
     const auto regions = regions_of_others(data, key.first, first.device);
     if (regions.empty()) continue;
     // Where the thread runs no code of the user's own (target=model), the finding stands at the region.
-    const std::uint32_t stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
+    const store::StackId stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
     Lost& lost = places[line_of(data, stack)];
     if (lost.stack == 0) lost.stack = stack, lost.region = open_region(data, regions);
     lost.operators += thread.operators;

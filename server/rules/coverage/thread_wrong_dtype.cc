@@ -14,7 +14,7 @@ namespace castscope::rules {
 namespace {
 
 struct Place {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   const store::OperatorUse* first = nullptr;
   const store::Region* own = nullptr;  // the region whose dtype it should have
   std::uint64_t operators = 0;
@@ -23,21 +23,21 @@ struct Place {
 // A region of this device in which a process called backward.
 struct Called {
   const store::Region* region = nullptr;
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
 };
-std::vector<Called> backward_calls(const store::RunData& data, std::uint32_t process, std::uint8_t device) {
+std::vector<Called> backward_calls(const store::RunData& data, store::ProcessId process, std::uint8_t device) {
   std::vector<Called> calls;
   for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
+    const store::Fact& fact = data.facts[count.fact];
     if (count.process != process || count.times == 0 || fact.kind != lanes::FactKind::kBackward) continue;
-    calls.push_back({enabled_region(data, fact.subject, device), fact.stack});
+    calls.push_back({enabled_region(data, store::RegionId(fact.subject), device), fact.stack});
   }
   return calls;
 }
 
 bool is_handed_down(const store::RunData& data, const store::OperatorUse& use) {
   if (use.phase != lanes::Phase::kBackward || use.region == 0 || !use.is(lanes::kUseEligible)) return false;
-  const store::Region& region = data.region(use.region);
+  const store::Region& region = data.regions[use.region];
   return region.kind == lanes::RegionKind::kInherited && region.enabled && use.computed == region.dtype &&
          is_low(use.computed);
 }
@@ -72,17 +72,17 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_thread_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::map<std::pair<std::uint32_t, std::uint8_t>, std::vector<Called>> calls_of;  // process, device
+  std::map<std::pair<store::ProcessId, std::uint8_t>, std::vector<Called>> calls_of;  // process, device
   std::map<Line, Place> places;
   for (const store::UseCount& count : data.use_counts) {
-    const store::OperatorUse& use = data.operator_use(count.use);
+    const store::OperatorUse& use = data.operator_uses[count.use];
     if (count.times == 0 || !is_handed_down(data, use)) continue;
     auto [calls, fresh] = calls_of.try_emplace({count.process, use.device});
     if (fresh) calls->second = backward_calls(data, count.process, use.device);
-    const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
+    const Called* call = wrong_call(calls->second, data.regions[use.region].dtype);
     if (call == nullptr) continue;
     // The engine's threads have no Python stack of their own, so the finding stands where backward was called.
-    const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
+    const store::StackId stack = use.stack != 0 ? use.stack : call->stack;
     Place& place = places[line_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
     place.operators += count.times;

@@ -14,26 +14,27 @@ namespace castscope::rules {
 namespace {
 
 // Outermost module and region: the modules within it that FSDP wraps one by one belong to the same finding.
-using Key = std::tuple<std::uint32_t, std::string, std::uint32_t, std::uint8_t>;
+using Key = std::tuple<store::RegionId, std::string, std::uint32_t, std::uint8_t>;
 
 struct Group {
-  std::uint32_t stack = 0, region = 0;
+  store::StackId stack = {};
+  store::RegionId region = {};
   std::uint8_t to = 0;
   store::Counts counts;
   std::string module;
 };
 
-bool is_outer(const store::RunData& data, std::uint32_t a, std::uint32_t b) {
+bool is_outer(const store::RunData& data, store::StackId a, store::StackId b) {
   return frames_of(data, a).size() < frames_of(data, b).size();
 }
 
 std::map<Key, Group> find_groups(const store::RunData& data) {
   std::map<Key, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kFsdp || site.stack == 0 || site.region == 0 || !is_low(site.to)) continue;
-    if (!data.region(site.region).enabled || site.phase != lanes::Phase::kForward || use.counts.casts == 0) continue;
-    const store::Module* module = site.module == 0 ? nullptr : &data.modules[site.module - 1];
+    if (!data.regions[site.region].enabled || site.phase != lanes::Phase::kForward || use.counts.casts == 0) continue;
+    const store::Module* module = data.modules.find(site.module);
     Group& group = groups[{site.region, module == nullptr ? "" : module->root_type,
                            module == nullptr ? 0 : module->root_number, site.to}];
     if (group.stack == 0 || is_outer(data, site.stack, group.stack)) {
@@ -50,7 +51,7 @@ std::map<Key, Group> find_groups(const store::RunData& data) {
 void judge_conflicts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [key, group] : find_groups(data)) {
-    const store::Region& region = data.region(group.region);
+    const store::Region& region = data.regions[group.region];
     const std::string policy(store::dtype_name(group.to)), autocast(store::dtype_name(region.dtype));
     const std::string module = group.module.empty() ? "a module" : group.module;
     Finding& finding = inquiry.add(group.stack);

@@ -33,7 +33,7 @@ double lost_position(const store::RunData& data, const store::Site& site) {
 }
 
 struct Group {
-  std::uint32_t site = 0;
+  store::SiteId site = {};
   std::uint64_t casts = 0, bytes = 0;
   bool buffer = false;
   double position = 0;
@@ -41,7 +41,7 @@ struct Group {
 
 void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
-  const store::Site& site = data.site(group.site);
+  const store::Site& site = data.sites[group.site];
   const std::string to(store::dtype_name(site.to)), from(store::dtype_name(site.from));
   Finding& finding = inquiry.add(site.stack);
   finding.title = group.buffer ? "a buffer is passed to a module of FSDP, which casts it from " + from + " to " + to
@@ -51,7 +51,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   if (group.position > 0)
     finding.evidence_number.emplace_back("largest_integer", static_cast<std::int64_t>(group.position));
   finding.evidence_text = {{"from", from}, {"to", to}, {"argument", group.buffer ? "buffer" : "input"}};
-  if (site.module != 0) finding.evidence_text.emplace_back("module", data.modules[site.module - 1].model());
+  if (site.module != 0) finding.evidence_text.emplace_back("module", data.modules[site.module].model());
   finding.fix =
       "Use MixedPrecisionPolicy(…, cast_forward_inputs=False) and cast the inputs that are meant to be cast yourself "
       "(x = x.to(torch." +
@@ -62,7 +62,7 @@ void judge_buffers(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kFsdp || site.stack == 0 || use.counts.casts == 0) continue;
     if (!is_low(site.to) || site.role == lanes::Role::kWeight || site.phase == lanes::Phase::kBackward) continue;
     const bool buffer = site.role == lanes::Role::kBuffer && !is_asked_for(data, site);

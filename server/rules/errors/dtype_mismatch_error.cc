@@ -93,7 +93,7 @@ Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const 
 bool raised_by_own_backward(const store::RunData& data, const ErrorAt& at) {
   const FunctionMethod method = function_method(data, at.stack);
   if (method.kind != FunctionMethod::Kind::kBackward || method.owner.empty() || at.use == 0) return false;
-  return !in_autocast(data, data.operator_use(at.use));
+  return !in_autocast(data, data.operator_uses[at.use]);
 }
 
 // Returns "weight": the argument's name in the schema, or else its role.
@@ -125,7 +125,7 @@ ByDtype arguments_by_dtype(const store::OperatorUse& use) {
 std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
   const auto and_text = [](std::string* words, const auto& dtype) { *words += store::dtype_name(dtype); };
   if (at.use != 0) {
-    const ByDtype met = arguments_by_dtype(data.operator_use(at.use));
+    const ByDtype met = arguments_by_dtype(data.operator_uses[at.use]);
     if (met.size() > 1)
       return absl::StrJoin(met, " and ", [](std::string* words, const ByDtype::value_type& one) {
         *words += store::dtype_name(one.first);
@@ -203,10 +203,10 @@ std::string_view fix_for(Why why) {
 // Adds the operator that made the half among the arguments.
 void add_origin_of_half(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   if (at.use == 0) return;
-  const store::OperatorUse& use = data.operator_use(at.use);
+  const store::OperatorUse& use = data.operator_uses[at.use];
   for (const store::Flow& flow : data.flows) {
     if (flow.to != at.use) continue;
-    const store::OperatorUse& from = data.operator_use(flow.from);
+    const store::OperatorUse& from = data.operator_uses[flow.from];
     const bool half = std::any_of(use.operands.begin(), use.operands.end(), [&](const lanes::Operand& operand) {
       return operand.argument == flow.argument && is_low(operand.dtype);
     });
@@ -260,7 +260,7 @@ void judge_mismatches(Inquiry& inquiry) {
       add_script_finding(inquiry, at, script->second);
       continue;
     }
-    const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_use(at.use);
+    const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_uses[at.use];
     const Why why = use == nullptr ? Why::kUnknown : why_of(data, enforced, *use);
     Finding& finding = inquiry.add(at.stack);
     const bool backward = why == Why::kBackward || why == Why::kScriptBackward;

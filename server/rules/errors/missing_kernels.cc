@@ -23,7 +23,7 @@ bool is_held_by_eager(const store::OperatorUse& use) {
 
 Why why_of(const store::RunData& data, const ErrorAt& at) {
   if (at.use == 0) return Why::kUnknown;
-  const store::OperatorUse& use = data.operator_use(at.use);
+  const store::OperatorUse& use = data.operator_uses[at.use];
   const store::Region* region = region_of_device(data, use);
   if (region == nullptr) return Why::kNoRegion;
   if (!region->enabled) return Why::kDisabled;
@@ -47,13 +47,13 @@ std::string_view reason(Why why) {
 // Returns "bfloat16": the dtype of the arguments, or else the one in the error's text.
 std::string dtype_got(const store::RunData& data, const ErrorAt& at) {
   if (at.use != 0)
-    for (const lanes::Operand& operand : data.operator_use(at.use).operands)
+    for (const lanes::Operand& operand : data.operator_uses[at.use].operands)
       if (is_floating_tensor(operand)) return std::string(store::dtype_name(dtype_entered(operand)));
   return std::string(store::dtype_name(*dtypes_named(at.text).begin()));
 }
 
 std::string on_device(const store::RunData& data, const ErrorAt& at) {
-  return at.use == 0 ? "" : " on " + std::string(store::device_name(data.operator_use(at.use).device));
+  return at.use == 0 ? "" : " on " + std::string(store::device_name(data.operator_uses[at.use].device));
 }
 
 }  // namespace

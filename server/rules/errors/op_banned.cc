@@ -30,7 +30,7 @@ void judge_bans(Inquiry& inquiry) {
                                              : " raised: the policy " + ban.policy + " bans it in a region");
     add_error_evidence(inquiry.data, at, finding);
     if (!ban.policy.empty()) finding.evidence_text.emplace_back("policy", ban.policy);
-    const std::uint32_t region = at.use == 0 ? 0 : inquiry.data.operator_use(at.use).region;
+    const store::RegionId region = at.use == 0 ? store::RegionId() : inquiry.data.operator_uses[at.use].region;
     finding.fix = fix_for(ban, turned_off(inquiry.data, region));
   }
 }

@@ -95,7 +95,7 @@ std::string arguments_of(const store::OperatorUse& use) {
 
 void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<Line, bool>& told) {
   for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kNotListed)) {
-    const store::OperatorUse& use = inquiry.data.operator_use(at.use);
+    const store::OperatorUse& use = inquiry.data.operator_uses[at.use];
     told[line_of(inquiry.data, at.stack)] = true;
     Finding& finding = inquiry.add(at.stack, "error");
     const bool fast_path = is_one_of(short_name(use.op), kFastPaths);
@@ -116,7 +116,7 @@ void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<
 }
 
 struct Group {
-  std::uint32_t use = 0;
+  store::OperatorUseId use = {};
   std::uint64_t times = 0;
 };
 
@@ -135,7 +135,7 @@ void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const s
     group.times += times;
   }
   for (const auto& [line, group] : groups) {
-    const store::OperatorUse& use = data.operator_use(group.use);
+    const store::OperatorUse& use = data.operator_uses[group.use];
     const std::string low(store::dtype_name(enabled_region(data, use)->dtype));
     Finding& finding = inquiry.add(use.stack);
     finding.title =

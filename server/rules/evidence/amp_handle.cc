@@ -15,16 +15,16 @@ std::optional<AmpHandle> amp_handle_of(const store::RunData& data, const store::
   return handle;
 }
 
-std::optional<AmpHandle> amp_handle_around(const store::RunData& data, std::uint32_t region) {
+std::optional<AmpHandle> amp_handle_around(const store::RunData& data, store::RegionId region) {
   if (region == 0) return std::nullopt;
-  while (data.region(region).parent != 0) region = data.region(region).parent;
-  return amp_handle_of(data, data.region(region));
+  while (data.regions[region].parent != 0) region = data.regions[region].parent;
+  return amp_handle_of(data, data.regions[region]);
 }
 
-std::optional<AmpHandle> amp_handle_in(const store::RunData& data, std::uint32_t process) {
+std::optional<AmpHandle> amp_handle_in(const store::RunData& data, store::ProcessId process) {
   for (const store::RegionUse& use : data.region_uses) {
     if (use.process != process) continue;
-    if (const auto handle = amp_handle_of(data, data.region(use.region))) return handle;
+    if (const auto handle = amp_handle_of(data, data.regions[use.region])) return handle;
   }
   return std::nullopt;
 }
@@ -42,7 +42,7 @@ std::string without_the_cache(AmpHandle handle) {
                                     : "amp.init(enable_caching=False) in place of amp.initialize()";
 }
 
-std::string turned_off(const store::RunData& data, std::uint32_t region) {
+std::string turned_off(const store::RunData& data, store::RegionId region) {
   return turned_off(amp_handle_around(data, region));
 }
 

@@ -16,10 +16,10 @@ enum class AmpHandle : std::uint8_t { kInit, kInitialize };
 // Returns the interface that opened this region; nothing where the job opens it in another way.
 std::optional<AmpHandle> amp_handle_of(const store::RunData&, const store::Region&);
 // Returns the interface that opened the outermost region around this one: that region keeps the cache.
-std::optional<AmpHandle> amp_handle_around(const store::RunData&, std::uint32_t region);
+std::optional<AmpHandle> amp_handle_around(const store::RunData&, store::RegionId region);
 
 // Returns the interface that opened a region which this process entered.
-std::optional<AmpHandle> amp_handle_in(const store::RunData&, std::uint32_t process);
+std::optional<AmpHandle> amp_handle_in(const store::RunData&, store::ProcessId process);
 
 // Returns "amp_handle.scale_loss(loss, optimizer)".
 std::string scaled_loss(AmpHandle);
@@ -29,7 +29,7 @@ std::string clearing_the_cache(AmpHandle);
 std::string without_the_cache(AmpHandle);
 // Returns the code that turns autocast off for a part of this region (0: of no region): "amp_handle.disable_casts()",
 // or "torch.autocast(device, enabled=False)" where the region is the job's own.
-std::string turned_off(const store::RunData&, std::uint32_t region);
+std::string turned_off(const store::RunData&, store::RegionId region);
 std::string turned_off(const std::optional<AmpHandle>&);
 
 }  // namespace castscope::rules

@@ -201,9 +201,9 @@ TEST_F(AmpHandleTest, WhatTurnsAutocastOff) {
   const auto by_init = opened(run), by_initialize = opened(run, true), own = run.region("train.py", 7);
   run.flush();
   const auto data = *(*store)->read();
-  EXPECT_EQ(turned_off(data, by_init), "amp_handle.disable_casts()");
+  EXPECT_EQ(turned_off(data, store::RegionId(by_init)), "amp_handle.disable_casts()");
   for (const std::uint32_t region : {by_initialize, own, 0u})
-    EXPECT_EQ(turned_off(data, region), "torch.autocast(device, enabled=False)");
+    EXPECT_EQ(turned_off(data, store::RegionId(region)), "torch.autocast(device, enabled=False)");
 }
 
 }  // namespace

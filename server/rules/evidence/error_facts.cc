@@ -74,9 +74,9 @@ bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
 // The cache served a copy at this line in another dtype than that of the region.
 bool got_wrong_copy(const store::RunData& data, const Line& line) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
-    const store::Site& site = data.site(of.site);
+    const store::Site& site = data.sites[of.site];
     if (site.cause != lanes::Cause::kAutocast || of.counts.hits == 0 || site.region == 0) return false;
-    const store::Region& region = data.region(site.region);
+    const store::Region& region = data.regions[site.region];
     return region.device == site.device && region.dtype != site.to && line_of(data, site.stack) == line;
   });
 }
@@ -100,21 +100,22 @@ bool is_raised_anew(const store::RunData& data, const store::Fact& error) {
 }
 
 // An operator whose body is Python code raises within that body; its arguments were given at the call of the operator.
-std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
-  if (error.subject == 0 || data.operator_use(error.subject).op.starts_with("aten::")) return error.stack;
-  return data.operator_use(error.subject).stack;
+store::StackId place_of(const store::RunData& data, const store::Fact& error) {
+  if (error.subject == 0 || data.operator_uses[store::OperatorUseId(error.subject)].op.starts_with("aten::"))
+    return error.stack;
+  return data.operator_uses[store::OperatorUseId(error.subject)].stack;
 }
 
-// `times` says how often each fact was seen, by id.
-std::vector<ErrorAt> errors(const store::RunData& data, const std::vector<std::uint64_t>& times,
+// `times` says how often each fact was seen.
+std::vector<ErrorAt> errors(const store::RunData& data, const store::Table<std::uint64_t, store::Fact>& times,
                             const std::function<bool(const store::Fact&)>& belongs) {
   std::map<Line, ErrorAt> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kError || times[fact.id] == 0 || !belongs(fact)) continue;
-    const std::uint32_t stack = place_of(data, fact);
+    const store::StackId stack = place_of(data, fact);
     ErrorAt& at = places[line_of(data, stack)];
     if (at.times == 0) at.stack = stack, at.text = fact.text;
-    if (at.use == 0) at.use = fact.subject;
+    if (at.use == 0) at.use = store::OperatorUseId(fact.subject);
     at.times += times[fact.id];
   }
   std::vector<ErrorAt> all;
@@ -172,7 +173,7 @@ bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
     return a.argument == b.argument && a.dtype == b.dtype;
   };
   return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
-    const store::OperatorUse& use = data.operator_use(count.use);
+    const store::OperatorUse& use = data.operator_uses[count.use];
     return count.times > 0 && use.result != kNoDtype && use.stack == raised.stack && use.op == raised.op &&
            std::equal(use.operands.begin(), use.operands.end(), raised.operands.begin(), raised.operands.end(), same);
   });
@@ -185,7 +186,8 @@ ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   if (is_raised_anew(data, error)) return ErrorTopic::kElsewhere;
   if (says(error.text, kMixedHalvesText)) return ErrorTopic::kMixedHalves;
   if (ban_in(data, error.text)) return ErrorTopic::kBanned;
-  const store::OperatorUse* use = error.subject == 0 ? nullptr : &data.operator_use(error.subject);
+  const store::OperatorUse* use =
+      error.subject == 0 ? nullptr : &data.operator_uses[store::OperatorUseId(error.subject)];
   const bool custom = use != nullptr && !use->op.starts_with("aten::") && mixes_halves(*use);
   if (custom && is_unlisted(data, *use))  // whatever its kernel says
     return came_back(data, *use) ? ErrorTopic::kElsewhere : ErrorTopic::kNotListed;
@@ -203,22 +205,22 @@ std::vector<ErrorAt> errors_about(const store::RunData& data, ErrorTopic topic) 
 }
 
 std::vector<ErrorAt> errors_saying(const store::RunData& data, std::string_view part,
-                                   const std::function<bool(std::uint32_t process)>& counts) {
-  std::vector<std::uint64_t> times(data.facts.size() + 1);
+                                   const std::function<bool(store::ProcessId process)>& counts) {
+  store::Table<std::uint64_t, store::Fact> times(data.facts.size());
   for (const store::FactCount& count : data.fact_counts)
     if (counts(count.process)) times[count.fact] += count.times;
   return errors(data, times, [&](const store::Fact& fact) { return says(fact.text, part); });
 }
 
 std::string operator_of(const store::RunData& data, const ErrorAt& at) {
-  return at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
+  return at.use == 0 ? "an operator" : short_name(data.operator_uses[at.use].op);
 }
 
 void add_error_evidence(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   finding.evidence_number.emplace_back("errors", at.times);
   finding.evidence_text.emplace_back("error", at.text);
   if (at.use == 0) return;
-  const store::OperatorUse& use = data.operator_use(at.use);
+  const store::OperatorUse& use = data.operator_uses[at.use];
   finding.evidence_text.emplace_back("operator", use.op);
   finding.evidence_text.emplace_back("arguments", words_of(use.operands));
   const store::Region* region = region_of_device(data, use);

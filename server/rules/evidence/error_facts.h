@@ -28,8 +28,8 @@ ErrorTopic topic_of(const store::RunData&, const store::Fact& error);
 
 // The errors of one topic at one line of the user's.
 struct ErrorAt {
-  std::uint32_t stack = 0;
-  std::uint32_t use = 0;  // the operator use that raised it, 0 = not known
+  store::StackId stack = {};
+  store::OperatorUseId use = {};  // the operator use that raised it, 0 = not known
   std::uint64_t times = 0;
   std::string text;  // the text of the first one
 };
@@ -37,7 +37,7 @@ std::vector<ErrorAt> errors_about(const store::RunData&, ErrorTopic);
 // Returns errors whose text contains `part`, in the processes that `counts` accepts.
 std::vector<ErrorAt> errors_saying(
     const store::RunData&, std::string_view part,
-    const std::function<bool(std::uint32_t process)>& counts = [](std::uint32_t) { return true; });
+    const std::function<bool(store::ProcessId process)>& counts = [](store::ProcessId) { return true; });
 
 // Returns "cat"; "an operator" where it is not known.
 std::string operator_of(const store::RunData&, const ErrorAt&);

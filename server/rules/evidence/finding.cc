@@ -26,7 +26,7 @@ std::string counted(std::uint64_t n, std::string_view singular) {
   return n == 1 ? text : text + "s";
 }
 
-void add_related(Finding& finding, const store::RunData& data, std::uint32_t stack) {
+void add_related(Finding& finding, const store::RunData& data, store::StackId stack) {
   if (const auto at = data.user_location(stack)) finding.related.push_back(*at);
 }
 

@@ -16,6 +16,6 @@ std::string readable_number(double number);                       // "65536", "0
 std::string counted(std::uint64_t n, std::string_view singular);  // "1 cast", "12 casts"
 
 // Adds the user's line on this stack as a related place of the finding; does nothing for stack 0, which has none.
-void add_related(Finding&, const store::RunData&, std::uint32_t stack);
+void add_related(Finding&, const store::RunData&, store::StackId stack);
 
 }  // namespace castscope::rules

@@ -9,6 +9,6 @@ namespace castscope::rules {
 
 // In this process FSDP cast to one low dtype within an autocast region of another: any halves that meet there, or are
 // cast into each other, are these two. fsdp-autocast-conflict reports it.
-bool fsdp_and_autocast_differ(const store::RunData&, std::uint32_t process);
+bool fsdp_and_autocast_differ(const store::RunData&, store::ProcessId process);
 
 }  // namespace castscope::rules

@@ -49,7 +49,7 @@ void add_other_names(std::map<Spot, Seen>& spots) {
 
 std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
   std::map<Spot, Seen> spots;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const auto times = times_of_uses(data);
   for (const OperatorUse& use : data.operator_uses) {
     if (times[use.id] == 0 || !is_compared(use)) continue;
     const std::optional<Mode> mode = mode_of(data, use);
@@ -153,17 +153,17 @@ void ModeDifferences::add_evidence(Finding& finding, const std::string& mode, co
 }
 
 std::string ModeDifferences::followers(const Differences& of) const {
-  std::set<std::uint32_t> reached;
+  std::set<store::OperatorUseId> reached;
   for (const ModeDifference& difference : of) collect_reached(difference.other->id, reached);
   std::set<Line> lines;
-  for (const std::uint32_t id : reached)
+  for (const store::OperatorUseId id : reached)
     if (const auto at = found_.find(id); at != found_.end()) lines.insert(line_of(data_, at->second.other->stack));
   for (const ModeDifference& difference : of) lines.erase(line_of(data_, difference.other->stack));
   return absl::StrJoin(lines, ", ", [](std::string* out, const Line& line) { *out += line.short_text(); });
 }
 
 // Views and casts hand a value on to the operator that computes with it.
-bool ModeDifferences::hands_on(std::uint32_t use) const {
+bool ModeDifferences::hands_on(store::OperatorUseId use) const {
   return graph_.use(use).is(lanes::kUseView | lanes::kUseConverts);
 }
 
@@ -171,14 +171,14 @@ bool ModeDifferences::is_told(const store::OperatorUse& use) const {
   return use.is(lanes::kUseScript) && told_.contains(line_of(data_, use.stack));
 }
 
-bool ModeDifferences::follows(std::uint32_t use) const {
-  std::set<std::uint32_t> asked;
-  std::vector<std::uint32_t> open = {use};
+bool ModeDifferences::follows(store::OperatorUseId use) const {
+  std::set<store::OperatorUseId> asked;
+  std::vector<store::OperatorUseId> open = {use};
   while (!open.empty()) {
-    const std::uint32_t at = open.back();
+    const store::OperatorUseId at = open.back();
     open.pop_back();
     for (const UseGraph::Edge& edge : graph_.into(at)) {
-      const std::uint32_t from = edge.flow->from;
+      const store::OperatorUseId from = edge.flow->from;
       if (from != use && (found_.contains(from) || is_told(graph_.use(from)))) return true;
       if (hands_on(from) && asked.insert(from).second) open.push_back(from);
     }
@@ -186,9 +186,9 @@ bool ModeDifferences::follows(std::uint32_t use) const {
   return false;
 }
 
-void ModeDifferences::collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const {
+void ModeDifferences::collect_reached(store::OperatorUseId use, std::set<store::OperatorUseId>& reached) const {
   for (const UseGraph::Edge& edge : graph_.out_of(use)) {
-    const std::uint32_t to = edge.flow->to;
+    const store::OperatorUseId to = edge.flow->to;
     if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) collect_reached(to, reached);
   }
 }

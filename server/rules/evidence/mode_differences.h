@@ -39,17 +39,17 @@ class ModeDifferences {
   void add_evidence(Finding&, const std::string& mode, const Differences&) const;
 
  private:
-  bool hands_on(std::uint32_t use) const;
-  bool follows(std::uint32_t use) const;
+  bool hands_on(store::OperatorUseId use) const;
+  bool follows(store::OperatorUseId use) const;
   bool is_told(const store::OperatorUse&) const;
   // Returns "net.py:4, net.py:9": the lines of the differences that follow from these.
   std::string followers(const Differences& of) const;
-  void collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const;
+  void collect_reached(store::OperatorUseId use, std::set<store::OperatorUseId>& reached) const;
 
   const store::RunData& data_;
   const UseGraph graph_;
-  const std::set<Line> told_;                      // lines_cast_though_off
-  std::map<std::uint32_t, ModeDifference> found_;  // by the mode's use
+  const std::set<Line> told_;                             // lines_cast_though_off
+  std::map<store::OperatorUseId, ModeDifference> found_;  // by the mode's use
 };
 
 // Returns "gelu, linear".

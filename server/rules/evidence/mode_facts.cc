@@ -12,7 +12,7 @@ namespace castscope::rules {
 std::map<Line, ModeFacts> mode_facts(const store::RunData& data, lanes::FactKind kind) {
   std::map<Line, ModeFacts> at;
   for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
+    const store::Fact& fact = data.facts[count.fact];
     if (fact.kind != kind || count.times == 0) continue;
     ModeFacts& here = at[line_of(data, fact.stack)];
     here.facts.push_back(&fact);
@@ -33,8 +33,8 @@ void add_region(Finding& finding, const store::RunData& data, const ModeFacts& o
 }
 
 void add_casts(Finding& finding, const store::RunData& data, const ModeFacts& of) {
-  std::set<std::uint32_t> sites;
-  for (const store::Fact* fact : of.facts) sites.insert(fact->subject);
+  std::set<store::SiteId> sites;
+  for (const store::Fact* fact : of.facts) sites.insert(store::SiteId(fact->subject));
   std::uint64_t casts = 0;
   for (const store::SiteUse& use : data.site_uses)
     if (sites.contains(use.site)) casts += use.counts.casts + use.counts.hits;
@@ -45,7 +45,7 @@ void add_casts(Finding& finding, const store::RunData& data, const ModeFacts& of
 
 std::set<Line> lines_cast_though_off(const store::RunData& data) {
   std::set<Line> lines;
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const auto seen = times_of_facts(data);
   for (const store::Fact& fact : data.facts) {
     const bool told =
         fact.kind == lanes::FactKind::kScriptIgnoresDisable || fact.kind == lanes::FactKind::kTraceDropsDisable;
@@ -66,14 +66,14 @@ std::string call_with_autocast_off(std::uint8_t device) {
 
 std::uint8_t device_of(const store::RunData& data, const ModeFacts& of) {
   for (const store::Fact* fact : of.facts)
-    if (fact->subject != 0) return data.site(fact->subject).device;
+    if (fact->subject != 0) return data.sites[store::SiteId(fact->subject)].device;
   return 0;
 }
 
 std::string operators_of(const store::RunData& data, const ModeFacts& of) {
   std::set<std::string> names;
   for (const store::Fact* fact : of.facts)
-    if (fact->subject != 0) names.insert(short_name(data.site(fact->subject).op));
+    if (fact->subject != 0) names.insert(short_name(data.sites[store::SiteId(fact->subject)].op));
   return absl::StrJoin(names, ", ");
 }
 

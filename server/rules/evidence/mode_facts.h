@@ -17,7 +17,7 @@ namespace castscope::rules {
 // The facts of one kind at one line.
 struct ModeFacts {
   std::vector<const store::Fact*> facts;  // at least one
-  std::set<std::uint32_t> processes;
+  std::set<store::ProcessId> processes;
   std::uint64_t times = 0;
   const store::Fact& first() const { return *facts.front(); }
 };

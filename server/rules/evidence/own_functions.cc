@@ -29,7 +29,7 @@ class Collector {
  public:
   Collector(const RunData& data, const ProcessUses& uses) : data_(data), uses_(uses) {
     for (const store::Flow& flow : data.flows) {
-      const OperatorUse& from = data.operator_use(flow.from);
+      const OperatorUse& from = data.operator_uses[flow.from];
       if (from.is(lanes::kUseConverts) && from.phase == Phase::kBackward) ++converted_[{flow.to, flow.argument}];
     }
     for (const CountedUse& counted : uses) {
@@ -110,8 +110,9 @@ class Collector {
 
   const RunData& data_;
   const ProcessUses& uses_;
-  std::map<std::pair<std::uint32_t, std::uint8_t>, int> converted_;  // (use, argument): tensors converted in backward
-  std::set<std::string> low_;                                        // operators that autocast was seen to cast down
+  std::map<std::pair<store::OperatorUseId, std::uint8_t>, int>
+      converted_;              // (use, argument): tensors converted in backward
+  std::set<std::string> low_;  // operators that autocast was seen to cast down
   std::set<Spot> forward_spots_;
   std::map<Key, OwnFunction> functions_;
   std::map<std::string, std::set<Key>> by_node_;  // by the name of its backward node

@@ -14,7 +14,7 @@ namespace castscope::rules {
 struct OwnFunction {
   std::string name;                    // "Product"
   std::set<std::uint8_t> forward_low;  // dtypes that autocast cast arguments of its forward down to
-  std::uint32_t forward_stack = 0;     // the first use in its forward, one that was cast down if there was any
+  store::StackId forward_stack = {};   // the first use in its forward, one that was cast down if there was any
   std::uint64_t forward_float = 0;     // the most runs of any product of its forward in float32, outside autocast
   // Uses of operators that autocast casts down, in the order of their first calls. It leaves out operators that are
   // recomputed, with a graph, by code that forward ran (checkpoint-recompute-differs), and those whose arguments

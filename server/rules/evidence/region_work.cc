@@ -26,9 +26,9 @@ bool is_uncast_work(const store::OperatorUse& use) {
   return has_operand(use, kFloat);
 }
 
-const store::Region* enabled_for_any_device(const store::RunData& data, std::uint32_t innermost) {
-  for (std::uint32_t id = innermost; id != 0; id = data.region(id).parent) {
-    const store::Region& region = data.region(id);
+const store::Region* enabled_for_any_device(const store::RunData& data, store::RegionId innermost) {
+  for (store::RegionId id = innermost; id != 0; id = data.regions[id].parent) {
+    const store::Region& region = data.regions[id];
     if (enabled_region(data, innermost, region.device) == &region) return &region;
   }
   return nullptr;
@@ -41,23 +41,23 @@ bool has_enabled_beside(const store::RunData& data, const store::Region& region)
   });
 }
 
-std::vector<bool> regions_with_casts(const store::RunData& data) {
-  std::vector<bool> with(data.regions.size() + 1);
+store::Table<bool, store::Region> regions_with_casts(const store::RunData& data) {
+  store::Table<bool, store::Region> with(data.regions.size());
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!is_work_of_autocast(site.cause) || use.counts.empty()) continue;
-    for (std::uint32_t id = site.region; id != 0; id = data.region(id).parent)
-      if (data.region(id).device == site.device) with[id] = true;
+    for (store::RegionId id = site.region; id != 0; id = data.regions[id].parent)
+      if (data.regions[id].device == site.device) with[id] = true;
   }
   return with;
 }
 
-std::vector<bool> regions_of_wrong_device(const store::RunData& data) {
-  std::vector<bool> wrong(data.regions.size() + 1), right = regions_with_casts(data);
+store::Table<bool, store::Region> regions_of_wrong_device(const store::RunData& data) {
+  store::Table<bool, store::Region> wrong(data.regions.size()), right = regions_with_casts(data);
   for (const store::OperatorUse& use : data.operator_uses)
-    for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
-      (data.region(id).device == use.device ? right : wrong)[id] = true;
-  for (std::size_t id = 0; id < wrong.size(); ++id) wrong[id] = wrong[id] && !right[id];
+    for (store::RegionId id = use.region; id != 0; id = data.regions[id].parent)
+      (data.regions[id].device == use.device ? right : wrong)[id] = true;
+  for (const store::RegionId id : wrong.ids()) wrong[id] = wrong[id] && !right[id];
   return wrong;
 }
 
@@ -65,11 +65,11 @@ bool was_entered_again(const store::Fact& fact) {
   return fact.kind == lanes::FactKind::kRegionNeverLeft && fact.detail == 1;
 }
 
-std::vector<bool> regions_left_on(const store::RunData& data) {
-  std::set<std::uint32_t> stacks;
+store::Table<bool, store::Region> regions_left_on(const store::RunData& data) {
+  std::set<store::StackId> stacks;
   for (const store::Fact& fact : data.facts)
     if (was_entered_again(fact)) stacks.insert(fact.stack);
-  std::vector<bool> left_on(data.regions.size() + 1);
+  store::Table<bool, store::Region> left_on(data.regions.size());
   for (const store::Region& region : data.regions)
     left_on[region.id] = region.kind == lanes::RegionKind::kRaw && stacks.contains(region.stack);
   return left_on;
@@ -85,7 +85,7 @@ std::optional<store::CodeLocation> opening_frame(const store::RunData& data, con
   return std::nullopt;
 }
 
-Stays stays_in(const store::RunData& data, std::uint32_t region) {
+Stays stays_in(const store::RunData& data, store::RegionId region) {
   Stays stays;
   for (const store::RegionUse& use : data.region_uses) {
     if (use.region != region) continue;

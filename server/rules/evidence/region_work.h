@@ -16,7 +16,7 @@ bool is_uncast_work(const store::OperatorUse&);
 
 // Returns the innermost region that has autocast on for its device, from this one outwards: one of the same device
 // within it may have it off. nullptr when there is none.
-const store::Region* enabled_for_any_device(const store::RunData&, std::uint32_t region);
+const store::Region* enabled_for_any_device(const store::RunData&, store::RegionId region);
 // Other regions around this one, or within it, have autocast on.
 bool has_enabled_beside(const store::RunData&, const store::Region&);
 // Returns whether autocast makes a cast of this cause, or a compiled graph or a recurrent layer that packs its weights
@@ -26,17 +26,17 @@ constexpr bool is_work_of_autocast(lanes::Cause cause) {
 }
 // Returns for each region, by id, whether anything of its own device went through autocast's kernels, in it or within:
 // cast or not. These are counted in every step, not in deep ones alone.
-std::vector<bool> regions_with_casts(const store::RunData&);
+store::Table<bool, store::Region> regions_with_casts(const store::RunData&);
 
 // Returns for each region, by id, whether all operators seen in it, or within, work on other devices than its own: it
 // does nothing (region-wrong-device).
-std::vector<bool> regions_of_wrong_device(const store::RunData&);
+store::Table<bool, store::Region> regions_of_wrong_device(const store::RunData&);
 
 // The fact says that a region was left, but that its object had been entered again within it (kRegionNeverLeft).
 bool was_entered_again(const store::Fact&);
 // Returns for each region, by id, whether nobody asked for it: autocast stayed on after such a region
 // (region-never-closed).
-std::vector<bool> regions_left_on(const store::RunData&);
+store::Table<bool, store::Region> regions_left_on(const store::RunData&);
 
 // Returns the frame that opens the region, when that is the user's own code: the first frame that is not PyTorch's
 // autocast itself.
@@ -47,7 +47,7 @@ struct Stays {
   std::uint64_t entered = 0, exited = 0, most_optimizer_steps = 0;
   std::uint64_t clears_within = 0, old_hits = 0;  // store::RegionUse
 };
-Stays stays_in(const store::RunData&, std::uint32_t region);
+Stays stays_in(const store::RunData&, store::RegionId region);
 // One stay in the region holds at least `steps` optimizer steps, with the cache on.
 bool spans_steps(const store::RunData&, const store::Region&, std::uint64_t steps);
 

@@ -10,7 +10,7 @@ namespace castscope::rules {
 
 std::string module_name(const store::RunData& data, const store::Site& site) {
   if (site.module == 0) return "";
-  const store::Module& module = data.modules[site.module - 1];
+  const store::Module& module = data.modules[site.module];
   return module.path.empty() ? module.type : module.path;
 }
 
@@ -20,9 +20,9 @@ std::string weight_name(const store::RunData& data, const store::Site& site) {
   // "other" and "mat2" mean nothing without a module.
   const bool telling = argument.find("weight") != std::string::npos || argument.find("bias") != std::string::npos;
   if (argument.empty() || (module.empty() && !telling)) argument = store::name(site.role);
-  const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;
+  const bool one_of_several = site.module != 0 && data.modules[site.module].root_number > 1;
   return (module.empty() ? argument : module + "." + argument) +
-         (one_of_several ? " of " + data.modules[site.module - 1].model() : "");
+         (one_of_several ? " of " + data.modules[site.module].model() : "");
 }
 
 std::string why_not_kept(lanes::WhyNotCached why) {

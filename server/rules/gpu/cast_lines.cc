@@ -24,13 +24,13 @@ std::vector<CastLine> cast_lines(const store::RunData& data, const DeviceTime& t
   std::map<Line, CastLine> by_line;
   std::map<Line, std::uint64_t> most;
   for (const store::Site& site : data.sites) {
-    const DeviceWork& work = time.sites[site.id - 1];
+    const DeviceWork& work = time.sites[site.id];
     if (work.launches == 0) continue;
     const Line line = line_of(data, site.stack);
     CastLine& row = by_line[line];
     row.line = line;
     row.work += work;
-    row.mixed |= row.site != 0 && what_of(data, data.site(row.site)) != what_of(data, site);
+    row.mixed |= row.site != 0 && what_of(data, data.sites[row.site]) != what_of(data, site);
     if (row.site != 0 && work.ns <= most[line]) continue;
     row.site = site.id;
     most[line] = work.ns;
@@ -49,7 +49,7 @@ const CastLine& first_placed(const std::vector<CastLine>& rows) {
 
 std::string text_of(const store::RunData& data, const CastLine& row) {
   return (row.line.file.empty() ? "no Python line," : row.line.short_text()) + " " +
-         what_of(data, data.site(row.site)) + (row.mixed ? " and others, " : ", ") +
+         what_of(data, data.sites[row.site]) + (row.mixed ? " and others, " : ", ") +
          readable_time(static_cast<double>(row.work.ns));
 }
 

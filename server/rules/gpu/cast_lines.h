@@ -12,8 +12,8 @@ namespace castscope::rules {
 
 struct CastLine {
   Line line;
-  std::uint32_t site = 0;  // the costliest of the line's sites
-  bool mixed = false;      // the line has casts of other operators or arguments, too
+  store::SiteId site = {};  // the costliest of the line's sites
+  bool mixed = false;       // the line has casts of other operators or arguments, too
   DeviceWork work;
 };
 // Returns the lines, costliest first; casts that no GPU worked for are left out.

@@ -22,7 +22,7 @@ constexpr std::size_t kTold = 3;
 double steps_to_each(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
   for (const auto& [process, steps] : step_times(data))
-    if (data.process(process).gauges.gpu_steps > 0) all += steps;
+    if (data.processes[process].gauges.gpu_steps > 0) all += steps;
   return std::max(1.0, static_cast<double>(all.steps) / static_cast<double>(time.steps));
 }
 
@@ -37,7 +37,7 @@ void judge_share(Inquiry& inquiry) {
   const std::vector<CastLine> lines = cast_lines(data, time);
   if (lines.empty()) return;
   const CastLine& here = first_placed(lines);
-  const store::Site& worst = data.site(here.site);
+  const store::Site& worst = data.sites[here.site];
   const auto percent = whole_percent(time.cast_share());
   Finding& finding = inquiry.add(worst.stack);
   finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, those here " +
@@ -49,7 +49,7 @@ void judge_share(Inquiry& inquiry) {
                              {"timed_steps", time.steps}};
   for (std::size_t i = 0; i < std::min(lines.size(), kTold); ++i) {
     finding.evidence_text.emplace_back("cast_" + std::to_string(i + 1), text_of(data, lines[i]));
-    if (&lines[i] != &here) add_related(finding, data, data.site(lines[i].site).stack);
+    if (&lines[i] != &here) add_related(finding, data, data.sites[lines[i].site].stack);
   }
   finding.deep_only = true;
   finding.savings.emplace();

@@ -24,7 +24,7 @@ constexpr Threshold kThresholds[] = {
 double median_ns(const store::RunData& data, const DeviceTime& time) {
   std::vector<std::pair<double, std::uint64_t>> means;
   for (const store::Kernel& kernel : data.kernels) {
-    const DeviceWork& work = time.kernels[kernel.id - 1];
+    const DeviceWork& work = time.kernels[kernel.id];
     if (kernel.site != 0 && work.launches > 0)
       means.emplace_back(static_cast<double>(work.ns) / static_cast<double>(work.launches), work.launches);
   }
@@ -60,7 +60,7 @@ void judge_launches(Inquiry& inquiry) {
   std::stable_sort(lines.begin(), lines.end(),
                    [](const CastLine& a, const CastLine& b) { return a.work.launches > b.work.launches; });
   const CastLine& here = first_placed(lines);
-  const store::Site& most = data.site(here.site);
+  const store::Site& most = data.sites[here.site];
   Finding& finding = inquiry.add(most.stack);
   finding.title = "most kernels of a step are casts that take less time than their launch";
   finding.evidence_number = {{"casts_per_step", static_cast<std::int64_t>(per_step)},
@@ -69,7 +69,7 @@ void judge_launches(Inquiry& inquiry) {
                              {"casts_here", here.work.launches},
                              {"timed_steps", time.steps}};
   for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 3); ++i)
-    if (&lines[i] != &here) add_related(finding, data, data.site(lines[i].site).stack);
+    if (&lines[i] != &here) add_related(finding, data, data.sites[lines[i].site].stack);
   finding.deep_only = true;
   finding.fix =
       "Launch fewer kernels: compile the model (torch.compile fuses casts into their neighbours), capture the step in "

@@ -42,7 +42,7 @@ std::string fix_for(const store::OperatorUse& use, const std::string& low) {
 
 void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::RunData& data = inquiry.data;
-  const store::OperatorUse& use = data.operator_use(product.matmul->use);
+  const store::OperatorUse& use = data.operator_uses[product.matmul->use];
   const std::string op = short_name(use.op), low(store::dtype_name(enabled_region(data, use)->dtype));
   Finding& finding = inquiry.add(use.stack);
   finding.title = op + " computes in true float32 in a region of " + low +
@@ -59,7 +59,7 @@ void judge_products(Inquiry& inquiry) {
   if (!time.timed()) return;
   const auto is_asked = [&](const store::Matmul& matmul) {
     if (!is_true_fp32(matmul.call)) return false;
-    const store::Region* const region = enabled_region(data, data.operator_use(matmul.use));
+    const store::Region* const region = enabled_region(data, data.operator_uses[matmul.use]);
     return region != nullptr && is_low(region->dtype);
   };
   for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))

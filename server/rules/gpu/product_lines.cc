@@ -8,19 +8,19 @@ namespace castscope::rules {
 
 std::vector<ProductLine> product_lines(const store::RunData& data, const DeviceTime& time, double share,
                                        const std::function<bool(const store::Matmul&)>& asked) {
-  const std::vector<std::uint64_t> times = times_of_matmuls(data);
-  std::map<std::uint32_t, ProductLine> uses;
+  const auto times = times_of_matmuls(data);
+  std::map<store::OperatorUseId, ProductLine> uses;
   for (const store::Matmul& matmul : data.matmuls) {
-    if (matmul.use == 0 || times[matmul.id - 1] == 0 || !asked(matmul)) continue;
+    if (matmul.use == 0 || times[matmul.id] == 0 || !asked(matmul)) continue;
     ProductLine& use = uses[matmul.use];
     if (use.matmul == nullptr) use.matmul = &matmul;
-    use.times += times[matmul.id - 1];
+    use.times += times[matmul.id];
   }
   std::map<Line, ProductLine> lines;
   std::map<Line, std::uint64_t> costliest;
   for (const auto& [use, product] : uses) {
     const std::uint64_t ns = time.own_ns(use);
-    const Line line = line_of(data, data.operator_use(use).stack);
+    const Line line = line_of(data, data.operator_uses[use].stack);
     ProductLine& at = lines[line];
     at.ns += ns;
     at.times += product.times;

@@ -14,7 +14,7 @@ namespace castscope::rules {
 namespace {
 
 struct Casting {
-  std::uint32_t site = 0;  // the site that cast most
+  store::SiteId site = {};  // the site that cast most
   std::uint64_t most = 0, casts = 0, bytes = 0;
   bool trains = false;
 };
@@ -29,10 +29,10 @@ const store::Region* brain_region(const store::RunData& data, const store::Site&
 
 // The casts of the weights show it, so nothing needs to be known of the GPU.
 std::map<Line, Casting> castings(const store::RunData& data) {
-  const std::set<std::uint32_t> train = processes_that_train(data);
+  const std::set<store::ProcessId> train = processes_that_train(data);
   std::map<Line, Casting> lines;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (use.counts.casts == 0 || brain_region(data, site) == nullptr) continue;
     Casting& casting = lines[line_of(data, site.stack)];
     if (use.counts.casts > casting.most) casting.site = site.id, casting.most = use.counts.casts;
@@ -46,7 +46,7 @@ std::map<Line, Casting> castings(const store::RunData& data) {
 void judge_rnns(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, casting] : castings(data)) {
-    const store::Site& site = data.site(casting.site);
+    const store::Site& site = data.sites[casting.site];
     Finding& finding = inquiry.add(site.stack);
     finding.title = "cuDNN's RNN computes in float16 in a region of bfloat16";
     finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}};

@@ -27,17 +27,18 @@ constexpr Threshold kThresholds[] = {
 constexpr std::string_view kNetworks[] = {"_cudnn_rnn", "lstm", "gru", "rnn_tanh", "rnn_relu"};
 
 struct Casting {
-  std::uint32_t site = 0;  // the site that cast most
+  store::SiteId site = {};  // the site that cast most
   std::uint64_t most = 0, casts = 0, bytes = 0, cpu_ns = 0, gpu_ns = 0;
   bool same = false;  // the weights do not change
 };
 
 // Returns how often a step calls the RNN at this line, as deep steps saw it; 0 = they did not see it. A call without a
 // state, or with another kind of sequence, is a use of its own; aten::lstm calls _cudnn_rnn, and that is one call.
-double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t>& times, const Line& line) {
+double calls_in_step(const store::RunData& data, const store::Table<std::uint64_t, store::OperatorUse>& times,
+                     const Line& line) {
   struct Calls {
     std::uint64_t times = 0;
-    std::set<std::uint32_t> uses;
+    std::set<store::OperatorUseId> uses;
   };
   std::map<std::string, Calls> by_operator;
   for (const store::OperatorUse& use : data.operator_uses) {
@@ -57,11 +58,11 @@ double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t
 
 std::map<Line, Casting> castings(const store::RunData& data) {
   const DeviceTime time = device_time(data);
-  const std::set<std::uint32_t> train = processes_that_train(data);
+  const std::set<store::ProcessId> train = processes_that_train(data);
   std::map<Line, Casting> lines;
-  std::set<std::uint32_t> sites;
+  std::set<store::SiteId> sites;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kReflatten || use.counts.casts == 0 || (site.flags & lanes::kSiteTracing) != 0)
       continue;
     Casting& casting = lines[line_of(data, site.stack)];
@@ -70,19 +71,19 @@ std::map<Line, Casting> castings(const store::RunData& data) {
     casting.bytes += use.counts.bytes;
     casting.cpu_ns += use.counts.cpu_ns;
     casting.same |= !train.contains(use.process);
-    if (sites.insert(site.id).second) casting.gpu_ns += time.sites[site.id - 1].ns;
+    if (sites.insert(site.id).second) casting.gpu_ns += time.sites[site.id].ns;
   }
   return lines;
 }
 
 void judge_rnns(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const auto times = times_of_uses(data);
   for (const auto& [line, casting] : castings(data)) {
     const double calls = calls_in_step(data, times, line);
     if (casting.most < 2 || static_cast<double>(casting.bytes) < inquiry.threshold("bytes")) continue;
     if (!casting.same && calls < inquiry.threshold("calls")) continue;
-    const store::Site& site = data.site(casting.site);
+    const store::Site& site = data.sites[casting.site];
     Finding& finding = inquiry.add(site.stack);
     finding.title = "cuDNN's RNN has its weights cast again at every call";
     finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}, {"cpu_ns", casting.cpu_ns}};

@@ -43,7 +43,7 @@ std::string fix_for(const Misaligned& one) {
 
 void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::MatmulCall& call = product.matmul->call;
-  const store::OperatorUse& use = inquiry.data.operator_use(product.matmul->use);
+  const store::OperatorUse& use = inquiry.data.operator_uses[product.matmul->use];
   const std::vector<Misaligned> all = misaligned(call);
   // A size that is not aligned is reported first: padding it corrects the addresses as well.
   const Misaligned* worst = &all.front();
@@ -68,7 +68,7 @@ void judge_alignment(Inquiry& inquiry) {
   if (!time.timed()) return;
   const auto is_asked = [&](const store::Matmul& matmul) {
     const store::MatmulCall& call = matmul.call;
-    const store::OperatorUse& use = data.operator_use(matmul.use);
+    const store::OperatorUse& use = data.operator_uses[matmul.use];
     // Products of backward have the sizes of those of forward, whose dimensions the code can pad.
     if (use.stack == 0 || use.phase == lanes::Phase::kBackward) return false;
     return std::min({call.m, call.n, call.k}) >= inquiry.threshold("size") && !misaligned(call).empty();

@@ -55,14 +55,14 @@ bool has_tf32(const store::Process& process) {
 }
 
 struct Products {
-  std::map<std::uint32_t, std::uint64_t> times;  // by use
+  std::map<store::OperatorUseId, std::uint64_t> times;  // by use
   std::uint64_t ns = 0, all = 0;
-  std::uint32_t costliest = 0;  // the costliest use that a line of code called
+  store::OperatorUseId costliest = {};  // the costliest use that a line of code called
   void sum_up_uses(const store::RunData& data, const DeviceTime& time) {
     for (const auto& [use, count] : times) {
       ns += time.own_ns(use);
       all += count;
-      if (data.operator_use(use).stack == 0) continue;
+      if (data.operator_uses[use].stack == 0) continue;
       if (costliest == 0 || time.own_ns(use) > time.own_ns(costliest)) costliest = use;
     }
   }
@@ -70,7 +70,7 @@ struct Products {
 
 Finding& add_finding(Inquiry& inquiry, const DeviceTime& time, const Products& products,
                      const store::Process& process) {
-  const store::OperatorUse& use = inquiry.data.operator_use(products.costliest);
+  const store::OperatorUse& use = inquiry.data.operator_uses[products.costliest];
   Finding& finding = inquiry.add(use.stack);
   finding.evidence_number = product_numbers(time, products.ns, products.all);
   finding.evidence_text = {{"operator", use.op}, {"settings", process.attribute("gpu_math")}};
@@ -85,11 +85,11 @@ void judge_settings(Inquiry& inquiry) {
   Products slow, rounded;
   const store::Process *slow_in = nullptr, *rounded_in = nullptr;
   for (const store::MatmulCount& count : data.matmul_counts) {
-    const store::Matmul& matmul = data.matmul(count.matmul);
+    const store::Matmul& matmul = data.matmuls[count.matmul];
     if (matmul.use == 0 || count.times == 0) continue;
-    const store::Process& process = data.process(count.process);
+    const store::Process& process = data.processes[count.process];
     const bool off = setting_of(process) == Tf32::kOff;
-    if (off && is_true_fp32(matmul.call) && has_tf32(process) && !in_autocast(data, data.operator_use(matmul.use)))
+    if (off && is_true_fp32(matmul.call) && has_tf32(process) && !in_autocast(data, data.operator_uses[matmul.use]))
       slow.times[matmul.use] += count.times, slow_in = &process;
     if (off && matmul.call.compute == lanes::MatmulCompute::kTf32)
       rounded.times[matmul.use] += count.times, rounded_in = &process;
@@ -98,7 +98,7 @@ void judge_settings(Inquiry& inquiry) {
   rounded.sum_up_uses(data, time);
   if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
     // Code that switches autocast off inside a region wants float32, if perhaps not all of its bits.
-    const bool switched_off = region_of_device(data, data.operator_use(slow.costliest)) != nullptr;
+    const bool switched_off = region_of_device(data, data.operator_uses[slow.costliest]) != nullptr;
     Finding& finding = add_finding(inquiry, time, slow, *slow_in);
     finding.title = std::string("products of float32 ") + (switched_off ? "with autocast off" : "outside autocast") +
                     " run without Tensor Cores, since TF32 is off: " + part_of_time(time, slow.ns);

@@ -14,7 +14,7 @@ namespace {
 bool is_in_package(const store::CodeLocation& frame) { return frame.file.find("-packages/") != std::string::npos; }
 
 // Returns the innermost line that is the user's own and in no package; nothing when there is none.
-std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, std::uint32_t stack) {
+std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, store::StackId stack) {
   const auto& frames = frames_of(data, stack);
   const auto found = std::find_if(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
     return store::is_users_own(frame, data.torch_folders) && !is_in_package(frame);
@@ -34,7 +34,7 @@ double Inquiry::threshold(std::string_view name) const {
 
 std::shared_ptr<const policy::Policy> Inquiry::policy() const { return policy_in_force(data, settings_); }
 
-Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {
+Finding& Inquiry::add(store::StackId stack, std::string_view severity) {
   Finding& finding = findings_.emplace_back();
   finding.rule = rule_.name;
   const auto set = settings_.severity.find(rule_.name);

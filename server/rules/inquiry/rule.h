@@ -59,9 +59,9 @@ class Inquiry {
   // Adds a finding at the innermost line of the user's own on this stack (0 = none), with rule and severity; the rule
   // fills in title, evidence and fix. Where that line is in an installed package, the line that calls it becomes a
   // related place. The reference is valid until the next finding is added.
-  Finding& add(std::uint32_t stack) { return add(stack, rule_.severity); }
+  Finding& add(store::StackId stack) { return add(stack, rule_.severity); }
   // Does the same with another severity than the rule's. A severity that the settings give the rule takes precedence.
-  Finding& add(std::uint32_t stack, std::string_view severity);
+  Finding& add(store::StackId stack, std::string_view severity);
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:

@@ -35,7 +35,7 @@ std::set<std::uint8_t> weights_of(const OperatorUse& use) {
   return dtypes;
 }
 
-bool is_tool(const RunData& data, std::uint32_t stack) {
+bool is_tool(const RunData& data, store::StackId stack) {
   for (const char* part : {"jit/", "onnx/", "export/", "fx/", "ao/", "quantization/", "utils/flop_counter"})
     if (is_within_torch(data, stack, part)) return true;
   return false;
@@ -112,7 +112,7 @@ class Comparison {
     return evaluation.id > training.id || counted.times > 1;
   }
   std::string owner_of(const OperatorUse& use) const {
-    if (use.module != 0) return data_.modules[use.module - 1].model();
+    if (use.module != 0) return data_.modules[use.module].model();
     const store::CodeLocation at = data_.user_location(use.stack).value_or(store::CodeLocation());
     return at.file + "\n" + at.function;
   }
@@ -129,7 +129,7 @@ class Comparison {
 };
 
 // Returns the outermost line of the user's, where the paths of evaluation and training part.
-std::optional<store::CodeLocation> entry_of(const RunData& data, std::uint32_t stack) {
+std::optional<store::CodeLocation> entry_of(const RunData& data, store::StackId stack) {
   std::optional<store::CodeLocation> entry;
   for (const store::CodeLocation& frame : frames_of(data, stack)) {
     if (is_module_call(data, frame))
@@ -144,7 +144,7 @@ void add_finding(Inquiry& inquiry, const Drift& drift) {
   const RunData& data = inquiry.data;
   const OperatorUse &training = *drift.training, &evaluation = *drift.evaluation;
   const std::string low(store::dtype_name(training.computed)), other(store::dtype_name(evaluation.computed));
-  const std::string model = training.module == 0 ? "" : data.modules[training.module - 1].model();
+  const std::string model = training.module == 0 ? "" : data.modules[training.module].model();
   Finding& finding = inquiry.add(evaluation.stack);
   const auto entered = entry_of(data, evaluation.stack), trained = entry_of(data, training.stack);
   finding.title = (model.empty() ? short_name(evaluation.op) : model) + " computes in " + other + " without grad mode" +

@@ -35,9 +35,9 @@ std::vector<ListedOperators> merged_by_place(const store::RunData&, const std::v
 
 template <typename IsOne>
 std::vector<ListedOperators> listed_operators(const store::RunData& data, IsOne is_one) {
-  std::map<std::uint32_t, ListedOperators> by_process;
+  std::map<store::ProcessId, ListedOperators> by_process;
   for (const store::UseCount& count : data.use_counts) {
-    const store::OperatorUse& use = data.operator_use(count.use);
+    const store::OperatorUse& use = data.operator_uses[count.use];
     if (count.times > 0 && is_one(use, count.process)) add_use(by_process[count.process], use, count);
   }
   std::vector<ListedOperators> all;

@@ -75,16 +75,16 @@ void judge_fp32(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::set<Line> though_off = lines_cast_though_off(data);
   const EnforcedDecisions enforced(data);
-  std::set<std::uint32_t> training;  // processes
+  std::set<store::ProcessId> training;  // processes
   for (const store::UseCount& count : data.use_counts)
-    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) training.insert(count.process);
-  const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
+    if (data.operator_uses[count.use].phase == lanes::Phase::kBackward) training.insert(count.process);
+  const auto is_one = [&](const store::OperatorUse& use, store::ProcessId process) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts)) return false;
     if (!use.op.starts_with("aten::")) return false;
     if (const auto* decision = enforced.of(use); decision != nullptr && decision->ruled)
       if (enforced.promotes_to_widest(use)) return false;  // float32 came with another argument
     // The casts of a script's own region are in its graph: no kernel of autocast ran.
-    if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
+    if (use.region != 0 && data.regions[use.region].kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
     return use.computed == kFloat && in_autocast(data, use) && low_dtype_of(enforced, use) != kNoDtype && !loss &&
            !though_off.contains(line_of(data, use.stack));

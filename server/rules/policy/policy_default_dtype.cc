@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint8_t kCpu = 0, kCuda = 1;  // c10::DeviceType
 
 struct Place {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   std::set<std::string> dtypes, devices;
   bool unexpected = false;
 };
@@ -41,7 +41,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
 
 void judge_defaults(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
+  const auto wrong_device = regions_of_wrong_device(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if ((region.flags & lanes::kRegionDefaultDtype) == 0 || !region.enabled) continue;

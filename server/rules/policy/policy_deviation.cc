@@ -33,7 +33,7 @@ using policy::Policy;
 std::string text(std::string_view word) { return std::string(word); }
 
 struct Group {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   std::string op;
   Decision decision;
   std::string did;  // "casts to bfloat16"
@@ -47,8 +47,8 @@ class Audit {
   Audit(const store::RunData& data, const Policy& policy) : data_(data), policy_(policy) {}
 
   void compare_run() {
-    for (const store::SiteUse& use : data_.site_uses) compare_cast(data_.site(use.site), use.counts);
-    for (const store::UseCount& count : data_.use_counts) compare_use(data_.operator_use(count.use), count.times);
+    for (const store::SiteUse& use : data_.site_uses) compare_cast(data_.sites[use.site], use.counts);
+    for (const store::UseCount& count : data_.use_counts) compare_use(data_.operator_uses[count.use], count.times);
   }
   const auto& groups() const { return groups_; }
 
@@ -58,12 +58,12 @@ class Audit {
   }
 
   // The decision is remembered, since the same operator in the same module is asked for again and again.
-  const Decision& decided(const std::string& op, std::uint32_t module) {
+  const Decision& decided(const std::string& op, store::ModuleId module) {
     const auto [found, fresh] = decisions_.try_emplace({op, module});
     if (!fresh) return found->second;
     std::vector<policy::ModuleUse> modules;
     if (module != 0) {
-      const store::Module& in = data_.modules[module - 1];
+      const store::Module& in = data_.modules[module];
       modules = policy::modules_of(in.path, in.type);
       modules.back().classes.push_back("torch.nn." + in.type);  // a recording has the classes without their package
     }
@@ -128,7 +128,7 @@ class Audit {
     add_deviation(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
   }
 
-  void add_deviation(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
+  void add_deviation(store::StackId stack, const std::string& op, const Decision& decision, const std::string& did,
                      const std::string& argument, std::uint64_t times, bool deep_only) {
     Group& group = groups_[{line_of(data_, stack), op, did}];
     if (group.stack == 0) group.stack = stack, group.op = op, group.decision = decision, group.did = did;
@@ -139,7 +139,7 @@ class Audit {
 
   const store::RunData& data_;
   const Policy& policy_;
-  std::map<std::pair<std::string, std::uint32_t>, Decision> decisions_;
+  std::map<std::pair<std::string, store::ModuleId>, Decision> decisions_;
   std::set<std::pair<Line, std::string>> cast_at_;
   std::map<std::tuple<Line, std::string, std::string>, Group> groups_;
 };
@@ -177,7 +177,7 @@ void judge_default(Inquiry& inquiry, const Policy& policy) {
   const store::RunData& data = inquiry.data;
   if (!policy.default_dtype || !enforced_policy(data).empty()) return;
   const std::string wanted = text(name(*policy.default_dtype));
-  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
+  const auto wrong_device = regions_of_wrong_device(data);
   std::set<Line> told;
   for (const store::Region& region : data.regions) {
     const std::string device(store::device_name(region.device)), got(store::dtype_name(region.dtype));

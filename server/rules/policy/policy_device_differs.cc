@@ -39,7 +39,7 @@ bool given_half(const store::OperatorUse& use) {
 
 void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const auto is_one = [&](const store::OperatorUse& use, std::uint32_t) {
+  const auto is_one = [&](const store::OperatorUse& use, store::ProcessId) {
     return is_forward(use) && use.is(lanes::kUseElsewhere) && is_low(use.computed) && in_autocast(data, use) &&
            given_half(use) && !is_low_everywhere(use.op);
   };

@@ -30,7 +30,7 @@ class Search {
   explicit Search(const RunData& data) : data_(data) {
     for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
     for (const store::ValueRange& range : data.value_ranges)
-      if (range.site != 0 && range.integers < range.elements) note_largest(data.site(range.site), range.most);
+      if (range.site != 0 && range.integers < range.elements) note_largest(data.sites[range.site], range.most);
   }
 
   // Returns the operators that rounded the values of this argument.
@@ -48,7 +48,7 @@ class Search {
 
  private:
   using Key = std::pair<Line, std::string>;
-  Key key_of(std::uint32_t stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
+  Key key_of(store::StackId stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
   void note_largest(const store::Site& site, double most) {
     if (site.role == lanes::Role::kWeight) return;
     double& known = most_[key_of(site.stack, site.op)];
@@ -57,9 +57,9 @@ class Search {
   bool is_rounding(const OperatorUse& use) const {
     return is_cast_down(data_, use) && most_at(use) >= largest_exact_integer(use.computed);
   }
-  void follow_argument(std::uint32_t to, int argument) {
+  void follow_argument(store::OperatorUseId to, int argument) {
     for (const store::Flow* flow : into_[to])
-      if (argument < 0 || flow->argument == argument) visit_use(data_.operator_use(flow->from));
+      if (argument < 0 || flow->argument == argument) visit_use(data_.operator_uses[flow->from]);
   }
   void visit_use(const OperatorUse& use) {
     if (!seen_.insert(use.id).second) return;
@@ -71,10 +71,10 @@ class Search {
   }
 
   const RunData& data_;
-  std::map<std::uint32_t, std::vector<const store::Flow*>> into_;
+  std::map<store::OperatorUseId, std::vector<const store::Flow*>> into_;
   std::map<Key, double> most_;
   std::set<const OperatorUse*> found_;
-  std::set<std::uint32_t> seen_;
+  std::set<store::OperatorUseId> seen_;
 };
 
 void add_finding(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
@@ -94,16 +94,16 @@ void add_finding(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse&
 void judge_boxes(Inquiry& inquiry) {
   const RunData& data = inquiry.data;
   Search search(data);
-  std::map<std::uint32_t, std::uint32_t> found;  // rounds → the first that takes it
+  std::map<store::OperatorUseId, store::OperatorUseId> found;  // rounds → the first that takes it
   for (const OperatorUse& use : data.operator_uses)
     for (const lanes::Operand& operand : use.operands)
       if (operand.flags & lanes::kOperandBoxes)
         for (const OperatorUse* rounds : search.rounding(use, operand)) found.try_emplace(rounds->id, use.id);
   std::set<Line> told;
   for (const auto& [rounds, taker] : found) {
-    const OperatorUse& use = data.operator_use(rounds);
+    const OperatorUse& use = data.operator_uses[rounds];
     if (told.insert(line_of(data, use.stack)).second)
-      add_finding(inquiry, use, data.operator_use(taker), search.most_at(use));
+      add_finding(inquiry, use, data.operator_uses[taker], search.most_at(use));
   }
 }
 

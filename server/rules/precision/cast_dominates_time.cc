@@ -30,7 +30,7 @@ constexpr Threshold kThresholds[] = {
     {"share", 0.2, "of the operator's time that casting its weights takes; less is hardly worth a copy"},
     {"copy_bytes", 500'000, "of the copies that one call has made; less is the cost of calls, not of casting"}};
 
-using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::string>;  // stack, module, region, operator
+using Key = std::tuple<store::StackId, store::ModuleId, store::RegionId, std::string>;  // … operator
 
 struct Casting {
   std::map<std::uint32_t, std::uint64_t> calls;  // by argument: casts and hits
@@ -51,7 +51,7 @@ bool stays_the_same(const store::Site& site) {
 std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunData& data) {
   std::map<Key, std::vector<const store::SiteUse*>> sites;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause == lanes::Cause::kAutocast && is_of_model(site) && !(site.flags & lanes::kSiteNoCast))
       sites[{site.stack, site.module, site.region, site.op}].push_back(&use);
   }
@@ -59,12 +59,12 @@ std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunD
 }
 
 Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
-                    const std::vector<const store::SiteUse*>& sites, const std::set<std::uint32_t>& training) {
+                    const std::vector<const store::SiteUse*>& sites, const std::set<store::ProcessId>& training) {
   Casting casting;
   for (const store::SiteUse* of : sites) {
-    const store::Site& site = data.site(of->site);
+    const store::Site& site = data.sites[of->site];
     const store::Counts& c = of->counts;
-    const std::uint32_t argument = site.call_site ? data.call_sites[site.call_site - 1].argument : 0;
+    const std::uint32_t argument = site.call_site ? data.call_sites[site.call_site].argument : 0;
     casting.calls[argument] += c.casts + c.hits;
     // A weight that is made anew for each call comes without a name: nobody can tell whether it is the same.
     if (!(site.flags & lanes::kSiteParameter) && site.role == lanes::Role::kWeight && of->evidence.same_source == 0 &&
@@ -84,7 +84,7 @@ Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
 }
 
 struct Worst {
-  std::uint32_t use = 0;
+  store::OperatorUseId use = {};
   Casting casting;
   double share = 0, ns_per_call = 0;
 };
@@ -115,7 +115,7 @@ void judge_shares(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const auto sites = weights_cast(data);
-  const std::set<std::uint32_t> trains = processes_that_train(data);
+  const std::set<store::ProcessId> trains = processes_that_train(data);
   std::map<Line, Worst> lines;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || !is_low(use.computed)) continue;

@@ -37,7 +37,7 @@ bool brings_up(const store::OperatorUse& use) {
 }
 
 // Returns the flows of the value, if all operators that take it cast it down.
-std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph& graph, std::uint32_t up) {
+std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph& graph, store::OperatorUseId up) {
   std::vector<UseGraph::Edge> undone;
   for (const UseGraph::Edge& edge : graph.out_of(up)) {
     const store::OperatorUse& to = graph.use(edge.flow->to);
@@ -53,14 +53,14 @@ std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph
 // or a trace that switches autocast off without effect: there the region is wrong, and not the conversion.
 std::set<Line> lines_in_wrong_regions(const store::RunData& data) {
   std::set<Line> lines = lines_cast_though_off(data);
-  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const auto seen = times_of_facts(data);
   for (const store::Fact& fact : data.facts)
     if (seen[fact.id] > 0 && fact.kind == lanes::FactKind::kRegionLeaked) lines.insert(line_of(data, fact.stack));
   return lines;
 }
 
 struct Group {
-  std::uint32_t up = 0;
+  store::OperatorUseId up = {};
   std::uint8_t low = kNoDtype;
   std::uint64_t times = 0;
   std::vector<CastDown> casts;
@@ -108,7 +108,7 @@ void judge_undone_conversions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const std::set<Line> wrong_regions = lines_in_wrong_regions(data);
-  const std::vector<bool> left_on = regions_left_on(data);
+  const auto left_on = regions_left_on(data);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!brings_up(use) || use.region == 0) continue;

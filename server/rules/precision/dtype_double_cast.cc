@@ -25,14 +25,14 @@ namespace castscope::rules {
 namespace {
 
 struct Group {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   std::uint8_t from = 0, to = 0;
   std::string op;
   store::Counts counts;
   std::set<std::string> arguments;
   bool weights = false;
   bool avoidable = false;
-  std::uint32_t converted_by = 0;  // use of the code's own conversion to the first of the two dtypes
+  store::OperatorUseId converted_by = {};  // use of the code's own conversion to the first of the two dtypes
 };
 
 bool is_double(const store::Site& site) {
@@ -42,9 +42,9 @@ bool is_double(const store::Site& site) {
 
 // Returns the lines whose casts take a value that the code itself brought down from float32, with the use of that
 // conversion.
-std::map<Line, std::uint32_t> converted_by_code(const store::RunData& data) {
+std::map<Line, store::OperatorUseId> converted_by_code(const store::RunData& data) {
   const UseGraph graph(data);
-  std::map<Line, std::uint32_t> lines;
+  std::map<Line, store::OperatorUseId> lines;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseConverts) || !is_low(use.result)) continue;
     for (const UseGraph::Edge& edge : graph.out_of(use.id))
@@ -71,7 +71,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   finding.evidence_number = {
       {"casts", group.counts.casts}, {"bytes", group.counts.bytes}, {"cpu_ns", group.counts.cpu_ns}};
   finding.evidence_text = {{"operator", group.op}, {"from", from}, {"to", to}, {"arguments", arguments}};
-  if (group.converted_by != 0) add_related(finding, data, data.operator_use(group.converted_by).stack);
+  if (group.converted_by != 0) add_related(finding, data, data.operator_uses[group.converted_by].stack);
   finding.savings = saved_per_step(data, static_cast<double>(group.counts.cpu_ns));
   finding.fix = fix_for(group);
 }
@@ -86,11 +86,11 @@ std::set<Line> cast_by_script(const store::RunData& data) {
 
 void judge_double_casts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::map<Line, std::uint32_t> converted = converted_by_code(data);
+  const std::map<Line, store::OperatorUseId> converted = converted_by_code(data);
   const std::set<Line> scripts = cast_by_script(data);
   std::map<std::pair<Line, std::uint8_t>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!is_double(site) || use.counts.casts == 0 || fsdp_and_autocast_differ(data, use.process)) continue;
     const Line line = line_of(data, site.stack);
     if (scripts.contains(line)) continue;

@@ -28,8 +28,9 @@ constexpr std::string_view kGrowing[] = {"aten::mul",  "aten::add",    "aten::su
                                          "aten::norm", "aten::einsum", "aten::to",  "aten::_to_copy"};
 
 struct Ranges {  // of one process: only within one does order in time mean anything
-  std::map<std::uint32_t, store::ValueRange> of_use, of_site;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was inspected
+  std::map<store::OperatorUseId, store::ValueRange> of_use;
+  std::map<store::SiteId, store::ValueRange> of_site;
+  std::map<store::StackId, std::vector<store::SiteId>> sites_on;  // stack → cast sites whose source was inspected
 };
 
 void add_range(store::ValueRange& sum, const store::ValueRange& range) {
@@ -39,14 +40,14 @@ void add_range(store::ValueRange& sum, const store::ValueRange& range) {
   sum.most = std::max(sum.most, range.most);
 }
 
-std::map<std::uint32_t, Ranges> ranges_by_process(const store::RunData& data) {
-  std::map<std::uint32_t, Ranges> by_process;
+std::map<store::ProcessId, Ranges> ranges_by_process(const store::RunData& data) {
+  std::map<store::ProcessId, Ranges> by_process;
   for (const store::ValueRange& range : data.value_ranges) {
     Ranges& ranges = by_process[range.process];
     if (range.use != 0) ranges.of_use[range.use] = range;
     if (range.site == 0) continue;
     ranges.of_site[range.site] = range;
-    ranges.sites_on[data.site(range.site).stack].push_back(range.site);
+    ranges.sites_on[data.sites[range.site].stack].push_back(range.site);
   }
   return by_process;
 }
@@ -57,8 +58,8 @@ std::vector<const store::ValueRange*> casts_for(const store::RunData& data, cons
   std::vector<const store::ValueRange*> casts;
   const auto on = ranges.sites_on.find(use.stack);
   if (on == ranges.sites_on.end()) return casts;
-  for (const std::uint32_t id : on->second) {
-    const store::Site& site = data.site(id);
+  for (const store::SiteId id : on->second) {
+    const store::Site& site = data.sites[id];
     if (site.region == use.region && site.to == kHalf) casts.push_back(&ranges.of_site.at(id));
   }
   return casts;
@@ -114,14 +115,14 @@ bool is_mask(const store::ValueRange& result, const std::vector<const store::Val
 }
 
 struct Group {
-  std::uint32_t use = 0;
+  store::OperatorUseId use = {};
   store::ValueRange result;
   double most_given = 0;        // largest number cast for it
   std::uint64_t too_large = 0;  // numbers among those that were already beyond float16
 };
 
 void add_finding(Inquiry& inquiry, const Group& group) {
-  const store::OperatorUse& use = inquiry.data.operator_use(group.use);
+  const store::OperatorUse& use = inquiry.data.operator_uses[group.use];
   Finding& finding = inquiry.add(use.stack);
   const std::string op(short_name(use.op));
   const bool in_cast = group.too_large > 0;
@@ -146,7 +147,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
 void judge_process(const store::RunData& data, const UseGraph& graph, const Ranges& ranges,
                    std::map<Line, Group>& groups) {
   for (const auto& [id, result] : ranges.of_use) {
-    const store::OperatorUse& use = data.operator_use(id);
+    const store::OperatorUse& use = data.operator_uses[id];
     if (result.not_finite == 0 || use.result != kHalf || !is_forward(use) || use.is(lanes::kUseWrites)) continue;
     if (!use.is(lanes::kUseEligible) && !is_one_of(base_name(use.op), kGrowing)) continue;
     const auto casts = casts_for(data, ranges, use);

@@ -30,8 +30,8 @@ constexpr Threshold kThresholds[] = {
     {"round_trips", 2, "fewer of one line in one step are a float32 island, which is ordinary"}};
 
 struct Group {
-  std::uint32_t use = 0;  // the first of the uses
-  std::set<std::uint32_t> uses;
+  store::OperatorUseId use = {};  // the first of the uses
+  std::set<store::OperatorUseId> uses;
   std::uint8_t low = kNoDtype;
   std::uint64_t times = 0;
   std::vector<CastDown> ups, downs;
@@ -67,14 +67,14 @@ std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, co
 
 // A job without steps works region by region: inference.
 bool has_steps(const store::RunData& data) {
-  std::map<std::uint32_t, std::uint64_t> steps;
+  std::map<store::ProcessId, std::uint64_t> steps;
   for (const store::StepRun& run : data.step_runs) steps[run.process] += std::uint64_t{run.last} - run.first + 1;
   return std::ranges::any_of(steps, [](const auto& one) { return one.second > 1; });
 }
 
 std::uint64_t entered(const store::RunData& data, const Group& group) {
-  std::set<std::uint32_t> regions;
-  for (const std::uint32_t use : group.uses) regions.insert(data.outermost(data.operator_use(use).region));
+  std::set<store::RegionId> regions;
+  for (const store::OperatorUseId use : group.uses) regions.insert(data.outermost(data.operator_uses[use].region));
   std::uint64_t times = 0;
   for (const store::RegionUse& use : data.region_uses)
     if (regions.contains(use.region)) times += use.entered;

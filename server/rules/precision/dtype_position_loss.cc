@@ -45,7 +45,8 @@ bool loses_positions(const store::RunData& data, const store::Site& site, const 
 }
 
 struct Group {
-  std::uint32_t stack = 0, region = 0;
+  store::StackId stack = {};
+  store::RegionId region = {};
   std::uint8_t to = 0;
   std::string op;
   std::set<std::string> arguments;
@@ -81,8 +82,8 @@ void judge_positions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Group> groups;
   for (const store::ValueRange& range : data.value_ranges) {
-    if (range.site == 0 || !loses_positions(data, data.site(range.site), range)) continue;
-    const store::Site& site = data.site(range.site);
+    if (range.site == 0 || !loses_positions(data, data.sites[range.site], range)) continue;
+    const store::Site& site = data.sites[range.site];
     Group& group = groups[line_of(data, site.stack)];
     if (group.stack == 0) group.stack = site.stack, group.region = site.region, group.to = site.to, group.op = site.op;
     group.arguments.insert(argument_text(data, site));

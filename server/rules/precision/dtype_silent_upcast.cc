@@ -53,7 +53,7 @@ const lanes::Operand* low_operand(const store::OperatorUse& use) {
   return nullptr;
 }
 
-bool is_made_by(const UseGraph& graph, std::uint32_t use, std::uint8_t argument, auto condition) {
+bool is_made_by(const UseGraph& graph, store::OperatorUseId use, std::uint8_t argument, auto condition) {
   const auto made_by = graph.into(use);
   return std::any_of(made_by.begin(), made_by.end(), [&](const UseGraph::Edge& e) {
     return e.flow->argument == argument && e.flow->from != use && condition(graph.use(e.flow->from));
@@ -61,11 +61,11 @@ bool is_made_by(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
 }
 
 // The tensor that the operator writes to began as zeros, or the like.
-bool adds_up(const UseGraph& graph, std::uint32_t id) {
-  std::set<std::uint32_t> seen = {id};
-  std::vector<std::uint32_t> open = {id};
+bool adds_up(const UseGraph& graph, store::OperatorUseId id) {
+  std::set<store::OperatorUseId> seen = {id};
+  std::vector<store::OperatorUseId> open = {id};
   while (!open.empty()) {
-    const std::uint32_t next = open.back();
+    const store::OperatorUseId next = open.back();
     open.pop_back();
     for (const UseGraph::Edge& edge : graph.into(next)) {
       const store::OperatorUse& from = graph.use(edge.flow->from);
@@ -79,8 +79,8 @@ bool adds_up(const UseGraph& graph, std::uint32_t id) {
 
 // TorchScript's autocast pass brought the sources of this value to float32: script-dtype-differs reports that, at the
 // line where it begins.
-bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
-                         std::set<std::uint32_t>& seen) {
+bool is_raised_by_script(const UseGraph& graph, store::OperatorUseId use, std::uint8_t argument,
+                         std::set<store::OperatorUseId>& seen) {
   return is_made_by(graph, use, argument, [&](const store::OperatorUse& from) {
     if (!from.is(lanes::kUseScript) || from.result != kFloat || !seen.insert(from.id).second) return false;
     return std::ranges::any_of(from.operands, [&](const lanes::Operand& operand) {
@@ -99,7 +99,7 @@ bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, con
   if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !enforced.promotes_to_widest(use)) return false;
   const bool computed = is_made_by(graph, use.id, low->argument, [](const auto& from) { return is_low(from.result); });
   if (!computed || scales_by_statistic(graph, use)) return false;
-  std::set<std::uint32_t> seen;
+  std::set<store::OperatorUseId> seen;
   if (use.is(lanes::kUseScript) && is_raised_by_script(graph, use.id, wide->argument, seen)) return false;
   if (!use.is(lanes::kUseWrites)) return true;
   // `sum += low`: it is good practice to add up in float32. A stream (x += block(x)) is recognised only by the operator
@@ -110,8 +110,8 @@ bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, con
 
 // Finds the operators from which a low-precision operand was computed: back to a matrix product, or as far as they are
 // known.
-void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, std::uint32_t id,
-                      std::set<std::uint32_t>& sources, int steps = 4) {
+void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, store::OperatorUseId id,
+                      std::set<store::OperatorUseId>& sources, int steps = 4) {
   bool any = false;
   for (const UseGraph::Edge& edge : graph.into(id)) {
     const store::OperatorUse& from = graph.use(edge.flow->from);
@@ -136,7 +136,7 @@ bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const sto
       const store::OperatorUse& other = graph.use(in.flow->from);
       if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
       if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
-      std::set<std::uint32_t> sources;
+      std::set<store::OperatorUseId> sources;
       find_low_sources(enforced, graph, use.id, sources);
       find_low_sources(enforced, graph, other.id, sources);
       if (sources.size() == 1) return true;
@@ -163,7 +163,7 @@ bool makes_wide_state(const store::RunData& data, const UseGraph& graph, const s
 }
 
 struct Promotion {  // at one line
-  std::vector<std::uint32_t> uses;
+  std::vector<store::OperatorUseId> uses;
   Widened way;
   std::uint64_t times = 0;  // with a float32 operand that no promotion made
   bool state = false;
@@ -174,7 +174,7 @@ using Promotions = std::map<Line, Promotion>;
 bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
   if (promotion.state) return true;
   if (promotion.way.held || promotion.way.converted || promotion.way.leaves) return false;
-  return std::any_of(promotion.uses.begin(), promotion.uses.end(), [&](std::uint32_t id) {
+  return std::any_of(promotion.uses.begin(), promotion.uses.end(), [&](store::OperatorUseId id) {
     const store::OperatorUse& use = graph.use(id);
     const lanes::Operand* wide = wide_operand(use);
     const auto is_product = [](const auto& from) {
@@ -215,10 +215,10 @@ Promotions find(const store::RunData& data, const UseGraph& graph) {
 // made.
 std::uint64_t times_of_its_own(const UseGraph& graph, const Promotion& promotion, const Promotions& all) {
   std::uint64_t times = 0;
-  for (const std::uint32_t id : promotion.uses) {
+  for (const store::OperatorUseId id : promotion.uses) {
     std::map<std::uint8_t, std::uint64_t> brought;  // by argument
     for (const UseGraph::Edge& edge : graph.into(id)) {
-      const std::uint32_t from = edge.flow->from;
+      const store::OperatorUseId from = edge.flow->from;
       const auto made_here = [&](const auto& one) { return one.second.way.uses.contains(from); };
       if (graph.use(from).result == kFloat && std::any_of(all.begin(), all.end(), made_here))
         brought[edge.flow->argument] += edge.times;
@@ -272,8 +272,9 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
                       : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " one";
   std::uint64_t times = 0, bytes = 0, casts = 0;
   double ns = 0;
-  for (const std::uint32_t id : promotion.uses) times += graph.total(id).times;
-  for (const std::uint32_t id : way.uses) bytes += graph.total(id).bytes, ns += static_cast<double>(graph.total(id).ns);
+  for (const store::OperatorUseId id : promotion.uses) times += graph.total(id).times;
+  for (const store::OperatorUseId id : way.uses)
+    bytes += graph.total(id).bytes, ns += static_cast<double>(graph.total(id).ns);
   for (const CastDown& cast : way.casts_down) casts += cast.times;
   finding.evidence_number = {{"times", times},
                              {"float32_operators", way.uses.size()},
@@ -288,7 +289,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
       finding.evidence_text.emplace_back("cast_down_at", at.text() + " (" + graph.use(cast.use).op + ")");
   }
   // The consequences along the way.
-  std::map<Line, std::uint32_t> places;
+  std::map<Line, store::OperatorUseId> places;
   for (const auto& [line, other] : all)
     if (&other != &promotion && way.uses.contains(other.uses.front())) places.emplace(line, other.uses.front());
   for (const CastDown& cast : way.casts_down) places.emplace(line_of(data, graph.use(cast.use).stack), cast.use);
@@ -301,11 +302,11 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
 }
 
 // Returns the uses from which the float32 operand ultimately comes, through operators in float32.
-std::set<std::uint32_t> wide_roots(const UseGraph& graph, const store::OperatorUse& use) {
-  std::set<std::uint32_t> roots, seen;
-  std::vector<std::uint32_t> open = {use.id};
+std::set<store::OperatorUseId> wide_roots(const UseGraph& graph, const store::OperatorUse& use) {
+  std::set<store::OperatorUseId> roots, seen;
+  std::vector<store::OperatorUseId> open = {use.id};
   while (!open.empty()) {
-    const std::uint32_t next = open.back();
+    const store::OperatorUseId next = open.back();
     open.pop_back();
     if (!seen.insert(next).second) continue;
     bool any = false;
@@ -328,7 +329,7 @@ bool have_one_cause(const store::RunData& data, const UseGraph& graph, const Pro
   if (!at || !next || at->file != next->file || at->function != next->function) return false;
   if (base_name(first.op) != base_name(other.op) || wide_operand(first)->role != wide_operand(other)->role)
     return false;
-  const std::set<std::uint32_t> roots = wide_roots(graph, first);
+  const std::set<store::OperatorUseId> roots = wide_roots(graph, first);
   if (!roots.empty()) return roots == wide_roots(graph, other);
   return wide_operand(first)->role != lanes::Role::kWeight && std::abs(at->line - next->line) <= kNextLines;
 }

@@ -31,14 +31,14 @@ std::string functional(std::string_view op) {
 }
 
 struct Group {
-  std::uint32_t use = 0;
+  store::OperatorUseId use = {};
   std::uint64_t times = 0, bytes = 0;
   const store::Fact* error = nullptr;
 };
 
 void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
-  const store::OperatorUse& use = data.operator_use(group.use);
+  const store::OperatorUse& use = data.operator_uses[group.use];
   const std::string low(store::dtype_name(enabled_region(data, use)->dtype)), name(functional(use.op));
   const bool in_place = short_name(use.op).ends_with('_');
   const std::string form = in_place ? short_name(use.op) : name + "(…, out=…)";
@@ -64,7 +64,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
 void judge_skipped_forms(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
-  std::map<std::uint32_t, const store::Fact*> errors;
+  std::map<store::OperatorUseId, const store::Fact*> errors;
   for (const store::Fact& fact : data.facts)
     if (topic_of(data, fact) != ErrorTopic::kOther && fact.subject != 0) errors.emplace(fact.subject, &fact);
   std::map<Line, Group> groups;

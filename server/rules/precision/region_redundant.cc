@@ -19,7 +19,7 @@ namespace {
 
 struct Stay {  // all stays in one outermost region, what is nested in it included
   std::uint64_t casts = 0, passes = 0, products = 0;
-  std::uint32_t first_use = 0;
+  store::OperatorUseId first_use = {};
 };
 
 // The cast is autocast's work, or that of what heeds the region (a dtype argument, custom_fwd); or FSDP made it, which
@@ -40,10 +40,10 @@ bool is_low_already(const store::OperatorUse& use, std::uint8_t dtype) {
   return weight && use.computed == dtype;
 }
 
-std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& graph) {
-  std::map<std::uint32_t, Stay> by_region;
+std::map<store::RegionId, Stay> stays(const store::RunData& data, const UseGraph& graph) {
+  std::map<store::RegionId, Stay> by_region;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.region == 0) continue;
     Stay& stay = by_region[data.outermost(site.region)];
     stay.passes += use.counts.passes;
@@ -63,9 +63,9 @@ std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& 
 void judge_redundant_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
-  std::map<Line, std::pair<std::uint32_t, Stay>> lines;  // with the region
+  std::map<Line, std::pair<store::RegionId, Stay>> lines;  // with the region
   for (const auto& [id, stay] : stays(data, graph)) {
-    const store::Region& region = data.region(id);
+    const store::Region& region = data.regions[id];
     if (!region.enabled || region.kind != lanes::RegionKind::kContext) continue;
     auto& [first, sum] = lines[line_of(data, region.stack)];
     if (first == 0) first = id;
@@ -75,13 +75,13 @@ void judge_redundant_regions(Inquiry& inquiry) {
   for (const auto& [line, entry] : lines) {
     const auto& [id, stay] = entry;
     if (stay.casts > 0 || stay.passes == 0 || stay.products == 0) continue;
-    const std::string dtype(store::dtype_name(data.region(id).dtype));
-    Finding& finding = inquiry.add(data.region(id).stack);
+    const std::string dtype(store::dtype_name(data.regions[id].dtype));
+    Finding& finding = inquiry.add(data.regions[id].stack);
     finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already";
     finding.evidence_number = {
         {"casts", 0}, {"passed_through", stay.passes}, {"operators_in_low_precision", stay.products}};
-    finding.evidence_text = {{"dtype", dtype}, {"first_operator", data.operator_use(stay.first_use).op}};
-    add_related(finding, data, data.operator_use(stay.first_use).stack);
+    finding.evidence_text = {{"dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
+    add_related(finding, data, data.operator_uses[stay.first_use].stack);
     finding.fix = "Leave the region out; or keep the model in float32 (leave out .half() or .to(torch." + dtype +
                   ")) and let autocast choose the dtype of each operator.";
   }

@@ -30,7 +30,7 @@ std::int64_t floating_operands(const store::OperatorUse& use) {
 }
 
 // The value was made from a statistic by operators that take nothing else.
-bool is_statistic(const UseGraph& graph, std::uint32_t id, int steps = kMostSteps) {
+bool is_statistic(const UseGraph& graph, store::OperatorUseId id, int steps = kMostSteps) {
   const store::OperatorUse& use = graph.use(id);
   if (is_one_of(base_name(use.op), kStatistics)) return true;
   if (steps == 0 || floating_operands(use) != 1) return false;
@@ -41,7 +41,7 @@ bool is_statistic(const UseGraph& graph, std::uint32_t id, int steps = kMostStep
 
 }  // namespace
 
-bool scales_by_statistic(const UseGraph& graph, const store::OperatorUse& use, std::uint32_t from) {
+bool scales_by_statistic(const UseGraph& graph, const store::OperatorUse& use, store::OperatorUseId from) {
   if (!is_one_of(base_name(use.op), kScalings)) return false;
   if (from != 0 && floating_operands(use) > 1 && is_statistic(graph, from)) return true;
   const auto made_by = graph.into(use.id);
@@ -59,10 +59,10 @@ bool is_cast_down(const UseGraph& graph, const store::Flow& flow) {
 }
 
 Widened follow_widened(const store::RunData& data, const EnforcedDecisions& enforced, const UseGraph& graph,
-                       std::uint32_t from) {
+                       store::OperatorUseId from) {
   Widened way;
-  const std::uint32_t home = data.outermost(graph.use(from).region);
-  std::vector<std::uint32_t> open = {from};
+  const store::RegionId home = data.outermost(graph.use(from).region);
+  std::vector<store::OperatorUseId> open = {from};
   way.uses.insert(from);
   const auto step = [&](const UseGraph::Edge& edge) {
     const store::OperatorUse& to = graph.use(edge.flow->to);
@@ -83,7 +83,7 @@ Widened follow_widened(const store::RunData& data, const EnforcedDecisions& enfo
       open.push_back(to.id);
   };
   while (!open.empty()) {
-    const std::uint32_t next = open.back();
+    const store::OperatorUseId next = open.back();
     open.pop_back();
     for (const UseGraph::Edge& edge : graph.out_of(next)) step(edge);
   }
@@ -91,16 +91,16 @@ Widened follow_widened(const store::RunData& data, const EnforcedDecisions& enfo
 }
 
 double casting_ns(const store::RunData& data, const UseGraph& graph, const std::vector<CastDown>& casts) {
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint8_t>> wanted;
+  std::set<std::tuple<store::StackId, store::RegionId, std::string, std::uint8_t>> wanted;
   for (const CastDown& cast : casts) {
     const store::OperatorUse& use = graph.use(cast.use);
     wanted.emplace(use.stack, use.region, std::string(base_name(use.op)), cast.argument);
   }
   double ns = 0;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!store::is_autocasts(site.cause) || site.call_site == 0 || site.from != kFloat || !is_low(site.to)) continue;
-    const auto argument = static_cast<std::uint8_t>(data.call_sites[site.call_site - 1].argument);
+    const auto argument = static_cast<std::uint8_t>(data.call_sites[site.call_site].argument);
     if (wanted.contains({site.stack, site.region, std::string(base_name(site.op)), argument}))
       ns += static_cast<double>(use.counts.cpu_ns);
   }

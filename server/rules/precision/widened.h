@@ -13,13 +13,13 @@ namespace castscope::rules {
 
 // An operator that took such a value and, under autocast, cast it down again.
 struct CastDown {
-  std::uint32_t use = 0;
+  store::OperatorUseId use = {};
   std::uint8_t argument = 0;
   std::uint64_t times = 0;
 };
 
 struct Widened {
-  std::set<std::uint32_t> uses;  // uses that computed in float32 because of it, the first among them
+  std::set<store::OperatorUseId> uses;  // uses that computed in float32 because of it, the first among them
   std::vector<CastDown> casts_down;
   // Other ways in which its path may have ended:
   bool held = false;  // in an operator that autocast holds in float32, or one that scales by such an operator's result
@@ -27,10 +27,10 @@ struct Widened {
   bool leaves = false;     // it leaves the region
 };
 
-Widened follow_widened(const store::RunData&, const EnforcedDecisions&, const UseGraph&, std::uint32_t from);
+Widened follow_widened(const store::RunData&, const EnforcedDecisions&, const UseGraph&, store::OperatorUseId from);
 
 // `x * rsqrt(…)`: a written-out norm, which is meant to be in float32. The value that `from` made is not inspected.
-bool scales_by_statistic(const UseGraph&, const store::OperatorUse&, std::uint32_t from = 0);
+bool scales_by_statistic(const UseGraph&, const store::OperatorUse&, store::OperatorUseId from = {});
 
 // Returns whether autocast casts this value down for the operator: the flow says so, or the operator, which has no
 // kernel of its own, gives back less precision than it was given (einsum, lstm: autocast casts in the operators that

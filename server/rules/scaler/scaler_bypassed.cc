@@ -18,7 +18,7 @@ bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& sca
   constexpr std::string_view kWriting[] = {"div_", "mul_", "copy_", "_foreach_div_", "_foreach_mul_", "_foreach_copy_"};
   return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
     if (count.process != scaler.process || count.times == 0) return false;
-    const store::OperatorUse& use = data.operator_use(count.use);
+    const store::OperatorUse& use = data.operator_uses[count.use];
     const bool writes = use.is(lanes::kUseWrites) && is_one_of(short_name(use.op), kWriting);
     return writes && use.phase != lanes::Phase::kForward && !is_inside_torch(data, use.stack);
   });
@@ -32,7 +32,7 @@ void add_scale_evidence(const store::ScalerUse& use, Finding& finding) {
 void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
   if (use.step_past_scaler == 0 || may_unscale_by_hand(data, use)) return;
-  const store::Fact& step = data.fact(use.step_past_scaler);
+  const store::Fact& step = data.facts[use.step_past_scaler];
   if (!told.insert(line_of(data, step.stack)).second) return;
   Finding& finding = inquiry.add(step.stack);
   const std::string optimizer = step.text.empty() ? "an optimizer" : step.text;
@@ -48,7 +48,7 @@ void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& t
 void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
   if (use.clip_before_unscale == 0 || may_unscale_by_hand(data, use)) return;
-  const store::Fact& clip = data.fact(use.clip_before_unscale);
+  const store::Fact& clip = data.facts[use.clip_before_unscale];
   if (!told.insert(line_of(data, clip.stack)).second) return;
   Finding& finding = inquiry.add(clip.stack);
   finding.title = "gradients are clipped before they are unscaled: the bound meets gradients times the scale";

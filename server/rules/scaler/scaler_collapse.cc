@@ -27,7 +27,7 @@ void judge_collapse(Inquiry& inquiry) {
     const bool small = seen ? use.least_scale < inquiry.threshold("scale")
                             : static_cast<double>(use.longest_skips) >= inquiry.threshold("skips_unseen");
     if (!skipping || !small || use.last_update == 0) continue;
-    const std::uint32_t stack = data.fact(use.last_update).stack;
+    const store::StackId stack = data.facts[use.last_update].stack;
     if (!told.insert(line_of(data, stack)).second) continue;  // another rank reported the same line
     Finding& finding = inquiry.add(stack);
     finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped" +

@@ -39,7 +39,7 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
 }
 
 struct Gradients {
-  std::uint32_t stack = 0;  // the call of backward
+  store::StackId stack = {};  // the call of backward
   std::optional<AmpHandle> handle;
   std::uint64_t elements = 0, small = 0, zeros = 0;
   double most = 0;
@@ -47,7 +47,7 @@ struct Gradients {
 };
 
 // Returns the call of backward on whose stack these operators ran.
-const store::Fact* backward_of(const store::RunData& data, std::uint32_t process, const store::OperatorUse& use) {
+const store::Fact* backward_of(const store::RunData& data, store::ProcessId process, const store::OperatorUse& use) {
   return first_seen(data, process, [&](const store::Fact& fact) {
     if (fact.kind != lanes::FactKind::kBackward || fact.detail != 0) return false;
     return !data.user_location(use.stack) || line_of(data, fact.stack) == line_of(data, use.stack);
@@ -66,16 +66,16 @@ void add_range(Gradients& to, const store::ValueRange& range) {
 }
 
 // Returns whether gradients were small before they were cast to float16, as those of a loss in float32 are.
-bool small_ones_are_cast(const store::RunData& data, std::uint32_t process) {
+bool small_ones_are_cast(const store::RunData& data, store::ProcessId process) {
   for (const store::ValueRange& range : data.value_ranges) {
     if (range.process != process || range.site == 0 || range.most <= 0 || !is_small(range)) continue;
-    const store::Site& site = data.site(range.site);
+    const store::Site& site = data.sites[range.site];
     if (site.phase == lanes::Phase::kBackward && site.to == kHalf) return true;
   }
   return false;
 }
 
-void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradients>& places) {
+void judge_process(Inquiry& inquiry, store::ProcessId process, std::map<Line, Gradients>& places) {
   const store::RunData& data = inquiry.data;
   if (scales_gradients(data, process) || !region_dtypes(data, process).contains(kHalf)) return;
   if (times_seen(data, process, of_kind(lanes::FactKind::kOptimizerStep)) == 0) return;
@@ -86,10 +86,10 @@ void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradi
   const bool cast = small_ones_are_cast(data, process);
   for (const store::ValueRange& range : data.value_ranges) {
     if (range.process != process || range.use == 0) continue;
-    const store::OperatorUse& use = data.operator_use(range.use);
+    const store::OperatorUse& use = data.operator_uses[range.use];
     if (use.phase != lanes::Phase::kBackward || use.result != kHalf) continue;
     const store::Fact* backward = backward_of(data, process, use);
-    const std::uint32_t stack = (backward == nullptr ? any : backward)->stack;
+    const store::StackId stack = (backward == nullptr ? any : backward)->stack;
     Gradients& gradients = places[line_of(data, stack)];
     if (gradients.stack == 0) gradients.stack = stack, gradients.handle = amp_handle_in(data, process);
     gradients.vanishing |= cast;

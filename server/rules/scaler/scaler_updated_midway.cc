@@ -13,7 +13,7 @@ void judge_updates(Inquiry& inquiry) {
   std::set<Line> told;
   for (const store::ScalerUse& use : data.scaler_uses) {
     if (use.update_between_backwards == 0) continue;
-    const std::uint32_t stack = data.fact(use.update_between_backwards).stack;
+    const store::StackId stack = data.facts[use.update_between_backwards].stack;
     if (!told.insert(line_of(data, stack)).second) continue;
     Finding& finding = inquiry.add(stack);
     finding.title = "the scale is updated between backward passes whose gradients are added up";

@@ -10,7 +10,7 @@ namespace castscope::rules {
 namespace {
 
 // Returns where the job uses the scaler: its step, or else whatever it called.
-const store::Fact* scaler_call(const store::RunData& data, std::uint32_t process) {
+const store::Fact* scaler_call(const store::RunData& data, store::ProcessId process) {
   const auto step = [](const store::Fact& fact) {
     return fact.kind == lanes::FactKind::kOptimizerStep && fact.detail == 1;
   };

@@ -11,14 +11,14 @@
 namespace castscope::rules {
 namespace {
 
-bool are_sampled(const store::RunData& data, std::uint32_t process) {
+bool are_sampled(const store::RunData& data, store::ProcessId process) {
   return std::any_of(data.value_ranges.begin(), data.value_ranges.end(), [&](const store::ValueRange& range) {
     if (range.process != process || range.elements == 0) return false;
     if (range.use != 0) {
-      const store::OperatorUse& use = data.operator_use(range.use);
+      const store::OperatorUse& use = data.operator_uses[range.use];
       return use.phase == lanes::Phase::kBackward && use.result == kHalf;
     }
-    const store::Site& site = data.site(range.site);
+    const store::Site& site = data.sites[range.site];
     return site.phase == lanes::Phase::kBackward && (site.from == kHalf || site.to == kHalf);
   });
 }
@@ -27,9 +27,9 @@ bool is_by_autocast(const store::Site& site) {
   return store::is_autocasts(site.cause) || site.cause == lanes::Cause::kCompiled;
 }
 
-bool casts_weights(const store::RunData& data, std::uint32_t process) {
+bool casts_weights(const store::RunData& data, store::ProcessId process) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& use) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     return use.process == process && use.counts.casts > 0 && is_by_autocast(site) &&
            site.role == lanes::Role::kWeight && site.from == kFloat && site.to == kHalf;
   });
@@ -40,9 +40,9 @@ bool is_trained_half(const lanes::Operand& operand) {
          (operand.flags & lanes::kOperandRequiresGrad) != 0;
 }
 
-bool has_half_weights(const store::RunData& data, std::uint32_t process) {
+bool has_half_weights(const store::RunData& data, store::ProcessId process) {
   return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
-    const std::vector<lanes::Operand>& operands = data.operator_use(count.use).operands;
+    const std::vector<lanes::Operand>& operands = data.operator_uses[count.use].operands;
     return count.process == process && std::any_of(operands.begin(), operands.end(), is_trained_half);
   });
 }
@@ -53,10 +53,10 @@ struct GradientCasts {
   std::set<Line> lines;  // the user's lines that called backward, as far as they are known: not on a GPU's thread
 };
 
-GradientCasts gradient_casts(const store::RunData& data, std::uint32_t process) {
+GradientCasts gradient_casts(const store::RunData& data, store::ProcessId process) {
   GradientCasts casts;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (use.process != process || use.counts.casts == 0 || site.phase != lanes::Phase::kBackward) continue;
     const bool gradient = site.cause == lanes::Cause::kBackward || site.role == lanes::Role::kGradient ||
                           site.cause == lanes::Cause::kCompiled;
@@ -69,7 +69,7 @@ GradientCasts gradient_casts(const store::RunData& data, std::uint32_t process) 
 
 }  // namespace
 
-std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData& data, std::uint32_t process,
+std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData& data, store::ProcessId process,
                                                         std::uint64_t steps) {
   if (scales_gradients(data, process) || !region_dtypes(data, process).contains(kHalf)) return std::nullopt;
   UnmeasuredGradients found;

@@ -15,7 +15,7 @@
 namespace castscope::rules {
 
 struct UnmeasuredGradients {
-  std::uint32_t stack = 0;               // the call of backward
+  store::StackId stack = {};             // the call of backward
   std::uint64_t backwards = 0;           // calls there
   std::uint64_t steps = 0;               // steps of optimizers, in the process
   std::uint64_t casts = 0;               // gradients that came back from float16 to float32
@@ -24,7 +24,7 @@ struct UnmeasuredGradients {
 
 // Returns the gradients of one process; nothing where gradients were sampled, where something scales them, or may do
 // so, or where there were fewer optimizer steps than `steps`.
-std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData&, std::uint32_t process,
+std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData&, store::ProcessId process,
                                                         std::uint64_t steps);
 
 }  // namespace castscope::rules

@@ -11,7 +11,7 @@ template <typename Row>
 std::string tables_of() {
   std::string columns = "id INTEGER PRIMARY KEY";
   Row row;
-  Row::columns(row, [&](const char* name, auto& value, Refers = Refers::kNothing) {
+  Row::columns(row, [&](const char* name, auto& value) {
     const bool is_text = std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>;
     columns.append(", ").append(name).append(is_text ? " TEXT" : " INTEGER");
   });

@@ -1,4 +1,4 @@
-// The tables of definitions that say what their columns are (run/columns.h), and of how often each was seen.
+// The tables of definitions that say what their columns are (run/row_definitions.h), and of how often each was seen.
 #pragma once
 
 #include <string>

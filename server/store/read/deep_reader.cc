@@ -19,11 +19,11 @@ absl::Status read_operator_uses(const Database& database, RunData& data) {
       database,
       "SELECT operator_use, argument, dtype, role, flags, entered, name FROM operands ORDER BY operator_use, position",
       [&](const Statement& row) {
-        const auto use = static_cast<std::uint64_t>(row.number(0));
-        if (use == 0 || use > data.operator_uses.size()) return static_cast<void>(++lost);
-        lanes::Operand& o = data.operator_uses[use - 1].operands.emplace_back();
+        OperatorUse* const use = data.operator_uses.find_number(static_cast<std::uint64_t>(row.number(0)));
+        if (use == nullptr) return static_cast<void>(++lost);
+        lanes::Operand& o = use->operands.emplace_back();
         row.read_from(1, o.argument, o.dtype, o.role, o.flags, o.entered);
-        data.operator_uses[use - 1].argument_names.push_back(row.text(6));
+        use->argument_names.push_back(row.text(6));
       }));
   return none_lost(database, lost, "an operand has no operator use");
 }

@@ -14,7 +14,7 @@ namespace {
 // Blocks of a process are numbered one by one: where a number is left out, others were given up.
 class Gaps {
  public:
-  bool before(std::uint32_t process, std::int64_t number) {
+  bool before(ProcessId process, std::int64_t number) {
     std::int64_t& last = last_[process];
     const bool gap = number != last + 1;
     last = number;
@@ -22,7 +22,7 @@ class Gaps {
   }
 
  private:
-  absl::flat_hash_map<std::uint32_t, std::int64_t> last_;
+  absl::flat_hash_map<ProcessId, std::int64_t> last_;
 };
 
 }  // namespace
@@ -59,7 +59,7 @@ absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blo
   auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   Gaps gaps;
-  absl::flat_hash_map<std::uint32_t, std::uint32_t> count;  // of each process
+  absl::flat_hash_map<ProcessId, std::uint32_t> count;  // of each process
   for (;;) {
     const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
@@ -78,14 +78,14 @@ void put_in_time(std::vector<ListedBlock>& blocks) {
   std::stable_sort(blocks.begin(), blocks.end(), [](const ListedBlock& a, const ListedBlock& b) {
     return std::tuple(a.gaps, a.first_ns) < std::tuple(b.gaps, b.first_ns);
   });
-  absl::flat_hash_map<std::uint32_t, const ListedBlock*> next;  // of each process
+  absl::flat_hash_map<ProcessId, const ListedBlock*> next;  // of each process
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const ListedBlock*& after = next[blocks[i].block.process];
     const bool last = after == nullptr || after->gaps != blocks[i].gaps;
     blocks[i].settled_ns = last ? INT64_MAX : after->first_ns - 1;
     after = &blocks[i];
   }
-  absl::flat_hash_map<std::uint32_t, std::uint32_t> gaps;
+  absl::flat_hash_map<ProcessId, std::uint32_t> gaps;
   for (ListedBlock& listed : blocks) {
     std::uint32_t& before = gaps[listed.block.process];
     listed.block.after_gap = listed.gaps != before;
@@ -134,19 +134,18 @@ absl::Status read_event_blocks_in(const std::string& path, const BlockRange& ran
 absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
+  const auto read_into = [&](auto& numbers, const char* sql) {
+    return each(*database, sql, [&](const Statement& row) {
+      auto& id = numbers[static_cast<std::uint64_t>(row.number(0)) << 32 | static_cast<std::uint32_t>(row.number(1))];
+      row.get(2, id);
+    });
+  };
   LocalNumbers numbers;
-  const std::pair<Numbers*, const char*> lists[] = {
-      {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
-      {&numbers.regions_, "SELECT process, local, region FROM local_regions"},
-      {&numbers.uses_, "SELECT process, local, operator_use FROM local_uses"},
-      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"},
-      {&numbers.kernels_, "SELECT process, local, kernel FROM local_kernels"}};
-  for (const auto& [list, sql] : lists) {
-    CASTSCOPE_RETURN_IF_ERROR(each(*database, sql, [to = list](const Statement& row) {
-      (*to)[static_cast<std::uint64_t>(row.number(0)) << 32 | static_cast<std::uint32_t>(row.number(1))] =
-          static_cast<std::uint32_t>(row.number(2));
-    }));
-  }
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.sites_, "SELECT process, local, site FROM local_sites"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.regions_, "SELECT process, local, region FROM local_regions"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.uses_, "SELECT process, local, operator_use FROM local_uses"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.facts_, "SELECT process, local, fact FROM local_facts"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.kernels_, "SELECT process, local, kernel FROM local_kernels"));
   return numbers;
 }
 

@@ -8,11 +8,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "server/store/run/ids.h"
 
 namespace castscope::store {
 
 struct KeptBlock {
-  std::uint32_t process = 0, lane = 0;
+  ProcessId process = {};
+  std::uint32_t lane = 0;
   bool after_gap = false;  // blocks of this process before it are not in the file
   std::string_view packed;
 };
@@ -26,30 +28,37 @@ absl::Status read_event_blocks_by_time(
 
 // The kept blocks of one lane that hold events of this stretch; times are ns since the process's begin.
 struct BlockRange {
-  std::uint32_t process = 0, lane = 0;
+  ProcessId process = {};
+  std::uint32_t lane = 0;
   std::int64_t first_ns = 0, last_ns = 0;
 };
 absl::Status read_event_blocks_in(const std::string& path, const BlockRange& range,
                                   const std::function<absl::Status(const KeptBlock&)>& take);
 
 // Events speak of sites, regions, operator uses and facts by the numbers of their process: this has the run-wide ones
-// (0 = not known).
+// (none = not known).
 class LocalNumbers {
  public:
   static absl::StatusOr<LocalNumbers> read(const std::string& path);
-  std::uint32_t site(std::uint32_t process, std::uint32_t local) const { return find(sites_, process, local); }
-  std::uint32_t region(std::uint32_t process, std::uint32_t local) const { return find(regions_, process, local); }
-  std::uint32_t operator_use(std::uint32_t process, std::uint32_t local) const { return find(uses_, process, local); }
-  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const { return find(facts_, process, local); }
-  std::uint32_t kernel(std::uint32_t process, std::uint32_t local) const { return find(kernels_, process, local); }
+  SiteId site(ProcessId process, std::uint32_t local) const { return find(sites_, process, local); }
+  RegionId region(ProcessId process, std::uint32_t local) const { return find(regions_, process, local); }
+  OperatorUseId operator_use(ProcessId process, std::uint32_t local) const { return find(uses_, process, local); }
+  FactId fact(ProcessId process, std::uint32_t local) const { return find(facts_, process, local); }
+  KernelId kernel(ProcessId process, std::uint32_t local) const { return find(kernels_, process, local); }
 
  private:
-  using Numbers = absl::flat_hash_map<std::uint64_t, std::uint32_t>;  // process << 32 | local
-  static std::uint32_t find(const Numbers& numbers, std::uint32_t process, std::uint32_t local) {
+  template <typename T>
+  using Numbers = absl::flat_hash_map<std::uint64_t, Id<T>>;  // process << 32 | local
+  template <typename T>
+  static Id<T> find(const Numbers<T>& numbers, ProcessId process, std::uint32_t local) {
     const auto it = numbers.find(std::uint64_t{process} << 32 | local);
-    return it == numbers.end() ? 0 : it->second;
+    return it == numbers.end() ? Id<T>() : it->second;
   }
-  Numbers sites_, regions_, uses_, facts_, kernels_;
+  Numbers<Site> sites_;
+  Numbers<Region> regions_;
+  Numbers<OperatorUse> uses_;
+  Numbers<Fact> facts_;
+  Numbers<Kernel> kernels_;
 };
 
 }  // namespace castscope::store

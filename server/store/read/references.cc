@@ -1,19 +1,38 @@
 #include "server/store/read/references.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
 namespace castscope::store {
 namespace {
 
-// 0 is none.
-std::size_t refer(std::uint32_t& id, std::size_t count) {
-  if (id <= count) return 0;
-  id = 0;
+// Does it lead to an entry, or to none?
+template <typename Entry, typename Of>
+bool may_name(const Table<Entry, Of>& table, Id<Of> id) {
+  return id == 0 || table.contains(id);
+}
+
+template <typename Entry, typename Of>
+std::size_t refer(Id<Of>& id, const Table<Entry, Of>& table) {
+  if (may_name(table, id)) return 0;
+  id = {};
   return 1;
 }
 
-bool names(std::uint32_t id, std::size_t count) { return id > 0 && id <= count; }
+// An id of a definition, by what it is the number of.
+std::size_t mend(StackId& id, const RunData& data) { return refer(id, data.stacks); }
+std::size_t mend(ModuleId& id, const RunData& data) { return refer(id, data.modules); }
+std::size_t mend(CallSiteId& id, const RunData& data) { return refer(id, data.call_sites); }
+std::size_t mend(RegionId& id, const RunData& data) { return refer(id, data.regions); }
+std::size_t mend(SiteId& id, const RunData& data) { return refer(id, data.sites); }
+std::size_t mend(OperatorUseId& id, const RunData& data) { return refer(id, data.operator_uses); }
+std::size_t mend(FactId& id, const RunData& data) { return refer(id, data.facts); }
+std::size_t mend(KernelNameId& id, const RunData& data) { return refer(id, data.kernel_names); }
+template <typename... Ids>
+std::size_t mend_all(const RunData& data, Ids&... ids) {
+  return (mend(ids, data) + ...);
+}
 
 template <typename Rows, typename Good>
 std::size_t keep(Rows& rows, Good good) {
@@ -23,25 +42,23 @@ std::size_t keep(Rows& rows, Good good) {
 std::size_t mend_definitions(RunData& data) {
   std::size_t mended = keep_numbered(data.regions) + keep_numbered(data.sites);
   for (Region& region : data.regions) {
-    mended += refer(region.stack, data.stacks.size());
-    mended += refer(region.parent, region.id - 1);
+    mended += mend(region.stack, data);
+    if (region.parent < region.id) continue;
+    region.parent = {};
+    ++mended;
   }
-  for (Site& site : data.sites) {
-    mended += refer(site.stack, data.stacks.size());
-    mended += refer(site.module, data.modules.size());
-    mended += refer(site.call_site, data.call_sites.size());
-    mended += refer(site.region, data.regions.size());
-  }
+  for (Site& site : data.sites) mended += mend_all(data, site.stack, site.module, site.call_site, site.region);
   return mended;
 }
 
 std::size_t mend_counts(RunData& data) {
-  const std::size_t processes = data.processes.size(), sites = data.sites.size(), regions = data.regions.size();
-  return keep(data.site_uses, [&](const SiteUse& u) { return names(u.process, processes) && u.site <= sites; }) +
+  const Table<Process>& processes = data.processes;
+  return keep(data.site_uses,
+              [&](const SiteUse& u) { return processes.contains(u.process) && may_name(data.sites, u.site); }) +
          keep(data.region_uses,
-              [&](const RegionUse& u) { return names(u.process, processes) && names(u.region, regions); }) +
-         keep(data.step_runs, [&](const StepRun& r) { return names(r.process, processes) && r.last >= r.first; }) +
-         keep(data.behaviour_sites, [&](const BehaviourSite& b) { return names(b.site, sites); });
+              [&](const RegionUse& u) { return processes.contains(u.process) && data.regions.contains(u.region); }) +
+         keep(data.step_runs, [&](const StepRun& r) { return processes.contains(r.process) && r.last >= r.first; }) +
+         keep(data.behaviour_sites, [&](const BehaviourSite& b) { return data.sites.contains(b.site); });
 }
 
 // Returns how many sites, uses and so on the run has, of the kind of thing that this fact is about.
@@ -59,42 +76,22 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
   return 0;
 }
 
+std::size_t mend_subject(Fact& fact, const RunData& data) {
+  if (fact.subject <= subjects(fact, data)) return 0;
+  fact.subject = 0;
+  return 1;
+}
+
 std::size_t mend_deep_definitions(RunData& data) {
   std::size_t mended = keep_numbered(data.operator_uses) + keep_numbered(data.flows);
-  const std::size_t uses = data.operator_uses.size();
-  for (OperatorUse& use : data.operator_uses) {
-    mended += refer(use.stack, data.stacks.size());
-    mended += refer(use.module, data.modules.size());
-    mended += refer(use.region, data.regions.size());
-  }
+  const Table<OperatorUse>& uses = data.operator_uses;
+  for (OperatorUse& use : data.operator_uses) mended += mend_all(data, use.stack, use.module, use.region);
   // A flow is known by its number: none may be left out between others.
-  std::size_t flows = 0;
-  while (flows < data.flows.size() && names(data.flows[flows].from, uses) && names(data.flows[flows].to, uses)) ++flows;
+  const auto good = [&](const Flow& flow) { return uses.contains(flow.from) && uses.contains(flow.to); };
+  const auto flows = static_cast<std::size_t>(std::ranges::find_if_not(data.flows, good) - data.flows.begin());
   mended += data.flows.size() - flows;
   data.flows.resize(flows);
   return mended;
-}
-
-template <typename Row>
-std::size_t count_of(Refers refers, const Row& row, const RunData& data) {
-  switch (refers) {
-    case Refers::kStack:
-      return data.stacks.size();
-    case Refers::kModule:
-      return data.modules.size();
-    case Refers::kRegion:
-      return data.regions.size();
-    case Refers::kSite:
-      return data.sites.size();
-    case Refers::kOperatorUse:
-      return data.operator_uses.size();
-    case Refers::kSubjectOfFact:
-      if constexpr (std::is_same_v<Row, Fact>) return subjects(row, data);
-      break;
-    case Refers::kNothing:
-      break;
-  }
-  return 0;
 }
 
 template <typename Row>
@@ -102,44 +99,38 @@ std::size_t mend_rows(RunData& data) {
   auto& rows = Counted<Row>::rows(data);
   std::size_t mended = keep_numbered(rows);
   for (Row& row : rows) {
-    Row::columns(row, [&](const char*, auto& value, Refers refers = Refers::kNothing) {
-      if constexpr (std::is_same_v<decltype(value), std::uint32_t&>)
-        if (refers != Refers::kNothing) mended += refer(value, count_of(refers, row, data));
+    Row::columns(row, [&](const char*, auto& value) {
+      if constexpr (kIsId<std::remove_reference_t<decltype(value)>>) mended += mend(value, data);
     });
+    if constexpr (std::is_same_v<Row, Fact>) mended += mend_subject(row, data);
   }
   return mended + keep(Counted<Row>::counts(data), [&](const auto& count) {
-           return names(count.process, data.processes.size()) && names(count.*Counted<Row>::kNumber, rows.size());
+           return data.processes.contains(count.process) && rows.contains(count.*Counted<Row>::kNumber);
          });
 }
 
 std::size_t mend_deep_counts(RunData& data) {
-  const std::size_t processes = data.processes.size(), uses = data.operator_uses.size();
+  const Table<Process>& processes = data.processes;
+  const Table<OperatorUse>& uses = data.operator_uses;
   std::size_t mended =
-      keep(data.use_counts, [&](const UseCount& c) { return names(c.process, processes) && names(c.use, uses); }) +
+      keep(data.use_counts, [&](const UseCount& c) { return processes.contains(c.process) && uses.contains(c.use); }) +
       keep(data.value_ranges,
            [&](const ValueRange& r) {
-             return names(r.process, processes) && (r.site == 0) != (r.use == 0) && r.site <= data.sites.size() &&
-                    r.use <= uses;
+             return processes.contains(r.process) && (r.site == 0) != (r.use == 0) && may_name(data.sites, r.site) &&
+                    may_name(uses, r.use);
            }) +
-      keep(data.scaler_uses, [&](const ScalerUse& u) { return names(u.process, processes); });
-  for (ScalerUse& use : data.scaler_uses) {
-    for (std::uint32_t* fact :
-         {&use.last_update, &use.update_between_backwards, &use.step_past_scaler, &use.clip_before_unscale})
-      mended += refer(*fact, data.facts.size());
-  }
+      keep(data.scaler_uses, [&](const ScalerUse& u) { return processes.contains(u.process); });
+  for (ScalerUse& use : data.scaler_uses)
+    mended +=
+        mend_all(data, use.last_update, use.update_between_backwards, use.step_past_scaler, use.clip_before_unscale);
   return mended;
 }
 
 std::size_t mend_gpu(RunData& data) {
-  const std::size_t processes = data.processes.size();
   std::size_t mended = keep_numbered(data.kernels);
-  for (Kernel& kernel : data.kernels) {
-    mended += refer(kernel.site, data.sites.size());
-    mended += refer(kernel.use, data.operator_uses.size());
-    mended += refer(kernel.name, data.kernel_names.size());
-  }
+  for (Kernel& kernel : data.kernels) mended += mend_all(data, kernel.site, kernel.use, kernel.name);
   return mended + keep(data.kernel_counts, [&](const KernelCount& c) {
-           return names(c.process, processes) && names(c.kernel, data.kernels.size());
+           return data.processes.contains(c.process) && data.kernels.contains(c.kernel);
          });
 }
 

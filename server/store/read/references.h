@@ -1,9 +1,8 @@
-// Checks what rows of a run file say of one another. Nothing in a file is trusted: after mend_references() every number
-// in the data may be used as an index, and chains of regions end.
+// Checks what rows of a run file say of one another. Nothing in a file is trusted: after mend_references() every id
+// in the data leads to its entry or to none, and chains of regions end.
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "server/store/run/run_data.h"
 
@@ -11,9 +10,12 @@ namespace castscope::store {
 
 // Numbers count from 1, in order. From the first one that does not, rows are left out; how many.
 template <typename Row>
-std::size_t keep_numbered(std::vector<Row>& rows) {
+std::size_t keep_numbered(Table<Row>& rows) {
   std::size_t good = 0;
-  while (good < rows.size() && rows[good].id == good + 1) ++good;
+  for (const Row& row : rows) {
+    if (row.id != good + 1) break;
+    ++good;
+  }
   const std::size_t rest = rows.size() - good;
   rows.resize(good);
   return rest;

@@ -1,4 +1,4 @@
-// Reads definitions that say what their columns are (run/columns.h), and how often each was seen.
+// Reads definitions that say what their columns are (run/row_definitions.h), and how often each was seen.
 #pragma once
 
 #include <string>
@@ -13,14 +13,13 @@ template <typename Row>
 absl::Status read_rows(const Database& database, RunData& data) {
   std::string columns = "id";
   Row none;
-  Row::columns(none,
-               [&](const char* name, auto&, Refers = Refers::kNothing) { absl::StrAppend(&columns, ", ", name); });
+  Row::columns(none, [&](const char* name, auto&) { absl::StrAppend(&columns, ", ", name); });
   const std::string sql = absl::StrCat("SELECT ", columns, " FROM ", Row::kTable, " ORDER BY id");
   return each(database, sql.c_str(), [&](const Statement& statement) {
     Row& row = Counted<Row>::rows(data).emplace_back();
     int column = 0;
     statement.get(column++, row.id);
-    Row::columns(row, [&](const char*, auto& value, Refers = Refers::kNothing) { statement.get(column++, value); });
+    Row::columns(row, [&](const char*, auto& value) { statement.get(column++, value); });
   });
 }
 

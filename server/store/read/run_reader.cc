@@ -49,11 +49,10 @@ absl::Status read_definitions(const Database& database, RunData& data) {
            "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code c ON c.id = f.code "
            "ORDER BY f.stack, f.depth",
            [&](const Statement& row) {
-             const auto stack = static_cast<std::uint64_t>(row.number(0));
-             if (stack == 0 || stack > data.stacks.size()) {
-               ++lost;
+             if (Stack* const stack = data.stacks.find_number(static_cast<std::uint64_t>(row.number(0)))) {
+               stack->frames.push_back({row.text(1), row.text(2), row.number(3)});
              } else {
-               data.stacks[stack - 1].frames.push_back({row.text(1), row.text(2), row.number(3)});
+               ++lost;
              }
            }));
   CASTSCOPE_RETURN_IF_ERROR(none_lost(database, lost, "a frame has no stack"));
@@ -101,10 +100,9 @@ absl::Status read_processes(const Database& database, RunData& data) {
            }));
   std::size_t lost = keep_numbered(data.processes);
   const auto of = [&](const Statement& row) -> Process* {
-    const auto id = static_cast<std::uint64_t>(row.number(0));
-    if (id > 0 && id <= data.processes.size()) return &data.processes[id - 1];
-    ++lost;
-    return nullptr;
+    Process* const process = data.processes.find_number(static_cast<std::uint64_t>(row.number(0)));
+    if (process == nullptr) ++lost;
+    return process;
   };
   CASTSCOPE_RETURN_IF_ERROR(
       each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
@@ -198,7 +196,7 @@ absl::Status read_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(read_gpu(database, data));
   CASTSCOPE_RETURN_IF_ERROR(none_lost(database, mend_references(data), "its rows do not fit together"));
   for (const SiteUse& use : data.site_uses) {
-    if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;
+    if (use.site == 0) data.processes[use.process].beyond_sites = use.counts;
   }
   std::erase_if(data.site_uses, [](const SiteUse& use) { return use.site == 0; });
   return absl::OkStatus();

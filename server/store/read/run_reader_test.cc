@@ -69,7 +69,7 @@ TEST_F(RunReaderTest, AReaderThatStaysDoesNotHinderTheEnd) {
   const absl::Status closed = store->close();
   EXPECT_TRUE(closed.ok()) << closed.message();
   std::filesystem::copy_file(path(), path("copy"));  // alone: all is in it
-  EXPECT_TRUE(read_run(path("copy"))->process(1).ended);
+  EXPECT_TRUE(read_run(path("copy"))->processes.front().ended);
 }
 
 // When this fails, the tables have changed: raise kFormat, and put the new number here.

@@ -1,5 +1,5 @@
 // What deep steps saw of a run (docs/decisions/deep-steps.md): operators and how values went from one to the other,
-// facts, ranges of values. Part of RunData (run_data.h); ids are run-wide and index into its vectors, 0 = none.
+// facts, ranges of values. Part of RunData (run_data.h); ids are run-wide (ids.h).
 //
 // Counts here are of deep steps only, RunData::process(…).gauges tells how many those were; facts are counted always.
 #pragma once
@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
-#include "server/store/run/columns.h"
+#include "server/store/run/ids.h"
 
 namespace castscope::store {
 
 struct OperatorUse {
-  std::uint32_t id = 0, stack = 0, module = 0, region = 0;
+  OperatorUseId id = {};
+  StackId stack = {};
+  ModuleId module = {};
+  RegionId region = {};
   std::string op;    // "aten::add.Tensor"
   std::string node;  // backward node that called it, "" = none
   lanes::Phase phase{};
@@ -28,24 +31,26 @@ struct OperatorUse {
 };
 
 struct Flow {
-  std::uint32_t id = 0, from = 0, to = 0;  // operator uses, both known
-  std::uint8_t argument = 0;               // of `to`
-  std::uint8_t cast_to = 0xff;             // autocast cast the value to this on its way in, 0xff = it did not
+  FlowId id = {};
+  OperatorUseId from = {}, to = {};  // both known
+  std::uint8_t argument = 0;         // of `to`
+  std::uint8_t cast_to = 0xff;       // autocast cast the value to this on its way in, 0xff = it did not
 
   static constexpr const char* kName = "flow";
   static constexpr const char* kTable = "flows";
   template <typename Self, typename Column>
   static void columns(Self& flow, Column column) {
-    column("from_use", flow.from, Refers::kOperatorUse);
-    column("to_use", flow.to, Refers::kOperatorUse);
+    column("from_use", flow.from);
+    column("to_use", flow.to);
     column("argument", flow.argument);
     column("cast_to", flow.cast_to);
   }
 };
 
 struct Fact {
-  std::uint32_t id = 0, stack = 0;
-  std::uint32_t subject = 0;  // lanes::subject_of(kind)
+  FactId id = {};
+  StackId stack = {};
+  std::uint32_t subject = 0;  // number of a site, an operator use or a region: lanes::subject_of(kind)
   lanes::FactKind kind{};
   std::uint16_t detail = 0;
   std::string text;
@@ -54,8 +59,8 @@ struct Fact {
   static constexpr const char* kTable = "facts";
   template <typename Self, typename Column>
   static void columns(Self& fact, Column column) {
-    column("stack", fact.stack, Refers::kStack);
-    column("subject", fact.subject, Refers::kSubjectOfFact);
+    column("stack", fact.stack);
+    column("subject", fact.subject);
     column("kind", fact.kind);
     column("detail", fact.detail);
     column("text", fact.text);
@@ -63,16 +68,18 @@ struct Fact {
 };
 
 struct UseCount {  // (process, operator use)
-  std::uint32_t process = 0, use = 0;
+  ProcessId process = {};
+  OperatorUseId use = {};
   std::uint64_t times = 0, bytes = 0, ns = 0;  // ns: what it calls included; 0 when it was called once
 };
 
 // Samples of values, all together: of what a site cast, or of what an operator use gave back.
 struct ValueRange {  // (process, site or use)
-  std::uint32_t process = 0;
-  std::uint32_t site = 0, use = 0;  // one of them
-  std::uint64_t tensors = 0;        // looked at
-  std::uint64_t elements = 0;       // sampled
+  ProcessId process = {};
+  SiteId site = {};  // this or
+  OperatorUseId use = {};
+  std::uint64_t tensors = 0;   // looked at
+  std::uint64_t elements = 0;  // sampled
   std::uint64_t not_finite = 0, zeros = 0, integers = 0;
   std::uint64_t beyond = 0;              // finite, and larger than the dtype cast to can hold
   std::uint64_t integer_tensors = 0;     // all of whose samples are integers
@@ -86,18 +93,18 @@ struct ValueRange {  // (process, site or use)
 // How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some
 // of them were dropped (trackers/scaler_tracker.h).
 struct ScalerUse {
-  std::uint32_t process = 0;
+  ProcessId process = {};
   std::uint64_t updates = 0, unscales = 0, not_finite = 0;  // unscales that found inf or NaN
   std::uint64_t scales = 0;                                 // in deep steps: losses that GradScaler scaled
   std::uint64_t longest_skips = 0;                          // updates in a row after such an unscale
   double first_scale = 0, last_scale = 0, least_scale = 0;  // 0 = not known
-  std::uint32_t last_update = 0;                            // fact
-  // Facts that stand in a place where they should not; 0 = none.
-  std::uint32_t update_between_backwards = 0;  // kUpdate after a backward whose gradients no optimizer step took
+  FactId last_update = {};
+  // Facts that stand in a place where they should not.
+  FactId update_between_backwards = {};  // kUpdate after a backward whose gradients no optimizer step took
   // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others
   // of the same backward, or had scaled the loss of each backward
-  std::uint32_t step_past_scaler = 0;
-  std::uint32_t clip_before_unscale = 0;  // kClip of gradients whose losses had all been scaled
+  FactId step_past_scaler = {};
+  FactId clip_before_unscale = {};  // kClip of gradients whose losses had all been scaled
 };
 
 }  // namespace castscope::store

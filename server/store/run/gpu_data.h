@@ -1,23 +1,23 @@
 // What GPUs did in the steps whose kernels were timed, and the matrix products that libraries were asked for in deep
-// steps. Part of RunData (run_data.h); ids are run-wide and index into its vectors, 0 = none.
+// steps. Part of RunData (run_data.h); ids are run-wide (ids.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "agent/lanes/format.h"
-#include "server/store/run/columns.h"
+#include "server/store/run/ids.h"
 
 namespace castscope::store {
 
 // What a cast or an operator had a GPU do: one row for all launches alike.
 struct Kernel {
-  std::uint32_t id = 0;
-  std::uint32_t site = 0;  // the cast that launched it
-  std::uint32_t use = 0;   // operator use within which it was launched
-  std::uint32_t name = 0;  // of RunData::kernel_names
-  std::string op;          // "aten::mm"; also where it has no use; "" = launched outside any
-  std::string origin;      // the graph that launched it, "" = none
+  KernelId id = {};
+  SiteId site = {};        // the cast that launched it
+  OperatorUseId use = {};  // within which it was launched
+  KernelNameId name = {};
+  std::string op;      // "aten::mm"; also where it has no use; "" = launched outside any
+  std::string origin;  // the graph that launched it, "" = none
   std::uint16_t device = 0;
   lanes::GpuWork work{};
   std::uint8_t flags = 0;  // lanes::kKernel…
@@ -25,7 +25,8 @@ struct Kernel {
   bool unplaced() const { return flags & lanes::kKernelUnplaced; }
 };
 struct KernelCount {  // (process, kernel)
-  std::uint32_t process = 0, kernel = 0;
+  ProcessId process = {};
+  KernelId kernel = {};
   std::uint64_t launches = 0, bytes = 0, ns = 0;  // ns: on the device
 };
 
@@ -40,7 +41,8 @@ struct MatmulCall {
   bool is(std::uint8_t flag) const { return flags & flag; }
 };
 struct Matmul {
-  std::uint32_t id = 0, use = 0;
+  MatmulId id = {};
+  OperatorUseId use = {};
   std::string op, function;  // "aten::mm", "cublasGemmEx"
   MatmulCall call;
 
@@ -49,7 +51,7 @@ struct Matmul {
   template <typename Self, typename Column>
   static void columns(Self& matmul, Column column) {
     auto& c = matmul.call;
-    column("operator_use", matmul.use, Refers::kOperatorUse);
+    column("operator_use", matmul.use);
     column("operator", matmul.op);
     column("function", matmul.function);
     column("m", c.m), column("n", c.n), column("k", c.k), column("batch", c.batch);

@@ -1,5 +1,20 @@
-// The definitions that are one row each and are counted by times alone (columns.h). Everything that is done alike for
-// each of them goes by this list.
+// The definitions that are one row each and are counted by times alone. Everything that is done alike for each of them
+// goes by this list.
+//
+// Each says itself what its columns are. From that follow how a row is written, what makes two of them one, how it is
+// read, and which of its numbers must lead somewhere: its ids (write/row_table.h, read/row_reader.h,
+// read/references.cc).
+//
+//   struct Flow {
+//     …
+//     static constexpr const char* kTable = "flows";
+//     // In the order of the table, behind `id`.
+//     template <typename Self, typename Column>
+//     static void columns(Self& flow, Column column) {
+//       column("from_use", flow.from);
+//       column("argument", flow.argument);
+//     }
+//   };
 #pragma once
 
 #include <cstdint>
@@ -25,7 +40,8 @@ inline constexpr std::int32_t kAddedDefinitions = CASTSCOPE_ROW_DEFINITIONS(CAST
 // How often a process saw one of these definitions. The rows are in order of (process, number).
 #define CASTSCOPE_COUNT(Type, list, counts, word) \
   struct Type##Count {                            \
-    std::uint32_t process = 0, word = 0;          \
+    ProcessId process = {};                       \
+    Id<Type> word = {};                           \
     std::uint64_t times = 0;                      \
   };
 CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_COUNT)

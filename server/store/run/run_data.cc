@@ -20,14 +20,14 @@ std::string Process::attribute(std::string_view name) const {
   return "";
 }
 
-std::uint32_t RunData::outermost(std::uint32_t id) const {
-  while (id != 0 && region(id).parent != 0) id = region(id).parent;
+RegionId RunData::outermost(RegionId id) const {
+  while (id != 0 && regions[id].parent != 0) id = regions[id].parent;
   return id;
 }
 
-std::optional<CodeLocation> RunData::user_location(std::uint32_t stack) const {
-  if (stack == 0 || stacks[stack - 1].frames.empty()) return std::nullopt;
-  const std::vector<CodeLocation>& frames = stacks[stack - 1].frames;
+std::optional<CodeLocation> RunData::user_location(StackId stack) const {
+  if (stack == 0 || stacks[stack].frames.empty()) return std::nullopt;
+  const std::vector<CodeLocation>& frames = stacks[stack].frames;
   for (const CodeLocation& frame : frames) {
     if (is_users_own(frame, torch_folders)) return frame;
   }

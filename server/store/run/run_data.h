@@ -2,8 +2,7 @@
 // single events stay in the file (read/event_blocks.h reads them), so the size follows the code of the job, not its
 // length.
 //
-// Ids are run-wide (the same code in eight ranks is one site) and index into the vectors below: sites[id - 1].
-// id 0 = none.
+// Ids (ids.h) are run-wide: the same code in eight ranks is one site. What is numbered stands in the tables below.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "server/store/run/ids.h"
 #include "server/store/run/row_definitions.h"
 #include "server/store/run/run_sink.h"
 #include "server/store/run/source_lines.h"
+#include "server/store/run/table.h"
 
 namespace castscope::store {
 
@@ -61,14 +62,21 @@ struct CallSite {
   std::string argument_name, code_address;
 };
 struct Region {
-  std::uint32_t id = 0, stack = 0, parent = 0, nesting = 0;
+  RegionId id = {};
+  StackId stack = {};
+  RegionId parent = {};
+  std::uint32_t nesting = 0;
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false, cache_enabled = false;
   lanes::RegionKind kind{};
   std::uint8_t flags = 0;  // lanes::kRegion…
 };
 struct Site {
-  std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
+  SiteId id = {};
+  StackId stack = {};
+  ModuleId module = {};
+  CallSiteId call_site = {};
+  RegionId region = {};
   std::string op;  // of the call site (cause autocast) or of the site itself
   lanes::Role role{};
   lanes::Cause cause{};
@@ -100,13 +108,15 @@ struct SiteEvidence {
 };
 
 struct SiteUse {  // (process, site)
-  std::uint32_t process = 0, site = 0;
+  ProcessId process = {};
+  SiteId site = {};
   Counts counts;  // exact
   SiteEvidence evidence;
 };
 
 struct RegionUse {  // (process, region), from events
-  std::uint32_t process = 0, region = 0;
+  ProcessId process = {};
+  RegionId region = {};
   std::uint64_t entered = 0, exited = 0;
   std::uint64_t most_entries = 0, most_bytes = 0;  // put into the cache during one stay
   // These three count only in outermost regions switched on without nesting, which clear nothing by themselves.
@@ -123,7 +133,7 @@ struct RegionUse {  // (process, region), from events
 
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
 struct StepRun {
-  std::uint32_t process = 0;
+  ProcessId process = {};
   std::uint32_t first = 0, last = 0;
   std::uint32_t behaviour = 0;
   bool incomplete = false;                // events were dropped during these steps
@@ -132,11 +142,13 @@ struct StepRun {
   std::uint64_t cache_bytes = 0;                                                      // most that one clear freed
 };
 struct BehaviourSite {
-  std::uint32_t behaviour = 0, site = 0, casts = 0, hits = 0;  // in one step
+  std::uint32_t behaviour = 0;
+  SiteId site = {};
+  std::uint32_t casts = 0, hits = 0;  // in one step
 };
 
 struct Process {
-  std::uint32_t id = 0;
+  ProcessId id = {};
   ProcessInfo info;
   std::vector<std::pair<std::string, std::string>> attributes;  // as told, in order
   Gauges gauges;
@@ -160,42 +172,35 @@ struct RunData {
   std::optional<Damage> damage;
   std::optional<RunEnd> end;
   std::vector<std::string> notices;
-  std::vector<Process> processes;
-  std::vector<Stack> stacks;
-  std::vector<Module> modules;
-  std::vector<CallSite> call_sites;
-  std::vector<Region> regions;
-  std::vector<Site> sites;
+  Table<Process> processes;
+  Table<Stack> stacks;
+  Table<Module> modules;
+  Table<CallSite> call_sites;
+  Table<Region> regions;
+  Table<Site> sites;
   std::vector<SiteUse> site_uses;      // ordered by (process, site)
   std::vector<RegionUse> region_uses;  // ordered by (process, region)
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
-  std::vector<OperatorUse> operator_uses;
+  Table<OperatorUse> operator_uses;
   std::vector<UseCount> use_counts;  // ordered by (process, use)
   std::vector<ValueRange> value_ranges;
   std::vector<ScalerUse> scaler_uses;
-  std::vector<std::string> kernel_names;  // as the driver has them, mangled
-  std::vector<Kernel> kernels;
+  Table<std::string, KernelName> kernel_names;  // as the driver has them, mangled
+  Table<Kernel> kernels;
   std::vector<KernelCount> kernel_counts;  // ordered by (process, kernel)
 #define CASTSCOPE_LISTS(Type, list, counts, word) \
-  std::vector<Type> list;                         \
+  Table<Type> list;                               \
   std::vector<Type##Count> counts;
   CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_LISTS)  // flows, flow_counts, facts, …
 #undef CASTSCOPE_LISTS
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
   SourceLines source;                      // of the lines that findings and sites name
 
-  const Site& site(std::uint32_t id) const { return sites[id - 1]; }
-  const Region& region(std::uint32_t id) const { return regions[id - 1]; }
-  const OperatorUse& operator_use(std::uint32_t id) const { return operator_uses[id - 1]; }
-  const Fact& fact(std::uint32_t id) const { return facts[id - 1]; }
-  const Kernel& kernel(std::uint32_t id) const { return kernels[id - 1]; }
-  const Matmul& matmul(std::uint32_t id) const { return matmuls[id - 1]; }
-  const Process& process(std::uint32_t id) const { return processes[id - 1]; }
-  // The outermost region around `id`; 0 for 0.
-  std::uint32_t outermost(std::uint32_t id) const;
+  // The outermost region around `id`; none for none.
+  RegionId outermost(RegionId id) const;
   // Innermost frame that is the user's own; the innermost one when none is; nothing without a stack.
-  std::optional<CodeLocation> user_location(std::uint32_t stack) const;
+  std::optional<CodeLocation> user_location(StackId stack) const;
 };
 
 // A process tells with this attribute where its torch package lies, before its first stack.

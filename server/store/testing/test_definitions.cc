@@ -158,14 +158,18 @@ std::uint32_t TestDefinitions::use(const TestUse& use) {
 }
 
 std::uint32_t TestDefinitions::flow(std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to) {
-  ok(sink_.define(key_, Flow{.id = ++sites_, .from = from, .to = to, .argument = argument, .cast_to = cast_to}));
+  ok(sink_.define(key_, Flow{.id = FlowId(++sites_),
+                             .from = OperatorUseId(from),
+                             .to = OperatorUseId(to),
+                             .argument = argument,
+                             .cast_to = cast_to}));
   return sites_;
 }
 
 std::uint32_t TestDefinitions::fact_at(lanes::FactKind kind, std::uint32_t stack, Fact more) {
-  more.id = ++sites_;
+  more.id = FactId(++sites_);
   more.kind = kind;
-  more.stack = stack;
+  more.stack = StackId(stack);
   ok(sink_.define(key_, more));
   return more.id;
 }
@@ -188,7 +192,9 @@ std::uint32_t TestDefinitions::kernel(const TestKernel& kernel) {
 }
 
 std::uint32_t TestDefinitions::matmul(std::uint32_t use, const MatmulCall& call, const std::string& op) {
-  ok(sink_.define(key_, Matmul{.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
+  ok(sink_.define(
+      key_,
+      Matmul{.id = MatmulId(++sites_), .use = OperatorUseId(use), .op = op, .function = "cublasGemmEx", .call = call}));
   return sites_;
 }
 

@@ -7,7 +7,7 @@
 
 namespace castscope::store {
 
-RegionUse& EvidenceTracker::region_use(std::uint32_t region) {
+RegionUse& EvidenceTracker::region_use(RegionId region) {
   RegionUse& use = regions_[region];
   use.region = region;
   if (std::find(changed_regions_.begin(), changed_regions_.end(), region) == changed_regions_.end()) {
@@ -44,7 +44,7 @@ void EvidenceTracker::end_stay(LaneState& lane) {
     }
   }
   lane.stay_entries = lane.stay_bytes = 0;
-  lane.stay_region = 0;
+  lane.stay_region = {};
 }
 
 namespace {
@@ -196,12 +196,12 @@ void EvidenceTracker::note_old_hit(LaneState& lane, const lanes::Event& event) {
     if (open.whole && made < open.last_step) ++region_use(open.region).old_hits;
 }
 
-void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region, bool outermost) {
+void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, RegionId region, bool outermost) {
   LaneState& lane = lane_state(lane_id);
   lane.worked = true;
   if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
   lane.open.push_back({.serial = event.region, .region = region});
-  lane.ended_region = 0;
+  lane.ended_region = {};
   if (lane.open.size() == 1) {
     midway_.ended(lane_id, event.time);
     end_stay(lane);
@@ -210,7 +210,7 @@ void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, st
   if ((event.flags & lanes::kFlagInherited) == 0) ++region_use(region).entered;
 }
 
-void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region) {
+void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, RegionId region) {
   LaneState& lane = lane_state(lane_id);
   const auto is_it = [&](const OpenRegion& open) { return open.serial == event.region; };
   const auto it = std::find_if(lane.open.begin(), lane.open.end(), is_it);
@@ -250,10 +250,10 @@ void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   for (const OpenRegion& open : lane.open)
     if (open.whole) ++region_use(open.region).clears_within;
   if (lane.ended_region != 0 && as_clear(event).entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
-  lane.ended_region = 0;
+  lane.ended_region = {};
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;
-  lane.uncleared_region = 0;
+  lane.uncleared_region = {};
 }
 
 void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
@@ -270,7 +270,7 @@ void EvidenceTracker::break_off(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   for (OpenRegion& open : lane.open) open.whole = false;
   lane.optimizer_steps.clear();
-  lane.ended_region = 0;
+  lane.ended_region = {};
   midway_.forget(lane_id);
 }
 
@@ -310,7 +310,7 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
 
 std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
   take_back();
-  for (const std::uint32_t region : midway_.settle(last)) ++region_use(region).cleared_midway;
+  for (const RegionId region : midway_.settle(last)) ++region_use(region).cleared_midway;
   for (LaneState& lane : lanes_) {
     for (const auto& [region, steps] : lane.optimizer_steps) {
       if (steps > regions_[region].most_optimizer_steps) region_use(region).most_optimizer_steps = steps;
@@ -326,7 +326,7 @@ std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
     lane.stay_bytes = before.stay_bytes;
   }
   std::vector<RegionUse> taken;
-  for (const std::uint32_t region : changed_regions_) taken.push_back(regions_[region]);
+  for (const RegionId region : changed_regions_) taken.push_back(regions_[region]);
   changed_regions_.clear();
   return taken;
 }

@@ -24,20 +24,20 @@ namespace castscope::store {
 
 // The facts about a site that the tracker needs, worked out once when the site is defined.
 struct SiteFacts {
-  std::uint32_t site = 0;              // run-wide
-  std::uint32_t outermost_region = 0;  // run-wide definition
-  std::uint32_t consumer = 0;          // same for the same weight of the same module in one dtype: a hash
-  bool watch_repeats = false;          // a weight or buffer whose copy is not kept
-  bool may_be_kept = false;            // a weight or buffer whose copy may be kept, and is not each time
-  bool raw_region = false;             // switched on without nesting: nothing clears the cache at its end
+  SiteId site = {};
+  RegionId outermost_region = {};
+  std::uint32_t consumer = 0;  // same for the same weight of the same module in one dtype: a hash
+  bool watch_repeats = false;  // a weight or buffer whose copy is not kept
+  bool may_be_kept = false;    // a weight or buffer whose copy may be kept, and is not each time
+  bool raw_region = false;     // switched on without nesting: nothing clears the cache at its end
 };
 
 class EvidenceTracker {
  public:
   void cast(std::uint32_t lane, const lanes::Event&, const SiteFacts&);
   void hit(std::uint32_t lane, const lanes::Event&);
-  void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
-  void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
+  void enter(std::uint32_t lane, const lanes::Event&, RegionId region, bool outermost);
+  void exit(std::uint32_t lane, const lanes::Event&, RegionId region);
   void clear(std::uint32_t lane, const lanes::Event&);
   void backward(std::uint32_t lane);
   // An optimizer step was taken. Several in a row, each with parameters of its own, are one.
@@ -58,7 +58,8 @@ class EvidenceTracker {
 
  private:
   struct OpenRegion {
-    std::uint32_t serial = 0, region = 0;
+    std::uint32_t serial = 0;
+    RegionId region = {};
     std::uint32_t optimizer_steps = 0;  // taken by its thread while it is open
     std::uint64_t last_step = 0;        // when the latest of them was
     bool whole = true;                  // everything of it was seen so far
@@ -70,14 +71,14 @@ class EvidenceTracker {
   struct LaneState {
     std::vector<OpenRegion> open;                    // outermost first
     std::uint32_t stay = 0;                          // serial of the outermost one
-    std::uint32_t stay_region = 0;                   // its definition
+    RegionId stay_region = {};                       // its definition
     std::uint64_t stay_entries = 0, stay_bytes = 0;  // put in since the last clear
     Span stay_span;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
-    std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
-    bool worked = true;  // something was cast or entered, or backward called, since the last optimizer step
-    std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
-    std::uint32_t backwards = 0;         // backward passes that it called
+    std::vector<std::pair<RegionId, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
+    RegionId ended_region = {};                                       // its end may be what clears the cache next
+    bool worked = true;              // something was cast or entered, or backward called, since the last optimizer step
+    RegionId uncleared_region = {};  // raw: this thread put entries into the cache and nobody of it cleared
+    std::uint32_t backwards = 0;     // backward passes that it called
     std::vector<std::uint32_t> filling;  // sites that put entries into the cache since the last of them
   };
   // Sources whose copies a site kept, and that are cast in a later stay, at whatever site: theirs need not be kept
@@ -137,7 +138,7 @@ class EvidenceTracker {
     if (!state.changed) changed_sites_.push_back(site);
     state.changed = true;
   }
-  RegionUse& region_use(std::uint32_t region);
+  RegionUse& region_use(RegionId region);
   void take_back();
 
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
@@ -147,9 +148,9 @@ class EvidenceTracker {
   std::deque<LaneState> lanes_;
   std::vector<SiteState> sites_;
   std::vector<std::uint32_t> changed_sites_;
-  absl::flat_hash_map<std::uint32_t, RegionUse> regions_;
-  std::vector<std::uint32_t> changed_regions_;
-  absl::flat_hash_map<std::uint32_t, Span> region_spans_;  // of RegionUse::most_entries
+  absl::flat_hash_map<RegionId, RegionUse> regions_;
+  std::vector<RegionId> changed_regions_;
+  absl::flat_hash_map<RegionId, Span> region_spans_;  // of RegionUse::most_entries
   ClearTimes clears_;
   std::uint64_t newest_kept_ = 0;
   bool late_clear_ = false;  // older than what was counted already

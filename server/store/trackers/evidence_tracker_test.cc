@@ -9,7 +9,8 @@
 namespace castscope::store {
 namespace {
 
-constexpr std::uint32_t kLane = 1, kRegion = 7;
+constexpr std::uint32_t kLane = 1;
+constexpr RegionId kRegion(7);
 
 lanes::Event in_region(std::uint32_t serial, std::uint8_t flags = 0) {
   lanes::Event event{};
@@ -32,7 +33,7 @@ TEST(EvidenceTrackerTest, ARegionIsEnteredAndLeft) {
 TEST(EvidenceTrackerTest, ARegionThatAForkedProcessGoesOnInWasEnteredByItsParent) {
   EvidenceTracker tracker;
   tracker.enter(kLane, in_region(1, lanes::kFlagInherited), kRegion, true);
-  const SiteFacts weight{.site = 1, .outermost_region = kRegion};
+  const SiteFacts weight{.site = SiteId(1), .outermost_region = kRegion};
   lanes::Event cast = in_region(1, lanes::kFlagKept);
   cast.bytes = 100;
   tracker.cast(kLane, cast, weight);
@@ -54,8 +55,8 @@ lanes::Event cast_of(std::uint32_t site, std::uint64_t tensor, std::uint64_t tim
 // Three weights are kept at site 1 and the cache is cleared; afterwards they are cast at site 2, where no copy is kept.
 TEST(EvidenceTrackerTest, WhatComesBackAtAnotherSite) {
   EvidenceTracker tracker;
-  const SiteFacts first{.site = 1, .outermost_region = kRegion},
-      second{.site = 2, .outermost_region = kRegion, .may_be_kept = true};
+  const SiteFacts first{.site = SiteId(1), .outermost_region = kRegion},
+      second{.site = SiteId(2), .outermost_region = kRegion, .may_be_kept = true};
   tracker.enter(kLane, in_region(1), kRegion, true);
   for (std::uint64_t i = 1; i <= 3; ++i) tracker.cast(kLane, cast_of(1, i, i, true), first);
   lanes::Event clear{};
@@ -71,7 +72,7 @@ TEST(EvidenceTrackerTest, WhatComesBackAtAnotherSite) {
 TEST(EvidenceTrackerTest, ABackwardPassUsesWhatTheForwardPassPutIn) {
   for (const bool in_one_pass : {true, false}) {
     EvidenceTracker tracker;
-    const SiteFacts facts{.site = 1, .outermost_region = kRegion};
+    const SiteFacts facts{.site = SiteId(1), .outermost_region = kRegion};
     tracker.enter(kLane, in_region(1), kRegion, true);
     for (std::uint64_t i = 1; i <= 3; ++i) {
       tracker.cast(kLane, cast_of(1, i, i, true), facts);
@@ -87,7 +88,7 @@ TEST(EvidenceTrackerTest, TheFirstCastIsTheOneThatSaysSo) {
   const auto cast = [&](std::uint32_t site, std::uint32_t ns, std::uint8_t flags) {
     lanes::Event event = in_region(1, flags);
     event.site = site, event.duration = ns;
-    tracker.cast(kLane, event, {.site = site, .outermost_region = kRegion});
+    tracker.cast(kLane, event, {.site = SiteId(site), .outermost_region = kRegion});
   };
   cast(1, 900, lanes::kFlagFirst);
   cast(1, 5, 0);

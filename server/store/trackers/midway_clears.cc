@@ -24,7 +24,7 @@ void MidwayClears::ended(std::uint32_t lane_id, std::uint64_t ns) {
   if (!lane.stays.empty() && lane.stays.back().end_ns == kOpen) lane.stays.back().end_ns = ns;
 }
 
-void MidwayClears::cleared(std::uint32_t lane, std::uint64_t ns, std::uint32_t region) {
+void MidwayClears::cleared(std::uint32_t lane, std::uint64_t ns, RegionId region) {
   clears_.push_back({.lane = lane, .region = region, .ns = ns});
   if (clears_.size() > kMostClears) clears_.pop_front();
 }
@@ -46,8 +46,8 @@ MidwayClears::Verdict MidwayClears::judge(const Clear& clear, bool last) {
   return verdict;
 }
 
-std::vector<std::uint32_t> MidwayClears::settle(bool last) {
-  std::vector<std::uint32_t> regions;
+std::vector<RegionId> MidwayClears::settle(bool last) {
+  std::vector<RegionId> regions;
   std::sort(clears_.begin(), clears_.end(), [](const Clear& a, const Clear& b) { return a.ns < b.ns; });
   std::deque<Clear> waiting;
   for (Clear& clear : clears_) {

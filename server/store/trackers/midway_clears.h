@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "server/store/run/ids.h"
+
 namespace castscope::store {
 
 class MidwayClears {
@@ -18,7 +20,7 @@ class MidwayClears {
   // the cache, which was not empty. `region` is its definition.
   void kept(std::uint32_t lane, std::uint64_t ns);
   void ended(std::uint32_t lane, std::uint64_t ns);
-  void cleared(std::uint32_t lane, std::uint64_t ns, std::uint32_t region);
+  void cleared(std::uint32_t lane, std::uint64_t ns, RegionId region);
   // It was not seen when the region of the lane's thread ended.
   void forget(std::uint32_t lane) { ended(lane, 0); }
   // Events of the lane have been taken up to this time.
@@ -26,7 +28,7 @@ class MidwayClears {
 
   // The regions whose end did so, one entry for each time. Call it after all lanes have been read. `last`: no more
   // events will come.
-  std::vector<std::uint32_t> settle(bool last);
+  std::vector<RegionId> settle(bool last);
 
  private:
   static constexpr std::uint64_t kOpen = std::numeric_limits<std::uint64_t>::max();
@@ -44,7 +46,8 @@ class MidwayClears {
     std::uint64_t seen_ns = 0;
   };
   struct Clear {
-    std::uint32_t lane = 0, region = 0;
+    std::uint32_t lane = 0;
+    RegionId region = {};
     std::uint64_t ns = 0;
     int settles = 0;
   };

@@ -9,7 +9,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint32_t kMain = 1, kWorker = 2, kWorkersRegion = 7;
+constexpr std::uint32_t kMain = 1, kWorker = 2;
+constexpr RegionId kWorkersRegion(7);
 
 // a worker's region ends while the main thread's is open.
 TEST(MidwayClearsTest, AnEndThatClearsWhatAnotherThreadKeptIsTold) {
@@ -75,7 +76,7 @@ TEST(MidwayClearsTest, NobodyDisturbsHimself) {
   MidwayClears clears;
   clears.kept(kMain, 100);
   clears.ended(kMain, 200);
-  clears.cleared(kMain, 210, 3);
+  clears.cleared(kMain, 210, RegionId(3));
   clears.kept(kMain, 300);
   clears.seen(kMain, 300);
   EXPECT_THAT(clears.settle(true), IsEmpty());
@@ -88,7 +89,7 @@ TEST(MidwayClearsTest, RegionsOneAfterTheOtherDoNotDisturbEachOther) {
       const std::uint64_t begin = ns + lane * 300;
       clears.kept(lane, begin);
       clears.ended(lane, begin + 100);
-      clears.cleared(lane, begin + 110, lane);
+      clears.cleared(lane, begin + 110, RegionId(lane));
       clears.seen(lane, begin + 110);
     }
     ASSERT_THAT(clears.settle(false), IsEmpty());

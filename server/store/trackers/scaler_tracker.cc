@@ -9,7 +9,8 @@ namespace castscope::store {
 void ScalerTracker::begin_round(Lane& at, bool after_backward) {
   at.after_backward = after_backward;
   at.scaled = at.unscaling = false;
-  at.in_hand = at.past_scaler = 0;
+  at.in_hand = 0;
+  at.past_scaler = {};
 }
 
 // That a step outside the scaler took scaled gradients shows when each loss had been scaled, or when the scaler
@@ -23,7 +24,7 @@ void ScalerTracker::backward(std::uint32_t lane_id) {
   Lane& at = lane(lane_id);
   // It adds its gradients to those that wait, which have another scale.
   if (at.early_update != 0 && at.update_between_backwards == 0) at.update_between_backwards = at.early_update;
-  at.early_update = 0;
+  at.early_update = {};
   at.gradients = true;
   ++at.backwards;
   begin_round(at, /*after_backward=*/true);
@@ -35,12 +36,12 @@ void ScalerTracker::scale(std::uint32_t lane_id) {
   changed_ = true;
 }
 
-void ScalerTracker::clip(std::uint32_t lane_id, std::uint32_t fact) {
+void ScalerTracker::clip(std::uint32_t lane_id, FactId fact) {
   Lane& at = lane(lane_id);
   if (at.after_backward && !at.scaled && at.all_scaled() && at.clip_before_unscale == 0) at.clip_before_unscale = fact;
 }
 
-void ScalerTracker::unscale(std::uint32_t lane_id, std::uint32_t stack, bool not_finite) {
+void ScalerTracker::unscale(std::uint32_t lane_id, StackId stack, bool not_finite) {
   Lane& at = lane(lane_id);
   // An event for each device and dtype among the gradients of one optimizer.
   const bool same_call = at.unscaling && at.unscale_at == stack;
@@ -59,7 +60,7 @@ void ScalerTracker::unscale(std::uint32_t lane_id, std::uint32_t stack, bool not
   changed_ = true;
 }
 
-void ScalerTracker::update(std::uint32_t lane_id, std::uint32_t fact, double before, double after) {
+void ScalerTracker::update(std::uint32_t lane_id, FactId fact, double before, double after) {
   Lane& at = lane(lane_id);
   ++use_.updates;
   if (fact != 0) use_.last_update = fact;
@@ -70,13 +71,13 @@ void ScalerTracker::update(std::uint32_t lane_id, std::uint32_t fact, double bef
   // Gradients that are not finite are not meant to be taken: the next round begins anew.
   at.gradients &= !at.skipped;
   at.skipped = false;
-  at.early_update = at.gradients ? fact : 0;
+  at.early_update = at.gradients ? fact : FactId();
   at.backwards = at.scales = 0;
   begin_round(at, /*after_backward=*/false);
   changed_ = true;
 }
 
-void ScalerTracker::optimizer_step(std::uint32_t lane_id, std::uint32_t fact, bool within_scaler) {
+void ScalerTracker::optimizer_step(std::uint32_t lane_id, FactId fact, bool within_scaler) {
   Lane& at = lane(lane_id);
   const bool unscaled = at.in_hand > 0;
   if (unscaled) --at.in_hand;
@@ -84,7 +85,7 @@ void ScalerTracker::optimizer_step(std::uint32_t lane_id, std::uint32_t fact, bo
   at.unscaling = false;
   note_step_past_scaler(at);
   at.gradients = false;
-  at.early_update = 0;
+  at.early_update = {};
 }
 
 void ScalerTracker::thread_begins(std::uint32_t lane_id) {
@@ -113,7 +114,7 @@ bool ScalerTracker::take(ScalerUse* use) {
         *told = *seen;
         changed_ = true;
       }
-      *seen = 0;
+      *seen = {};
     }
   }
   *use = use_;

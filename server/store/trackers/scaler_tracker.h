@@ -13,18 +13,18 @@ namespace castscope::store {
 
 class ScalerTracker {
  public:
-  // Numbers of facts and stacks are run-wide; 0 = not known.
+  // A fact, a stack: none = not known.
   void backward(std::uint32_t lane);
   // GradScaler scaled a loss, gradients were clipped: told in deep steps only.
   void scale(std::uint32_t lane);
-  void clip(std::uint32_t lane, std::uint32_t fact);
+  void clip(std::uint32_t lane, FactId fact);
   // `stack`: where the job unscales, which tells one call from the next.
-  void unscale(std::uint32_t lane, std::uint32_t stack, bool not_finite);
+  void unscale(std::uint32_t lane, StackId stack, bool not_finite);
   // No optimizer stepped with gradients that were unscaled on a GPU, which alone knows whether they are finite.
   void not_stepped(std::uint32_t lane) { this->lane(lane).skipped = true; }
   // The scale before and after; 0 = not known.
-  void update(std::uint32_t lane, std::uint32_t fact, double before, double after);
-  void optimizer_step(std::uint32_t lane, std::uint32_t fact, bool within_scaler);
+  void update(std::uint32_t lane, FactId fact, double before, double after);
+  void optimizer_step(std::uint32_t lane, FactId fact, bool within_scaler);
   // The lane goes to another thread.
   void thread_begins(std::uint32_t lane);
   // Some of the lane's events are missing here: what was seen of its order since the last take() is void.
@@ -36,22 +36,22 @@ class ScalerTracker {
 
  private:
   struct Lane {
-    bool gradients = false;          // a backward made some, and no optimizer step took them
-    bool skipped = false;            // some are not finite: GradScaler.step will take no step with them
-    std::uint32_t early_update = 0;  // an update that came while they wait
-    std::uint64_t skips = 0;         // updates in a row after gradients that were not finite
+    bool gradients = false;   // a backward made some, and no optimizer step took them
+    bool skipped = false;     // some are not finite: GradScaler.step will take no step with them
+    FactId early_update;      // an update that came while they wait
+    std::uint64_t skips = 0;  // updates in a row after gradients that were not finite
     // Since the last update. Losses scaled are 0 in a step that is not deep.
     std::uint64_t backwards = 0, scales = 0;
     // Since the last backward, until the update after it:
     bool after_backward = false;
-    bool scaled = false;            // GradScaler unscaled some of the gradients: they had been scaled
-    std::uint32_t in_hand = 0;      // calls of unscale whose optimizer has not stepped
-    std::uint32_t past_scaler = 0;  // a step outside the scaler with gradients that nobody had unscaled
-    bool unscaling = false;         // the event before was an unscale: one call makes several, at one place
-    std::uint32_t unscale_at = 0;
+    bool scaled = false;        // GradScaler unscaled some of the gradients: they had been scaled
+    std::uint32_t in_hand = 0;  // calls of unscale whose optimizer has not stepped
+    FactId past_scaler;         // a step outside the scaler with gradients that nobody had unscaled
+    bool unscaling = false;     // the event before was an unscale: one call makes several, at one place
+    StackId unscale_at;
     bool call_not_finite = false;
     // Seen since the last take():
-    std::uint32_t update_between_backwards = 0, step_past_scaler = 0, clip_before_unscale = 0;
+    FactId update_between_backwards, step_past_scaler, clip_before_unscale;
     bool all_scaled() const { return scales > 0 && scales >= backwards; }
   };
   Lane& lane(std::uint32_t id) {

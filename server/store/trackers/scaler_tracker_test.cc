@@ -7,7 +7,8 @@
 namespace castscope::store {
 namespace {
 
-constexpr std::uint32_t kUnscaleStack = 10, kUpdateFact = 20, kStepFact = 30, kOtherStep = 31, kClipFact = 40;
+constexpr StackId kUnscaleStack(10), kOtherStack(11);
+constexpr FactId kUpdateFact(20), kOtherUpdate(21), kStepFact(30), kOtherStep(31), kClipFact(40);
 
 class ScalerTrackerTest : public testing::Test {
  protected:
@@ -22,7 +23,7 @@ class ScalerTrackerTest : public testing::Test {
     scaler_step(not_finite);
     tracker_.update(1, kUpdateFact, before, after);
   }
-  void scaler_step(bool not_finite = false, std::uint32_t stack = kUnscaleStack) {
+  void scaler_step(bool not_finite = false, StackId stack = kUnscaleStack) {
     tracker_.unscale(1, stack, not_finite);
     if (!not_finite) tracker_.optimizer_step(1, kStepFact, true);
   }
@@ -109,7 +110,7 @@ TEST_F(ScalerTrackerTest, AnUpdateBetweenBackwardsIsOutOfPlace) {
   tracker_.backward(1);
   EXPECT_EQ(use().update_between_backwards, kUpdateFact);
   scaler_step();
-  tracker_.update(1, kUpdateFact + 1, 1024, 1024);
+  tracker_.update(1, kOtherUpdate, 1024, 1024);
   EXPECT_EQ(use().update_between_backwards, kUpdateFact) << "the first one stays";
 }
 
@@ -134,9 +135,9 @@ TEST_F(ScalerTrackerTest, GradientsMayAccumulate) {
 TEST_F(ScalerTrackerTest, SeveralOptimizersMayTakeTurns) {
   for (const bool update_each : {false, true}) {
     for (int i = 0; i < 3; ++i) {
-      for (std::uint32_t optimizer = 0; optimizer < 2; ++optimizer) {
+      for (const StackId unscaling : {kUnscaleStack, kOtherStack}) {
         tracker_.backward(1);
-        scaler_step(false, kUnscaleStack + optimizer);
+        scaler_step(false, unscaling);
         if (update_each) tracker_.update(1, kUpdateFact, 1, 1);
       }
       if (!update_each) tracker_.update(1, kUpdateFact, 1, 1);
@@ -162,7 +163,7 @@ TEST_F(ScalerTrackerTest, AStepPastTheScalerIsOutOfPlace) {
 TEST_F(ScalerTrackerTest, AStepOfUnscaledGradientsIsInPlace) {
   tracker_.backward(1);
   tracker_.unscale(1, kUnscaleStack, false);
-  tracker_.unscale(1, kUnscaleStack + 1, false);
+  tracker_.unscale(1, kOtherStack, false);
   tracker_.optimizer_step(1, kStepFact, true);
   tracker_.optimizer_step(1, kOtherStep, false);
   tracker_.update(1, kUpdateFact, 1, 1);

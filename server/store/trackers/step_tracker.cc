@@ -177,7 +177,7 @@ bool StepRuns::continues(std::uint32_t step, const StepWork& work, std::uint64_t
   return current_.behaviour == 0 ? length < kMixedSteps : length < kUniformSteps;
 }
 
-void StepRuns::begin(std::uint32_t process, std::uint32_t step, const StepWork& work, std::uint64_t fingerprint,
+void StepRuns::begin(ProcessId process, std::uint32_t step, const StepWork& work, std::uint64_t fingerprint,
                      std::uint32_t behaviour) {
   current_ = {.process = process, .first = step, .last = step, .behaviour = behaviour, .incomplete = work.incomplete};
   current_.begin_ns = work.begin_ns;

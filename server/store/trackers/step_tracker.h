@@ -132,7 +132,7 @@ class StepRuns {
 
   // Does the step prolong the current run? Else begin() one; the one before is then final.
   bool continues(std::uint32_t step, const StepWork&, std::uint64_t fingerprint) const;
-  void begin(std::uint32_t process, std::uint32_t step, const StepWork&, std::uint64_t fingerprint,
+  void begin(ProcessId process, std::uint32_t step, const StepWork&, std::uint64_t fingerprint,
              std::uint32_t behaviour);
   void append(std::uint32_t step, const StepWork&, std::uint64_t fingerprint);
   // The step turned out incomplete. False when it is not of the current run.

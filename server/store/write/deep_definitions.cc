@@ -28,10 +28,10 @@ void DeepDefinitions::adopt(const RunData& data) {
   for (const OperatorUse& use : data.operator_uses) uses_.emplace(content_of(use), use.id);
 }
 
-absl::StatusOr<std::uint32_t> DeepDefinitions::operator_use(const OperatorUse& u) {
-  const auto [it, is_new] = uses_.try_emplace(content_of(u), uses_.size() + 1);
+absl::StatusOr<OperatorUseId> DeepDefinitions::operator_use(const OperatorUse& u) {
+  const auto [it, is_new] = uses_.try_emplace(content_of(u), OperatorUseId(uses_.size() + 1));
   if (!is_new) return it->second;
-  const std::uint32_t id = it->second;
+  const OperatorUseId id = it->second;
   CASTSCOPE_RETURN_IF_ERROR(
       add_use_.run(id, u.stack, u.module, u.region, u.op, u.node, u.phase, u.device, u.computed, u.result, u.flags));
   for (std::size_t i = 0; i < u.operands.size(); ++i) {

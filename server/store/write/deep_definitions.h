@@ -16,11 +16,10 @@ class DeepDefinitions {
   void adopt(const RunData&);  // what an earlier life of the file defined
 
   // Everything that they refer to by its run-wide number; their own `id` is not looked at.
-  absl::StatusOr<std::uint32_t> operator_use(const OperatorUse&);
+  absl::StatusOr<OperatorUseId> operator_use(const OperatorUse&);
 
  private:
-  using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
-  Numbers uses_;
+  absl::flat_hash_map<std::string, OperatorUseId> uses_;  // by content
   Statement add_use_, add_operand_;
 };
 

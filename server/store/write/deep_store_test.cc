@@ -43,7 +43,7 @@ TEST_F(DeepStoreTest, AnOperatorUseComesBackAsItWas) {
   close(*store);
   const RunData data = read();
   ASSERT_EQ(data.operator_uses.size(), 1u);
-  const OperatorUse& u = data.operator_use(1);
+  const OperatorUse& u = data.operator_uses.front();
   EXPECT_EQ(u.op, "aten::add.Tensor");
   EXPECT_EQ(u.node, "MmBackward0");
   EXPECT_EQ(u.phase, lanes::Phase::kBackward);
@@ -51,8 +51,8 @@ TEST_F(DeepStoreTest, AnOperatorUseComesBackAsItWas) {
   EXPECT_EQ(u.result, kFloat32);
   EXPECT_TRUE(u.is(lanes::kUseGradMode));
   EXPECT_FALSE(u.is(lanes::kUseView));
-  EXPECT_EQ(data.modules[u.module - 1].path, "encoder.0");
-  EXPECT_EQ(data.region(u.region).dtype, kBFloat16);
+  EXPECT_EQ(data.modules[u.module].path, "encoder.0");
+  EXPECT_EQ(data.regions[u.region].dtype, kBFloat16);
   EXPECT_EQ(data.user_location(u.stack)->line, 12);
   ASSERT_EQ(u.operands.size(), 3u);
   EXPECT_EQ(u.operands[1].argument, 1);
@@ -66,9 +66,9 @@ TEST_F(DeepStoreTest, AnOperatorUseComesBackAsItWas) {
   EXPECT_EQ(data.use_counts[0].times, 3u);
   EXPECT_EQ(data.use_counts[0].bytes, 300u);
   EXPECT_EQ(data.use_counts[0].ns, 60u);
-  EXPECT_EQ(data.process(1).gauges.deep_steps, 1u);
-  EXPECT_EQ(data.process(1).gauges.deep_operators, 3u);
-  EXPECT_EQ(data.process(1).gauges.deep_ns, 300u);
+  EXPECT_EQ(data.processes.front().gauges.deep_steps, 1u);
+  EXPECT_EQ(data.processes.front().gauges.deep_operators, 3u);
+  EXPECT_EQ(data.processes.front().gauges.deep_ns, 300u);
 }
 
 TEST_F(DeepStoreTest, RanksWithTheSameCodeShareItsRows) {
@@ -89,14 +89,14 @@ TEST_F(DeepStoreTest, RanksWithTheSameCodeShareItsRows) {
   const RunData data = read();
   EXPECT_EQ(data.operator_uses.size(), 2u);
   ASSERT_EQ(data.flows.size(), 1u);
-  EXPECT_EQ(data.flows[0].from, 1u);
-  EXPECT_EQ(data.flows[0].to, 2u);
-  EXPECT_EQ(data.flows[0].argument, 1);
-  EXPECT_EQ(data.flows[0].cast_to, kBFloat16);
+  EXPECT_EQ(data.flows.front().from, 1u);
+  EXPECT_EQ(data.flows.front().to, 2u);
+  EXPECT_EQ(data.flows.front().argument, 1);
+  EXPECT_EQ(data.flows.front().cast_to, kBFloat16);
   ASSERT_EQ(data.facts.size(), 1u);
-  EXPECT_EQ(data.fact(1).kind, FactKind::kError);
-  EXPECT_EQ(data.fact(1).text, "expected BFloat16");
-  EXPECT_EQ(data.fact(1).subject, 2u);
+  EXPECT_EQ(data.facts.front().kind, FactKind::kError);
+  EXPECT_EQ(data.facts.front().text, "expected BFloat16");
+  EXPECT_EQ(data.facts.front().subject, 2u);
   const auto times = [](const auto& counts) {
     std::vector<std::uint64_t> all;
     for (const auto& count : counts) all.push_back(count.times);
@@ -134,9 +134,9 @@ TEST_F(DeepStoreTest, AFactsSubjectIsWhatItsKindSays) {
   close(*store);
   const RunData data = read();
   ASSERT_EQ(data.facts.size(), 2u);
-  EXPECT_EQ(data.facts[0].subject, 2u);
-  EXPECT_EQ(data.facts[0].detail, static_cast<int>(lanes::Staleness::kMoved));
-  EXPECT_EQ(data.facts[1].subject, 1u);
+  EXPECT_EQ(data.facts.front().subject, 2u);
+  EXPECT_EQ(data.facts.front().detail, static_cast<int>(lanes::Staleness::kMoved));
+  EXPECT_EQ(data.facts[FactId(2)].subject, 1u);
   EXPECT_EQ(text("SELECT kind || ' ' || line || ' ' || detail FROM v_facts WHERE fact = 1"), "stale_hit 11 moved");
 }
 
@@ -152,7 +152,7 @@ TEST_F(DeepStoreTest, WhatDeepStepsCountIsInNoTotal) {
   const RunData data = read();
   ASSERT_EQ(data.site_uses.size(), 1u);
   EXPECT_EQ(data.site_uses[0].counts.casts, 1u);
-  EXPECT_TRUE(data.process(1).beyond_sites.empty());
+  EXPECT_TRUE(data.processes.front().beyond_sites.empty());
   EXPECT_EQ(query("SELECT casts FROM v_totals"), 1);
   EXPECT_EQ(query("SELECT sum(casts) FROM v_by_cause"), 1);
   EXPECT_EQ(query("SELECT sum(casts) FROM v_sites"), 1);
@@ -250,9 +250,9 @@ TEST_F(DeepStoreTest, HowAProcessScaledComesBack) {
   EXPECT_EQ(use.first_scale, 65536);
   EXPECT_EQ(use.last_scale, 16384);
   EXPECT_EQ(use.least_scale, 16384);
-  EXPECT_EQ(data.user_location(data.fact(use.last_update).stack)->line, 13);
-  EXPECT_EQ(data.user_location(data.fact(use.step_past_scaler).stack)->line, 11);
-  EXPECT_EQ(data.user_location(data.fact(use.update_between_backwards).stack)->line, 13);
+  EXPECT_EQ(data.user_location(data.facts[use.last_update].stack)->line, 13);
+  EXPECT_EQ(data.user_location(data.facts[use.step_past_scaler].stack)->line, 11);
+  EXPECT_EQ(data.user_location(data.facts[use.update_between_backwards].stack)->line, 13);
   EXPECT_THAT(text("SELECT step_past_scaler FROM v_scaler"), HasSubstr("train.py:11"));
 }
 
@@ -340,8 +340,8 @@ TEST_F(DeepStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   use.id = 9;
   use.stack = 77;
   EXPECT_FALSE(store->define(run.key(), use).ok());
-  EXPECT_FALSE(store->define(run.key(), Fact{.id = 5, .stack = 77, .text = ""}).ok());
-  EXPECT_FALSE(store->define(run.key(), Flow{.id = 1u << 30}).ok());
+  EXPECT_FALSE(store->define(run.key(), Fact{.id = FactId(5), .stack = StackId(77), .text = ""}).ok());
+  EXPECT_FALSE(store->define(run.key(), Flow{.id = FlowId(1u << 30)}).ok());
   const CounterRow unknown{.lane = 1, .site = 9};
   EXPECT_FALSE(store->counters(run.key(), std::span(&unknown, 1)).ok());
   run.called(run.use(add()));

@@ -65,35 +65,30 @@ absl::Status DeepWriter::operator_use(const OperatorUseInfo& info) {
                   .operands = info.operands,
                   .argument_names = info.argument_names};
   use.argument_names.resize(use.operands.size());
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_stack(info.stack, &use.stack));
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_module(info.module, &use.module));
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_region(info.region, &use.region));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find(info.stack, &use.stack));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find(info.module, &use.module));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find(info.region, &use.region));
   const auto number = tables_->deep.operator_use(use);
   if (!number.ok()) return number.status();
   return set(info.id, {.kind = Kind::kOperatorUse, .number = *number}, &tables_->put_local_use);
 }
 
-absl::Status DeepWriter::find(Refers refers, std::uint32_t local, lanes::FactSubject subject,
-                              std::uint32_t* number) const {
-  switch (refers) {
-    case Refers::kStack:
-      return numbers_->find_stack(local, number);
-    case Refers::kModule:
-      return numbers_->find_module(local, number);
-    case Refers::kRegion:
-      return numbers_->find_region(local, number);
-    case Refers::kSite:
-      return numbers_->find_site(local, number);
-    case Refers::kOperatorUse:
-      *number = use_or_0(local);
-      return absl::OkStatus();
-    case Refers::kSubjectOfFact:
-      if (subject == lanes::FactSubject::kSite) return numbers_->find_site(local, number);
-      if (subject == lanes::FactSubject::kRegion) return numbers_->find_region(local, number);
-      *number = subject == lanes::FactSubject::kOperatorUse ? use_or_0(local) : 0;
-      return absl::OkStatus();
-    case Refers::kNothing:
+absl::Status DeepWriter::find_subject(Fact& fact) const {
+  const auto find = [&](auto id) {
+    const absl::Status found = numbers_->find(fact.subject, &id);
+    fact.subject = id;
+    return found;
+  };
+  switch (lanes::subject_of(fact.kind)) {
+    case lanes::FactSubject::kSite:
+      return find(SiteId());
+    case lanes::FactSubject::kRegion:
+      return find(RegionId());
+    case lanes::FactSubject::kOperatorUse:
+      fact.subject = use_or_0(fact.subject);
       break;
+    case lanes::FactSubject::kNothing:
+      fact.subject = 0;
   }
   return absl::OkStatus();
 }
@@ -102,13 +97,13 @@ template <typename Row>
 absl::Status DeepWriter::row(const Row& told) {
   CASTSCOPE_RETURN_IF_ERROR(numbers_->check(Row::kName, told.id));
   Row row = told;
-  auto subject = lanes::FactSubject::kNothing;
-  if constexpr (std::is_same_v<Row, Fact>) subject = lanes::subject_of(row.kind);
   absl::Status found;
-  Row::columns(row, [&](const char*, auto& value, Refers refers = Refers::kNothing) {
-    if constexpr (std::is_same_v<decltype(value), std::uint32_t&>)
-      if (found.ok()) found = find(refers, value, subject, &value);
+  Row::columns(row, [&](const char*, auto& value) {
+    if constexpr (kIsId<std::remove_reference_t<decltype(value)>>)
+      if (found.ok()) found = find(value, &value);
   });
+  if constexpr (std::is_same_v<Row, Fact>)
+    if (found.ok()) found = find_subject(row);
   CASTSCOPE_RETURN_IF_ERROR(found);
   Local known{.kind = kind_of(row)};
   if constexpr (std::is_same_v<Row, Flow>)  // one of whose ends had no room in the process
@@ -137,7 +132,7 @@ absl::Status DeepWriter::kernel(const KernelInfo& info) {
                 .device = info.device,
                 .work = info.work,
                 .flags = info.flags};
-  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_site(info.site, &kernel.site));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find(info.site, &kernel.site));
   const auto name = tables_->gpu.kernel_name(info.name);
   if (!name.ok()) return name.status();
   kernel.name = *name;
@@ -160,7 +155,7 @@ void DeepWriter::values(const lanes::Event& event) {
   ValueRange range{.process = process_};
   const Local of = at(event.site);
   if (of.kind == Kind::kOperatorUse) {
-    range.use = of.number;
+    range.use = OperatorUseId(of.number);
   } else {
     range.site = numbers_->site_or_0(event.site);
   }
@@ -175,12 +170,13 @@ void DeepWriter::values(const lanes::Event& event) {
 
 void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
   const Local fact = at(event.site);
+  const FactId id(fact.number);
   if (event.kind == lanes::EventKind::kOptimizer) {
-    scaler_.optimizer_step(lane, fact.number, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
+    scaler_.optimizer_step(lane, id, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
   } else if (fact.fact == lanes::FactKind::kScale) {
     scaler_.scale(lane);
   } else if (fact.fact == lanes::FactKind::kClip) {
-    scaler_.clip(lane, fact.number);
+    scaler_.clip(lane, id);
   } else if (fact.fact == lanes::FactKind::kUnscale) {
     if (fact.detail == 3)
       scaler_.not_stepped(lane);
@@ -188,7 +184,7 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
       scaler_.unscale(lane, fact.stack, fact.detail == 1);
   } else if (fact.fact == lanes::FactKind::kUpdate) {
     const lanes::ScalerEvent scale = as_scaler(event);
-    scaler_.update(lane, fact.number, scale.before, scale.after);
+    scaler_.update(lane, id, scale.before, scale.after);
   }
 }
 
@@ -215,9 +211,9 @@ absl::Status DeepWriter::write_counters() {
       case Kind::kKernel:
         status = tables_->put_kernel_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.hits);
         break;
-#define CASTSCOPE_PUT_COUNT(Type, ...)                                                      \
-  case Kind::k##Type:                                                                       \
-    status = tables_->of<Type>().put_count(id, process_, row.lane, what.number, row.casts); \
+#define CASTSCOPE_PUT_COUNT(Type, ...)                                                                \
+  case Kind::k##Type:                                                                                 \
+    status = tables_->of<Type>().put_count(id, process_, row.lane, Id<Type>(what.number), row.casts); \
     break;
         CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_PUT_COUNT)
 #undef CASTSCOPE_PUT_COUNT

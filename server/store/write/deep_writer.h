@@ -16,7 +16,7 @@ namespace castscope::store {
 
 class DeepWriter {
  public:
-  DeepWriter(RunTables* tables, const ProcessNumbers* numbers, std::uint32_t process)
+  DeepWriter(RunTables* tables, const ProcessNumbers* numbers, ProcessId process)
       : tables_(tables), numbers_(numbers), process_(process) {}
   void adopt(const RunData&);  // of an earlier life of the file
 
@@ -55,17 +55,26 @@ class DeepWriter {
     // of a fact:
     lanes::FactKind fact = lanes::FactKind::kUnknown;
     std::uint16_t detail = 0;
-    std::uint32_t stack = 0;
+    StackId stack = {};
   };
 #define CASTSCOPE_KIND_OF(Type, ...) \
   static Kind kind_of(const Type&) { return Kind::k##Type; }
   CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_KIND_OF)
 #undef CASTSCOPE_KIND_OF
   Local at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Local(); }
-  std::uint32_t use_or_0(std::uint32_t local) const { return number(Numbered::kOperatorUse, local); }
+  OperatorUseId use_or_0(std::uint32_t local) const { return OperatorUseId(number(Numbered::kOperatorUse, local)); }
   absl::Status set(std::uint32_t local, const Local&, Statement* put_local);
-  // The run-wide number of what a column refers to.
-  absl::Status find(Refers refers, std::uint32_t local, lanes::FactSubject subject, std::uint32_t* number) const;
+  // The run-wide number. Of what was never defined: an error, but none of an operator use, which may have had no room
+  // in the process.
+  template <typename T>
+  absl::Status find(std::uint32_t local, Id<T>* number) const {
+    return numbers_->find(local, number);
+  }
+  absl::Status find(std::uint32_t local, OperatorUseId* number) const {
+    *number = use_or_0(local);
+    return absl::OkStatus();
+  }
+  absl::Status find_subject(Fact&) const;
   void values(const lanes::Event&);
   void scaling(std::uint32_t lane, const lanes::Event&);
   absl::Status write_counters();
@@ -73,7 +82,7 @@ class DeepWriter {
 
   RunTables* tables_;
   const ProcessNumbers* numbers_;
-  std::uint32_t process_;
+  ProcessId process_;
   std::vector<Local> by_local_;
   absl::flat_hash_map<std::uint64_t, CounterRow> counters_;  // that changed since the last write(); lane << 32 | local
   struct Range {

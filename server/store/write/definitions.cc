@@ -12,6 +12,7 @@ std::string content_of(const std::vector<CodeLocation>& frames, bool truncated) 
   for (const CodeLocation& frame : frames) bytes += content(frame.file, frame.function, frame.line);
   return bytes;
 }
+std::string content_of(const Stack& s) { return content_of(s.frames, s.truncated); }
 std::string content_of(const CallSite& c) { return content(c.op, c.argument, c.argument_name, c.code_address); }
 std::string content_of(const Module& m) { return content(m.path, m.type, m.root_type, m.root_number); }
 std::string content_of(const Region& r) {
@@ -67,16 +68,14 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
 
 absl::Status Definitions::adopt(const Database& database, const RunData& data) {
   torch_folders_ = data.torch_folders;
-  for (std::size_t i = 0; i < data.stacks.size(); ++i) {
-    stack_numbers_.emplace(content_of(data.stacks[i].frames, data.stacks[i].truncated), i + 1);
-  }
-  for (std::size_t i = 0; i < data.modules.size(); ++i) module_numbers_.emplace(content_of(data.modules[i]), i + 1);
-  call_sites_ = data.call_sites;
-  for (std::size_t i = 0; i < call_sites_.size(); ++i) call_site_numbers_.emplace(content_of(call_sites_[i]), i + 1);
-  regions_ = data.regions;
-  for (std::size_t i = 0; i < regions_.size(); ++i) region_numbers_.emplace(content_of(regions_[i]), i + 1);
-  sites_ = data.sites;
-  for (std::size_t i = 0; i < sites_.size(); ++i) site_numbers_.emplace(content_of(sites_[i]), i + 1);
+  const auto adopt_all = [](const auto& table, auto& ids) {
+    for (const auto id : table.ids()) ids.emplace(content_of(table[id]), id);
+  };
+  adopt_all(data.stacks, stack_ids_);
+  adopt_all(data.modules, module_ids_);
+  adopt_all(call_sites_ = data.call_sites, call_site_ids_);
+  adopt_all(regions_ = data.regions, region_ids_);
+  adopt_all(sites_ = data.sites, site_ids_);
   auto codes = Statement::prepare(database, "SELECT id, file, function FROM code");
   if (!codes.ok()) return codes.status();
   for (;;) {
@@ -99,10 +98,10 @@ void Definitions::torch_folder(const std::string& folder) {
   if (std::ranges::find(torch_folders_, folder) == torch_folders_.end()) torch_folders_.push_back(folder);
 }
 
-absl::StatusOr<std::uint32_t> Definitions::stack(const StackInfo& stack) {
-  const auto [it, is_new] = stack_numbers_.try_emplace(content_of(stack.frames, stack.truncated));
+absl::StatusOr<StackId> Definitions::stack(const StackInfo& stack) {
+  const auto [it, is_new] = stack_ids_.try_emplace(content_of(stack.frames, stack.truncated));
   if (!is_new) return it->second;
-  const std::uint32_t id = it->second = stack_numbers_.size();
+  const StackId id = it->second = StackId(stack_ids_.size());
   CASTSCOPE_RETURN_IF_ERROR(add_stack_.run(id, stack.truncated, user_depth(stack, torch_folders_)));
   for (std::size_t depth = 0; depth < stack.frames.size(); ++depth) {
     const auto of_frame = code(stack.frames[depth]);
@@ -112,66 +111,65 @@ absl::StatusOr<std::uint32_t> Definitions::stack(const StackInfo& stack) {
   return id;
 }
 
-absl::StatusOr<std::uint32_t> Definitions::module(const Module& module) {
-  const auto [it, is_new] = module_numbers_.try_emplace(content_of(module));
+absl::StatusOr<ModuleId> Definitions::module(const Module& module) {
+  const auto [it, is_new] = module_ids_.try_emplace(content_of(module));
   if (is_new) {
-    it->second = module_numbers_.size();
+    it->second = ModuleId(module_ids_.size());
     CASTSCOPE_RETURN_IF_ERROR(
         add_module_.run(it->second, module.path, module.type, module.root_type, module.root_number));
   }
   return it->second;
 }
 
-absl::StatusOr<std::uint32_t> Definitions::add_call_site(const CallSite& c, std::string key) {
-  call_sites_.push_back(c);
-  const std::uint32_t id = call_sites_.size();
-  call_site_numbers_[std::move(key)] = id;
+absl::StatusOr<CallSiteId> Definitions::add_call_site(const CallSite& c, std::string key) {
+  const CallSiteId id = call_sites_.push_back(c);
+  call_site_ids_[std::move(key)] = id;
   CASTSCOPE_RETURN_IF_ERROR(add_call_site_.run(id, c.op, c.argument, c.argument_name, c.code_address));
   return id;
 }
 
-absl::StatusOr<std::uint32_t> Definitions::call_site(const CallSite& c) {
+absl::StatusOr<CallSiteId> Definitions::call_site(const CallSite& c) {
   std::string key = content_of(c);
-  if (const auto it = call_site_numbers_.find(key); it != call_site_numbers_.end()) return it->second;
+  if (const auto it = call_site_ids_.find(key); it != call_site_ids_.end()) return it->second;
   return add_call_site(c, std::move(key));
 }
 
-absl::StatusOr<std::uint32_t> Definitions::refine(std::uint32_t id, const CallSite& more) {
-  CallSite& known = call_sites_[id - 1];
+absl::StatusOr<CallSiteId> Definitions::refine(CallSiteId id, const CallSite& more) {
+  CallSite& known = call_sites_[id];
   std::string key = content_of(more);
   if (agrees(more, known)) return id;  // nothing new
   if (!agrees(known, more)) return call_site(more);
   const bool names_operator = known.op != more.op;
   known = more;
-  call_site_numbers_.try_emplace(std::move(key), id);  // what was known before still leads here too
+  call_site_ids_.try_emplace(std::move(key), id);  // what was known before still leads here too
   CASTSCOPE_RETURN_IF_ERROR(change_call_site_.run(id, more.op, more.argument, more.argument_name, more.code_address));
   if (names_operator) CASTSCOPE_RETURN_IF_ERROR(change_site_operator_.run(id, more.op));
   return id;
 }
 
-absl::StatusOr<std::uint32_t> Definitions::region(const Region& r) {
-  const auto [it, is_new] = region_numbers_.try_emplace(content_of(r));
+absl::StatusOr<RegionId> Definitions::region(const Region& r) {
+  const auto [it, is_new] = region_ids_.try_emplace(content_of(r));
   if (!is_new) return it->second;
-  regions_.push_back(r);
-  const std::uint32_t id = regions_.back().id = it->second = regions_.size();
+  const RegionId id = it->second = regions_.push_back(r);
+  regions_[id].id = id;
   CASTSCOPE_RETURN_IF_ERROR(add_region_.run(id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled,
                                             r.cache_enabled, r.kind, r.flags));
   return id;
 }
 
-absl::StatusOr<std::uint32_t> Definitions::site(Site s) {
-  const auto [it, is_new] = site_numbers_.try_emplace(content_of(s));
+absl::StatusOr<SiteId> Definitions::site(Site s) {
+  const auto [it, is_new] = site_ids_.try_emplace(content_of(s));
   if (!is_new) return it->second;
-  if (s.call_site) s.op = call_sites_[s.call_site - 1].op;
-  s.id = it->second = sites_.size() + 1;
-  sites_.push_back(s);
+  if (s.call_site) s.op = call_sites_[s.call_site].op;
+  const SiteId id = it->second = sites_.push_back(s);
+  sites_[id].id = s.id = id;
   CASTSCOPE_RETURN_IF_ERROR(add_site_.run(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why,
                                           s.phase, s.from, s.to, s.device, s.flags));
   return s.id;
 }
 
-std::uint32_t Definitions::outermost(std::uint32_t region) const {
-  while (region != 0 && regions_[region - 1].parent != 0) region = regions_[region - 1].parent;
+RegionId Definitions::outermost(RegionId region) const {
+  while (region != 0 && regions_[region].parent != 0) region = regions_[region].parent;
   return region;
 }
 

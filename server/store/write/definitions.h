@@ -21,30 +21,36 @@ class Definitions {
 
   // Stacks defined from here on take code below this folder for PyTorch's own.
   void torch_folder(const std::string& folder);
-  absl::StatusOr<std::uint32_t> stack(const StackInfo&);
-  absl::StatusOr<std::uint32_t> module(const Module&);
+  absl::StatusOr<StackId> stack(const StackInfo&);
+  absl::StatusOr<ModuleId> module(const Module&);
   // A call site the process has not told of yet.
-  absl::StatusOr<std::uint32_t> call_site(const CallSite&);
+  absl::StatusOr<CallSiteId> call_site(const CallSite&);
   // More is known of call site `id`. The same number when what is known agrees, or a new one when another process's
   // call site of the same address turned out to be something else.
-  absl::StatusOr<std::uint32_t> refine(std::uint32_t id, const CallSite&);
-  absl::StatusOr<std::uint32_t> region(const Region&);
-  absl::StatusOr<std::uint32_t> site(Site);
+  absl::StatusOr<CallSiteId> refine(CallSiteId id, const CallSite&);
+  absl::StatusOr<RegionId> region(const Region&);
+  absl::StatusOr<SiteId> site(Site);
 
-  const Region& region_at(std::uint32_t id) const { return regions_[id - 1]; }
-  const Site& site_at(std::uint32_t id) const { return sites_[id - 1]; }
-  std::uint32_t outermost(std::uint32_t region) const;
+  const Region& region_at(RegionId id) const { return regions_[id]; }
+  const Site& site_at(SiteId id) const { return sites_[id]; }
+  RegionId outermost(RegionId region) const;
 
  private:
   absl::StatusOr<std::uint32_t> code(const CodeLocation&);
-  absl::StatusOr<std::uint32_t> add_call_site(const CallSite&, std::string key);
+  absl::StatusOr<CallSiteId> add_call_site(const CallSite&, std::string key);
 
-  using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
-  Numbers code_numbers_, stack_numbers_, module_numbers_, call_site_numbers_, region_numbers_, site_numbers_;
+  template <typename Number>
+  using ByContent = absl::flat_hash_map<std::string, Number>;
+  ByContent<std::uint32_t> code_numbers_;
+  ByContent<StackId> stack_ids_;
+  ByContent<ModuleId> module_ids_;
+  ByContent<CallSiteId> call_site_ids_;
+  ByContent<RegionId> region_ids_;
+  ByContent<SiteId> site_ids_;
   std::vector<std::string> torch_folders_;
-  std::vector<CallSite> call_sites_;
-  std::vector<Region> regions_;
-  std::vector<Site> sites_;
+  Table<CallSite> call_sites_;
+  Table<Region> regions_;
+  Table<Site> sites_;
   Statement add_code_, add_stack_, add_frame_, add_module_, add_call_site_, change_call_site_, add_region_, add_site_;
   Statement change_site_operator_;
 };

@@ -20,8 +20,8 @@ TEST_F(DefinitionsTest, PyTorchInAFolderOfItsOwnIsNotTheUsersCode) {
   run.end();
   ASSERT_TRUE(store->close().ok());
   const RunData data = read();
-  EXPECT_EQ(data.user_location(1)->file, "/opt/build/torch_models/train.py");
-  EXPECT_EQ(data.user_location(2)->line, 134);  // the innermost where none is the user's
+  EXPECT_EQ(data.user_location(StackId(1))->file, "/opt/build/torch_models/train.py");
+  EXPECT_EQ(data.user_location(StackId(2))->line, 134);  // the innermost where none is the user's
   EXPECT_EQ(query("SELECT line FROM v_locations WHERE stack = 1"), 7);
 }
 

@@ -23,7 +23,7 @@ absl::Status EventWindow::adopt(const Database& database) {
   for (;;) {
     const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
-    OfProcess& of = processes_[static_cast<std::uint32_t>(rows->number(1))];
+    OfProcess& of = processes_[ProcessId(rows->number(1))];
     const auto bytes = static_cast<std::size_t>(rows->number(3));
     next_id_ = rows->number(0) + 1;
     of.blocks = rows->number(4);
@@ -36,7 +36,7 @@ absl::Status EventWindow::adopt(const Database& database) {
   }
 }
 
-absl::Status EventWindow::add(std::uint32_t process, const EventBlock& block) {
+absl::Status EventWindow::add(ProcessId process, const EventBlock& block) {
   if (block.events.empty()) return absl::OkStatus();
   OfProcess& of = processes_[process];
   const std::size_t bytes = block.packed.size();

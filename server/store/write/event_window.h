@@ -16,7 +16,7 @@ class EventWindow {
  public:
   static absl::StatusOr<EventWindow> on(const Database&, const StoreOptions&);
   absl::Status adopt(const Database&);  // what an earlier life of the file kept
-  absl::Status add(std::uint32_t process, const EventBlock&);
+  absl::Status add(ProcessId process, const EventBlock&);
 
  private:
   enum Kept { kFirst = 1, kNewest = 2 };
@@ -32,7 +32,7 @@ class EventWindow {
   StoreOptions options_;
   Statement add_, remove_;
   std::int64_t next_id_ = 1;
-  absl::flat_hash_map<std::uint32_t, OfProcess> processes_;
+  absl::flat_hash_map<ProcessId, OfProcess> processes_;
 };
 
 }  // namespace castscope::store

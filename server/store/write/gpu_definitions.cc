@@ -22,19 +22,19 @@ absl::StatusOr<GpuDefinitions> GpuDefinitions::on(const Database& database) {
 }
 
 void GpuDefinitions::adopt(const RunData& data) {
-  for (const std::string& name : data.kernel_names) names_.emplace(name, names_.size() + 1);
+  for (const std::string& name : data.kernel_names) names_.emplace(name, KernelNameId(names_.size() + 1));
   for (const Kernel& kernel : data.kernels) kernels_.emplace(content_of(kernel), kernel.id);
 }
 
-absl::StatusOr<std::uint32_t> GpuDefinitions::kernel_name(const std::string& name) {
-  if (name.empty()) return 0;
-  const auto [it, is_new] = names_.try_emplace(name, names_.size() + 1);
+absl::StatusOr<KernelNameId> GpuDefinitions::kernel_name(const std::string& name) {
+  if (name.empty()) return KernelNameId();
+  const auto [it, is_new] = names_.try_emplace(name, KernelNameId(names_.size() + 1));
   if (is_new) CASTSCOPE_RETURN_IF_ERROR(add_name_.run(it->second, name));
   return it->second;
 }
 
-absl::StatusOr<std::uint32_t> GpuDefinitions::kernel(const Kernel& k) {
-  const auto [it, is_new] = kernels_.try_emplace(content_of(k), kernels_.size() + 1);
+absl::StatusOr<KernelId> GpuDefinitions::kernel(const Kernel& k) {
+  const auto [it, is_new] = kernels_.try_emplace(content_of(k), KernelId(kernels_.size() + 1));
   if (is_new) {
     CASTSCOPE_RETURN_IF_ERROR(
         add_kernel_.run(it->second, k.site, k.use, k.op, k.name, k.origin, k.device, k.work, k.flags));

@@ -16,13 +16,13 @@ class GpuDefinitions {
   void adopt(const RunData&);  // what an earlier life of the file defined
 
   // A mangled name may be thousands of characters long, and hundreds of kernels share it.
-  absl::StatusOr<std::uint32_t> kernel_name(const std::string&);
+  absl::StatusOr<KernelNameId> kernel_name(const std::string&);
   // Everything that they refer to by its run-wide number; their own `id` is not looked at.
-  absl::StatusOr<std::uint32_t> kernel(const Kernel&);
+  absl::StatusOr<KernelId> kernel(const Kernel&);
 
  private:
-  using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
-  Numbers names_, kernels_;
+  absl::flat_hash_map<std::string, KernelNameId> names_;
+  absl::flat_hash_map<std::string, KernelId> kernels_;  // by content
   Statement add_name_, add_kernel_;
 };
 

@@ -46,8 +46,8 @@ TEST_F(GpuStoreTest, AKernelComesBackAsItWas) {
   close(*store);
   const RunData data = read();
   ASSERT_EQ(data.kernels.size(), 2u);
-  const Kernel& k = data.kernel(1);
-  EXPECT_EQ(data.kernel_names[k.name - 1], "_Z4gemmv");
+  const Kernel& k = data.kernels.front();
+  EXPECT_EQ(data.kernel_names[k.name], "_Z4gemmv");
   EXPECT_EQ(k.use, 1u) << "the run's number of it";
   EXPECT_EQ(k.site, 1u);
   EXPECT_EQ(k.op, "aten::mm");
@@ -55,13 +55,13 @@ TEST_F(GpuStoreTest, AKernelComesBackAsItWas) {
   EXPECT_EQ(k.work, GpuWork::kKernel);
   EXPECT_TRUE(k.replayed());
   EXPECT_FALSE(k.unplaced());
-  EXPECT_EQ(data.kernel(2).work, GpuWork::kCopy);
-  EXPECT_TRUE(data.kernel(2).unplaced());
+  EXPECT_EQ(data.kernels[KernelId(2)].work, GpuWork::kCopy);
+  EXPECT_TRUE(data.kernels[KernelId(2)].unplaced());
   ASSERT_EQ(data.kernel_counts.size(), 2u);
   EXPECT_EQ(data.kernel_counts[0].launches, 3u);
   EXPECT_EQ(data.kernel_counts[0].ns, 15'000u);
   EXPECT_EQ(data.kernel_counts[0].bytes, 192u);
-  const Gauges& gauges = data.process(1).gauges;
+  const Gauges& gauges = data.processes.front().gauges;
   EXPECT_EQ(gauges.gpu_steps, 1u);
   EXPECT_EQ(gauges.gpu_records, 4u);
   EXPECT_EQ(gauges.gpu_lost, 2u);
@@ -94,7 +94,7 @@ TEST_F(GpuStoreTest, AMatrixProductComesBackAsItWas) {
   close(*store);
   const RunData data = read();
   ASSERT_EQ(data.matmuls.size(), 1u);
-  const Matmul& m = data.matmul(1);
+  const Matmul& m = data.matmuls.front();
   EXPECT_EQ(m.use, 1u);
   EXPECT_EQ(m.op, "aten::mm");
   EXPECT_EQ(m.function, "cublasGemmEx");
@@ -173,7 +173,7 @@ TEST_F(GpuStoreTest, KernelsThatWereDroppedAreOfNoStep) {
   const RunData data = read();
   ASSERT_EQ(data.step_runs.size(), 1u);
   EXPECT_FALSE(data.step_runs[0].incomplete);
-  EXPECT_EQ(data.process(1).lanes.at(1).dropped, 4u);
+  EXPECT_EQ(data.processes.front().lanes.at(1).dropped, 4u);
 }
 
 TEST_F(GpuStoreTest, TheViewsHaveWords) {
@@ -241,7 +241,7 @@ TEST_F(GpuStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   TestRun run(*store);
   EXPECT_FALSE(store->define(run.key(), KernelInfo{.op = "", .name = "", .origin = ""}).ok()) << "without a number";
   EXPECT_FALSE(store->define(run.key(), KernelInfo{.id = 3, .site = 77, .op = "", .name = "", .origin = ""}).ok());
-  EXPECT_FALSE(store->define(run.key(), Matmul{.id = 1u << 30, .op = "", .function = "", .call = {}}).ok());
+  EXPECT_FALSE(store->define(run.key(), Matmul{.id = MatmulId(1u << 30), .op = "", .function = "", .call = {}}).ok());
   run.launched(run.kernel({.name = "gemm"}));
   run.end();
   close(*store);

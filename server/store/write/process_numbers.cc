@@ -9,7 +9,8 @@ constexpr std::uint32_t kMostNumbers = 1u << 24;
 
 }  // namespace
 
-void ProcessNumbers::set(Numbers& numbers, std::uint32_t local, std::uint32_t number) {
+template <typename T>
+void ProcessNumbers::set(Numbers<T>& numbers, std::uint32_t local, Id<T> number) {
   if (local >= numbers.size()) numbers.resize(local + 1);
   numbers[local] = number;
 }
@@ -19,24 +20,43 @@ absl::Status ProcessNumbers::check(const char* what, std::uint32_t local) const 
   return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": ", what, " ", local, " is out of range"));
 }
 
-absl::Status ProcessNumbers::find(const char* what, std::uint32_t local, const Numbers& numbers,
-                                  std::uint32_t* number) const {
-  *number = local < numbers.size() ? numbers[local] : 0;
+template <typename T>
+absl::Status ProcessNumbers::find(const char* what, std::uint32_t local, const Numbers<T>& numbers,
+                                  Id<T>* number) const {
+  *number = local < numbers.size() ? numbers[local] : Id<T>();
   if (local == 0 || *number != 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": ", what, " ", local, " was never defined"));
 }
 
+absl::Status ProcessNumbers::find(std::uint32_t local, StackId* number) const {
+  return find("stack", local, stacks_, number);
+}
+absl::Status ProcessNumbers::find(std::uint32_t local, ModuleId* number) const {
+  return find("module", local, modules_, number);
+}
+absl::Status ProcessNumbers::find(std::uint32_t local, RegionId* number) const {
+  return find("region", local, regions_, number);
+}
+absl::Status ProcessNumbers::find(std::uint32_t local, SiteId* number) const {
+  return find("site", local, sites_, number);
+}
+absl::Status ProcessNumbers::find(std::uint32_t local, CallSiteId* number) const {
+  return find("call site", local, call_sites_, number);
+}
+
+void ProcessNumbers::site(std::uint32_t local, SiteId number) { set(sites_, local, number); }
+
 // A relay that comes back tells of a call site first as little as was known at its first use, and only then the rest.
 absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
   auto call_sites = Statement::prepare(
-      database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_));
+      database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_.number()));
   if (!call_sites.ok()) return call_sites.status();
   for (;;) {
     const auto more = call_sites->next();
     if (!more.ok() || !*more) return more.status();
     const auto local = static_cast<std::uint32_t>(call_sites->number(0));
-    const auto number = static_cast<std::uint32_t>(call_sites->number(1));
-    if (number == 0 || number > data.call_sites.size())
+    const CallSiteId number(call_sites->number(1));
+    if (!data.call_sites.contains(number))
       return absl::DataLossError(
           absl::StrCat(database.path(), ": the run file is damaged: a process names a call site that is not there"));
     CASTSCOPE_RETURN_IF_ERROR(check("call site", local));
@@ -62,7 +82,7 @@ absl::Status ProcessNumbers::call_site(const CallSiteInfo& info, bool* moved) {
   *moved = false;
   CASTSCOPE_RETURN_IF_ERROR(check("call site", info.id));
   const CallSite content{info.op, info.argument, info.argument_name, info.code_address};
-  const std::uint32_t before = info.id < call_sites_.size() ? call_sites_[info.id] : 0;
+  const CallSiteId before = info.id < call_sites_.size() ? call_sites_[info.id] : CallSiteId();
   const auto number = before ? tables_->definitions.refine(before, content) : tables_->definitions.call_site(content);
   if (!number.ok()) return number.status();
   set(call_sites_, info.id, *number);
@@ -80,8 +100,8 @@ absl::Status ProcessNumbers::region(const RegionInfo& info) {
                 .cache_enabled = info.cache_enabled,
                 .kind = info.kind,
                 .flags = info.flags};
-  CASTSCOPE_RETURN_IF_ERROR(find_stack(info.stack, &region.stack));
-  CASTSCOPE_RETURN_IF_ERROR(find_region(info.parent, &region.parent));
+  CASTSCOPE_RETURN_IF_ERROR(find(info.stack, &region.stack));
+  CASTSCOPE_RETURN_IF_ERROR(find(info.parent, &region.parent));
   const auto number = tables_->definitions.region(region);
   if (!number.ok()) return number.status();
   set(regions_, info.id, *number);

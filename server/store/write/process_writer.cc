@@ -29,7 +29,7 @@ bool watch_repeats(const SiteInfo& site) {
 }  // namespace
 
 absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
-  for (const LaneRow& lane : data.process(id_).lanes) {
+  for (const LaneRow& lane : data.processes[id_].lanes) {
     lanes_[lane.lane] = lane;
     gaps_[lane.lane].adopt(lane);
     steps_.gap(lane.lane);  // the step that was open when the earlier life ended is in the file in part
@@ -48,7 +48,7 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
 absl::Status ProcessWriter::adopt_counters(const Database& database) {
   auto rows = Statement::prepare(database, absl::StrCat("SELECT id & 4294967295, lane, casts, hits, passes, traced, "
                                                         "bytes, cpu_ns, kept FROM counters WHERE process = ",
-                                                        id_));
+                                                        id_.number()));
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();
@@ -93,10 +93,10 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
             .to = info.to,
             .device = info.device,
             .flags = info.flags};
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_stack(info.stack, &site.stack));
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_module(info.module, &site.module));
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_call_site(info.call_site, &site.call_site));
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_region(info.region, &site.region));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.stack, &site.stack));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.module, &site.module));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.call_site, &site.call_site));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.region, &site.region));
   const auto number = tables_->definitions.site(site);
   if (!number.ok()) return number.status();
   if (info.id >= sites_.size()) {
@@ -212,8 +212,8 @@ absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& e
 }
 
 absl::Status ProcessWriter::region_event(std::uint32_t lane, const lanes::Event& event, LaneSteps& step) {
-  std::uint32_t region = 0;
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_region(event.site, &region));
+  RegionId region;
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(event.site, &region));
   if (region == 0) return absl::OkStatus();
   if (event.kind == lanes::EventKind::kRegionEnter) {
     step.enter(event);
@@ -315,7 +315,7 @@ absl::Status ProcessWriter::write_counters() {
     const CounterRow& row = state.row;
     state.changed = false;
     const std::uint64_t id = std::uint64_t{id_} << 48 | key;
-    const std::uint32_t site = row.site ? facts_[row.site].site : 0;
+    const SiteId site = row.site ? facts_[row.site].site : SiteId();
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_counter.run(id, id_, row.lane, site, row.casts, row.hits, row.passes,
                                                        row.traced, row.bytes, row.cpu_ns, row.kept));
   }
@@ -325,7 +325,7 @@ absl::Status ProcessWriter::write_counters() {
 
 absl::Status ProcessWriter::write_evidence(bool last) {
   for (const auto& [local, e] : evidence_.take_sites()) {
-    const std::uint32_t site = facts_[local].site;
+    const SiteId site = facts_[local].site;
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(
         std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source, e.most_in_region, e.most_kept,
         e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns));
@@ -355,7 +355,7 @@ absl::Status ProcessWriter::write_steps(bool last) {
 
 absl::Status ProcessWriter::take_step(std::uint32_t step, StepWork&& work) {
   for (StepWork::AtSite& at : work.sites) at.site = facts_[at.site].site;
-  for (auto& [region, times] : work.enters) (void)numbers_.find_region(region, &region);  // it was found once
+  for (auto& [region, times] : work.enters) region = numbers_.region_or_0(region);
   work.order();
   const std::uint64_t fingerprint = work.fingerprint();
   if (!step_runs_.continues(step, work, fingerprint)) {

@@ -18,7 +18,7 @@ namespace castscope::store {
 
 class ProcessWriter {
  public:
-  ProcessWriter(RunTables* tables, std::uint32_t id, std::string key)
+  ProcessWriter(RunTables* tables, ProcessId id, std::string key)
       : tables_(tables), id_(id), key_(std::move(key)), numbers_(tables, id, key_), deep_(tables, &numbers_, id) {}
   ProcessWriter(const ProcessWriter&) = delete;
   ProcessWriter& operator=(const ProcessWriter&) = delete;
@@ -68,7 +68,7 @@ class ProcessWriter {
   absl::Status write_step_run();
 
   RunTables* tables_;
-  std::uint32_t id_;
+  ProcessId id_;
   std::string key_;
   ProcessNumbers numbers_;
   DeepWriter deep_;

@@ -111,8 +111,9 @@ TEST_F(RegionUseTest, WhatARegionWasAskedForIsKept) {
   ASSERT_TRUE(store->close().ok());
   const RunData data = read();
   ASSERT_EQ(data.regions.size(), 2u);
-  EXPECT_EQ(data.region(1).flags, lanes::kRegionAskedEnabled | lanes::kRegionNoDevice | lanes::kRegionDefaultDtype);
-  EXPECT_EQ(data.region(2).flags, 0);
+  EXPECT_EQ(data.regions.front().flags,
+            lanes::kRegionAskedEnabled | lanes::kRegionNoDevice | lanes::kRegionDefaultDtype);
+  EXPECT_EQ(data.regions[RegionId(2)].flags, 0);
   EXPECT_EQ(query("SELECT asked_enabled AND default_dtype FROM v_regions WHERE region = 1"), 1);
   EXPECT_EQ(query("SELECT asked_enabled OR default_dtype FROM v_regions WHERE region = 2"), 0);
 }

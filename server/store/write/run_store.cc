@@ -265,7 +265,7 @@ absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
 absl::Status RunStore::Impl::add_process(const ProcessInfo& info) {
   const auto [it, is_new] = by_key.try_emplace(info.key, processes.size());
   if (!is_new) return absl::OkStatus();
-  const std::uint32_t id = processes.size() + 1;
+  const ProcessId id(processes.size() + 1);
   processes.emplace_back(tables.get(), id, info.key);
   return put_process.run(id, info.key, info.host, info.pid, info.parent_pid, info.start_ticks, info.begin_realtime_ns);
 }

@@ -77,8 +77,8 @@ TEST_F(RunStoreTest, CallsBeyondSitesStandApart) {
   ASSERT_TRUE(store->close().ok());
   const RunData data = read();
   EXPECT_TRUE(data.site_uses.empty());
-  EXPECT_EQ(data.process(1).beyond_sites.casts, 7u);
-  EXPECT_EQ(data.process(1).beyond_sites.hits, 5u);
+  EXPECT_EQ(data.processes.front().beyond_sites.casts, 7u);
+  EXPECT_EQ(data.processes.front().beyond_sites.hits, 5u);
   EXPECT_EQ(query("SELECT casts FROM v_totals"), 7);
 }
 
@@ -95,8 +95,8 @@ TEST_F(RunStoreTest, EventsBeyondSitesMakeTheirStepIncomplete) {
   run.end();
   ASSERT_TRUE(store->close().ok());
   const RunData data = read();
-  EXPECT_EQ(data.process(1).beyond_sites.casts, 10u);
-  EXPECT_EQ(data.process(1).beyond_sites.hits, 10u);
+  EXPECT_EQ(data.processes.front().beyond_sites.casts, 10u);
+  EXPECT_EQ(data.processes.front().beyond_sites.hits, 10u);
   EXPECT_EQ(query("SELECT casts FROM v_totals"), 30);
   ASSERT_GE(data.step_runs.size(), 2u);
   EXPECT_FALSE(data.step_runs.front().incomplete);
@@ -139,8 +139,8 @@ TEST_F(RunStoreTest, WhatIsLearntOfACallSiteReachesItsSites) {
   ASSERT_TRUE(store->close().ok());
   const RunData data = read();
   ASSERT_EQ(data.sites.size(), 1u);
-  EXPECT_EQ(data.sites[0].op, "aten::mm");
-  EXPECT_EQ(data.call_sites[0].argument_name, "mat2");
+  EXPECT_EQ(data.sites.front().op, "aten::mm");
+  EXPECT_EQ(data.call_sites.front().argument_name, "mat2");
 }
 
 TEST_F(RunStoreTest, CallSitesOfOneAddressThatTurnOutDifferentPart) {

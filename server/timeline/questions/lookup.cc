@@ -57,7 +57,7 @@ FoundEvent describe_event(const TrackBuilder& tracks, const Found& found) {
   if (found.row->track.kind == TrackKind::kKernels) return event;
   if (const auto step = around(tracks, tracks.steps_of(event.process), event.begin)) event.step = step->item.subject;
   const auto region = around(tracks, tracks.regions_of(event.process, event.lane), event.begin);
-  if (region) event.region = region->item.subject;
+  if (region) event.region = store::RegionId(region->item.subject);
   return event;
 }
 

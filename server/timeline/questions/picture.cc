@@ -41,7 +41,7 @@ class Drawing {
   }
 
   void add_counters() {
-    tracks_.each_counter([&](std::uint32_t process, const CacheCounter& counter) {
+    tracks_.each_counter([&](store::ProcessId process, const CacheCounter& counter) {
       writer_.counter(process, counter.most(grid_, tracks_.newest()));
     });
   }

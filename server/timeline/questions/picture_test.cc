@@ -151,7 +151,8 @@ class PictureTest : public ::testing::TestWithParam<std::uint32_t> {
 
   std::mt19937 random_{GetParam()};
   Timeline timeline_;
-  Chance first_{timeline_, 1, GetParam() + 1}, second_{timeline_, 2, GetParam() + 2, 12'345'678};
+  Chance first_{timeline_, store::ProcessId(1), GetParam() + 1},
+      second_{timeline_, store::ProcessId(2), GetParam() + 2, 12'345'678};
 };
 
 TEST_P(PictureTest, ShowsWhatAScanOfAllEventsShows) {

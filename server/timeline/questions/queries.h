@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "server/store/run/ids.h"
 #include "server/timeline/tracks/tracks.h"
 
 namespace castscope::timeline {
@@ -39,18 +40,20 @@ struct PictureQuery {
 
 // One event, as far as the timeline knows it.
 struct FoundEvent {
-  std::uint32_t track = 0, process = 0, lane = 0;
+  std::uint32_t track = 0;
+  store::ProcessId process = {};
+  std::uint32_t lane = 0;
   std::uint32_t device = 0, stream = 0;  // of kernels
   // The site (casts), operator use (operators), region (regions), number of the step (steps), fact or 0 (marks), or
   // kernel (kernels); 0 = not known.
   std::uint32_t subject = 0;
   Shade shade = {};
-  std::int64_t begin = 0, end = 0;                     // an instant ends where it begins
-  bool open = false;                                   // it has not ended
-  std::uint64_t bytes = 0;                             // of casts, operators, kernels, clears
-  bool kept = false;                                   // of casts: the copy went into the cache
-  std::optional<std::uint32_t> step = std::nullopt;    // the step that the process was in; not for kernels
-  std::optional<std::uint32_t> region = std::nullopt;  // the region that the lane was in; 0 = not known
+  std::int64_t begin = 0, end = 0;                       // an instant ends where it begins
+  bool open = false;                                     // it has not ended
+  std::uint64_t bytes = 0;                               // of casts, operators, kernels, clears
+  bool kept = false;                                     // of casts: the copy went into the cache
+  std::optional<std::uint32_t> step = std::nullopt;      // the step that the process was in; not for kernels
+  std::optional<store::RegionId> region = std::nullopt;  // the region that the lane was in; none = not known
 };
 
 struct NeighbourQuery {

@@ -55,7 +55,7 @@ class SummaryTest : public ::testing::TestWithParam<std::uint32_t> {
 
 TEST_P(SummaryTest, IsThatOfAllEventsInTheWindow) {
   Timeline timeline;
-  Chance chance(timeline, 1, GetParam());
+  Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 60);
   const std::vector<Plain> all = chance.all(newest_);
   for (int i = 0; i < 30; ++i) {
@@ -73,7 +73,7 @@ TEST_P(SummaryTest, IsThatOfAllEventsInTheWindow) {
 
 TEST_P(SummaryTest, NeighboursAndNearestAreThoseOfAScan) {
   Timeline timeline;
-  Chance chance(timeline, 1, GetParam());
+  Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 20);
   const std::vector<Plain> all = chance.all(newest_);
   for (int i = 0; i < 60; ++i) {
@@ -92,7 +92,7 @@ TEST_P(SummaryTest, NeighboursAndNearestAreThoseOfAScan) {
 // The budget holds only a part of all events.
 TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
   Timeline timeline({.bytes = 400'000});
-  Chance chance(timeline, 1, GetParam());
+  Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 100);
   const Summary summary = timeline.summary({.from = 0, .to = newest_ + 1});
   const Due expected = due(chance.all(newest_), 0, newest_ + 1);
@@ -103,7 +103,7 @@ TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
 TEST_P(SummaryTest, TheBudgetHoldsAndTheNewestEventsAreStillWhole) {
   constexpr std::size_t kBudget = 6'000'000;
   Timeline timeline({.bytes = kBudget});
-  Chance chance(timeline, 1, GetParam());
+  Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 600);
   EXPECT_LE(timeline.progress().memory_bytes, kBudget + 64'000);  // and the tracks themselves
   EXPECT_GE(timeline.progress().memory_bytes, kBudget / 2);
@@ -116,7 +116,7 @@ TEST_P(SummaryTest, TheBudgetHoldsAndTheNewestEventsAreStillWhole) {
 
 TEST_P(SummaryTest, WithLittleMemoryNoColumnIsMissed) {
   Timeline timeline({.bytes = 400'000});
-  Chance chance(timeline, 1, GetParam());
+  Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 100);
   std::map<std::uint32_t, Track> tracks;
   for (const Track& track : timeline.tracks()) tracks[track.id] = track;

@@ -26,12 +26,12 @@ class TestNumbers final : public Numbers {
     add_region(kHalfRegion, kHalf, true);
     add_region(kOffRegion, kFloat, false);
     for (const std::uint32_t id : {1u, 2u, 3u}) {
-      uses_[id].id = id;
+      uses_[id].id = store::OperatorUseId(id);
       uses_[id].computed = id == 1 ? kBrain : kFloat;
     }
     for (const std::uint32_t id : {kCastKernel, kMatmulKernel, kCopyKernel}) {
       KernelLook& look = kernels_[id];
-      look = {.id = id, .work = id == kCopyKernel ? lanes::GpuWork::kCopy : lanes::GpuWork::kKernel};
+      look = {.id = store::KernelId(id), .work = id == kCopyKernel ? lanes::GpuWork::kCopy : lanes::GpuWork::kKernel};
       look.cast = id == kCastKernel;
       look.launched_for(&sites_[kDownSite], id == kMatmulKernel ? &uses_[1] : nullptr);
     }
@@ -40,36 +40,38 @@ class TestNumbers final : public Numbers {
   enum RegionId : std::uint32_t { kOnRegion = 1, kHalfRegion, kOffRegion };
   enum KernelId : std::uint32_t { kCastKernel = 1, kMatmulKernel, kCopyKernel };
 
-  static std::uint32_t local(std::uint32_t process, std::uint32_t id) { return id + process * 1000; }
-  const store::Site* site(std::uint32_t process, std::uint32_t local) const override {
+  static std::uint32_t local(store::ProcessId process, std::uint32_t id) { return id + process * 1000; }
+  const store::Site* site(store::ProcessId process, std::uint32_t local) const override {
     return at(sites_, process, local);
   }
-  const store::Region* region(std::uint32_t process, std::uint32_t local) const override {
+  const store::Region* region(store::ProcessId process, std::uint32_t local) const override {
     return at(regions_, process, local);
   }
-  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
+  const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override {
     return at(uses_, process, local);
   }
-  KernelLook kernel(std::uint32_t process, std::uint32_t local) const override {
+  KernelLook kernel(store::ProcessId process, std::uint32_t local) const override {
     const KernelLook* const look = at(kernels_, process, local);
     return look == nullptr ? KernelLook() : *look;
   }
-  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override { return local - process * 1000; }
+  store::FactId fact(store::ProcessId process, std::uint32_t local) const override {
+    return store::FactId(local - process * 1000);
+  }
 
  private:
   template <typename T>
-  static const T* at(const std::map<std::uint32_t, T>& all, std::uint32_t process, std::uint32_t local) {
+  static const T* at(const std::map<std::uint32_t, T>& all, store::ProcessId process, std::uint32_t local) {
     const auto found = all.find(local - process * 1000);
     return found == all.end() ? nullptr : &found->second;
   }
   void add_site(std::uint32_t id, std::uint8_t from, std::uint8_t to, lanes::Cause cause) {
-    sites_[id].id = id;
+    sites_[id].id = store::SiteId(id);
     sites_[id].from = from;
     sites_[id].to = to;
     sites_[id].cause = cause;
   }
   void add_region(std::uint32_t id, std::uint8_t dtype, bool enabled) {
-    regions_[id].id = id;
+    regions_[id].id = store::RegionId(id);
     regions_[id].dtype = dtype;
     regions_[id].enabled = enabled;
   }
@@ -102,7 +104,8 @@ inline lanes::Event kernel_event(std::int64_t begin, std::int64_t end, std::uint
 // Feeds a timeline with one event after another.
 class Feeder {
  public:
-  explicit Feeder(Timeline& timeline, std::uint32_t process = 1) : timeline_(timeline), process_(process) {}
+  explicit Feeder(Timeline& timeline, store::ProcessId process = store::ProcessId(1))
+      : timeline_(timeline), process_(process) {}
   Feeder& lane(std::uint32_t lane) {
     lane_ = lane;
     return *this;
@@ -169,7 +172,7 @@ class Feeder {
   std::uint32_t local(std::uint32_t id) const { return TestNumbers::local(process_, id); }
   Timeline& timeline_;
   const TestNumbers numbers_;
-  const std::uint32_t process_;
+  const store::ProcessId process_;
   std::uint32_t lane_ = 1;
 };
 

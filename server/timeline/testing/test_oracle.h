@@ -15,7 +15,8 @@
 namespace castscope::timeline {
 
 struct Plain {
-  std::uint32_t process = 0, lane = 0;
+  store::ProcessId process = {};
+  std::uint32_t lane = 0;
   TrackKind track{};
   std::uint32_t depth = 0, device = 0, stream = 0;
   ShadeKind kind{};
@@ -39,7 +40,7 @@ inline auto place_of(const Track& t) {
 // Feeds a timeline with random events of one process, and keeps the intervals that should come of them.
 class Chance {
  public:
-  Chance(Timeline& timeline, std::uint32_t process, std::uint32_t seed, std::int64_t begin = 0)
+  Chance(Timeline& timeline, store::ProcessId process, std::uint32_t seed, std::int64_t begin = 0)
       : timeline_(timeline), process_(process), begin_(begin), random_(seed) {
     timeline.process_begin(process, begin);
   }
@@ -277,7 +278,7 @@ class Chance {
 
   Timeline& timeline_;
   const TestNumbers numbers_;
-  const std::uint32_t process_;
+  const store::ProcessId process_;
   const std::int64_t begin_;
   std::mt19937 random_;
   std::int64_t pace_ = 1;

@@ -10,7 +10,7 @@ namespace castscope::timeline {
 
 // The properties of a kernel that decide how it is drawn.
 struct KernelLook {
-  std::uint32_t id = 0;  // 0 = not known
+  store::KernelId id = {};  // none = not known
   lanes::GpuWork work{};
   bool cast = false;  // a cast launched it
   std::uint8_t dtype = 0xff;
@@ -22,15 +22,15 @@ struct KernelLook {
   }
 };
 
-// Null or 0 means "not known". Pointers are used before the feeding thread's next call.
+// Null or none means "not known". Pointers are used before the feeding thread's next call.
 class Numbers {
  public:
   virtual ~Numbers() = default;
-  virtual const store::Site* site(std::uint32_t process, std::uint32_t local) const = 0;
-  virtual const store::Region* region(std::uint32_t process, std::uint32_t local) const = 0;
-  virtual const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const = 0;
-  virtual KernelLook kernel(std::uint32_t process, std::uint32_t local) const = 0;
-  virtual std::uint32_t fact(std::uint32_t process, std::uint32_t local) const = 0;
+  virtual const store::Site* site(store::ProcessId process, std::uint32_t local) const = 0;
+  virtual const store::Region* region(store::ProcessId process, std::uint32_t local) const = 0;
+  virtual const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const = 0;
+  virtual KernelLook kernel(store::ProcessId process, std::uint32_t local) const = 0;
+  virtual store::FactId fact(store::ProcessId process, std::uint32_t local) const = 0;
 };
 
 }  // namespace castscope::timeline

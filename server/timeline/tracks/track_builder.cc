@@ -14,9 +14,9 @@ Item instant(std::int64_t time, std::uint32_t subject, std::uint64_t bytes = 0) 
 
 }  // namespace
 
-void TrackBuilder::process_begin(std::uint32_t process, std::int64_t begin) { processes_[process].begin = begin; }
+void TrackBuilder::process_begin(store::ProcessId process, std::int64_t begin) { processes_[process].begin = begin; }
 
-void TrackBuilder::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
+void TrackBuilder::feed(const Numbers& numbers, store::ProcessId process, std::uint32_t lane,
                         std::span<const lanes::Event> events) {
   Process& fed = processes_[process];
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
@@ -33,7 +33,7 @@ void TrackBuilder::feed(const Numbers& numbers, std::uint32_t process, std::uint
   holdings_.fit();
 }
 
-void TrackBuilder::settle(std::uint32_t process, std::int64_t time) {
+void TrackBuilder::settle(store::ProcessId process, std::int64_t time) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   const bool all = time > kLatestTime - found->second.begin;
@@ -44,7 +44,7 @@ void TrackBuilder::settle() {
   for (auto& [id, process] : processes_) settle(id, process, INT64_MAX);
 }
 
-void TrackBuilder::settle(std::uint32_t id, Process& process, std::int64_t time) {
+void TrackBuilder::settle(store::ProcessId id, Process& process, std::int64_t time) {
   std::vector<Shared>& waiting = process.waiting;
   const auto sooner = [](const Shared& a, const Shared& b) { return a.time < b.time; };
   if (!std::is_sorted(waiting.begin(), waiting.end(), sooner)) std::stable_sort(waiting.begin(), waiting.end(), sooner);
@@ -72,7 +72,7 @@ void TrackBuilder::settle(std::uint32_t id, Process& process, std::int64_t time)
   holdings_.changed(before, process.cache.memory());
 }
 
-void TrackBuilder::gap(std::uint32_t process) {
+void TrackBuilder::gap(store::ProcessId process) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   settle(process, found->second, INT64_MAX);
@@ -82,7 +82,7 @@ void TrackBuilder::gap(std::uint32_t process) {
   found->second.cache.gap(last);
 }
 
-void TrackBuilder::end(std::uint32_t process) {
+void TrackBuilder::end(store::ProcessId process) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   settle(process, found->second, INT64_MAX);
@@ -103,19 +103,19 @@ void TrackBuilder::close(Process& process) {
   if (process.steps != nullptr) process.steps->end(last, holdings_);
 }
 
-const Row* TrackBuilder::steps_of(std::uint32_t process) const {
+const Row* TrackBuilder::steps_of(store::ProcessId process) const {
   const auto found = processes_.find(process);
   return found == processes_.end() ? nullptr : found->second.steps;
 }
 
-const Row* TrackBuilder::regions_of(std::uint32_t process, std::uint32_t lane) const {
+const Row* TrackBuilder::regions_of(store::ProcessId process, std::uint32_t lane) const {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return nullptr;
   const auto of = found->second.lanes.find(lane);
   return of == found->second.lanes.end() ? nullptr : of->second.regions;
 }
 
-void TrackBuilder::each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const {
+void TrackBuilder::each_counter(const std::function<void(store::ProcessId process, const CacheCounter&)>& take) const {
   for (const auto& [id, process] : processes_) {
     if (process.cache.ever()) take(id, process.cache);
   }
@@ -144,7 +144,7 @@ std::int64_t TrackBuilder::since_run_began(const Place& place, std::uint64_t tim
   return std::clamp<std::int64_t>(since, 0, kLatestTime);
 }
 
-Row& TrackBuilder::row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind kind, std::uint32_t depth) {
+Row& TrackBuilder::row(Row*& known, store::ProcessId process, std::uint32_t lane, TrackKind kind, std::uint32_t depth) {
   if (known == nullptr) {
     known = &rows_.emplace_back();
     known->track = {static_cast<std::uint32_t>(rows_.size()), process, lane, kind, depth};
@@ -254,7 +254,7 @@ void TrackBuilder::close_regions(Lane& lane, std::int64_t time) {
   lane.open.clear();
 }
 
-void TrackBuilder::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
+void TrackBuilder::step(store::ProcessId id, Process& process, std::int64_t time, std::uint32_t number) {
   Row& steps = row(process.steps, id, 0, TrackKind::kSteps);
   if (number == 0 && (steps.open || steps.last > 0)) return;  // the first event of another thread
   // The step came too late after all: the open one already has the right name.
@@ -288,7 +288,7 @@ void TrackBuilder::operate(Place& place, const lanes::Event& event) {
 }
 
 void TrackBuilder::mark(Place& place, std::int64_t time, ShadeKind kind, std::uint32_t local, std::uint64_t bytes) {
-  const std::uint32_t fact = local == 0 ? 0 : place.numbers.fact(place.process_id, local);
+  const store::FactId fact = local == 0 ? store::FactId() : place.numbers.fact(place.process_id, local);
   row(place.lane.marks, place.process_id, place.lane_id, TrackKind::kMarks)
       .add(shades_.of(TrackKind::kMarks, kind), instant(time, fact, bytes), holdings_);
 }
@@ -305,7 +305,7 @@ TrackBuilder::Known TrackBuilder::site(Place& place, std::uint32_t local, Shown 
                          : shown == Shown::kPass ? ShadeKind::kPass
                                                  : cast_kind(from, to);
   const std::uint8_t dtype = shown == Shown::kPass ? from : to;
-  const Known known{site == nullptr ? 0 : site->id, shades_.of(TrackKind::kCasts, kind, dtype, cause)};
+  const Known known{site == nullptr ? 0 : site->id.number(), shades_.of(TrackKind::kCasts, kind, dtype, cause)};
   if (site != nullptr) numbered.emplace(local, known);
   return known;
 }
@@ -315,7 +315,7 @@ TrackBuilder::Known TrackBuilder::region(Place& place, std::uint32_t local) {
   if (cached != place.process.regions.end()) return cached->second;
   const store::Region* region = place.numbers.region(place.process_id, local);
   const bool on = region == nullptr || region->enabled;
-  const Known known{region == nullptr ? 0 : region->id,
+  const Known known{region == nullptr ? 0 : region->id.number(),
                     shades_.of(TrackKind::kRegions, on ? ShadeKind::kRegion : ShadeKind::kRegionOff,
                                region == nullptr ? kNoDtype : region->dtype)};
   if (region != nullptr) place.process.regions.emplace(local, known);
@@ -326,7 +326,7 @@ TrackBuilder::Known TrackBuilder::use(Place& place, std::uint32_t local) {
   const auto cached = place.process.uses.find(local);
   if (cached != place.process.uses.end()) return cached->second;
   const store::OperatorUse* use = place.numbers.operator_use(place.process_id, local);
-  const Known known{use == nullptr ? 0 : use->id,
+  const Known known{use == nullptr ? 0 : use->id.number(),
                     shades_.of(TrackKind::kOperators, ShadeKind::kOperator, use == nullptr ? kNoDtype : use->computed)};
   if (use != nullptr) place.process.uses.emplace(local, known);
   return known;

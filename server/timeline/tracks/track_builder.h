@@ -23,18 +23,18 @@ class TrackBuilder {
  public:
   explicit TrackBuilder(std::size_t budget) : tiles_budget_(budget / kTilesShare), holdings_(budget) {}
 
-  void process_begin(std::uint32_t process, std::int64_t begin);
-  void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
-  void settle(std::uint32_t process, std::int64_t time);
+  void process_begin(store::ProcessId process, std::int64_t begin);
+  void feed(const Numbers&, store::ProcessId process, std::uint32_t lane, std::span<const lanes::Event>);
+  void settle(store::ProcessId process, std::int64_t time);
   void settle();
-  void gap(std::uint32_t process);
-  void end(std::uint32_t process);
+  void gap(store::ProcessId process);
+  void end(store::ProcessId process);
   void end();
 
   const std::deque<Row>& rows() const { return rows_; }  // index = track id - 1
-  const Row* steps_of(std::uint32_t process) const;      // null: the process has none
-  const Row* regions_of(std::uint32_t process, std::uint32_t lane) const;
-  void each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const;
+  const Row* steps_of(store::ProcessId process) const;   // null: the process has none
+  const Row* regions_of(store::ProcessId process, std::uint32_t lane) const;
+  void each_counter(const std::function<void(store::ProcessId process, const CacheCounter&)>& take) const;
   const Shades& shades() const { return shades_; }
   std::int64_t begin() const { return begin_; }
   std::int64_t newest() const { return newest_; }
@@ -43,8 +43,8 @@ class TrackBuilder {
   std::size_t tile_places() const;  // for one row
 
  private:
-  struct Known {  // what a number of a process means
-    std::uint32_t id = 0;
+  struct Known {           // what a number of a process means
+    std::uint32_t id = 0;  // run-wide, 0 = not known
     std::uint8_t shade = 0;
   };
   // A site's events are casts, hits or pass-throughs: each of these has its own shade.
@@ -83,7 +83,8 @@ class TrackBuilder {
   };
   struct Place {  // where an event belongs
     const Numbers& numbers;
-    std::uint32_t process_id, lane_id;
+    store::ProcessId process_id;
+    std::uint32_t lane_id;
     Process& process;
     Lane& lane;
   };
@@ -94,21 +95,21 @@ class TrackBuilder {
   void served(Place&, std::int64_t time, const lanes::Event&, Shown);
   void enter(Place&, std::int64_t time, const lanes::Event&);
   void exit(Place&, std::int64_t time, const lanes::Event&);
-  void settle(std::uint32_t id, Process&, std::int64_t time);
-  void step(std::uint32_t id, Process&, std::int64_t time, std::uint32_t number);
+  void settle(store::ProcessId id, Process&, std::int64_t time);
+  void step(store::ProcessId id, Process&, std::int64_t time, std::uint32_t number);
   void deep(Process&, std::int64_t time, std::uint32_t number);
   void operate(Place&, const lanes::Event&);
   void run_fed_kernels(Place&);
   void run(Place&, const lanes::Event& kernel);
   Row& free_row(Place&, const lanes::Event& kernel, std::int64_t begin);
-  void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
+  void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t local, std::uint64_t bytes = 0);
 
   Known site(Place&, std::uint32_t local, Shown);
   Known region(Place&, std::uint32_t local);
   Known use(Place&, std::uint32_t local);
   Known kernel(Place&, std::uint32_t local);
   std::int64_t since_run_began(const Place&, std::uint64_t time) const;
-  Row& row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind, std::uint32_t depth = 0);
+  Row& row(Row*& known, store::ProcessId process, std::uint32_t lane, TrackKind, std::uint32_t depth = 0);
   void end_stretch(Lane&, std::int64_t time);
   void close_regions(Lane&, std::int64_t time);
   void close(Process&);
@@ -121,7 +122,7 @@ class TrackBuilder {
   Shades shades_;
   std::deque<Row> rows_;
   std::vector<const lanes::Event*> kernels_;  // of the events that are being fed; a member so that its memory is reused
-  std::map<std::uint32_t, Process> processes_;
+  std::map<store::ProcessId, Process> processes_;
   std::int64_t begin_ = INT64_MAX, newest_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/lanes/format.h"
+#include "server/store/run/ids.h"
 
 namespace castscope::timeline {
 
@@ -17,7 +18,7 @@ enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCas
 
 struct Track {
   std::uint32_t id = 0;  // 1, 2, … in the order of creation
-  std::uint32_t process = 0;
+  store::ProcessId process = {};
   std::uint32_t lane = 0;  // 0 = the whole process; for kernels the lane that reports them
   TrackKind kind{};
   // For operators: how many operators the call is nested in. For kernels: how many ran on their stream when it began,

@@ -59,7 +59,7 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
                                           const timeline::FoundEvent& wanted) {
   const auto kind = kind_of(wanted.shade.kind);
   if (!kind || wanted.process == 0 || wanted.process > run.processes.size()) return std::nullopt;
-  const std::int64_t begin = run.process(wanted.process).info.begin_realtime_ns - run.start.start_ns;
+  const std::int64_t begin = run.processes[wanted.process].info.begin_realtime_ns - run.start.start_ns;
   const std::int64_t at = wanted.begin - begin;
   // An event with a duration is stored at its end or at its begin.
   const std::int64_t around = *kind == EventKind::kKernel ? kToldLate : 0;

@@ -8,7 +8,7 @@ namespace {
 // The driver's clock and the thread's clock agree to so many ns.
 constexpr std::int64_t kClocksAgree = 1'000;
 
-std::optional<timeline::FoundEvent> around(const timeline::Timeline& timeline, std::uint32_t process,
+std::optional<timeline::FoundEvent> around(const timeline::Timeline& timeline, store::ProcessId process,
                                            timeline::TrackKind kind, std::uint32_t subject, std::int64_t at) {
   if (subject == 0) return std::nullopt;
   for (const timeline::Track& track : timeline.tracks()) {
@@ -26,12 +26,11 @@ std::optional<Launch> launch_of(const timeline::Timeline& timeline, const store:
   const std::uint32_t waited = as_kernel(kept).waited;
   if (kept.kind != lanes::EventKind::kKernel || waited == 0) return std::nullopt;
   Launch launch{.at = kernel.begin - waited, .by = {}};
-  if (kernel.subject == 0 || kernel.subject > run.kernels.size()) return launch;
-  const store::Kernel& of = run.kernel(kernel.subject);
+  const store::Kernel* const of = run.kernels.find(store::KernelId(kernel.subject));
   // A replay is launched as a whole, not by the casts or operators that were captured.
-  if (of.replayed()) return launch;
-  launch.by = around(timeline, kernel.process, timeline::TrackKind::kCasts, of.site, launch.at);
-  if (!launch.by) launch.by = around(timeline, kernel.process, timeline::TrackKind::kOperators, of.use, launch.at);
+  if (of == nullptr || of->replayed()) return launch;
+  launch.by = around(timeline, kernel.process, timeline::TrackKind::kCasts, of->site, launch.at);
+  if (!launch.by) launch.by = around(timeline, kernel.process, timeline::TrackKind::kOperators, of->use, launch.at);
   return launch;
 }
 

@@ -39,12 +39,12 @@ Answer sites(Call& call) {
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
-  std::vector<store::Counts> counts(run.sites.size());
-  for (const store::SiteUse& use : run.site_uses) counts[use.site - 1] += use.counts;
+  store::Table<store::Counts, store::Site> counts(run.sites.size());
+  for (const store::SiteUse& use : run.site_uses) counts[use.site] += use.counts;
   Json list = Json::array();
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    Json one = {{"id", i + 1}};
-    one.update(counts_json(counts[i]));
+  for (const store::SiteId id : counts.ids()) {
+    Json one = {{"id", id}};
+    one.update(counts_json(counts[id]));
     list.push_back(std::move(one));
   }
   const report::Totals& totals = (*snapshot)->model().totals;
@@ -70,21 +70,21 @@ using Models = std::map<std::string, std::map<std::string, OfModule>>;  // model
 
 Models models_of(const store::RunData& run) {
   Models models;
-  const auto entry = [&](std::uint32_t id) -> OfModule& {
-    const store::Module& module = run.modules[id - 1];
+  const auto entry = [&](store::ModuleId id) -> OfModule& {
+    const store::Module& module = run.modules[id];
     OfModule& of = models[module.model()][module.path];
     of.type = module.type;
     return of;
   };
   for (const store::SiteUse& use : run.site_uses) {
-    const store::Site& site = run.site(use.site);
+    const store::Site& site = run.sites[use.site];
     if (site.module == 0) continue;
     OfModule& of = entry(site.module);
     of.counts += use.counts;
     if (use.counts.casts > 0) of.cast_to[std::string(store::dtype_name(site.to))] += use.counts.casts;
   }
   for (const store::UseCount& count : run.use_counts) {
-    const store::OperatorUse& use = run.operator_use(count.use);
+    const store::OperatorUse& use = run.operator_uses[count.use];
     if (use.module == 0 || use.computed == 0xff || count.times == 0) continue;
     entry(use.module).computed[std::string(store::dtype_name(use.computed))] += count.times;
   }
@@ -116,9 +116,9 @@ Answer steps(Call& call) {
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
-  std::map<std::uint32_t, Json> of_process;
+  std::map<store::ProcessId, Json> of_process;
   for (const store::StepRun& step : run.step_runs) {
-    const std::int64_t begin = run.process(step.process).info.begin_realtime_ns - run.start.start_ns;
+    const std::int64_t begin = run.processes[step.process].info.begin_realtime_ns - run.start.start_ns;
     Json& list = of_process.try_emplace(step.process, Json::array()).first->second;
     list.push_back({{"first", step.first},
                     {"last", step.last},

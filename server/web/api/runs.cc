@@ -97,7 +97,7 @@ std::string title_of(const store::RunData& run, const timeline::Track& track) {
                                                    : report::stream_name(track.device, track.stream);
   if (track.lane == 0) return "process";
   const bool known = track.process > 0 && track.process <= run.processes.size();
-  return known ? report::lane_name(run.process(track.process), track.lane) : "lane " + std::to_string(track.lane);
+  return known ? report::lane_name(run.processes[track.process], track.lane) : "lane " + std::to_string(track.lane);
 }
 
 Json tracks_of(const store::RunData& run, const timeline::Timeline& timeline) {
@@ -167,16 +167,16 @@ Answer one(Call& call) {
   return json_answer(json);
 }
 
-void add_place(Json& json, const store::RunData& run, std::uint32_t stack) {
+void add_place(Json& json, const store::RunData& run, store::StackId stack) {
   const auto at = run.user_location(stack);
   json["file"] = at ? Json(at->file) : Json();
   json["line"] = at ? Json(at->line) : Json();
   json["function"] = at ? Json(at->function) : Json();
 }
 
-void add_module(Json& json, const store::RunData& run, std::uint32_t module) {
-  json["module"] = module == 0 ? Json() : Json(run.modules[module - 1].path);
-  json["model"] = module == 0 ? Json() : text_or_null(run.modules[module - 1].model());
+void add_module(Json& json, const store::RunData& run, store::ModuleId module) {
+  json["module"] = module == 0 ? Json() : Json(run.modules[module].path);
+  json["model"] = module == 0 ? Json() : text_or_null(run.modules[module].model());
 }
 
 Json site_json(const store::RunData& run, const store::Site& site, const std::vector<timeline::Shade>& shades) {
@@ -224,7 +224,7 @@ Json use_json(const store::RunData& run, const store::OperatorUse& use) {
 }
 
 Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
-  const std::string whole = kernel.name == 0 ? "" : report::demangled(run.kernel_names[kernel.name - 1]);
+  const std::string whole = kernel.name == 0 ? "" : report::demangled(run.kernel_names[kernel.name]);
   Json json = {{"id", kernel.id},
                {"name", report::name_of(run, kernel)},
                {"whole", text_or_null(whole)},
@@ -242,21 +242,24 @@ Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
 
 Answer definitions(Call& call) {
   constexpr std::int64_t kMost = 1 << 30;
-  const auto known_sites = static_cast<std::size_t>(call.parameters.number("sites", 0, kMost, 0));
-  const auto known_regions = static_cast<std::size_t>(call.parameters.number("regions", 0, kMost, 0));
-  const auto known_uses = static_cast<std::size_t>(call.parameters.number("uses", 0, kMost, 0));
-  const auto known_kernels = static_cast<std::size_t>(call.parameters.number("kernels", 0, kMost, 0));
+  const std::int64_t known_sites = (call.parameters.number("sites", 0, kMost, 0));
+  const std::int64_t known_regions = (call.parameters.number("regions", 0, kMost, 0));
+  const std::int64_t known_uses = (call.parameters.number("uses", 0, kMost, 0));
+  const std::int64_t known_kernels = (call.parameters.number("kernels", 0, kMost, 0));
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
   const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
   Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
-  for (std::size_t i = known_sites; i < run.sites.size(); ++i) sites.push_back(site_json(run, run.sites[i], shades));
-  for (std::size_t i = known_regions; i < run.regions.size(); ++i) regions.push_back(region_json(run, run.regions[i]));
-  for (std::size_t i = known_uses; i < run.operator_uses.size(); ++i)
-    uses.push_back(use_json(run, run.operator_uses[i]));
-  for (std::size_t i = known_kernels; i < run.kernels.size(); ++i) kernels.push_back(kernel_json(run, run.kernels[i]));
+  for (const store::Site& site : run.sites | std::views::drop(known_sites))
+    sites.push_back(site_json(run, site, shades));
+  for (const store::Region& region : run.regions | std::views::drop(known_regions))
+    regions.push_back(region_json(run, region));
+  for (const store::OperatorUse& use : run.operator_uses | std::views::drop(known_uses))
+    uses.push_back(use_json(run, use));
+  for (const store::Kernel& kernel : run.kernels | std::views::drop(known_kernels))
+    kernels.push_back(kernel_json(run, kernel));
   return json_answer({{"sites", std::move(sites)},
                       {"regions", std::move(regions)},
                       {"uses", std::move(uses)},

@@ -6,9 +6,10 @@ namespace castscope::web {
 namespace {
 
 // The index is the run-wide id.
-std::vector<bool> having(const std::vector<std::string>& words, const std::string& text) {
+template <typename Of>
+std::vector<bool> having(const store::Table<std::string, Of>& words, const std::string& text) {
   std::vector<bool> found(words.size() + 1);
-  for (std::size_t i = 0; i < words.size(); ++i) found[i + 1] = words[i].find(text) != std::string::npos;
+  for (const store::Id<Of> id : words.ids()) found[id] = words[id].find(text) != std::string::npos;
   return found;
 }
 

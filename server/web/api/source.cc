@@ -10,19 +10,19 @@ namespace {
 
 struct OfLine {
   store::Counts counts;
-  std::vector<std::uint32_t> sites;
+  std::vector<store::SiteId> sites;
 };
 using OfFile = std::map<std::int64_t, OfLine>;
 
 std::map<std::string, OfFile> lines_of(const store::RunData& run) {
-  std::vector<store::Counts> counts(run.sites.size());
-  for (const store::SiteUse& use : run.site_uses) counts[use.site - 1] += use.counts;
+  store::Table<store::Counts, store::Site> counts(run.sites.size());
+  for (const store::SiteUse& use : run.site_uses) counts[use.site] += use.counts;
   std::map<std::string, OfFile> files;
   for (const store::Site& site : run.sites) {
     const auto at = run.user_location(site.stack);
     if (!at || at->file.empty()) continue;
     OfLine& line = files[at->file][at->line];
-    line.counts += counts[site.id - 1];
+    line.counts += counts[site.id];
     line.sites.push_back(site.id);
   }
   return files;

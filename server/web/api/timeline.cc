@@ -66,38 +66,44 @@ Answer picture(Call& call) {
   return Response{.status = 200, .type = "application/octet-stream", .body = timeline->picture(query)};
 }
 
-Json stack_json(const store::RunData& run, std::uint32_t stack) {
+Json stack_json(const store::RunData& run, store::StackId stack) {
   Json frames = Json::array();
   if (stack == 0) return frames;
-  for (const store::CodeLocation& frame : run.stacks[stack - 1].frames)
+  for (const store::CodeLocation& frame : run.stacks[stack].frames)
     frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
   return frames;
 }
 
 // The place of the event's stack, and the reason why a cast was not kept.
 struct About {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   Json why;
 };
 About about(const store::RunData& run, const timeline::FoundEvent& event) {
   const std::uint32_t id = event.subject;
   switch (event.shade.track) {
-    case timeline::TrackKind::kCasts: {
-      if (id == 0 || id > run.sites.size()) return {};
-      const store::Site& site = run.site(id);
-      return {site.stack, site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))};
-    }
+    case timeline::TrackKind::kCasts:
+      if (const store::Site* const site = run.sites.find(store::SiteId(id)))
+        return {site->stack, site->why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site->why))};
+      break;
     case timeline::TrackKind::kOperators:
-      return {id == 0 || id > run.operator_uses.size() ? 0 : run.operator_use(id).stack, {}};
+      if (const store::OperatorUse* const use = run.operator_uses.find(store::OperatorUseId(id)))
+        return {use->stack, {}};
+      break;
     case timeline::TrackKind::kRegions:
-      return {id == 0 || id > run.regions.size() ? 0 : run.region(id).stack, {}};
+      if (const store::Region* const region = run.regions.find(store::RegionId(id))) return {region->stack, {}};
+      break;
     case timeline::TrackKind::kKernels:
-      return {id == 0 || id > run.kernels.size() ? 0 : report::stack_of(run, run.kernel(id)), {}};
+      if (const store::Kernel* const kernel = run.kernels.find(store::KernelId(id)))
+        return {report::stack_of(run, *kernel), {}};
+      break;
     case timeline::TrackKind::kMarks:
-      return {id == 0 || id > run.facts.size() ? 0 : run.fact(id).stack, {}};
+      if (const store::Fact* const fact = run.facts.find(store::FactId(id))) return {fact->stack, {}};
+      break;
     default:
-      return {};
+      break;
   }
+  return {};
 }
 
 Json cache_state(const timeline::FoundEvent& event) {
@@ -116,8 +122,8 @@ Json cache_state(const timeline::FoundEvent& event) {
 
 Json event_json(const store::RunData& run, const timeline::FoundEvent& event) {
   Json region;
-  if (event.region && *event.region > 0 && *event.region <= run.regions.size())
-    region = {{"id", *event.region}, {"name", report::span_name(run.region(*event.region))}};
+  if (const store::Region* const known = event.region ? run.regions.find(*event.region) : nullptr)
+    region = {{"id", known->id}, {"name", report::span_name(*known)}};
   return {{"track", event.track},         {"process", event.process},
           {"lane", event.lane},           {"subject", event.subject},
           {"shade", event.shade.id},      {"kind", timeline::name(event.shade.kind)},
@@ -157,9 +163,9 @@ Json describe_fully(const RunSource& source, const timeline::Timeline& timeline,
   json["shape"] = shape;
   json["launch"] = launch_json(timeline, run, event, kept);
   json["in_file"] = kept.has_value();
-  const std::uint32_t stack = about(run, event).stack;
+  const store::StackId stack = about(run, event).stack;
   json["stack"] = stack_json(run, stack);
-  json["truncated"] = stack != 0 && run.stacks[stack - 1].truncated;
+  json["truncated"] = stack != 0 && run.stacks[stack].truncated;
   return json;
 }
 

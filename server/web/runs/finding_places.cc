@@ -5,16 +5,17 @@
 namespace castscope::web {
 namespace {
 
-std::vector<bool> mark_ids(const std::vector<std::uint32_t>& ids) {
+template <typename Id>
+std::vector<bool> mark_ids(const std::vector<Id>& ids) {
   std::vector<bool> list(ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end()) + 1);
-  for (const std::uint32_t id : ids) list[id] = true;
+  for (const Id id : ids) list[id] = true;
   return list;
 }
 
 }  // namespace
 
 Lines::Lines(const store::RunData& run) {
-  const auto at = [&](std::uint32_t stack) -> Ids* {
+  const auto at = [&](store::StackId stack) -> Ids* {
     const auto place = run.user_location(stack);
     return place ? &lines_[{place->file, place->line}] : nullptr;
   };

@@ -42,7 +42,9 @@ class FirstEvents {
 class Lines {
  public:
   struct Ids {
-    std::vector<std::uint32_t> sites, uses, regions;
+    std::vector<store::SiteId> sites;
+    std::vector<store::OperatorUseId> uses;
+    std::vector<store::RegionId> regions;
   };
   explicit Lines(const store::RunData& run);
   // Returns what is at the finding's line, or if nothing is, at the first of its related places that has something;

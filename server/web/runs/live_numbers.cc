@@ -6,23 +6,23 @@ namespace {
 using store::Numbered;
 
 template <typename Map>
-auto at(const Map& known, std::uint32_t process, std::uint32_t local) {
+auto at(const Map& known, store::ProcessId process, std::uint32_t local) {
   const auto found = known.find(std::uint64_t{process} << 32 | local);
   return found == known.end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
-std::uint32_t LiveNumbers::process(const std::string& key) {
-  std::uint32_t& number = processes_[key];
-  if (number == 0) number = store_.number(key, Numbered::kProcess);
-  return number;
+store::ProcessId LiveNumbers::process(const std::string& key) {
+  store::ProcessId& id = processes_[key];
+  if (id == 0) id = store::ProcessId(store_.number(key, Numbered::kProcess));
+  return id;
 }
 
 // Only members that decide how an event looks are kept: the rest is in the run file.
 void LiveNumbers::define(const std::string& key, const store::SiteInfo& info) {
   store::Site site;
-  site.id = store_.number(key, Numbered::kSite, info.id);
+  site.id = store::SiteId(store_.number(key, Numbered::kSite, info.id));
   site.cause = info.cause;
   site.from = info.from;
   site.to = info.to;
@@ -32,7 +32,7 @@ void LiveNumbers::define(const std::string& key, const store::SiteInfo& info) {
 
 void LiveNumbers::define(const std::string& key, const store::RegionInfo& info) {
   store::Region region;
-  region.id = store_.number(key, Numbered::kRegion, info.id);
+  region.id = store::RegionId(store_.number(key, Numbered::kRegion, info.id));
   region.dtype = info.dtype;
   region.enabled = info.enabled;
   if (region.id != 0) regions_[place(key, info.id)] = region;
@@ -40,40 +40,40 @@ void LiveNumbers::define(const std::string& key, const store::RegionInfo& info) 
 
 void LiveNumbers::define(const std::string& key, const store::OperatorUseInfo& info) {
   store::OperatorUse use;
-  use.id = store_.number(key, Numbered::kOperatorUse, info.id);
+  use.id = store::OperatorUseId(store_.number(key, Numbered::kOperatorUse, info.id));
   use.computed = info.computed;
   use.result = info.result;
   if (use.id != 0) uses_[place(key, info.id)] = use;
 }
 
 void LiveNumbers::define(const std::string& key, const store::Fact& info) {
-  const std::uint32_t number = store_.number(key, Numbered::kFact, info.id);
-  if (number != 0) facts_[place(key, info.id)] = number;
+  const store::FactId id(store_.number(key, Numbered::kFact, info.id));
+  if (id != 0) facts_[place(key, info.id)] = id;
 }
 
 void LiveNumbers::define(const std::string& key, const store::KernelInfo& info) {
   timeline::KernelLook look;
-  look.id = store_.number(key, Numbered::kKernel, info.id);
+  look.id = store::KernelId(store_.number(key, Numbered::kKernel, info.id));
   look.work = info.work;
   look.cast = info.site != 0;
   look.launched_for(site(process(key), info.site), operator_use(process(key), info.use));
   if (look.id != 0) kernels_[place(key, info.id)] = look;
 }
 
-const store::Site* LiveNumbers::site(std::uint32_t process, std::uint32_t local) const {
+const store::Site* LiveNumbers::site(store::ProcessId process, std::uint32_t local) const {
   return at(sites_, process, local);
 }
-const store::Region* LiveNumbers::region(std::uint32_t process, std::uint32_t local) const {
+const store::Region* LiveNumbers::region(store::ProcessId process, std::uint32_t local) const {
   return at(regions_, process, local);
 }
-const store::OperatorUse* LiveNumbers::operator_use(std::uint32_t process, std::uint32_t local) const {
+const store::OperatorUse* LiveNumbers::operator_use(store::ProcessId process, std::uint32_t local) const {
   return at(uses_, process, local);
 }
-std::uint32_t LiveNumbers::fact(std::uint32_t process, std::uint32_t local) const {
+store::FactId LiveNumbers::fact(store::ProcessId process, std::uint32_t local) const {
   const auto found = facts_.find(std::uint64_t{process} << 32 | local);
-  return found == facts_.end() ? 0 : found->second;
+  return found == facts_.end() ? store::FactId() : found->second;
 }
-timeline::KernelLook LiveNumbers::kernel(std::uint32_t process, std::uint32_t local) const {
+timeline::KernelLook LiveNumbers::kernel(store::ProcessId process, std::uint32_t local) const {
   const timeline::KernelLook* const look = at(kernels_, process, local);
   return look == nullptr ? timeline::KernelLook() : *look;
 }

@@ -15,8 +15,8 @@ class LiveNumbers final : public timeline::Numbers {
  public:
   explicit LiveNumbers(store::RunStore& store) : store_(store) {}
 
-  // Returns the process's number in the run; 0 = it is not known.
-  std::uint32_t process(const std::string& key);
+  // Returns the process's number in the run; none = it is not known.
+  store::ProcessId process(const std::string& key);
   // These are called after the store has taken the definitions.
   void define(const std::string& key, const store::SiteInfo&);
   void define(const std::string& key, const store::RegionInfo&);
@@ -25,11 +25,11 @@ class LiveNumbers final : public timeline::Numbers {
   void define(const std::string& key, const store::KernelInfo&);  // after its site and use
   void define(const std::string& /*key*/, const auto&) {}         // events do not refer to other definitions
 
-  const store::Site* site(std::uint32_t process, std::uint32_t local) const override;
-  const store::Region* region(std::uint32_t process, std::uint32_t local) const override;
-  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override;
-  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override;
-  timeline::KernelLook kernel(std::uint32_t process, std::uint32_t local) const override;
+  const store::Site* site(store::ProcessId process, std::uint32_t local) const override;
+  const store::Region* region(store::ProcessId process, std::uint32_t local) const override;
+  const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override;
+  store::FactId fact(store::ProcessId process, std::uint32_t local) const override;
+  timeline::KernelLook kernel(store::ProcessId process, std::uint32_t local) const override;
 
  private:
   template <typename T>
@@ -37,11 +37,11 @@ class LiveNumbers final : public timeline::Numbers {
   std::uint64_t place(const std::string& key, std::uint32_t local) { return std::uint64_t{process(key)} << 32 | local; }
 
   store::RunStore& store_;
-  absl::flat_hash_map<std::string, std::uint32_t> processes_;
+  absl::flat_hash_map<std::string, store::ProcessId> processes_;
   Known<store::Site> sites_;
   Known<store::Region> regions_;
   Known<store::OperatorUse> uses_;
-  Known<std::uint32_t> facts_;
+  Known<store::FactId> facts_;
   Known<timeline::KernelLook> kernels_;
 };
 

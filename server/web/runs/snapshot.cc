@@ -9,9 +9,9 @@
 namespace castscope::web {
 namespace {
 
-std::string module_words(const store::RunData& run, std::uint32_t module) {
+std::string module_words(const store::RunData& run, store::ModuleId module) {
   if (module == 0) return "";
-  const store::Module& at = run.modules[module - 1];
+  const store::Module& at = run.modules[module];
   return absl::StrCat(at.model(), " ", at.path, " ", at.type);
 }
 
@@ -46,7 +46,7 @@ std::string name_of_use(const store::OperatorUse& use) {
   return op.append(" in ").append(store::dtype_name(use.computed));
 }
 
-std::string place_words(const store::RunData& run, std::uint32_t stack) {
+std::string place_words(const store::RunData& run, store::StackId stack) {
   const auto at = run.user_location(stack);
   return at ? absl::StrCat(at->file, ":", at->line, " ", at->function) : std::string();
 }
@@ -70,7 +70,7 @@ void Snapshot::gather_words() {
                                                module_words(data_, use.module), short_names({use.computed}))));
   }
   for (const store::Kernel& kernel : data_.kernels) {
-    const std::string name = kernel.name == 0 ? "" : report::demangled(data_.kernel_names[kernel.name - 1]);
+    const std::string name = kernel.name == 0 ? "" : report::demangled(data_.kernel_names[kernel.name]);
     kernels_.push_back(in_lower_case(absl::StrCat(name, " ", report::purpose_of(data_, kernel), " ",
                                                   place_words(data_, report::stack_of(data_, kernel)), " ",
                                                   module_words(data_, report::module_of(data_, kernel)))));

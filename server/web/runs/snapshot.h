@@ -30,11 +30,11 @@ class Snapshot {
   DefinitionCounts definitions() const {
     return {data_.sites.size(), data_.regions.size(), data_.operator_uses.size(), data_.kernels.size()};
   }
-  // The texts that a search looks through: names, files, modules, in lower case. Index = id - 1.
-  const std::vector<std::string>& words_of_sites() const { return sites_; }
-  const std::vector<std::string>& words_of_regions() const { return regions_; }
-  const std::vector<std::string>& words_of_uses() const { return uses_; }
-  const std::vector<std::string>& words_of_kernels() const { return kernels_; }
+  // The texts that a search looks through: names, files, modules, in lower case.
+  const store::Table<std::string, store::Site>& words_of_sites() const { return sites_; }
+  const store::Table<std::string, store::Region>& words_of_regions() const { return regions_; }
+  const store::Table<std::string, store::OperatorUse>& words_of_uses() const { return uses_; }
+  const store::Table<std::string, store::Kernel>& words_of_kernels() const { return kernels_; }
 
  private:
   void gather_words();
@@ -43,7 +43,10 @@ class Snapshot {
   const store::RunData& data_;  // of the run
   const report::Model model_;
   const std::uint64_t number_;
-  std::vector<std::string> sites_, regions_, uses_, kernels_;
+  store::Table<std::string, store::Site> sites_;
+  store::Table<std::string, store::Region> regions_;
+  store::Table<std::string, store::OperatorUse> uses_;
+  store::Table<std::string, store::Kernel> kernels_;
 };
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
@@ -51,6 +54,6 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 // "mm in bfloat16" for an operator use.
 std::string name_of_use(const store::OperatorUse&);
 // "train.py:12" for searches; "" without a line.
-std::string place_words(const store::RunData&, std::uint32_t stack);
+std::string place_words(const store::RunData&, store::StackId stack);
 
 }  // namespace castscope::web

@@ -2,33 +2,33 @@
 
 namespace castscope::rules {
 
-std::vector<std::uint64_t> times_of_uses(const store::RunData& data) {
-  std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
+store::Table<std::uint64_t, store::OperatorUse> times_of_uses(const store::RunData& data) {
+  store::Table<std::uint64_t, store::OperatorUse> times(data.operator_uses.size());
   for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
   return times;
 }
 
-std::vector<std::uint64_t> times_of_facts(const store::RunData& data) {
-  std::vector<std::uint64_t> times(data.facts.size() + 1);
+store::Table<std::uint64_t, store::Fact> times_of_facts(const store::RunData& data) {
+  store::Table<std::uint64_t, store::Fact> times(data.facts.size());
   for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
   return times;
 }
 
-std::vector<ProcessUses> uses_by_process(const store::RunData& data) {
-  std::vector<ProcessUses> all(data.processes.size());
+store::Table<ProcessUses, store::Process> uses_by_process(const store::RunData& data) {
+  store::Table<ProcessUses, store::Process> all(data.processes.size());
   for (const store::UseCount& count : data.use_counts)  // ordered
-    if (count.times > 0) all[count.process - 1].push_back({&data.operator_use(count.use), count.times});
+    if (count.times > 0) all[count.process].push_back({&data.operator_uses[count.use], count.times});
   return all;
 }
 
-std::vector<Processes> processes_of_regions(const store::RunData& data) {
-  std::vector<Processes> processes(data.regions.size() + 1);
+store::Table<Processes, store::Region> processes_of_regions(const store::RunData& data) {
+  store::Table<Processes, store::Region> processes(data.regions.size());
   for (const store::RegionUse& use : data.region_uses) processes[use.region].push_back(use.process);
   return processes;
 }
 
-std::vector<Processes> processes_of_uses(const store::RunData& data) {
-  std::vector<Processes> processes(data.operator_uses.size() + 1);
+store::Table<Processes, store::OperatorUse> processes_of_uses(const store::RunData& data) {
+  store::Table<Processes, store::OperatorUse> processes(data.operator_uses.size());
   for (const store::UseCount& count : data.use_counts)
     if (count.times > 0) processes[count.use].push_back(count.process);
   return processes;
@@ -43,14 +43,14 @@ bool share_one(const Processes& left, const Processes& right) {
   return false;
 }
 
-std::set<std::uint32_t> processes_that_train(const store::RunData& data) {
-  std::set<std::uint32_t> processes;
+std::set<store::ProcessId> processes_that_train(const store::RunData& data) {
+  std::set<store::ProcessId> processes;
   for (const store::UseCount& count : data.use_counts)
-    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) processes.insert(count.process);
+    if (data.operator_uses[count.use].phase == lanes::Phase::kBackward) processes.insert(count.process);
   for (const store::SiteUse& use : data.site_uses)
-    if (data.site(use.site).phase == lanes::Phase::kBackward) processes.insert(use.process);
+    if (data.sites[use.site].phase == lanes::Phase::kBackward) processes.insert(use.process);
   for (const store::FactCount& count : data.fact_counts)
-    if (const auto kind = data.fact(count.fact).kind;
+    if (const auto kind = data.facts[count.fact].kind;
         kind == lanes::FactKind::kOptimizerStep || kind == lanes::FactKind::kBackward)
       processes.insert(count.process);
   return processes;

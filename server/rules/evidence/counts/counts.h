@@ -10,9 +10,9 @@
 
 namespace castscope::rules {
 
-// Returns how often each was seen, in all processes; by id.
-std::vector<std::uint64_t> times_of_uses(const store::RunData&);
-std::vector<std::uint64_t> times_of_facts(const store::RunData&);
+// Returns how often each was seen, in all processes.
+store::Table<std::uint64_t, store::OperatorUse> times_of_uses(const store::RunData&);
+store::Table<std::uint64_t, store::Fact> times_of_facts(const store::RunData&);
 
 // The operators of one process, in the order of first calls. Lines and modules identify code, and another process of
 // the run may use the same lines differently.
@@ -21,16 +21,16 @@ struct CountedUse {
   std::uint64_t times = 0;
 };
 using ProcessUses = std::vector<CountedUse>;
-std::vector<ProcessUses> uses_by_process(const store::RunData&);
+store::Table<ProcessUses, store::Process> uses_by_process(const store::RunData&);
 
-// Returns the processes in which each region was entered, or each operator use was seen, by id and ascending. A region
+// Returns the processes in which each region was entered, or each operator use was seen, ascending. A region
 // and the things in it, or beside it, belong to one process.
-using Processes = std::vector<std::uint32_t>;
-std::vector<Processes> processes_of_regions(const store::RunData&);
-std::vector<Processes> processes_of_uses(const store::RunData&);
+using Processes = std::vector<store::ProcessId>;
+store::Table<Processes, store::Region> processes_of_regions(const store::RunData&);
+store::Table<Processes, store::OperatorUse> processes_of_uses(const store::RunData&);
 bool share_one(const Processes&, const Processes&);
 
 // Returns the processes that train something: backward ran, or an optimizer.
-std::set<std::uint32_t> processes_that_train(const store::RunData&);
+std::set<store::ProcessId> processes_that_train(const store::RunData&);
 
 }  // namespace castscope::rules

@@ -7,8 +7,8 @@ namespace {
 
 // torch.jit.trace ran the kernel, to record code or to check the trace: that is no part of a step's work.
 bool is_rehearsed(const store::RunData& data, const store::Kernel& kernel) {
-  return (kernel.site != 0 && (data.site(kernel.site).flags & lanes::kSiteTracing) != 0) ||
-         (kernel.use != 0 && data.operator_use(kernel.use).is(lanes::kUseTracing));
+  return (kernel.site != 0 && (data.sites[kernel.site].flags & lanes::kSiteTracing) != 0) ||
+         (kernel.use != 0 && data.operator_uses[kernel.use].is(lanes::kUseTracing));
 }
 
 }  // namespace
@@ -36,28 +36,28 @@ DeviceTime device_time(const store::RunData& data) {
   time.uses.resize(data.operator_uses.size());
   time.use_casts.resize(data.operator_uses.size());
   for (const store::KernelCount& count : data.kernel_counts) {
-    const store::Kernel& kernel = data.kernel(count.kernel);
+    const store::Kernel& kernel = data.kernels[count.kernel];
     if (is_rehearsed(data, kernel)) continue;
     const DeviceWork work{.launches = count.launches, .bytes = count.bytes, .ns = count.ns};
     if (kernel.work == lanes::GpuWork::kCastByEvents) {
       time.by_events.casts += work;
-      if (kernel.site != 0) time.by_events.sites[kernel.site - 1] += work;
+      if (kernel.site != 0) time.by_events.sites[kernel.site] += work;
       continue;
     }
     time.all += work;
-    time.kernels[kernel.id - 1] += work;
-    if (kernel.use != 0) time.uses[kernel.use - 1] += work;
+    time.kernels[kernel.id] += work;
+    if (kernel.use != 0) time.uses[kernel.use] += work;
     if (kernel.site == 0) continue;
     time.casts += work;
-    time.sites[kernel.site - 1] += work;
-    if (kernel.use != 0) time.use_casts[kernel.use - 1] += work;
+    time.sites[kernel.site] += work;
+    if (kernel.use != 0) time.use_casts[kernel.use] += work;
   }
   return time;
 }
 
-std::vector<std::uint64_t> times_of_matmuls(const store::RunData& data) {
-  std::vector<std::uint64_t> times(data.matmuls.size());
-  for (const store::MatmulCount& count : data.matmul_counts) times[count.matmul - 1] += count.times;
+store::Table<std::uint64_t, store::Matmul> times_of_matmuls(const store::RunData& data) {
+  store::Table<std::uint64_t, store::Matmul> times(data.matmuls.size());
+  for (const store::MatmulCount& count : data.matmul_counts) times[count.matmul] += count.times;
   return times;
 }
 

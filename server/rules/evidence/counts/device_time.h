@@ -21,7 +21,7 @@ struct EventTime {
   std::uint64_t steps = 0;
   std::uint64_t untimed = 0;  // launches of casts, in those steps
   DeviceWork casts;
-  std::vector<DeviceWork> sites;  // index = id - 1
+  store::Table<DeviceWork, store::Site> sites;
 };
 
 struct DeviceTime {
@@ -29,12 +29,12 @@ struct DeviceTime {
   std::uint64_t records = 0;  // kernels, copies and sets whose records arrived
   std::uint64_t lost = 0;     // those whose records never arrived
   std::uint64_t unplaced = 0;
-  DeviceWork all, casts;              // casts: kernels that have a site
-  std::vector<DeviceWork> kernels;    // index = id - 1, as in those below
-  std::vector<DeviceWork> sites;      // for casts, by site
-  std::vector<DeviceWork> uses;       // for operators, with the casts within them
-  std::vector<DeviceWork> use_casts;  // for the casts within operators
-  EventTime by_events;                // its casts are in none of the others
+  DeviceWork all, casts;  // casts: kernels that have a site
+  store::Table<DeviceWork, store::Kernel> kernels;
+  store::Table<DeviceWork, store::Site> sites;             // for casts
+  store::Table<DeviceWork, store::OperatorUse> uses;       // with the casts within them
+  store::Table<DeviceWork, store::OperatorUse> use_casts;  // for the casts within operators
+  EventTime by_events;                                     // its casts are in none of the others
 
   bool timed() const { return all.launches > 0; }
   double cast_share() const { return share_of_all(casts.ns); }
@@ -42,12 +42,12 @@ struct DeviceTime {
     return all.ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(all.ns);
   }
   // Returns an operator's time without the casts within it.
-  std::uint64_t own_ns(std::uint32_t use) const { return use == 0 ? 0 : uses[use - 1].ns - use_casts[use - 1].ns; }
+  std::uint64_t own_ns(store::OperatorUseId use) const { return use == 0 ? 0 : uses[use].ns - use_casts[use].ns; }
 };
 DeviceTime device_time(const store::RunData&);
 
-// Returns how often each matrix product was called, in all processes; index = id - 1.
-std::vector<std::uint64_t> times_of_matmuls(const store::RunData&);
+// Returns how often each matrix product was called, in all processes.
+store::Table<std::uint64_t, store::Matmul> times_of_matmuls(const store::RunData&);
 
 // Returns the value of `name` in settings as the attribute "gpu_math" holds them ("allow_tf32=0 cudnn_allow_tf32=1");
 // "" = not recorded.

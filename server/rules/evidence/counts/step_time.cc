@@ -10,19 +10,19 @@ StepTime& StepTime::operator+=(const StepTime& other) {
   return *this;
 }
 
-std::map<std::uint32_t, StepTime> step_times(const store::RunData& data) {
+std::map<store::ProcessId, StepTime> step_times(const store::RunData& data) {
   struct Span {
     std::uint64_t steps = 0;
     std::int64_t begin = INT64_MAX, end = 0;
   };
-  std::map<std::uint32_t, Span> spans;
+  std::map<store::ProcessId, Span> spans;
   for (const store::StepRun& run : data.step_runs) {
     Span& span = spans[run.process];
     span.steps += std::uint64_t{run.last} - run.first + 1;
     span.begin = std::min(span.begin, run.begin_ns);
     span.end = std::max(span.end, run.end_ns);
   }
-  std::map<std::uint32_t, StepTime> times;
+  std::map<store::ProcessId, StepTime> times;
   for (const auto& [process, span] : spans)
     if (span.steps > 1 && span.end > span.begin)
       times[process] = {span.steps, static_cast<double>(span.end - span.begin)};
@@ -44,12 +44,12 @@ std::optional<store::Savings> saved_per_step(const store::RunData& data, double 
   return savings_over(ns, all);
 }
 
-std::uint64_t deep_steps(const store::RunData& data, const std::set<std::uint32_t>& uses) {
-  std::set<std::uint32_t> processes;
+std::uint64_t deep_steps(const store::RunData& data, const std::set<store::OperatorUseId>& uses) {
+  std::set<store::ProcessId> processes;
   for (const store::UseCount& count : data.use_counts)
     if (uses.contains(count.use)) processes.insert(count.process);
   std::uint64_t steps = 0;
-  for (const std::uint32_t process : processes) steps += data.process(process).gauges.deep_steps;
+  for (const store::ProcessId process : processes) steps += data.processes[process].gauges.deep_steps;
   return steps;
 }
 

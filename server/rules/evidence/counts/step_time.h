@@ -17,7 +17,7 @@ struct StepTime {
 };
 // Returns by process the time from the begin of its first step to the end of its last; it leaves out processes with no
 // step or a single one.
-std::map<std::uint32_t, StepTime> step_times(const store::RunData&);
+std::map<store::ProcessId, StepTime> step_times(const store::RunData&);
 
 // Returns the savings of `ns` over all of these steps, as time in one step and as a share of it.
 store::Savings savings_over(double ns, const StepTime&);
@@ -25,6 +25,6 @@ store::Savings savings_over(double ns, const StepTime&);
 std::optional<store::Savings> saved_per_step(const store::RunData&, double ns);
 
 // Counts the deep steps of all processes that called one of these operator uses.
-std::uint64_t deep_steps(const store::RunData&, const std::set<std::uint32_t>& uses);
+std::uint64_t deep_steps(const store::RunData&, const std::set<store::OperatorUseId>& uses);
 
 }  // namespace castscope::rules

@@ -8,7 +8,7 @@ namespace {
 TEST(StepTimeTest, WhatIsSavedIsSpreadOverAllSteps) {
   store::RunData data;
   EXPECT_FALSE(saved_per_step(data, 1000));
-  data.step_runs.push_back({.process = 1, .first = 0, .last = 9, .begin_ns = 0, .end_ns = 10'000});
+  data.step_runs.push_back({.process = store::ProcessId(1), .first = 0, .last = 9, .begin_ns = 0, .end_ns = 10'000});
   const auto saved = saved_per_step(data, 1000);
   ASSERT_TRUE(saved);
   EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);

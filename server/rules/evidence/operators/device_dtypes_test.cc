@@ -13,9 +13,10 @@ std::string elsewhere(const std::string& op, std::uint8_t computed, std::vector<
                       bool enabled = true) {
   store::RunData run;
   run.regions.resize(1);
-  run.regions[0].id = 1, run.regions[0].dtype = kBrain, run.regions[0].enabled = enabled;
+  run.regions.front().id = store::RegionId(1), run.regions.front().dtype = kBrain,
+  run.regions.front().enabled = enabled;
   store::OperatorUse use;
-  use.op = op, use.computed = computed, use.region = 1;
+  use.op = op, use.computed = computed, use.region = store::RegionId(1);
   for (const std::uint8_t dtype : operands) use.operands.push_back({0, dtype, lanes::Role::kActivation, 0});
   std::string text;
   for (const DeviceDtype& one : computes_elsewhere(run, use))

@@ -23,7 +23,7 @@ const policy::Decision* EnforcedDecisions::of(const store::OperatorUse& use) con
   if (!fresh) return &found->second;
   std::vector<policy::ModuleUse> modules;
   if (use.module != 0) {
-    const store::Module& in = data_.modules[use.module - 1];
+    const store::Module& in = data_.modules[use.module];
     modules = policy::modules_of(in.path, in.type);
     modules.back().classes.push_back("torch.nn." + in.type);  // a recording has the classes without their package
   }

@@ -31,7 +31,7 @@ class EnforcedDecisions {
   const store::RunData& data_;
   std::unique_ptr<const policy::Policy> policy_;
   std::string name_;
-  mutable std::map<std::pair<std::string, std::uint32_t>, policy::Decision> decisions_;  // by operator and module
+  mutable std::map<std::pair<std::string, store::ModuleId>, policy::Decision> decisions_;  // by operator and module
 };
 
 }  // namespace castscope::rules

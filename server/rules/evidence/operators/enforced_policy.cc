@@ -27,10 +27,11 @@ bool could_be_kept(const store::Site& site) {
          site.from == kFloat && !site.traced() && !site.pass_through();
 }
 
-std::uint64_t optimizer_steps_of(const store::RunData& data, std::uint32_t process) {
+std::uint64_t optimizer_steps_of(const store::RunData& data, store::ProcessId process) {
   std::uint64_t steps = 0;
   for (const store::FactCount& count : data.fact_counts) {
-    if (count.process == process && data.fact(count.fact).kind == lanes::FactKind::kOptimizerStep) steps += count.times;
+    if (count.process == process && data.facts[count.fact].kind == lanes::FactKind::kOptimizerStep)
+      steps += count.times;
   }
   return steps;
 }
@@ -52,7 +53,7 @@ std::optional<store::Savings> saved_by_enforcing(const store::RunData& data) {
   double saved_ns = 0;
   std::uint64_t held = 0;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     const store::Counts& counts = use.counts;
     if (!could_be_kept(site) || counts.casts < 2 || counts.bytes == 0) continue;
     const std::uint64_t optimizer_steps = optimizer_steps_of(data, use.process);

@@ -13,7 +13,7 @@ std::optional<Mode> mode_of(const store::RunData& data, const store::OperatorUse
   if (use.stack == 0) return Mode::kEager;
   if (is_within_torch(data, use.stack, "_inductor/")) return std::nullopt;
   const auto runs_in = [&](const char* graph) {
-    return std::ranges::any_of(data.stacks[use.stack - 1].frames,
+    return std::ranges::any_of(data.stacks[use.stack].frames,
                                [&](const store::CodeLocation& frame) { return frame.file == graph; });
   };
   // A program that is exported and then compiled counts as compiled. Compilers that run the graphs of AOTAutograd

@@ -33,8 +33,8 @@ NotCast outside(const store::RunData& data, const store::OperatorUse& use) {
   if (const store::Region* const region = region_of_device(data, use)) {
     return region->enabled ? NotCast::kNone : NotCast::kRegionDisabled;
   }
-  for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
-    if (data.region(id).enabled) return NotCast::kOtherDevice;
+  for (store::RegionId id = use.region; id != 0; id = data.regions[id].parent)
+    if (data.regions[id].enabled) return NotCast::kOtherDevice;
   return NotCast::kNoRegion;
 }
 

@@ -51,7 +51,7 @@ class CastReasons {
 
   const store::RunData& data_;
   const EnforcedDecisions enforced_;
-  std::multimap<std::uint32_t, const store::Site*> casts_;  // autocast's, by stack
+  std::multimap<store::StackId, const store::Site*> casts_;  // autocast's, by stack
 };
 
 }  // namespace castscope::rules

@@ -24,10 +24,10 @@ lanes::Operand given(std::uint8_t dtype, std::uint8_t entered = kNoDtype, std::u
 // A region of bfloat16 on the CPU, with the operators in it.
 class NotCastTest : public ::testing::Test {
  protected:
-  NotCastTest() { region(kCpu, 0); }
-  std::uint32_t region(std::uint8_t device, std::uint32_t parent, bool enabled = true) {
+  NotCastTest() { region(kCpu, {}); }
+  store::RegionId region(std::uint8_t device, store::RegionId parent, bool enabled = true) {
     store::Region one;
-    one.id = static_cast<std::uint32_t>(run_.regions.size()) + 1;
+    one.id = store::RegionId(run_.regions.size() + 1);
     one.device = device, one.dtype = kBrain, one.parent = parent, one.enabled = enabled;
     run_.regions.push_back(one);
     return one.id;
@@ -35,7 +35,7 @@ class NotCastTest : public ::testing::Test {
   store::OperatorUse use(const std::string& op, std::uint16_t flags, std::uint8_t computed,
                          std::vector<lanes::Operand> operands) {
     store::OperatorUse one;
-    one.op = op, one.flags = flags, one.computed = computed, one.region = 1;
+    one.op = op, one.flags = flags, one.computed = computed, one.region = store::RegionId(1);
     one.operands = std::move(operands);
     one.argument_names = {"input", "weight"};
     return one;
@@ -48,7 +48,7 @@ class NotCastTest : public ::testing::Test {
     ASSERT_TRUE(policy.ok());
     run_.start.policy = policy::compiled(*policy);
     run_.processes.resize(1);
-    run_.processes[0].attributes = {{"enforced_policy", name}};
+    run_.processes.front().attributes = {{"enforced_policy", name}};
   }
 
   store::RunData run_;
@@ -57,39 +57,40 @@ class NotCastTest : public ::testing::Test {
 // F.nll_loss(h, target, weight) is nll_loss_nd, which calls nll_loss.
 TEST_F(NotCastTest, AnOperatorIsCastInTheOneThatItIsMadeOf) {
   store::Site site;
-  site.stack = 3, site.op = "aten::nll_loss", site.cause = lanes::Cause::kAutocast, site.from = kBrain,
+  site.stack = store::StackId(3), site.op = "aten::nll_loss", site.cause = lanes::Cause::kAutocast, site.from = kBrain,
   site.to = kFloat;
   run_.sites.push_back(site);
   auto loss = use("aten::nll_loss_nd", 0, kFloat, {given(kBrain), given(kLong), given(kFloat)});
-  loss.stack = 3;
+  loss.stack = store::StackId(3);
   EXPECT_EQ(why(loss, 0), NotCast::kWithin);
   EXPECT_EQ(why(loss, 1), NotCast::kInteger);
   EXPECT_EQ(why(loss, 2), NotCast::kAlready);
   auto sum = use("aten::add.Tensor", 0, kFloat, {given(kBrain), given(kFloat)});  // at the same line: it promotes
-  sum.stack = 3;
+  sum.stack = store::StackId(3);
   EXPECT_EQ(why(sum, 0), NotCast::kNotListed);
-  loss.stack = 4;
+  loss.stack = store::StackId(4);
   EXPECT_EQ(why(loss, 0), NotCast::kNotListed);
 }
 
 // The cell gives back float32, because of its state, and the linears that it calls cast.
 TEST_F(NotCastTest, ARecurrentCellIsCastInItsProducts) {
   store::Site site;
-  site.stack = 3, site.op = "aten::linear", site.cause = lanes::Cause::kAutocast, site.from = kFloat, site.to = kBrain;
-  site.region = 1;
+  site.stack = store::StackId(3), site.op = "aten::linear", site.cause = lanes::Cause::kAutocast, site.from = kFloat,
+  site.to = kBrain;
+  site.region = store::RegionId(1);
   run_.sites.push_back(site);
   for (const char* const op : {"aten::lstm_cell", "aten::gru_cell"}) {
     auto cell = use(op, 0, kFloat, {given(kFloat), given(kBrain)});
-    cell.stack = 3;
+    cell.stack = store::StackId(3);
     EXPECT_EQ(why(cell, 0), NotCast::kWithin);
     EXPECT_EQ(why(cell, 1), NotCast::kAlready);
-    cell.stack = 4;
+    cell.stack = store::StackId(4);
     EXPECT_EQ(why(cell, 0), NotCast::kNotListed) << "nothing was cast there";
   }
 }
 
 TEST_F(NotCastTest, InARegionOfAScriptItsOwnListsDecide) {
-  run_.regions[0].kind = lanes::RegionKind::kScript;
+  run_.regions.front().kind = lanes::RegionKind::kScript;
   const auto in_script = [&](const std::string& op, std::uint8_t dtype, std::uint8_t computed) {
     return why(use(op, lanes::kUseScript | lanes::kUseEligible, computed, {given(dtype)}));
   };
@@ -140,15 +141,15 @@ TEST_F(NotCastTest, AConversionIsNothingThatAutocastWouldCast) {
 
 TEST_F(NotCastTest, WhereTheRegionIs) {
   store::OperatorUse one = use("aten::linear", lanes::kUseEligible, kFloat, {given(kFloat)});
-  one.region = 0;
+  one.region = {};
   EXPECT_EQ(why(one), NotCast::kNoRegion);
-  one.region = region(kCpu, 1, /*enabled=*/false);
+  one.region = region(kCpu, store::RegionId(1), /*enabled=*/false);
   EXPECT_EQ(why(one), NotCast::kRegionDisabled);
-  one.region = region(kCuda, 0);
+  one.region = region(kCuda, {});
   EXPECT_EQ(why(one), NotCast::kOtherDevice);
-  one.region = region(kCuda, 1);  // around it is one of its own device
+  one.region = region(kCuda, store::RegionId(1));  // around it is one of its own device
   EXPECT_EQ(why(one), NotCast::kAlready);
-  one.region = 0;
+  one.region = {};
   one.flags |= lanes::kUseScript;
   EXPECT_EQ(why(one), NotCast::kNone);
 }

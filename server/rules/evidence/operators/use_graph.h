@@ -23,16 +23,15 @@ class UseGraph {
     std::uint64_t times = 0, bytes = 0, ns = 0;
     double ns_each() const { return times == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(times); }
   };
-  const store::OperatorUse& use(std::uint32_t id) const { return data_.operator_use(id); }
-  const Total& total(std::uint32_t use) const { return totals_[use]; }
-  std::span<const Edge> out_of(std::uint32_t use) const { return out_[use]; }
-  std::span<const Edge> into(std::uint32_t use) const { return into_[use]; }
+  const store::OperatorUse& use(store::OperatorUseId id) const { return data_.operator_uses[id]; }
+  const Total& total(store::OperatorUseId use) const { return totals_[use]; }
+  std::span<const Edge> out_of(store::OperatorUseId use) const { return out_[use]; }
+  std::span<const Edge> into(store::OperatorUseId use) const { return into_[use]; }
 
  private:
   const store::RunData& data_;
-  std::vector<Total> totals_;            // by use
-  std::vector<std::vector<Edge>> out_;   // by use
-  std::vector<std::vector<Edge>> into_;  // by use
+  store::Table<Total, store::OperatorUse> totals_;
+  store::Table<std::vector<Edge>, store::OperatorUse> out_, into_;
 };
 
 }  // namespace castscope::rules

@@ -15,7 +15,7 @@ bool is_decorator(std::string_view file) {
 
 }  // namespace
 
-FunctionMethod function_method(const RunData& data, std::uint32_t stack) {
+FunctionMethod function_method(const RunData& data, store::StackId stack) {
   using Kind = FunctionMethod::Kind;
   FunctionMethod method;
   const CodeLocation *forward = nullptr, *backward = nullptr, *inside = nullptr;

@@ -17,11 +17,11 @@ struct FunctionMethod {
   // "make.<locals>.Product"; "" for a Function of PyTorch's own, or one whose methods are no methods of a class.
   std::string file, owner;
 };
-FunctionMethod function_method(const store::RunData&, std::uint32_t stack);
+FunctionMethod function_method(const store::RunData&, store::StackId stack);
 
 // The code of an operator's call, outwards to the call of the innermost module, or to the user's line where there is no
 // module: it is equal for calls of the same code, whatever called that. (A module, the operator, lines.)
-using Spot = std::tuple<std::uint32_t, std::string, std::string>;
+using Spot = std::tuple<store::ModuleId, std::string, std::string>;
 Spot spot_of(const store::RunData&, const store::OperatorUse&);
 
 // The autograd engine called the operator for a node of PyTorch's own, and no line of Python did.

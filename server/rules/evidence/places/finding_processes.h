@@ -16,10 +16,10 @@ class ProcessesByLine {
   explicit ProcessesByLine(const store::RunData&);
   // Returns the processes by their number in the run; none where nothing was counted at the finding's line, nor at its
   // related lines.
-  std::set<std::uint32_t> of(const store::Finding&) const;
+  std::set<store::ProcessId> of(const store::Finding&) const;
 
  private:
-  std::map<Line, std::set<std::uint32_t>> processes_;
+  std::map<Line, std::set<store::ProcessId>> processes_;
 };
 
 }  // namespace castscope::rules

@@ -25,10 +25,12 @@ TEST_F(FindingProcessesTest, ThoseInWhichSomethingWasCountedAtItsLine) {
   second.end();
   const store::RunData data = *(*store)->read();
   const ProcessesByLine processes(data);
-  EXPECT_EQ(processes.of(at(5)), (std::set<std::uint32_t>{1, 2}));
-  EXPECT_EQ(processes.of(at(6)), (std::set<std::uint32_t>{1}));
-  EXPECT_EQ(processes.of(at(9)), (std::set<std::uint32_t>{2}));
-  EXPECT_EQ(processes.of(at(99, {*at(9).location})), (std::set<std::uint32_t>{2}));
+  using Processes = std::set<store::ProcessId>;
+  constexpr store::ProcessId kFirst(1), kSecond(2);
+  EXPECT_EQ(processes.of(at(5)), (Processes{kFirst, kSecond}));
+  EXPECT_EQ(processes.of(at(6)), Processes{kFirst});
+  EXPECT_EQ(processes.of(at(9)), Processes{kSecond});
+  EXPECT_EQ(processes.of(at(99, {*at(9).location})), Processes{kSecond});
   EXPECT_TRUE(processes.of(at(99)).empty());
   EXPECT_TRUE(processes.of(Finding()).empty());
 }

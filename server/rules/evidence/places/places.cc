@@ -8,7 +8,7 @@ namespace castscope::rules {
 using store::CodeLocation;
 using store::RunData;
 
-Line line_of(const RunData& data, std::uint32_t stack) {
+Line line_of(const RunData& data, store::StackId stack) {
   const CodeLocation at = data.user_location(stack).value_or(CodeLocation());
   return {at.file, at.line};
 }
@@ -38,9 +38,9 @@ std::string portable_path(std::string_view name, std::string_view project) {
   return std::string(file);
 }
 
-const std::vector<CodeLocation>& frames_of(const RunData& data, std::uint32_t stack) {
+const std::vector<CodeLocation>& frames_of(const RunData& data, store::StackId stack) {
   static const std::vector<CodeLocation> none;
-  return stack == 0 ? none : data.stacks[stack - 1].frames;
+  return stack == 0 ? none : data.stacks[stack].frames;
 }
 
 std::string_view last_name(std::string_view qualified) { return qualified.substr(qualified.rfind('.') + 1); }
@@ -56,12 +56,12 @@ bool is_module_call(const RunData& data, const CodeLocation& frame) {
   return (name == "_call_impl" || name == "_wrapped_call_impl") && within_torch(data, frame) == "nn/modules/module.py";
 }
 
-bool is_inside_torch(const RunData& data, std::uint32_t stack) {
+bool is_inside_torch(const RunData& data, store::StackId stack) {
   const std::vector<CodeLocation>& frames = frames_of(data, stack);
   return !frames.empty() && !store::is_users_own(frames.front(), data.torch_folders);
 }
 
-bool is_within_torch(const RunData& data, std::uint32_t stack, std::string_view part) {
+bool is_within_torch(const RunData& data, store::StackId stack, std::string_view part) {
   const std::vector<CodeLocation>& frames = frames_of(data, stack);
   return std::any_of(frames.begin(), frames.end(),
                      [&](const CodeLocation& frame) { return within_torch(data, frame).starts_with(part); });

@@ -21,7 +21,7 @@ struct Line {
   std::string short_text() const { return file.substr(file.rfind('/') + 1) + ":" + std::to_string(number); }
 };
 // Returns the line of the innermost frame that is the user's own; without a stack, no file and 0.
-Line line_of(const store::RunData&, std::uint32_t stack);
+Line line_of(const store::RunData&, store::StackId stack);
 
 // Returns "train.py:12" or "models/net.py:40", relative to the run's folder.
 std::string place_text(const store::RunData&, const store::CodeLocation&);
@@ -35,7 +35,7 @@ std::string plain_path(std::string_view file);
 std::string portable_path(std::string_view file, std::string_view project);
 
 // Returns the frames, innermost first; none for stack 0.
-const std::vector<store::CodeLocation>& frames_of(const store::RunData&, std::uint32_t stack);
+const std::vector<store::CodeLocation>& frames_of(const store::RunData&, store::StackId stack);
 // Returns "Product" for "make.<locals>.Product".
 std::string_view last_name(std::string_view qualified);
 
@@ -44,8 +44,8 @@ std::string_view within_torch(const store::RunData&, const store::CodeLocation& 
 // The frame is the one in which PyTorch calls a module.
 bool is_module_call(const store::RunData&, const store::CodeLocation& frame);
 // The innermost frame belongs to a library: PyTorch's, or Python's own.
-bool is_inside_torch(const store::RunData&, std::uint32_t stack);
+bool is_inside_torch(const store::RunData&, store::StackId stack);
 // Some frame of PyTorch's own on this stack lies in this part of the package ("jit/").
-bool is_within_torch(const store::RunData&, std::uint32_t stack, std::string_view part);
+bool is_within_torch(const store::RunData&, store::StackId stack, std::string_view part);
 
 }  // namespace castscope::rules

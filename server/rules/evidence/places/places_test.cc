@@ -15,18 +15,19 @@ store::RunData two_lines() {
 
 TEST(PlacesTest, TextsOfOneLine) {
   const store::RunData data = two_lines();
-  const Line line = line_of(data, 1);
+  const Line line = line_of(data, store::StackId(1));
   EXPECT_EQ(line.text(), "/home/user/project/models/net.py:40");
   EXPECT_EQ(line.short_text(), "net.py:40");
-  EXPECT_EQ(place_text(data, *data.user_location(1)), "models/net.py:40");
-  EXPECT_EQ(place_text(data, *data.user_location(2)), "/opt/other/train.py:12");  // not in the run's folder
+  EXPECT_EQ(place_text(data, *data.user_location(store::StackId(1))), "models/net.py:40");
+  EXPECT_EQ(place_text(data, *data.user_location(store::StackId(2))),
+            "/opt/other/train.py:12");  // not in the run's folder
 }
 
 TEST(PlacesTest, NoStackIsNoLine) {
   const store::RunData data = two_lines();
-  EXPECT_EQ(line_of(data, 0), Line());
-  EXPECT_TRUE(frames_of(data, 0).empty());
-  EXPECT_FALSE(is_inside_torch(data, 0));
+  EXPECT_EQ(line_of(data, {}), Line());
+  EXPECT_TRUE(frames_of(data, {}).empty());
+  EXPECT_FALSE(is_inside_torch(data, {}));
 }
 
 }  // namespace

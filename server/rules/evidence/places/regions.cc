@@ -2,26 +2,26 @@
 
 namespace castscope::rules {
 
-bool is_within(const store::RunData& data, std::uint32_t inner, std::uint32_t outer) {
-  for (; inner != 0; inner = data.region(inner).parent)
+bool is_within(const store::RunData& data, store::RegionId inner, store::RegionId outer) {
+  for (; inner != 0; inner = data.regions[inner].parent)
     if (inner == outer) return true;
   return false;
 }
 
-const store::Region* region_of_device(const store::RunData& data, std::uint32_t region, std::uint8_t device) {
-  for (std::uint32_t id = region; id != 0; id = data.region(id).parent)
-    if (data.region(id).device == device) return &data.region(id);
+const store::Region* region_of_device(const store::RunData& data, store::RegionId region, std::uint8_t device) {
+  for (store::RegionId id = region; id != 0; id = data.regions[id].parent)
+    if (data.regions[id].device == device) return &data.regions[id];
   return nullptr;
 }
 
-const store::Region* enabled_region(const store::RunData& data, std::uint32_t region, std::uint8_t device) {
+const store::Region* enabled_region(const store::RunData& data, store::RegionId region, std::uint8_t device) {
   const store::Region* innermost = region_of_device(data, region, device);
   return innermost != nullptr && innermost->enabled ? innermost : nullptr;
 }
 
-const store::Region* eager_region(const store::RunData& data, std::uint32_t region, std::uint8_t device) {
-  for (std::uint32_t id = region; id != 0; id = data.region(id).parent) {
-    const store::Region& at = data.region(id);
+const store::Region* eager_region(const store::RunData& data, store::RegionId region, std::uint8_t device) {
+  for (store::RegionId id = region; id != 0; id = data.regions[id].parent) {
+    const store::Region& at = data.regions[id];
     if (at.device == device && at.kind != lanes::RegionKind::kScript) return at.enabled ? &at : nullptr;
   }
   return nullptr;

@@ -10,7 +10,7 @@ bool is_of_model(const store::Site& site) {
 }
 
 std::string argument_name(const store::RunData& data, const store::Site& site) {
-  return site.call_site == 0 ? "" : data.call_sites[site.call_site - 1].argument_name;
+  return site.call_site == 0 ? "" : data.call_sites[site.call_site].argument_name;
 }
 
 std::string argument_text(const store::RunData& data, const store::Site& site) {

@@ -24,7 +24,7 @@ using store::OperatorUse;
 // linear is addmm or mm in a graph, einsum is bmm: all matrix work at one line counts as one.
 struct Products {
   std::set<std::uint8_t> eager, compiled;
-  std::uint32_t stack = 0;  // of a compiled operator
+  store::StackId stack = {};  // of a compiled operator
   std::set<std::string> operators;
 };
 
@@ -33,14 +33,14 @@ using Spot = std::pair<Line, std::uint8_t>;
 
 std::map<Spot, Products> products_of(const store::RunData& data) {
   std::map<Spot, Products> spots;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
+  const auto times = times_of_uses(data);
   for (const OperatorUse& use : data.operator_uses) {
     if (times[use.id] == 0 || use.phase == lanes::Phase::kBackward || !is_floating(use.computed) ||
         !is_matrix_work(use.op))
       continue;
     const std::optional<Mode> mode = mode_of(data, use);
     if ((mode != Mode::kEager && mode != Mode::kCompile) || !in_autocast(data, use)) continue;
-    Products& here = spots[{line_of(data, use.stack), data.region(use.region).dtype}];
+    Products& here = spots[{line_of(data, use.stack), data.regions[use.region].dtype}];
     if (mode == Mode::kCompile) {
       here.compiled.insert(use.computed);
       here.stack = use.stack;

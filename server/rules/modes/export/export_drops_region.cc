@@ -14,8 +14,8 @@ namespace {
 
 // Returns the processes that decomposed a program within the region (run_decompositions). Such a program gets the casts
 // of the region, but nothing records which program it was, so the rule says nothing of the others of that process.
-std::set<std::uint32_t> decomposing(const store::RunData& data) {
-  std::set<std::uint32_t> processes;
+std::set<store::ProcessId> decomposing(const store::RunData& data) {
+  std::set<store::ProcessId> processes;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion))
     if (std::ranges::any_of(facts.facts, [](const store::Fact* fact) { return fact->detail == 1; }))
       processes.insert(facts.processes.begin(), facts.processes.end());
@@ -24,14 +24,16 @@ std::set<std::uint32_t> decomposing(const store::RunData& data) {
 
 void judge_exports(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::set<std::uint32_t> spared = decomposing(data);
+  const std::set<store::ProcessId> spared = decomposing(data);
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
-    if (std::ranges::all_of(facts.processes, [&](std::uint32_t process) { return spared.contains(process); })) continue;
+    if (std::ranges::all_of(facts.processes, [&](store::ProcessId process) { return spared.contains(process); }))
+      continue;
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title =
         "a program is exported here within an autocast region that it does not have: it computes in the dtypes of its "
         "inputs and weights";
-    if (facts.first().subject != 0) add_related(finding, data, data.region(facts.first().subject).stack);
+    if (facts.first().subject != 0)
+      add_related(finding, data, data.regions[store::RegionId(facts.first().subject)].stack);
     finding.fix = kExportDropsRegionFix;
   }
 }

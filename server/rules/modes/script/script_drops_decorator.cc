@@ -27,7 +27,7 @@ bool switches_off(const std::string& decorator) {
 }
 
 // Returns the frames of a script on this stack: those within the call of a module by Python.
-std::span<const store::CodeLocation> frames_of_script(const store::RunData& data, std::uint32_t stack) {
+std::span<const store::CodeLocation> frames_of_script(const store::RunData& data, store::StackId stack) {
   const std::vector<store::CodeLocation>& frames = frames_of(data, stack);
   const auto call =
       std::ranges::find_if(frames, [&](const store::CodeLocation& frame) { return is_module_call(data, frame); });

@@ -14,7 +14,7 @@ namespace {
 // it holds in float32.
 std::string what_happens(const store::RunData& data, const ModeFacts& facts, bool several) {
   const bool all_up = std::ranges::all_of(facts.facts, [&](const store::Fact* fact) {
-    return fact->subject != 0 && data.site(fact->subject).to == kFloat;
+    return fact->subject != 0 && data.sites[store::SiteId(fact->subject)].to == kFloat;
   });
   return std::string(several ? " are " : " is ") + (all_up ? "brought to float32" : "cast");
 }

@@ -29,7 +29,7 @@ void judge_kept_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Kept> at;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kScript || site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
     const store::Region* region = region_of_cast(data, site);
     if (region == nullptr || !is_low(region->dtype) || region->dtype == site.to) continue;

@@ -105,7 +105,7 @@ using ByPlace = std::map<Line, std::map<std::string, ScriptedOperator>>;
 // Adds the cost of the arguments' casts, over all steps.
 void add_casts(const RunData& data, ByPlace& found) {
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kScript || site.to != kFloat || (site.flags & lanes::kSiteTracing)) continue;
     const auto line = found.find(line_of(data, site.stack));
     if (line == found.end()) continue;

@@ -17,7 +17,7 @@ namespace {
 using Cost = std::pair<std::uint64_t, std::uint64_t>;  // first bytes, then time
 
 struct Recast {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   std::uint64_t casts = 0, repeats = 0, cpu_ns = 0;
   std::map<std::string, Cost> what;  // "weight of linear"
 };
@@ -26,7 +26,7 @@ void judge_recasts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Recast> at;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (site.cause != lanes::Cause::kScript || !is_of_model(site)) continue;
     Recast& recast = at[line_of(data, site.stack)];
     recast.casts += use.counts.casts;

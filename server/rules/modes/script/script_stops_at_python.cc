@@ -13,17 +13,17 @@ namespace castscope::rules {
 namespace {
 
 struct Stopped {
-  std::uint32_t stack = 0;
+  store::StackId stack = {};
   std::uint64_t times = 0;
   std::vector<const store::OperatorUse*> uses;
 };
 
 std::map<Line, Stopped> stopped_regions(const store::RunData& data) {
   std::map<Line, Stopped> lines;
-  const std::vector<std::uint64_t> times = times_of_facts(data);
+  const auto times = times_of_facts(data);
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kScriptStopsAtPython || fact.subject == 0 || times[fact.id] == 0) continue;
-    const store::OperatorUse& use = data.operator_use(fact.subject);
+    const store::OperatorUse& use = data.operator_uses[store::OperatorUseId(fact.subject)];
     if (!is_uncast_work(use)) continue;
     Stopped& stopped = lines[line_of(data, fact.stack)];
     if (stopped.stack == 0) stopped.stack = fact.stack;

@@ -62,7 +62,7 @@ std::string_view sentence_of(std::string_view text) {
   return text.ends_with('.') && !text.ends_with("..") ? text.substr(0, text.size() - 1) : text;
 }
 
-void add_finding(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std::string& text) {
+void add_finding(Inquiry& inquiry, store::StackId stack, std::uint64_t times, const std::string& text) {
   const Misuse& misuse = misuse_in(text);
   Finding& finding = inquiry.add(stack);
   finding.title = std::string(misuse.title) + ": \"" + std::string(sentence_of(text)) + "\"";
@@ -73,7 +73,7 @@ void add_finding(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, con
 
 // torch.jit.script tries each attribute of a module that is a function, and leaves out those that it cannot compile
 // (torch/jit/_recursive.py, infer_concrete_type_builder).
-bool is_tried(const store::RunData& data, std::uint32_t stack) {
+bool is_tried(const store::RunData& data, store::StackId stack) {
   return std::ranges::any_of(frames_of(data, stack), [&](const store::CodeLocation& frame) {
     return within_torch(data, frame) == "jit/_recursive.py" && frame.function == "infer_concrete_type_builder";
   });

@@ -25,7 +25,7 @@ void judge_baked_casts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Baked> at;
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
+    const store::Site& site = data.sites[use.site];
     if (!site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
     const store::Region* region = enabled_region(data, site.region, site.device);
     if (region != nullptr && region->dtype == site.to) continue;

@@ -19,7 +19,7 @@ Around around(const store::RunData& data, const ModeFacts& facts) {
   Around found;
   for (const store::Fact* fact : facts.facts) {
     if (fact->subject == 0) continue;
-    const store::Site& site = data.site(fact->subject);
+    const store::Site& site = data.sites[store::SiteId(fact->subject)];
     const store::Region* region = enabled_region(data, site.region, site.device);
     found.script |= region != nullptr && region->kind == lanes::RegionKind::kScript;
     found.eager |= eager_region(data, site.region, site.device) != nullptr;
