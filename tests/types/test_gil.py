@@ -1,13 +1,7 @@
 """The rules about Python's GIL are types (agent/cpython/python_api.h): code that breaks one does not compile."""
 
-import os
-import pathlib
-import re
-import subprocess
-
+import compiling
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 HEAD = """\
 #include "agent/cpython/module_tree.h"
@@ -47,26 +41,13 @@ BREAKS = [
 ]
 
 
-def complaints(functions):
-    """The compiler's errors in each of these functions, which stand on a line each."""
-    text = HEAD + "".join(around.format(i, body) for i, (around, body) in enumerate(functions))
-    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", "-x", "c++", "-"]
-    done = subprocess.run(command, input=text, check=False, capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "LC_ALL": "C"})
-    found = [[] for _ in functions]
-    for line, error in re.findall(r"^<stdin>:(\d+):\d+: error: (.*)", done.stderr, re.MULTILINE):
-        found[int(line) - HEAD.count("\n") - 1].append(error)
-    assert any(found) == (done.returncode != 0), done.stderr
-    return found
-
-
 def test_code_that_keeps_the_rules_compiles():
-    assert not any(complaints(KEEPS))
+    assert not any(compiling.complaints(HEAD, KEEPS))
 
 
 @pytest.fixture(scope="module")
 def refused():
-    return complaints([(around, body) for around, body, _ in BREAKS])
+    return compiling.complaints(HEAD, [(around, body) for around, body, _ in BREAKS])
 
 
 @pytest.mark.parametrize("i", range(len(BREAKS)), ids=[body for _, body, _ in BREAKS])
