@@ -21,7 +21,7 @@ AGENT = ["hash", "memory", "lanes", "interposed", "preload", "wiring", "imports"
          "matmuls", "gpu/cupti", "gpu", "compile", "operators", "errors", "start"]
 IN_JOB = tuple(f"agent/{room}" for room in AGENT)
 
-# What others may know of rules: the engine, what it is asked, what rules ask of a run; no group of rules.
+# Other parts may include the engine of the rules, its inquiries and its evidence, but no group of rules.
 RULES = ["server/rules/castscope_json.h", "server/rules/judgement.h", "server/rules/list.h", "server/rules/rules.h",
          "server/rules/suggest.h", "server/rules/inquiry", "server/rules/evidence"]
 

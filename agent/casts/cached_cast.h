@@ -80,7 +80,7 @@ struct CastCall {
   const void* caller;  // stands for the native place, if it is one
 };
 
-// What a conversion took: `begin` and `ticks` are in the segment's clock.
+// The time and the memory that one conversion took. `begin` and `ticks` are in the segment's clock.
 struct CastCost {
   std::uint64_t begin, ticks, bytes;
 };

@@ -46,7 +46,7 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
 }
 
-// What there is to see of a cast that has no site yet.
+// Holds what name_site has found out about a cast that has no site yet; its parts below read it.
 struct Sight {
   Sight(const void* caller, const void* cast) : native_caller(caller), tensor(cast) {}
 

@@ -40,6 +40,9 @@ class Launches {
     ~Sink() = default;
   };
 
+  // Records of one call come at most so many rounds (calls of settle()) apart.
+  static constexpr std::uint32_t kRoundsKept = 64;
+
   // A stretch of timing in CUPTI's clock. The last one is open until it ends.
   void stretch_begins(std::uint64_t at) { begin(stretches_, at); }
   void stretch_ends(std::uint64_t at) { end(stretches_, at); }
@@ -68,9 +71,8 @@ class Launches {
     bool counted = false;     // in outstanding_
     bool failed = false;      // no work will come of it
   };
-  // Records of one call come at most so many rounds apart. Only its work may come later: a device may have much to do
-  // before it.
-  static constexpr std::uint32_t kRoundsKept = 64, kRoundsAwaited = 300;
+  // A call without its work is awaited longer: a device may have much to do before it.
+  static constexpr std::uint32_t kRoundsAwaited = 300;
 
   struct Stretch {
     std::uint64_t begin, end;

@@ -96,18 +96,25 @@ void Timing::read_once(bool last_chance) {
   launches_.settle(*counts_);
   graph_nodes_.settle();
   count_lost();
-  record_more_if_needed();
+  record_more_if_needed(false);
 }
 
 // The work came from a function that is not recorded, or this CUPTI puts no ticket in front of those that were chosen
 // singly.
-void Timing::record_more_if_needed() {
-  const bool no_tickets =
-      !launches_.any_ticket() && book_.opened() >= kSureOfTickets && state_.load() != State::kTiming;
-  if (launches_.orphans() == orphans_ && !no_tickets) return;
+//
+// What was launched before functions were added goes on to become orphans for some rounds: it asks for no more of them.
+void Timing::record_more_if_needed(bool seat_is_left) {
+  const bool no_tickets = seat_is_left && !launches_.any_ticket() && book_.opened() >= kSureOfTickets;
+  const bool more = launches_.orphans() != orphans_ && rounds_since_more_ > Launches::kRoundsKept;
+  if (!more && !no_tickets) {
+    ++rounds_since_more_;
+    orphans_ = launches_.orphans();
+    return;
+  }
   const std::unique_lock lock(control_, std::try_to_lock);
   if (!lock) return;
   orphans_ = launches_.orphans();
+  rounds_since_more_ = 0;
   seat_.record_more(!is_capturing());
 }
 
@@ -190,7 +197,7 @@ void Timing::leave_when_drained() {
   read_once(false);
   launches_.finish(*counts_);
   count_lost();
-  record_more_if_needed();
+  record_more_if_needed(true);
   rounds_drained_ = 0;
   state_.compare_exchange_strong(now, State::kIdle);
 }

@@ -83,7 +83,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   bool may_leave() const;
   void leave_seat();  // call under control_
   void count_lost();
-  void record_more_if_needed();
+  void record_more_if_needed(bool seat_is_left);
   // kAnothers: a client that is not the job's has the seat, or nobody could have it. kNothing: not now.
   enum class Got { kSeat, kAnothers, kNothing };
   Got take_seat();  // call under control_
@@ -122,7 +122,9 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   std::uint64_t opened_when_asked_ = 0;  // tickets, when CUPTI was last asked for what is complete
   std::uint64_t lost_ = 0;               // as last told
   std::uint64_t dropped_ = 0;
-  std::uint64_t orphans_ = 0;  // as of when functions were last added to those that are recorded
+  std::uint64_t orphans_ = 0;  // as last judged
+  std::uint32_t rounds_since_more_ =
+      Launches::kRoundsKept + 1;  // since functions were added to those that are recorded
   std::atomic<bool> devices_told_{false};
   std::mutex marks_mutex_;
   memory::OwnVector<Mark> marks_;

@@ -49,7 +49,7 @@ class JobClient {
     const bool busy = has_unfetched_.load(std::memory_order_relaxed) || tears_down_.load(std::memory_order_relaxed);
     return busy && now_ns - last_call_ns_.load(std::memory_order_relaxed) < kLetGoNs;
   }
-  // Whether it ever recorded anything.
+  // Returns whether the client has ever switched a kind of activity on.
   bool has_recorded() const { return was_used_.load(std::memory_order_relaxed); }
   // A client that is done may stay subscribed.
   bool is_subscribed() const { return is_subscribed_; }

@@ -1,4 +1,4 @@
-// What is numbered, by its number: the only place where an id becomes an index.
+// A table finds an entry by its id. Nothing else turns an id into an index.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class Table {
   const Entry* find(Id<Of> id) const { return contains(id) ? &(*this)[id] : nullptr; }
   Entry* find(Id<Of> id) { return contains(id) ? &(*this)[id] : nullptr; }
 
-  // Of a number that stands in a file, and may be any.
+  // Finds the entry for a number that was read from a file, where any number may stand; null if there is none.
   Entry* find_number(std::uint64_t number) { return number <= size() ? find(Id<Of>(number)) : nullptr; }
 
   Id<Of> push_back(Entry entry) {
