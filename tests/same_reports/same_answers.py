@@ -22,6 +22,7 @@ LIMIT_S = 900
 SHOWN_LINES, SHOWN_WIDTH = 12, 160
 WINDOW = 1 << 16  # bytes of a stream that are shown, and looked at, around its first difference
 CHUNK = 1 << 20
+DIGITS = re.compile(rb"[0-9]+")
 
 
 @dataclasses.dataclass
@@ -49,16 +50,20 @@ class Difference:
 
     part: str
     excerpt: str
-    # Whether nothing is left of it without the lines that match a pattern.
-    lies_in: typing.Callable[[re.Pattern], bool] = lambda lines: False
+    # Whether nothing is left of it without the lines that match one of some patterns.
+    lies_in: typing.Callable[[list[re.Pattern]], bool] = lambda patterns: False
 
 
-def without(lines, text):
+def without(patterns, text):
     """The text's lines but for those that match. A pattern with the flag (?s) matches stretches of several lines."""
-    if lines.flags & re.DOTALL:
-        text = lines.sub(b"", text)
-        return text.split(b"\n")
-    return [line for line in text.split(b"\n") if not lines.search(line)]
+    for pattern in patterns:
+        if pattern.flags & re.DOTALL:
+            text = pattern.sub(b"", text)
+    return [line for line in text.split(b"\n") if not matches(patterns, line)]
+
+
+def matches(patterns, line):
+    return any(pattern.search(line) for pattern in patterns if not pattern.flags & re.DOTALL)
 
 
 def ask(program, arguments, folder, environment=None):
@@ -106,7 +111,7 @@ def around_first_difference(was, now):
 
 def difference(part, was, now):
     """Describes the difference between two texts that are not equal."""
-    return Difference(part, excerpt(was, now), lambda lines: without(lines, was) == without(lines, now))
+    return Difference(part, excerpt(was, now), lambda patterns: without(patterns, was) == without(patterns, now))
 
 
 def excerpt(was, now):
@@ -123,7 +128,11 @@ def shown(lines):
 
 
 def in_steady_lines(part, answers, now):
-    """A difference in what each answer of the first program has: lines of these that `now` lacks. Else None."""
+    """A difference in what each answer of the first program has: lines of these that `now` lacks. Else None.
+
+    Of the lines that only `now` has, those are left out that the first program has with other digits: a time of its
+    own, say.
+    """
     lines = [collections.Counter(text.split(b"\n")) for text in answers]
     steady, other = lines[0], collections.Counter(now.split(b"\n"))
     for more in lines[1:]:
@@ -131,9 +140,11 @@ def in_steady_lines(part, answers, now):
     missing = list((steady - other).elements())
     if not missing:
         return None
-    new = list((other - collections.Counter(b"\n".join(answers).split(b"\n"))).elements())
+    known = {DIGITS.sub(b"0", line) for text in answers for line in text.split(b"\n")}
+    new = [line for line in (other - collections.Counter(b"\n".join(answers).split(b"\n"))).elements()
+           if DIGITS.sub(b"0", line) not in known]
     changed = [b"-" + line for line in missing] + [b"+" + line for line in new]
-    return Difference(part, shown(changed), lambda lines: all(lines.search(line) for line in missing + new))
+    return Difference(part, shown(changed), lambda patterns: all(matches(patterns, line) for line in missing + new))
 
 
 def compare(was, now, ask_again):
@@ -189,13 +200,13 @@ def compare_streams(was_program, now_program, arguments, folder):
     was, now = (Answer(call.end(), b"", call.stderr()) for call in calls)
     differences, by_nature = compare(was, now, lambda: [was])
     if found is not None:
-        differences.insert(0, Difference("stdout", found, lambda lines: differ_in_lines(*call_both(), lines)))
+        differences.insert(0, Difference("stdout", found, lambda patterns: differ_in_lines(*call_both(), patterns)))
     return differences, by_nature, calls[0].bytes
 
 
-def differ_in_lines(was, now, lines):
-    """Whether only these lines differ. Asks once more."""
-    kept = ((line for line in call.process.stdout if not lines.search(line.rstrip(b"\n"))) for call in (was, now))
+def differ_in_lines(was, now, patterns):
+    """Whether only these lines differ. Asks once more. Stretches of several lines are not looked for in a stream."""
+    kept = ((line for line in call.process.stdout if not matches(patterns, line.rstrip(b"\n"))) for call in (was, now))
     same = all(one == other for one, other in itertools.zip_longest(*kept))
     was.end(), now.end()
     return same

@@ -15,22 +15,35 @@ class Expected:
     """A difference that is meant. `file` and `command` are patterns as of a shell; `why` is a sentence.
 
     `lines` is a regular expression: nothing may differ but the lines that match it, so that nothing hides behind it.
+    Where several fit a command, each may explain a part of what differs.
     """
 
     file: str
     command: str
     why: str
-    lines: str
+    lines: re.Pattern
     met: int = 0
 
-    def fits(self, file, command, difference):
-        return (fnmatch.fnmatchcase(file, self.file) and fnmatch.fnmatchcase(command, self.command) and
-                difference.lies_in(re.compile(self.lines.encode())))
+    def fits(self, file, command):
+        return fnmatch.fnmatchcase(file, self.file) and fnmatch.fnmatchcase(command, self.command)
+
+
+def explain(difference, entries):
+    """Returns those of the entries that are needed to explain all of the difference; none where something is left."""
+    if not entries or not difference.lies_in([entry.lines for entry in entries]):
+        return []
+    needed = list(entries)
+    for entry in entries:
+        others = [one for one in needed if one is not entry]
+        if others and difference.lies_in([one.lines for one in others]):
+            needed = others
+    return needed
 
 
 def read_expected(path=EXPECTED):
     """Every key is needed: a difference that nobody can explain is not expected."""
-    return [Expected(one["file"], one["command"], one["why"], one["lines"]) for one in json.loads(path.read_text())]
+    return [Expected(one["file"], one["command"], one["why"], re.compile(one["lines"].encode()))
+            for one in json.loads(path.read_text())]
 
 
 class Result:
@@ -47,9 +60,10 @@ class Result:
         for part in by_nature:
             self.by_nature[f"{command}: {part}"].append(file)
         for difference in differences:
-            entry = next((one for one in self.expected if one.fits(file, command, difference)), None)
-            if entry is not None:
+            needed = explain(difference, [one for one in self.expected if one.fits(file, command)])
+            for entry in needed:
                 entry.met += 1
+            if needed:
                 continue
             self.unexpected += 1
             print(f"{file}: {command}: {difference.part} differs", flush=True)
