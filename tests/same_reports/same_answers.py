@@ -22,6 +22,7 @@ LIMIT_S = 900
 SHOWN_LINES, SHOWN_WIDTH = 12, 160
 WINDOW = 1 << 16  # bytes of a stream that are shown, and looked at, around its first difference
 CHUNK = 1 << 20
+IN_MEMORY = 1 << 26  # bytes of each answer
 DIGITS = re.compile(rb"[0-9]+")
 
 
@@ -205,11 +206,27 @@ def compare_streams(was_program, now_program, arguments, folder):
 
 
 def differ_in_lines(was, now, patterns):
-    """Whether only these lines differ. Asks once more. Stretches of several lines are not looked for in a stream."""
-    kept = ((line for line in call.process.stdout if not matches(patterns, line.rstrip(b"\n"))) for call in (was, now))
-    same = all(one == other for one, other in itertools.zip_longest(*kept))
+    """Whether only these lines differ. Asks once more.
+
+    Stretches of several lines are looked for where both answers fit in memory; else each line is looked at by itself.
+    """
+    outputs = [call.process.stdout for call in (was, now)]
+    begins = [output.read(IN_MEMORY) for output in outputs]
+    if all(len(begin) < IN_MEMORY for begin in begins):
+        same = without(patterns, begins[0]) == without(patterns, begins[1])
+    else:
+        kept = ((line for line in lines_of(begin, output) if not matches(patterns, line.rstrip(b"\n")))
+                for begin, output in zip(begins, outputs, strict=True))
+        same = all(one == other for one, other in itertools.zip_longest(*kept))
     was.end(), now.end()
     return same
+
+
+def lines_of(begin, output):
+    """The lines of an output of which `begin` was read already."""
+    yield from (begin + output.readline()).splitlines(keepends=True)
+    for line in output:  # noqa: UP028 - `yield from` would close the output with the generator
+        yield line
 
 
 class Streaming:

@@ -10,6 +10,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import same_answers  # noqa: E402
 from same_answers import Answer, ask, compare, compare_recordings, compare_streams  # noqa: E402
 from same_result import Result, read_expected  # noqa: E402
 
@@ -154,12 +155,21 @@ def test_of_what_differs_by_nature_another_time_is_nothing_new(tmp_path):
     assert [difference.excerpt for difference in differences] == ["-casts 5\n+all casts 5"] and by_nature == []
 
 
-def test_a_stream_with_an_expected_difference_is_looked_at_to_its_end(program, folder):
+@pytest.mark.parametrize("in_memory", [same_answers.IN_MEMORY, 1000])
+def test_a_stream_with_an_expected_difference_is_looked_at_to_its_end(program, folder, monkeypatch, in_memory):
+    monkeypatch.setattr(same_answers, "IN_MEMORY", in_memory)
     was, now = program("seq 1 200000\n"), program("seq 1 150000; echo 150001x; seq 150002 200000\n")
     (difference,), _, _ = compare_streams(was, now, [], folder)
     assert difference.lies_in([re.compile(b"^150001")]) and not difference.lies_in([re.compile(b"^150001$")])
     (difference,), _, _ = compare_streams(was, program("seq 1 150000; echo 150001x; seq 150002 160000\n"), [], folder)
     assert not difference.lies_in([re.compile(b"^150001")])
+
+
+def test_a_stretch_of_several_lines_is_found_in_a_stream(program, folder):
+    was, now = program("seq 1 20; seq 99 101"), program("seq 1 20; echo 99; seq 100 101")
+    assert compare_streams(was, now, [], folder)[0] == []
+    (difference,), _, _ = compare_streams(was, program("seq 1 20; echo 101"), [], folder)
+    assert difference.lies_in([re.compile(b"(?s)99\n100\n")])
 
 
 def test_an_expectation_without_a_reason_is_refused(tmp_path):
