@@ -2,9 +2,11 @@
 rules_document.py counts."""
 
 import collections
+import pathlib
 import sys
 
 import runs
+import sharing
 
 # --standalone asks for "localhost" by name, which a bare system cannot resolve.
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2", "--rdzv-backend",
@@ -26,22 +28,15 @@ def workload(name, *arguments, launcher=(sys.executable,)):
 
 
 JOBS = dict([
-    workload("bert"),
-    workload("gpt2"),
-    workload("vit"),
-    workload("resnet"),
-    workload("lstm"),
     workload("hf_trainer"),
     workload("lightning_fit"),
-    workload("compiled", "aot_eager", "step"),
-    workload("checkpointed"),
-    workload("backward_inside"),
-    workload("scaler"),
     workload("ddp", launcher=TORCHRUN),
     workload("loader", "fork"),
-    workload("own_operator"),
     ("clean_jobs", [sys.executable, str(runs.ROOT / "tests/cases/clean_jobs.py")]),
 ])
+# Workloads that share one start of PyTorch, with their arguments.
+SHARING = {"bert": "", "gpt2": "", "vit": "", "resnet": "", "lstm": "", "compiled": "aot_eager step",
+           "checkpointed": "", "backward_inside": "", "scaler": "", "own_operator": ""}
 
 
 def can_run(name):
@@ -52,7 +47,22 @@ def can_run(name):
 
 def found(name, folder):
     """Returns the findings in this job, observed operator by operator: {(rule, text of the line): findings}."""
-    outcome = runs.under_castscope(JOBS[name], folder, "--deep", "always")
+    return findings_by_line(runs.under_castscope(JOBS[name], folder, "--deep", "always"))
+
+
+def found_in_sharing(folder):
+    """As found(), of each of the workloads that share a run."""
+    names = [name for name in SHARING if can_run(name)]
+    outcome, _ = sharing.under_castscope([f"{name}.py {SHARING[name]}" for name in names], folder,
+                                             "--deep", "always")
+    told = {name: collections.defaultdict(list) for name in names}
+    for (rule, text), findings in findings_by_line(outcome).items():
+        for finding in findings:
+            told[pathlib.Path(finding["location"]["file"]).stem][rule, text].append(finding)
+    return told
+
+
+def findings_by_line(outcome):
     assert outcome.status == 0, outcome.stderr.decode()
     assert outcome.report["totals"]["deep"]["operators"] > 0
     texts = {(source["file"], line["line"]): line["text"].strip()

@@ -103,14 +103,15 @@ def share(part, whole):
 
 
 def clean_rows(folder):
-    for name in clean_list.JOBS:
-        if not clean_list.can_run(name):
+    told_of = clean_list.found_in_sharing(folder / "clean")
+    told_of |= {name: clean_list.found(name, folder / f"clean-{name}") for name in clean_list.JOBS}
+    for name in [*clean_list.SHARING, *clean_list.JOBS]:
+        if name not in told_of:
             yield name, None
             continue
-        told_of = clean_list.found(name, folder / f"clean-{name}")
-        right = [f"`{rule}` ({clean_list.RIGHT[name][rule, text]})" for rule, text in sorted(told_of)
+        right = [f"`{rule}` ({clean_list.RIGHT[name][rule, text]})" for rule, text in sorted(told_of[name])
                  if (rule, text) in clean_list.RIGHT.get(name, {})]
-        yield name, (right, sum(len(findings) for findings in clean_list.wrong(name, told_of).values()))
+        yield name, (right, sum(len(findings) for findings in clean_list.wrong(name, told_of[name]).values()))
 
 
 def document(folder):

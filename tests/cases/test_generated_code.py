@@ -26,10 +26,8 @@ MAKE = {
 }
 
 
-@pytest.mark.parametrize("way", MAKE)
-def test_a_cast_has_the_line_of_the_code_and_of_the_call(run, way):
-    make, graph = MAKE[way]
-    report = run(f"""{NET}
+@pytest.mark.parametrize(("make", "graph"), MAKE.values(), ids=MAKE)
+@pytest.mark.job(NET + """
 def saved(program):
     import io
     file = io.BytesIO()
@@ -40,6 +38,7 @@ with torch.no_grad():
     for _ in range(2):
         graph(x)  # the call
 """)
+def test_a_cast_has_the_line_of_the_code_and_of_the_call(report, make, graph):
     sites = [site for site in report["sites"] if site["cause"] == "autocast" and site["casts"] > 0]
     assert {(site["location"]["line"], site["location"]["function"]) for site in sites} == {(LINE, "forward")}
     assert {site["argument"] for site in sites} == {"input", "weight", "bias"}
@@ -51,14 +50,14 @@ with torch.no_grad():
         assert len([frame for frame in frames if frame == f"job.py:{LINE} forward"]) == 1, site["stack"]
 
 
-def test_a_program_that_was_taken_apart_casts_by_operators_of_its_own(run):
-    report = run(f"""{NET}
+@pytest.mark.job(NET + """
 program = torch.export.export(net, (x,)).run_decompositions().module()
 with torch.no_grad():
     for _ in range(4):
         program(x)
 torch.ops.aten._to_copy.default(x, dtype=torch.bfloat16)
 """)
+def test_a_program_that_was_taken_apart_casts_by_operators_of_its_own(report):
     assert report["totals"]["by_cause"] == {"user_to": 4 * 3 + 1}
     # A program that was taken apart remembers no lines for the operators of a region: they are at its call.
     casts = collections.Counter()
@@ -67,10 +66,10 @@ torch.ops.aten._to_copy.default(x, dtype=torch.bfloat16)
     assert casts == {15: 4 * 3, 16: 1}
 
 
-def test_a_graph_that_remembers_no_lines_stands_at_its_call(run):
-    report = run("""\
+@pytest.mark.job("""\
         net = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(4, 4)))
         with torch.autocast("cpu", dtype=torch.bfloat16):
             net(torch.randn(3, 4))
         """)
+def test_a_graph_that_remembers_no_lines_stands_at_its_call(report):
     assert {site["location"]["line"] for site in report["sites"]} == {4}

@@ -32,8 +32,7 @@ def weights(report):
     return dict(casts)
 
 
-def test_a_layer_that_is_wrapped_is_where_it_is_now(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     class Adapter(torch.nn.Module):
         def __init__(self, base):
             super().__init__()
@@ -48,13 +47,13 @@ def test_a_layer_that_is_wrapped_is_where_it_is_now(run):
     for _ in range(3):
         use(net)
     """)
+def test_a_layer_that_is_wrapped_is_where_it_is_now(report):
     found = weights(report)
     assert found["Net", "q", "Linear"] == 2
     assert found["Net", "q.base", "Linear"] == found["Net", "q.a", "Linear"] == 3
 
 
-def test_layers_move_up_when_one_is_taken_out(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     net = Net()
     for _ in range(2):
         use(net)
@@ -62,12 +61,12 @@ def test_layers_move_up_when_one_is_taken_out(run):
     for _ in range(3):
         use(net)
     """)
+def test_layers_move_up_when_one_is_taken_out(report):
     found = weights(report)
     assert [found["Net", f"layers.{i}", "Linear"] for i in range(3)] == [5, 5, 2]
 
 
-def test_the_class_is_that_of_the_moment(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     from torch.nn.utils import parametrize
     net = Net()
     use(net)
@@ -79,34 +78,34 @@ def test_the_class_is_that_of_the_moment(run):
     parametrize.remove_parametrizations(net.q, "weight")
     use(net)
     """)
+def test_the_class_is_that_of_the_moment(report):
     found = weights(report)
     assert found["Net", "q", "Linear"] == 2
     assert found["Net", "q", "ParametrizedLinear"] == 1
 
 
-def test_lazy_layers_are_what_they_become(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     net = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.LazyLinear(4), torch.nn.LazyLinear(4))
     for _ in range(2):
         use(net)
     """)
+def test_lazy_layers_are_what_they_become(report):
     assert weights(report) == {("Sequential", str(i), "Linear"): 2 for i in range(3)}
 
 
-def test_a_part_that_was_used_first_belongs_to_the_whole(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     net = Net()
     use(net.q)
     use(net)
     use(net.q)
     """)
+def test_a_part_that_was_used_first_belongs_to_the_whole(report):
     found = weights(report)
     assert found["Linear", "", "Linear"] == 1
     assert found["Net", "q", "Linear"] == 2
 
 
-def test_a_part_that_is_called_later_keeps_its_place(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     from torch.utils.checkpoint import checkpoint
     net = Net()
     use(net)
@@ -115,13 +114,13 @@ def test_a_part_that_is_called_later_keeps_its_place(run):
         y = checkpoint(net.q, x.clone().requires_grad_(), use_reentrant=True)
     y.sum().backward()
     """)
+def test_a_part_that_is_called_later_keeps_its_place(report):
     assert weights(report)["Net", "q", "Linear"] == 4
     assert {site["model"] for site in report["sites"] if site["model"]} == {"Net"}
 
 
 @pytest.mark.parametrize("depth", [120, 200])
-def test_a_very_deep_model_keeps_line_and_path(run, depth):
-    report = run(f"""\
+@pytest.mark.job("""\
         net = torch.nn.Linear(4, 4)
         for _ in range({depth}):
             net = torch.nn.Sequential(net)
@@ -130,13 +129,13 @@ def test_a_very_deep_model_keeps_line_and_path(run, depth):
             net(x)
             net(x)
         """)
+def test_a_very_deep_model_keeps_line_and_path(report, depth):
     sites = [site for site in report["sites"] if site["cause"] == "autocast" and site["argument"] == "input"]
     assert sorted(site["location"]["line"] for site in sites) == [7, 8]
     assert {site["module"] for site in sites} == {".".join(["0"] * depth)}
 
 
-def test_a_stack_beyond_what_is_kept_still_leads_to_the_user(run):
-    report = run("""\
+@pytest.mark.job("""\
         import sys
         sys.setrecursionlimit(4000)
         net = torch.nn.Linear(4, 4)
@@ -145,15 +144,16 @@ def test_a_stack_beyond_what_is_kept_still_leads_to_the_user(run):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             net(torch.randn(2, 4))
         """)
+def test_a_stack_beyond_what_is_kept_still_leads_to_the_user(report):
     sites = [site for site in report["sites"] if site["cause"] == "autocast"]
     assert {site["location"]["line"] for site in sites} == {8}
     assert {site["module"] for site in sites} == {".".join(["0"] * 500)}
 
 
-def test_modules_that_hold_each_other_end_somewhere(run):
-    report = run(START + """
+@pytest.mark.job(START + """
     net = Net()
     net.layers[0].back = net
     use(net)
     """)
+def test_modules_that_hold_each_other_end_somewhere(report):
     assert weights(report)["Net", "layers.0", "Linear"] == 1

@@ -27,8 +27,7 @@ def test_pytorch_in_another_folder_is_not_the_users_code(run, tmp_path):
     assert regions(report) == [("context", 3)]
 
 
-def test_a_switch_that_does_what_a_region_does_is_still_raw(run):
-    report = run("""\
+@pytest.mark.job("""\
         net = torch.nn.Linear(4, 4)
         x = torch.randn(3, 4)
         torch.set_autocast_enabled("cpu", True)
@@ -41,23 +40,23 @@ def test_a_switch_that_does_what_a_region_does_is_still_raw(run):
         net(x)
         torch.set_autocast_enabled("cpu", False)
         """)
+def test_a_switch_that_does_what_a_region_does_is_still_raw(report):
     assert regions(report) == [("context", 5), ("raw", 10)]
     assert [(found["rule"], line(found["location"])) for found in report["findings"]] == [("cache-never-cleared", 10)]
 
 
-def test_a_conversion_belongs_to_the_region_around_it_whatever_its_device(run):
-    report = run("""\
+@pytest.mark.job("""\
         with torch.autocast("cpu", dtype=torch.bfloat16):
             torch.randn(2, 2, device="meta").half()
             torch.randn(2, 2).half()
         """)
+def test_a_conversion_belongs_to_the_region_around_it_whatever_its_device(report):
     assert regions(report) == [("context", 2)]
     assert {(site["device"], site["cause"], site["region"]) for site in report["sites"]} == {
         ("meta", "user_to", report["regions"][0]["id"]), ("cpu", "user_to", report["regions"][0]["id"])}
 
 
-def test_a_forked_task_inherits_its_region(run):
-    report = run("""\
+@pytest.mark.job("""\
         import pathlib, sys
         sys.path.insert(0, str(pathlib.Path(__file__).parent))
         pathlib.Path(__file__).with_name("task.py").write_text('''
@@ -75,11 +74,11 @@ def test_a_forked_task_inherits_its_region(run):
         import os
         os._exit(0)  # at exit PyTorch's own pool of forked tasks aborts now and then, with castscope and without
         """)
+def test_a_forked_task_inherits_its_region(report):
     assert "raw" not in {kind for kind, _ in regions(report)}
 
 
-def test_the_outermost_module_is_known_however_deep_it_stands(run):
-    report = run("""\
+@pytest.mark.job("""\
         class Wrap(torch.nn.Module):
             def __init__(self, inner):
                 super().__init__()
@@ -95,14 +94,14 @@ def test_the_outermost_module_is_known_however_deep_it_stands(run):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             net(torch.randn(2, 4))
         """)
+def test_the_outermost_module_is_known_however_deep_it_stands(report):
     assert {(site["model"], site["module"]) for site in report["sites"]} == {("Net", ".".join(["inner"] * 91))}
 
 
 @pytest.mark.parametrize("optimizer", ["torch.optim.SGD", "torch.optim.AdamW",
                                        "type('Own', (torch.optim.SGD,), {})",
                                        "type('Own', (torch.optim.SGD,), {'step': lambda self: None})"])
-def test_an_optimizer_made_late_is_seen_at_the_next_region(run, optimizer):
-    report = run(f"""\
+@pytest.mark.job("""\
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         def micro():
             with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -116,12 +115,12 @@ def test_an_optimizer_made_late_is_seen_at_the_next_region(run, optimizer):
                 micro()
             optimizer.step()
         """)
+def test_an_optimizer_made_late_is_seen_at_the_next_region(report, optimizer):
     assert report["steps"]["count"] == 103
 
 
 @pytest.mark.parametrize("backend", ["eager", "inductor"])
-def test_a_compiled_optimizer_step_ends_the_step(run, backend):
-    report = run(f"""\
+@pytest.mark.job("""\
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
         step = torch.compile(optimizer.step, backend="{backend}")
@@ -132,11 +131,11 @@ def test_a_compiled_optimizer_step_ends_the_step(run, backend):
                 loss.backward()
             step()
         """)
+def test_a_compiled_optimizer_step_ends_the_step(report, backend):
     assert report["steps"]["count"] == 6
 
 
-def test_weights_of_models_that_are_gone_make_room(run):
-    report = run("""\
+@pytest.mark.job("""\
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         for _ in range(300):
             with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -150,6 +149,7 @@ def test_weights_of_models_that_are_gone_make_room(run):
                 loss.backward()
             step()
         """)
+def test_weights_of_models_that_are_gone_make_room(report):
     assert report["steps"]["count"] == 306
 
 
@@ -165,18 +165,17 @@ CLOSURES = """\
     """
 
 
-def test_regions_of_a_closure_belong_to_its_step(run):
-    report = run(CLOSURES + """
+@pytest.mark.job(CLOSURES + """
     optimizer = torch.optim.LBFGS(net.parameters(), max_iter=4)
     for _ in range(5):
         optimizer.step(loss_of)
     """)
+def test_regions_of_a_closure_belong_to_its_step(report):
     assert sum(region["entered"] for region in report["regions"]) == 16
     assert report["steps"]["count"] == 5
 
 
-def test_weights_written_by_hand_end_no_step_of_an_eager_optimizer(run):
-    report = run(CLOSURES + """
+@pytest.mark.job(CLOSURES + """
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
     def write(by):
         with torch.no_grad():
@@ -189,16 +188,17 @@ def test_weights_written_by_hand_end_no_step_of_an_eager_optimizer(run):
         write(-0.01)
         optimizer.step()
     """)
+def test_weights_written_by_hand_end_no_step_of_an_eager_optimizer(report):
     assert report["steps"]["count"] == 5
 
 
-def test_without_an_optimizer_an_evaluation_comes_first_and_alone(run):
-    report = run("""\
+@pytest.mark.job("""\
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         for grad_mode in (False, True, True):
             with torch.set_grad_enabled(grad_mode), torch.autocast("cpu", dtype=torch.bfloat16):
                 net(x)
         """)
+def test_without_an_optimizer_an_evaluation_comes_first_and_alone(report):
     assert report["steps"]["count"] == 3
 
 
@@ -225,8 +225,7 @@ def test_a_registered_cast_is_autocasts(run, register):
 
 
 @pytest.mark.parametrize("make", ["torch.jit.script(net)", "torch.jit.trace(net, x)"])
-def test_weights_of_a_scripted_model_stay_weights(run, make):
-    report = run(f"""\
+@pytest.mark.job("""\
         class Net(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -240,6 +239,7 @@ def test_weights_of_a_scripted_model_stay_weights(run, make):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 scripted(x)
         """)
+def test_weights_of_a_scripted_model_stay_weights(report, make):
     casts = collections.Counter()
     for site in report["sites"]:
         if site["cause"] == "script":
@@ -248,8 +248,7 @@ def test_weights_of_a_scripted_model_stay_weights(run, make):
 
 
 @pytest.mark.parametrize("make", ["torch.jit.script(net)", "torch.jit.trace(net, x)"])
-def test_constants_of_a_frozen_model_are_weights(run, make):
-    report = run(f"""\
+@pytest.mark.job("""\
         class Net(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -264,6 +263,7 @@ def test_constants_of_a_frozen_model_are_weights(run, make):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 frozen(x)
         """)
+def test_constants_of_a_frozen_model_are_weights(report, make):
     casts = collections.Counter()
     for site in report["sites"]:
         if site["cause"] == "script":
@@ -271,11 +271,11 @@ def test_constants_of_a_frozen_model_are_weights(run, make):
     assert casts == {"weight": 3, "input": 10}  # each constant once: the optimized graph has the copies
 
 
-def test_what_an_operator_converts_of_its_own_is_no_input(run):
-    report = run("""\
+@pytest.mark.job("""\
         half = torch.randn(3, 4).half()
         half.mean(dim=1)
         """)
+def test_what_an_operator_converts_of_its_own_is_no_input(report):
     roles = {(line(site["location"]), site["operator"]): site["role"] for site in report["sites"]}
     assert roles[3, "aten::mean.dim"] == "activation"
     assert roles[2, "aten::to"] == "input"
@@ -299,8 +299,7 @@ def test_modules_of_threads_that_ended_are_given_back(run):
         """)
 
 
-def test_a_thread_that_ends_in_a_region_leaves_it(run):
-    report = run("""\
+@pytest.mark.job("""\
         import os, threading
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         thread = threading.Thread(target=lambda: torch.autocast("cpu", dtype=torch.bfloat16).__enter__())
@@ -312,11 +311,11 @@ def test_a_thread_that_ends_in_a_region_leaves_it(run):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 net(x)
         """)
+def test_a_thread_that_ends_in_a_region_leaves_it(report):
     assert report["steps"]["count"] == 6
 
 
-def test_an_evaluating_thread_that_never_leaves_its_region_freezes_no_step(run):
-    report = run("""\
+@pytest.mark.job("""\
         import threading
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         optimizer = torch.optim.SGD(net.parameters(), 0.1)
@@ -336,4 +335,5 @@ def test_an_evaluating_thread_that_never_leaves_its_region_freezes_no_step(run):
         over.set()
         thread.join()
         """)
+def test_an_evaluating_thread_that_never_leaves_its_region_freezes_no_step(report):
     assert report["steps"]["count"] == 5

@@ -1,5 +1,7 @@
 """Weights that are no longer torch.nn.Parameters where they are cast are still reported as weights."""
 
+import pytest
+
 
 def roles(report, **wanted):
     """Returns (operator, argument): roles for autocast's sites that have these values."""
@@ -20,8 +22,8 @@ FAST_PATH = """
 """
 
 
-def test_what_a_native_operator_makes_of_a_weight(run):
-    report = run(FAST_PATH.format(fast=True))
+@pytest.mark.job(FAST_PATH.replace("{fast}", "True"))
+def test_what_a_native_operator_makes_of_a_weight(report):
     told = roles(report)
     products = {place: role for place, role in told.items() if place[1] == "mat2"}
     assert products and set().union(*products.values()) == {"weight"}, told
@@ -30,22 +32,21 @@ def test_what_a_native_operator_makes_of_a_weight(run):
     assert "weight-cast-repeatedly" in {finding["rule"] for finding in report["findings"]}
 
 
-def test_a_product_of_two_interim_results_has_no_weight(run):
-    report = run(FAST_PATH.format(fast=False) + """
+@pytest.mark.job(FAST_PATH.replace("{fast}", "False") + """
     class Attention(torch.nn.Module):
         def forward(self, x):
             return x @ (x * 2).transpose(1, 2)
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         Attention()(torch.rand(2, 5, 32))
 """)
+def test_a_product_of_two_interim_results_has_no_weight(report):
     told = roles(report)
     assert told["aten::linear", "weight"] == {"weight"}
     found = {role for place, role in roles(report, model="Attention").items() for role in role}
     assert found <= {"input", "activation"}
 
 
-def test_weights_passed_by_functional_call_under_a_transform(run):
-    report = run("""
+@pytest.mark.job("""
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     weights = {name: p.detach() for name, p in model.named_parameters()}
     def loss(weights, x):
@@ -54,6 +55,7 @@ def test_weights_passed_by_functional_call_under_a_transform(run):
         for _ in range(3):
             torch.func.grad(loss)(weights, torch.rand(4, 8))
     """)
+def test_weights_passed_by_functional_call_under_a_transform(report):
     told = roles(report, phase="forward")
     weights = {place: role for place, role in told.items() if place[1] in ("weight", "bias", "mat2", "self")}
     assert weights and set().union(*weights.values()) == {"weight"}, told

@@ -20,38 +20,27 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--n
 DTYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
 
 
-def workload(name, *arguments, launcher=PYTHON, status=0, marks=()):
+def workload(name, *arguments, launcher=PYTHON, status=0):
     command = [*launcher, str(runs.WORKLOADS / name), *arguments]
-    label = "-".join([name.removesuffix(".py"), *arguments, *(["torchrun"] if launcher is TORCHRUN else [])])
-    return pytest.param(command, status, id=label, marks=marks)
+    label = "-".join([name.removesuffix(".py"), *(arguments if name != "forks.py" else []),
+                      *(["torchrun"] if launcher is TORCHRUN else [])])
+    return pytest.param(command, status, id=label)
 
 
+# They share one start of PyTorch. Each is a process of its own there, and counted by itself.
+SHARING = ["bert.py", "gpt2.py", "vit.py", "resnet.py", "own_operator.py", "checkpointed.py", "scaler.py", "threads.py",
+           "crowd.py 64", "coming_and_going.py", "backward_inside.py", "inference.py", "nested.py", "scripted.py",
+           "operator_lists.py", *(["lstm.py"] if torch.ops.mkldnn._is_mkldnn_bf16_supported() else [])]
 WORKLOADS = [
-    workload("bert.py"),
-    workload("gpt2.py"),
-    workload("vit.py"),
-    workload("resnet.py"),
-    workload("own_operator.py"),
-    workload("lstm.py", marks=pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(),
-                                                 reason="this CPU has no bfloat16 LSTM")),
+    workload("forks.py", "--import", "transformers.models.bert.modeling_bert", *SHARING),
     workload("hf_trainer.py"),
     workload("lightning_fit.py"),
     workload("compiled.py", "aot_eager", "step"),
     workload("compiled.py", "inductor", "model"),
-    workload("checkpointed.py"),
-    workload("scaler.py"),
     workload("ddp.py", launcher=TORCHRUN),
     workload("ddp.py", "spawn"),
     workload("loader.py", "fork"),
     workload("loader.py", "spawn"),
-    workload("threads.py"),
-    workload("crowd.py", "64"),
-    workload("coming_and_going.py"),
-    workload("backward_inside.py"),
-    workload("inference.py"),
-    workload("nested.py"),
-    workload("scripted.py"),
-    workload("operator_lists.py"),
     workload("processes.py", status=9),
     workload("failing.py", status=1),
 ]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import runs
+import sharing
 
 CASES = {
     # nn.Linear in autocast: the rows, the weight, the bias. 5 * 4 values, 4 * 4, 4.
@@ -31,17 +32,22 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_job_passes_and_the_counts_are_true(case, tmp_path):
-    command = [sys.executable, str(runs.WORKLOADS / "odd_tensors.py"), case]
-    alone = runs.plain(command, tmp_path / "alone")
-    traced = runs.under_castscope(command, tmp_path / "castscope")
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """What castscope saw of each case."""
+    folder = tmp_path_factory.mktemp("odd")
+    programs = [f"odd_tensors.py {case}" for case in CASES]
+    alone = runs.plain(sharing.command(programs), folder / "alone")
     assert alone.status == 0, alone.stderr.decode(errors="replace")
-    assert traced.status == 0, traced.stderr.decode(errors="replace")
+    traced, parts = sharing.under_castscope(programs, folder / "castscope")
     assert traced.stdout == alone.stdout
-    totals = traced.report["totals"]
+    return dict(zip(CASES, parts, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_job_passes_and_the_counts_are_true(case, parts):
     expected = {"by_cause": {}} | CASES[case]
-    assert {key: totals[key] for key in expected} == expected
+    assert {key: parts[case]["totals"][key] for key in expected} == expected
 
 
 # Forward-mode AD runs additions of mixed dtypes in Python, by the decomposition of aten::add.Tensor.

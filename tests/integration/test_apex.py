@@ -5,6 +5,9 @@ import sys
 import pytest
 from program import ROOT, clean_environment
 
+sys.path.insert(0, str(ROOT / "tests"))
+import sharing
+
 LOOPS = ROOT / "tests" / "workloads" / "apex_loops.py"
 ITERATIONS = 4
 SCALED = ["basic", "without_caching", "verbose", "clipped", "wrapped", "two_optimizers", "two_optimizers_in_turn",
@@ -35,23 +38,22 @@ def found(report):
 
 # On PyTorch's lists for the CPU: no cell is among them, so that its first state, which PyTorch makes in float32, takes
 # what it computes in lower precision up to float32. apex's lists have cells: with --apex there is nothing to find.
-WITH_PYTORCHS_LISTS = {"cells": ["dtype-silent-upcast"]}
+WITH_PYTORCHS_LISTS = [("dtype-silent-upcast", "cells")]
 
 
-@pytest.mark.parametrize("dtype", [(), ("float16",)], ids=["bfloat16", "float16"])
-@pytest.mark.parametrize("loop", SCALED)
-def test_a_loop_has_as_many_steps_as_iterations_and_nothing_is_found(job, loop, dtype):
-    report = job(LOOPS, loop, *dtype, options=["--deep", "always"])
-    assert report["steps"]["count"] == ITERATIONS
-    assert [rule for rule, _ in found(report)] == WITH_PYTORCHS_LISTS.get(loop, [])
-
-
-@pytest.mark.parametrize("loop", [*SCALED, "initialized"])
-def test_the_same_as_it_stands_with_apex(job, loop):
-    report = job(LOOPS, loop, options=["--apex", "--deep", "always"])
-    assert report["steps"]["count"] == ITERATIONS
-    assert found(report) == []
-    assert report["run"]["enforced_policy"]["name"] == "apex-o1-any"
+@pytest.mark.parametrize(("dtype", "option", "right"), [
+    ("", (), WITH_PYTORCHS_LISTS), ("float16", (), WITH_PYTORCHS_LISTS), ("", ("--apex",), [])],
+    ids=["bfloat16", "float16", "as it stands with apex"])
+def test_a_loop_has_as_many_steps_as_iterations_and_nothing_is_found(tmp_path, monkeypatch, dtype, option, right):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "agent" / "python"))
+    loops = SCALED + ["initialized"] * bool(option)
+    outcome, parts = sharing.under_castscope([f"{LOOPS} {loop} {dtype}" for loop in loops], tmp_path / "run",
+                                             "--deep", "always", *option)
+    assert {loop: part["steps"]["count"] for loop, part in zip(loops, parts, strict=True)} == dict.fromkeys(
+        loops, ITERATIONS)
+    assert [(finding["rule"], finding["location"]["function"]) for finding in outcome.report["findings"]] == right
+    policy = outcome.report["run"]["enforced_policy"]
+    assert (policy and policy["name"]) == ("apex-o1-any" if option else None)
 
 
 def test_a_loop_without_scale_loss_has_its_steps_too(job):

@@ -1,0 +1,53 @@
+"""Runs programs one after another, each in a fork of this process, which has imported what takes long to import.
+
+    forks.py [--import MODULE] bert.py "crowd.py 64" /elsewhere/job.py
+
+A program is named by its path from here, and has its arguments beside it in quotes. It ends as it does alone. Exit
+status: 0 when that of each was 0.
+"""
+
+import argparse
+import gc
+import importlib
+import os
+import pathlib
+import runpy
+import shlex
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    # Optimizers import the latter when they are made.
+    parser.add_argument("--import", dest="modules", action="append", default=["torch", "torch._dynamo"])
+    parser.add_argument("programs", nargs="*")
+    return parser.parse_args()
+
+
+def run(program):
+    path, *arguments = shlex.split(program)
+    sys.argv = [str(HERE / path), *arguments]
+    sys.path[0] = os.path.dirname(sys.argv[0])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def main():
+    options = arguments()
+    for module in options.modules:
+        importlib.import_module(module)
+    gc.freeze()  # else each fork takes a second at its end to look through what was imported
+    failed = []
+    for program in options.programs:
+        child = os.fork()
+        if child == 0:
+            return run(program)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status:
+            failed.append(f"{program}: exit status {status}")
+    sys.exit("\n".join(failed) or 0)
+
+
+if __name__ == "__main__":
+    main()
