@@ -1,27 +1,44 @@
-"""Small jobs that share one start of PyTorch, which takes longer than they do: forks of one process, in one run."""
+"""Small jobs that share one start of PyTorch, which takes longer than they do: forks of one process, in one run.
+
+A test names its program in a mark:
+
+    @pytest.mark.job("print(torch.float32)", policy="torch-cpu")  # see pytest_configure
+
+and asks for `ran`, whose .lines are what it printed, or for `report`. All programs of a file that are run alike share a
+run; each is a process of its own in it.
+"""
 
 import collections
+import dataclasses
+import functools
+import json
+import pathlib
 import shlex
 import sys
+import textwrap
 
+import pytest
 import runs
 
 FORKS = runs.WORKLOADS / "forks.py"
+BETWEEN = "----- the next program -----"
+SEPARATED = ("--between", BETWEEN)
 
 
-def command(programs):
+def command(programs, *options):
     """The job of all these programs; each is a path, or a path with arguments (see workloads/forks.py)."""
-    return [sys.executable, str(FORKS), *map(str, programs)]
+    return [sys.executable, str(FORKS), *map(str, [*options, *programs])]
 
 
-def under_castscope(programs, folder, *options):
-    """Runs them in one run. Returns its outcome, and of its report what each of the programs did."""
-    outcome = runs.under_castscope(command(programs), folder, *options)
+def under_castscope(programs, folder, *options, between=()):
+    """Runs them in one run. Returns its outcome, and of its report what each of the programs did; None where that is
+    nothing."""
+    pids = folder / "pids.json"
+    outcome = runs.under_castscope(command(programs, *between, "--pids", pids), folder, *options)
     assert outcome.status == 0, outcome.stderr.decode(errors="replace")
-    processes = outcome.report["processes"]  # by their begin
-    assert len(processes) == len(programs), "one of the programs did nothing that castscope records"
-    return outcome, [part_of(outcome.report, process, shlex.split(str(program))[0])
-                     for program, process in zip(programs, processes, strict=True)]
+    processes = {process["pid"]: process for process in outcome.report["processes"]}
+    return outcome, [part_of(outcome.report, processes[pid], shlex.split(str(program))[0]) if pid in processes else None
+                     for program, pid in zip(programs, json.loads(pids.read_text()), strict=True)]
 
 
 def part_of(report, process, file):
@@ -34,7 +51,119 @@ def part_of(report, process, file):
     path = str(runs.WORKLOADS / file)
     here = {key: [row for row in report[key] if row["location"] and row["location"]["file"] == path]
             for key in ("regions", "findings")}
-    return here | {"sites": sites, "steps": {"count": process["step"] + 1},
+    return here | {"sites": sites, "steps": {"count": process["step"] + 1}, "cache": process["cache"],
                    "totals": {key: process[key] for key in ("casts", "cache_hits", "pass_through", "traced", "bytes")} |
                              {"by_cause": dict(causes)}}
 
+
+@dataclasses.dataclass
+class Ran:
+    """What came of a program."""
+
+    lines: list  # that it printed
+    report: dict  # part_of() the run's
+    script: pathlib.Path
+    group: "Group"
+
+    @property
+    def alone(self):
+        """The lines that it prints without castscope."""
+        return self.group.alone[self.script]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "job(code, policy=None, options=()): the program that `ran` is about; {name} in "
+                            "it is a parameter's value; parameters called policy and options count, too")
+
+
+def job_of(test):
+    """(program, policy, options) of a test's mark; None where it has none."""
+    mark = test.get_closest_marker("job")
+    if mark is None:
+        return None
+    parameters = test.callspec.params if hasattr(test, "callspec") else {}
+    (program,) = mark.args
+    for name, value in parameters.items():
+        program = program.replace(f"{{{name}}}", str(value))
+    how = {"policy": None, "options": ()} | {key: parameters[key] for key in ("policy", "options") if key in parameters}
+    how |= mark.kwargs
+    return program, json.dumps(how["policy"]), tuple(how["options"])
+
+
+class Group:
+    """The programs of a file that are run alike."""
+
+    def __init__(self, folder, policy, options):
+        self.folder, self.policy, self.options = folder, json.loads(policy), options
+        self.programs = {}
+        self.results = self.error = None
+
+    def add(self, test, program):
+        script = self.folder / str(len(self.programs)) / "job.py"
+        script.parent.mkdir(parents=True)
+        script.write_text("import torch\n" + textwrap.dedent(program))
+        self.programs[test] = script
+
+    def result_of(self, test):
+        if self.error is not None:
+            raise self.error
+        if self.results is None:
+            try:
+                self.results = self.run()
+            except Exception as error:
+                self.error = error
+                raise
+        return self.results[test]
+
+    def run(self):
+        programs = list(self.programs.values())
+        outcome, parts = under_castscope(programs, self.folder / "run", *self.enforcing(), *self.options,
+                                         between=SEPARATED)
+        printed = self.printed(outcome)
+        return {test: Ran(printed[script], part, script, self)
+                for (test, script), part in zip(self.programs.items(), parts, strict=True)}
+
+    @functools.cached_property
+    def alone(self):
+        outcome = runs.plain(command(self.programs.values(), *SEPARATED), self.folder / "alone")
+        assert outcome.status == 0, outcome.stderr.decode()
+        return self.printed(outcome)
+
+    def printed(self, outcome):
+        """{program: lines}"""
+        *texts, after = outcome.stdout.decode().split(BETWEEN + "\n")
+        assert not after
+        return dict(zip(self.programs.values(), map(str.splitlines, texts), strict=True))
+
+    def enforcing(self):
+        if self.policy is None:
+            return []
+        name = self.policy
+        if isinstance(self.policy, dict):
+            name = self.folder / "policy.json"
+            name.write_text(json.dumps(self.policy))
+        return ["--enforce", str(name)]
+
+
+@pytest.fixture(scope="module")
+def ran_in_this_file(request, tmp_path_factory):
+    """Returns what came of a test's program. All those that are run alike are run at the first question."""
+    groups, group_of = {}, {}
+    for test in request.session.items:
+        if test.path == request.path and (job := job_of(test)) is not None:
+            program, *how = job
+            if tuple(how) not in groups:
+                groups[tuple(how)] = Group(tmp_path_factory.mktemp("jobs"), *how)
+            group_of[test.nodeid] = groups[tuple(how)]
+            group_of[test.nodeid].add(test.nodeid, program)
+    return lambda test: group_of[test].result_of(test)
+
+
+@pytest.fixture
+def ran(request, ran_in_this_file):
+    return ran_in_this_file(request.node.nodeid)
+
+
+@pytest.fixture
+def report(ran):
+    return ran.report

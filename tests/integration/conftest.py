@@ -6,9 +6,11 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 pytest.register_assert_rewrite("viewer_page")
 from program import Castscope  # noqa: E402
+from sharing import pytest_configure, ran, ran_in_this_file  # noqa: E402, F401
 from viewer import recorded, view  # noqa: E402, F401
 
 # A shell starts background jobs with SIGINT ignored, nohup does so with SIGHUP; the jobs here would inherit it.

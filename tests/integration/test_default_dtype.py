@@ -1,7 +1,6 @@
 """A policy's default_dtype: the dtype of regions that name none, as the job sees it."""
 
 import json
-import re
 import sys
 
 import pytest
@@ -9,35 +8,33 @@ import pytest
 HALF = {"extends": "torch-cpu", "default_dtype": "float16"}
 
 
-@pytest.fixture
-def told(castscope, enforce):
-    """Returns the job's output under the policy, line by line."""
-    def run(code, policy=HALF):
-        before = "import torch\nlayer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n"
-        (castscope.folder / "job.py").write_text(before + code)
-        return [line.removeprefix("torch.") for line in enforce(policy, "job.py")]
-
-    return run
+START = "layer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n"
 
 
-def test_a_region_that_names_none_has_it(castscope, told):
-    assert told("with torch.autocast('cpu'):\n    print(layer(x).dtype)") == ["float16"]
-    [region] = castscope.report()["regions"]
+def told(ran):
+    return [line.removeprefix("torch.") for line in ran.lines]
+
+
+@pytest.mark.job(START + "with torch.autocast('cpu'):\n    print(layer(x).dtype)", policy=HALF)
+def test_a_region_that_names_none_has_it(ran):
+    assert told(ran) == ["float16"]
+    [region] = ran.report["regions"]
     assert (region["dtype"], region["default_dtype"]) == ("float16", True)
-    assert "policy-deviation" not in {finding["rule"] for finding in castscope.report()["findings"]}
+    assert "policy-deviation" not in {finding["rule"] for finding in ran.report["findings"]}
 
 
-def test_a_region_that_names_one_keeps_it(told):
-    assert told("with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(layer(x).dtype)") == ["bfloat16"]
+@pytest.mark.job(START + "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(layer(x).dtype)", policy=HALF)
+def test_a_region_that_names_one_keeps_it(ran):
+    assert told(ran) == ["bfloat16"]
 
 
-def test_it_holds_after_a_region_that_named_another(told):
-    assert told("with torch.autocast('cpu', dtype=torch.bfloat16):\n    layer(x)\n"
-                "with torch.autocast('cpu'):\n    print(layer(x).dtype)") == ["float16"]
+@pytest.mark.job(START + "with torch.autocast('cpu', dtype=torch.bfloat16):\n    layer(x)\n"
+                "with torch.autocast('cpu'):\n    print(layer(x).dtype)", policy=HALF)
+def test_it_holds_after_a_region_that_named_another(ran):
+    assert told(ran) == ["float16"]
 
 
-def test_a_job_that_sets_its_own_keeps_it_from_then_on(told):
-    assert told("""
+@pytest.mark.job(START + """
 def used():
     with torch.autocast("cpu"):
         return layer(x).dtype
@@ -47,11 +44,12 @@ print(used())
 with torch.autocast("cpu", dtype=torch.float16):
     pass
 print(used())
-""") == ["float16", "bfloat16", "bfloat16"]
+""", policy=HALF)
+def test_a_job_that_sets_its_own_keeps_it_from_then_on(ran):
+    assert told(ran) == ["float16", "bfloat16", "bfloat16"]
 
 
-def test_every_thread_begins_with_it(told):
-    assert told("""
+@pytest.mark.job(START + """
 import concurrent.futures, threading
 def used(_):
     with torch.autocast("cpu"):
@@ -65,11 +63,12 @@ def own():
     print(used(0))
 thread = threading.Thread(target=own)
 thread.start(), thread.join()
-""") == ["float16", "bfloat16", "bfloat16"]
+""", policy=HALF)
+def test_every_thread_begins_with_it(ran):
+    assert told(ran) == ["float16", "bfloat16", "bfloat16"]
 
 
-def test_a_forked_process_has_it_in_all_threads(told):
-    assert told("""
+@pytest.mark.job(START + """
 import os, sys, threading
 def tell():
     with torch.autocast("cpu"):
@@ -80,11 +79,12 @@ if os.fork() == 0:
     thread.start(), thread.join()
     os._exit(0)
 os.wait()
-""") == ["float16", "float16"]
+""", policy=HALF)
+def test_a_forked_process_has_it_in_all_threads(ran):
+    assert told(ran) == ["float16", "float16"]
 
 
-def test_scripted_and_compiled_code(told):
-    assert told("""
+@pytest.mark.job(START + """
 @torch.jit.script
 def scripted(x, w):
     return torch.mm(x, w)
@@ -99,11 +99,12 @@ with torch.autocast("cpu"):
     traced = torch.jit.trace(lambda x: torch.mm(x, x.t()), x)
     print(traced(x).dtype)
 print(torch.compile(plain, backend="aot_eager")(x).dtype)
-""") == ["float16", "float16", "float16"]
+""", policy=HALF)
+def test_scripted_and_compiled_code(ran):
+    assert told(ran) == ["float16", "float16", "float16"]
 
 
-def test_a_region_in_a_script_that_names_none(told):
-    assert told("""
+@pytest.mark.job(START + """
 @torch.jit.script
 def scripted(x):
     with torch.autocast("cpu"):
@@ -111,11 +112,12 @@ def scripted(x):
 for _ in range(3):
     scripted(x)
 print(scripted(x).dtype)
-""") == ["float16"]
+""", policy=HALF)
+def test_a_region_in_a_script_that_names_none(ran):
+    assert told(ran) == ["float16"]
 
 
-def test_scripted_and_compiled_code_that_names_one(told):
-    assert told("""
+@pytest.mark.job(START + """
 @torch.jit.script
 def scripted(x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -127,25 +129,29 @@ for _ in range(3):
     scripted(x)
 print(scripted(x).dtype)
 print(torch.compile(plain, backend="aot_eager")(x).dtype)
-""") == ["bfloat16", "bfloat16"]
+""", policy=HALF)
+def test_scripted_and_compiled_code_that_names_one(ran):
+    assert told(ran) == ["bfloat16", "bfloat16"]
 
 
-def test_the_policys_dtype_stands_above_it(told):
-    policy = {"extends": "torch-cpu", "default_dtype": "float16", "dtype": "bfloat16"}
-    assert told("with torch.autocast('cpu'):\n    print(layer(x).dtype)", policy) == ["bfloat16"]
+@pytest.mark.job(START + "with torch.autocast('cpu'):\n    print(layer(x).dtype)",
+                 policy={"extends": "torch-cpu", "default_dtype": "float16", "dtype": "bfloat16"})
+def test_the_policys_dtype_stands_above_it(ran):
+    assert told(ran) == ["bfloat16"]
 
 
-def test_it_is_of_the_policys_device(told):
-    code = "print(*(torch.get_autocast_dtype(device) for device in ('cpu', 'cuda', 'xpu', 'mps')))"
-    def names(lines):
-        return [re.sub(r"torch\.", "", line) for line in lines]
+EVERYWHERE = {"device": "any", "default_dtype": "bfloat16", "operators": {"fp32": ["sum"]}}
 
-    assert names(told(code)) == ["float16 float16 float16 float16"]
-    assert names(told(code, "torch-cpu")) == ["bfloat16 float16 float16 float16"]
-    assert names(told(code, "ipex-xpu")) == ["bfloat16 float16 bfloat16 float16"]
-    assert names(told(code, "torch-xpu")) == ["bfloat16 float16 float16 float16"]
-    everywhere = {"device": "any", "default_dtype": "bfloat16", "operators": {"fp32": ["sum"]}}
-    assert names(told(code, everywhere)) == ["bfloat16 bfloat16 bfloat16 bfloat16"]
+
+@pytest.mark.parametrize(("policy", "dtypes"), [
+    (HALF, "float16 float16 float16 float16"), ("torch-cpu", "bfloat16 float16 float16 float16"),
+    ("ipex-xpu", "bfloat16 float16 bfloat16 float16"), ("torch-xpu", "bfloat16 float16 float16 float16"),
+    (EVERYWHERE, "bfloat16 bfloat16 bfloat16 bfloat16")])
+@pytest.mark.job("""
+print(*(torch.get_autocast_dtype(device) for device in ("cpu", "cuda", "xpu", "mps")))
+""")
+def test_it_is_of_the_policys_device(ran, policy, dtypes):
+    assert [line.replace("torch.", "") for line in ran.lines] == [dtypes]
 
 
 ON_XPU = """
@@ -162,10 +168,9 @@ threading.Thread(target=lambda: print(used())).start()
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
 @pytest.mark.parametrize(("policy", "default"), [("ipex-xpu", "bfloat16"), ("torch-xpu", "float16")])
-def test_intels_default_is_bfloat16_and_pytorchs_float16(castscope, enforce, policy, default, options):
-    (castscope.folder / "job.py").write_text("import torch\n" + ON_XPU)
-    lines = [line.replace("torch.", "") for line in enforce(policy, "job.py", options=options)]
-    assert lines == [f"{default} float16 bfloat16", default]
+@pytest.mark.job(ON_XPU)
+def test_intels_default_is_bfloat16_and_pytorchs_float16(ran, policy, default, options):
+    assert [line.replace("torch.", "") for line in ran.lines] == [f"{default} float16 bfloat16", default]
 
 
 def test_observing_sets_nothing(castscope):

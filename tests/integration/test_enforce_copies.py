@@ -1,23 +1,15 @@
 """Copies that enforcing keeps: other code's use of them, and their place in autograd's graph."""
 
-import subprocess
-import sys
-
 import pytest
-from program import clean_environment
 
-
-def printed_by_stock(castscope):
-    return subprocess.run([sys.executable, "job.py"], cwd=castscope.folder, env=clean_environment(), check=True,
-                          capture_output=True, text=True).stdout.splitlines()
+WITH_MINE = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["mine::same"]}}
+LIMIT = 4 * 64 * 64 * 2
 
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
 @pytest.mark.parametrize("first", ["outside", "inside"])
-def test_a_weight_has_one_place_in_the_graph_within_and_without_a_mode(castscope, enforce, first, options):
-    (castscope.folder / "job.py").write_text(f"""
+@pytest.mark.job("""
 import hashlib
-import torch
 from torch.utils.flop_counter import FlopCounterMode
 torch.manual_seed(0)
 layer, x = torch.nn.Linear(64, 64), torch.randn(32, 64)
@@ -28,13 +20,12 @@ with torch.autocast("cpu", torch.bfloat16):
     y = y + layer(y)
 y.float().pow(2).sum().backward()
 print(*(hashlib.sha1(p.grad.numpy().tobytes()).hexdigest() for p in layer.parameters()))
-""")
-    assert enforce("torch-cpu", "job.py", options=options) == printed_by_stock(castscope)
+""", policy="torch-cpu")
+def test_a_weight_has_one_place_in_the_graph_within_and_without_a_mode(ran, first, options):
+    assert ran.lines == ran.alone
 
 
-def test_a_copy_whose_memory_was_taken_away_is_made_anew(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 import torch.nn.functional as F
 torch.manual_seed(0)
 w, x = torch.nn.Parameter(torch.randn(64, 64), requires_grad=False), torch.randn(8, 64, requires_grad=True)
@@ -49,13 +40,12 @@ for i in range(4):
         if t.shape == w.shape:
             t.untyped_storage().resize_(0)
     del saved, y
-""")
-    assert enforce("torch-cpu", "job.py") == printed_by_stock(castscope)
+""", policy="torch-cpu")
+def test_a_copy_whose_memory_was_taken_away_is_made_anew(ran):
+    assert ran.lines == ran.alone
 
 
-def test_what_is_done_to_a_copy_that_was_handed_out_does_not_stay(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 library = torch.library.Library("mine", "DEF")
 library.define("same(Tensor x) -> Tensor")
 library.impl("same", lambda x: x, "CompositeImplicitAutograd")
@@ -67,17 +57,15 @@ for i in range(3):
         copy.requires_grad_()
     with torch.no_grad():
         copy.mul_(2)
-""")
-    policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["mine::same"]}}
-    assert enforce(policy, "job.py") == ["torch.bfloat16 False 1.0"] * 3
+""", policy=WITH_MINE)
+def test_what_is_done_to_a_copy_that_was_handed_out_does_not_stay(ran):
+    assert ran.lines == ["torch.bfloat16 False 1.0"] * 3
 
 
 @pytest.mark.parametrize("change", ["copy.data = torch.zeros(2, dtype=torch.bfloat16)",
                                     "copy.data = torch.zeros(64, 64)",
                                     "copy.resize_(2, 2)", "copy.t_()", "copy.set_(torch.zeros(64, 64).bfloat16())"])
-def test_a_copy_that_was_made_to_be_another_tensor_is_made_anew(castscope, enforce, change):
-    (castscope.folder / "job.py").write_text(f"""
-import torch
+@pytest.mark.job("""
 library = torch.library.Library("mine", "DEF")
 library.define("same(Tensor x) -> Tensor")
 library.impl("same", lambda x: x, "CompositeImplicitAutograd")
@@ -87,14 +75,12 @@ for i in range(3):
         copy = torch.ops.mine.same(w)
         print(torch.equal(copy, w.bfloat16()))
         {change}
-""")
-    policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["mine::same"]}}
-    assert enforce(policy, "job.py") == ["True"] * 3
+""", policy=WITH_MINE)
+def test_a_copy_that_was_made_to_be_another_tensor_is_made_anew(ran, change):
+    assert ran.lines == ["True"] * 3
 
 
-def test_the_cache_stays_within_its_limit_while_weights_are_written(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 torch.set_num_threads(1)
 layers = [torch.nn.Linear(64, 64, bias=False).requires_grad_(False) for _ in range(6)]
 x = torch.randn(2, 64)
@@ -104,14 +90,12 @@ for i in range(8):
             for _ in range(2):
                 torch.mm(x, layer.weight)
                 layer.weight.add_(1)
-""")
-    limit = 4 * 64 * 64 * 2
-    enforce({"extends": "torch-cpu", "cache": {"max_bytes": limit}}, "job.py")
-    assert 0 < castscope.report()["cache"]["peak_bytes"] <= limit
+""", policy={"extends": "torch-cpu", "cache": {"max_bytes": LIMIT}})
+def test_the_cache_stays_within_its_limit_while_weights_are_written(ran):
+    assert 0 < ran.report["cache"]["peak_bytes"] <= LIMIT
 
 
-def test_rules_for_modules_do_not_grow_with_modules_that_are_gone(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
+@pytest.mark.job("""
 import sys, torch
 torch.set_num_threads(1)
 x = torch.randn(2, 2)
@@ -122,15 +106,14 @@ def blocks(modules):
     return sys.getallocatedblocks()
 before = blocks(3000)
 print(blocks(9000) - before < 3000)
-""")
-    assert enforce({"extends": "torch-cpu", "modules": {"torch.nn.Linear": "fp32"}}, "job.py") == ["True"]
+""", policy={"extends": "torch-cpu", "modules": {"torch.nn.Linear": "fp32"}})
+def test_rules_for_modules_do_not_grow_with_modules_that_are_gone(ran):
+    assert ran.lines == ["True"]
 
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
-def test_a_weight_used_once_a_region_and_then_again_has_one_place_in_the_graph(castscope, enforce, options):
-    (castscope.folder / "job.py").write_text("""
+@pytest.mark.job("""
 import hashlib
-import torch
 from torch.utils.checkpoint import checkpoint
 torch.manual_seed(0)
 layers = [torch.nn.Linear(96, 96) for _ in range(3)]
@@ -147,13 +130,12 @@ for step in range(12):
     optimizer.step()
     print(*(hashlib.sha1(p.detach().numpy().tobytes()).hexdigest()[:12] for p in optimizer.param_groups[0]["params"]))
     optimizer.zero_grad()
-""")
-    assert enforce("torch-cpu", "job.py", options=options) == printed_by_stock(castscope)
+""", policy="torch-cpu")
+def test_a_weight_used_once_a_region_and_then_again_has_one_place_in_the_graph(ran, options):
+    assert ran.lines == ran.alone
 
 
-def test_a_weight_that_is_used_again_and_again_in_one_region_is_cast_twice_at_most(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 layer, x = torch.nn.Linear(64, 64, bias=False), torch.randn(2, 64)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
 for uses in (1, 1, 1, 50, 50):
@@ -162,17 +144,15 @@ for uses in (1, 1, 1, 50, 50):
             y = layer(x)
     optimizer.step()  # from here on the weight counts as written
     layer.weight.data.add_(1)
-""")
-    enforce("torch-cpu", "job.py")
+""", policy="torch-cpu")
+def test_a_weight_that_is_used_again_and_again_in_one_region_is_cast_twice_at_most(ran):
     of_inputs = 3 * 1 + 2 * 50
-    assert castscope.report()["totals"]["casts"] - of_inputs == 3 * 1 + 2 + 1
+    assert ran.report["totals"]["casts"] - of_inputs == 3 * 1 + 2 + 1
 
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
-def test_another_networks_optimizer_step_within_a_region_leaves_a_weight_its_place(castscope, enforce, options):
-    (castscope.folder / "job.py").write_text("""
+@pytest.mark.job("""
 import hashlib
-import torch
 torch.manual_seed(0)
 g, d = torch.nn.Linear(96, 96), torch.nn.Linear(96, 96)
 of_g, of_d = torch.optim.SGD(g.parameters(), lr=0.01), torch.optim.SGD(d.parameters(), lr=0.01, fused=True)
@@ -186,13 +166,12 @@ for step in range(6):
     loss.backward()
     print(*(hashlib.sha1(p.grad.numpy().tobytes()).hexdigest()[:12] for p in g.parameters()))
     of_g.step(), of_g.zero_grad()
-""")
-    assert enforce("torch-cpu", "job.py", options=options) == printed_by_stock(castscope)
+""", policy="torch-cpu")
+def test_another_networks_optimizer_step_within_a_region_leaves_a_weight_its_place(ran, options):
+    assert ran.lines == ran.alone
 
 
-def test_the_cache_is_not_said_to_be_smaller_than_the_region_holds(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 layers = [torch.nn.Linear(64, 64, bias=False) for _ in range(8)]
 for step in range(3):
     y = torch.randn(2, 64)
@@ -203,6 +182,6 @@ for step in range(3):
     with torch.no_grad():
         for layer in layers:
             layer.weight.add_(1)
-""")
-    enforce("torch-cpu", "job.py")
-    assert castscope.report()["cache"]["peak_entries"] >= 8
+""", policy="torch-cpu")
+def test_the_cache_is_not_said_to_be_smaller_than_the_region_holds(ran):
+    assert ran.report["cache"]["peak_entries"] >= 8

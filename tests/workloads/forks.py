@@ -1,6 +1,6 @@
 """Runs programs one after another, each in a fork of this process, which has imported what takes long to import.
 
-    forks.py [--import MODULE] bert.py "crowd.py 64" /elsewhere/job.py
+    forks.py [--import MODULE] [--between LINE] [--pids FILE] bert.py "crowd.py 64" /elsewhere/job.py
 
 A program is named by its path from here, and has its arguments beside it in quotes. It ends as it does alone. Exit
 status: 0 when that of each was 0.
@@ -9,6 +9,7 @@ status: 0 when that of each was 0.
 import argparse
 import gc
 import importlib
+import json
 import os
 import pathlib
 import runpy
@@ -20,8 +21,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def arguments():
     parser = argparse.ArgumentParser()
-    # Optimizers import the latter when they are made.
-    parser.add_argument("--import", dest="modules", action="append", default=["torch", "torch._dynamo"])
+    parser.add_argument("--import", dest="modules", action="append", default=["torch"])
+    parser.add_argument("--between", metavar="LINE", help="printed after the output of each program")
+    parser.add_argument("--pids", metavar="FILE", type=pathlib.Path, help="gets the process of each program")
     parser.add_argument("programs", nargs="*")
     return parser.parse_args()
 
@@ -35,17 +37,24 @@ def run(program):
 
 def main():
     options = arguments()
+    if len(options.programs) > 3:
+        options.modules.append("torch._dynamo")  # optimizers import it when they are made
     for module in options.modules:
         importlib.import_module(module)
     gc.freeze()  # else each fork takes a second at its end to look through what was imported
-    failed = []
+    failed, pids = [], []
     for program in options.programs:
         child = os.fork()
         if child == 0:
             return run(program)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        pids.append(child)
+        if options.between:
+            print(options.between, flush=True)
         if status:
             failed.append(f"{program}: exit status {status}")
+    if options.pids:
+        options.pids.write_text(json.dumps(pids))
     sys.exit("\n".join(failed) or 0)
 
 
