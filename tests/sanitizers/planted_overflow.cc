@@ -3,6 +3,7 @@
 
 int main(int argc, char**) {
   std::vector<int> numbers(static_cast<unsigned>(argc));
-  const int* const past_the_end = numbers.data() + numbers.size();
-  return *past_the_end == 7 ? 0 : 0;
+  const volatile int* const past_the_end = numbers.data() + numbers.size();
+  const int read = *past_the_end;
+  return read - read;
 }

@@ -63,7 +63,7 @@ TEST(JobClientTest, OneThatSubscribesAfterAllIsAboutToTakeCuptiDown) {
 }
 
 TEST(JobClientTest, TheFirstNameStays) {
-  JobClient job;
+  static JobClient job;  // as in a process, where it has no end: it never lets go of the name
   EXPECT_FALSE(job.is_named());
   EXPECT_STREQ(job.name(), "the job");
   job.set_name("torch.profiler");

@@ -99,6 +99,7 @@ absl::StatusOr<bool> file_contains(const std::string& path, std::string_view tex
   auto file = MappedFile::open(path);
   if (!file.ok()) return file.status();
   std::string_view bytes = (*file)->bytes();
+  if (bytes.empty()) return text.empty();
   return memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
 }
 

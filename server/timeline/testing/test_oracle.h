@@ -199,13 +199,14 @@ class Chance {
   }
   // Computes how the device ran a batch's kernels.
   void run_kernels(std::span<const lanes::Event> events) {
-    std::vector<lanes::Event> kernels;
+    std::vector<const lanes::Event*> kernels;
     for (const lanes::Event& one : events)
-      if (one.kind == lanes::EventKind::kKernel) kernels.push_back(one);
+      if (one.kind == lanes::EventKind::kKernel) kernels.push_back(&one);
     std::stable_sort(kernels.begin(), kernels.end(),
-                     [](const lanes::Event& a, const lanes::Event& b) { return a.time < b.time; });
+                     [](const lanes::Event* a, const lanes::Event* b) { return a->time < b->time; });
     const ShadeKind kinds[] = {ShadeKind::kCastKernel, ShadeKind::kKernel, ShadeKind::kGpuCopy};
-    for (const lanes::Event& one : kernels) {
+    for (const lanes::Event* kernel : kernels) {
+      const lanes::Event& one = *kernel;
       const std::uint32_t id = one.site - TestNumbers::local(process_, 0);
       Plain ran = plain(0, TrackKind::kKernels, kinds[id - 1], id, begin_ + static_cast<std::int64_t>(one.time));
       ran.dtype = id == TestNumbers::kCopyKernel ? kNoDtype : kBrain;
