@@ -1,6 +1,11 @@
 """Jobs for the tests of check, diff and the settings: frozen weights that are cast again and again."""
 
+import functools
+import pathlib
+import tempfile
 import textwrap
+
+from program import Castscope
 
 TRAIN = textwrap.dedent("""\
     import torch
@@ -28,6 +33,21 @@ def record(castscope, python, text=TRAIN, name="run", *options):
     done = castscope("run", "--force", "-o", name, *options, "--", python, "train.py")
     assert done.returncode == 0, done.stderr
     return done
+
+
+@functools.cache
+def outputs_of(python, text):
+    """What a run of the text writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        record(Castscope(pathlib.Path(folder)), python, text)
+        return {path.name: path.read_bytes() for path in pathlib.Path(folder).glob("run.*")}
+
+
+def have(castscope, python, text=TRAIN):
+    """As record() with no options, for what reads the run: the text is run once for all who ask for it."""
+    (castscope.folder / "train.py").write_text(text)
+    for name, content in outputs_of(python, text).items():
+        (castscope.folder / name).write_bytes(content)
 
 
 def line_of(text, part=FINDS):

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from gated import FINDS, RULE, TRAIN, line_of, record
+from gated import FINDS, RULE, TRAIN, have, line_of, record
 from program import clean_environment
 
 CLEAN = TRAIN.replace(".requires_grad_(False)", "")
@@ -13,7 +13,7 @@ CLEAN = TRAIN.replace(".requires_grad_(False)", "")
 
 @pytest.fixture
 def run(castscope, python):
-    record(castscope, python)
+    have(castscope, python)
     return castscope
 
 
@@ -38,7 +38,7 @@ def test_findings_fail_and_are_told_in_a_few_lines(run):
 
 
 def test_clean_code_is_clean(castscope, python):
-    record(castscope, python, CLEAN)
+    have(castscope, python, CLEAN)
     done = castscope("check", "--fail-on", "info", "run.castscope")
     assert (done.returncode, done.stdout) == (0, b"castscope check: run.castscope clean\n")
 
@@ -60,7 +60,7 @@ def test_only_what_the_baseline_lacks_fails_though_lines_move(run, python):
 @pytest.mark.parametrize("limit, status", [(["--max-cast-share", "100%"], 0), (["--max-cast-share", "0%"], 1),
                                            (["--max-cache", "0"], 1), (["--max-cache", "1GiB"], 0)])
 def test_limits(castscope, python, limit, status):
-    record(castscope, python, CLEAN)
+    have(castscope, python, CLEAN)
     done = castscope("check", *limit, "run.castscope")
     assert done.returncode == status, done.stdout
     assert limit[0] in done.stdout.decode()
@@ -171,7 +171,7 @@ def test_reports_come_through_pipes(run):
 
 
 def test_limits_that_look_alike_are_told_in_full(castscope, python):
-    record(castscope, python, CLEAN)
+    have(castscope, python, CLEAN)
     peak = json.loads((castscope.folder / "run.json").read_text())["cache"]["peak_bytes"]
     done = castscope("check", "--max-cache", str(peak - 1), "run.castscope")
     assert done.returncode == 1 and f"{peak:,} bytes, more than {peak - 1:,} bytes".encode() in done.stdout
@@ -229,7 +229,7 @@ def test_a_path_is_ignored_wherever_in_the_checkout_the_job_began(castscope, pyt
 
 
 def test_the_report_of_an_earlier_run_is_gone_while_the_new_one_is_recorded(castscope, python):
-    record(castscope, python, CLEAN)
+    have(castscope, python, CLEAN)
     code = "import os; print(os.environ['CASTSCOPE_RUN'], flush=True); input()"
     job = subprocess.Popen([castscope.program, "run", "--force", "-o", "run", "--", python, "-c", code],
                            cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
