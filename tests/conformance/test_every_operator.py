@@ -20,12 +20,17 @@ import runs
 HERE = pathlib.Path(__file__).parent
 
 
-def calls(output, *options):
-    return [sys.executable, str(HERE / "every_operator.py"), str(output), "--short", *options]
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """The command that makes the calls. What Inductor's generated code becomes is compiled once for all that have it
+    word for word."""
+    caches = tmp_path_factory.mktemp("caches")
+    return lambda output, *options: [sys.executable, str(HERE / "every_operator.py"), str(output), "--short",
+                                     "--caches", str(caches), *options]
 
 
 @pytest.fixture(scope="module")
-def stock(tmp_path_factory):
+def stock(calls, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stock")
     return enforcement.written(runs.plain(calls(folder / "calls.json"), folder / "run"), folder / "calls.json")
 
@@ -45,7 +50,7 @@ def test_every_call_would_show_what_autocast_does(key, stock):
 
 @pytest.mark.parametrize("way", enforcement.WAYS)
 @pytest.mark.parametrize("key", enforcement.DEFAULT)
-def test_every_operator_does_the_same(key, way, stock, tmp_path):
+def test_every_operator_does_the_same(key, way, calls, stock, tmp_path):
     outcome = enforcement.under_enforcement(calls(tmp_path / "calls.json", "--keys", key), tmp_path / "run",
                                             enforcement.DEFAULT[key], *enforcement.WAYS[way])
     found = compare_operators.differences(stock, enforcement.written(outcome, tmp_path / "calls.json"), way)
@@ -58,7 +63,7 @@ WITHOUT_AUTOCAST = {"outside", "make_fx outside", "disabled", "vmap"}
 
 @pytest.mark.parametrize("way", enforcement.WAYS)
 @pytest.mark.parametrize("key", enforcement.DEFAULT)
-def test_another_policy_is_seen(key, way, stock, tmp_path):
+def test_another_policy_is_seen(key, way, calls, stock, tmp_path):
     """The other policy shows in every mode, for the operator that it is about, and for no other."""
     few = {"aten::mm", "aten::baddbmm", "aten::l1_loss"}
     command = calls(tmp_path / "calls.json", "--keys", key, "--operators", ",".join(few).replace("aten::", ""))
