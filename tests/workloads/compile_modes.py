@@ -14,8 +14,8 @@ import tempfile
 import warnings
 
 folder = tempfile.TemporaryDirectory()
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder.name
-os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", folder.name)  # set: generated code is built once for all
+os.environ["TORCHINDUCTOR_FX_GRAPH_CACHE"] = os.environ["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
 
 import torch  # noqa: E402
 import workload  # noqa: E402
