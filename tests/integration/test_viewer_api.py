@@ -9,7 +9,7 @@ import subprocess
 import urllib.parse
 
 import pytest
-from gated import TRAIN
+from gated import TRAIN, record
 from program import clean_environment
 from viewer import ENDLESS, PATIENCE_S, Viewer, live_url
 from work import CASTS, HITS, WORK
@@ -77,8 +77,9 @@ def test_a_picture_and_the_event_in_it(view, recorded):
     assert source["lines"] or source["state"] != "kept"
 
 
-def test_source_is_that_of_the_job(castscope, view, recorded):
-    viewer = view("run.castscope")
+def test_source_is_that_of_the_job(castscope, python, view):
+    record(castscope, python)
+    recorded, viewer = castscope.report(), view("run.castscope")
     file = str(castscope.folder / "train.py")
     source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": file}))
     assert [line["text"] for line in source["lines"]] == TRAIN.rstrip("\n").split("\n")

@@ -9,7 +9,7 @@ import time
 import urllib.parse
 
 import pytest
-from gated import TRAIN
+from gated import have
 from program import clean_environment
 from work import WORK
 
@@ -72,8 +72,7 @@ def view(castscope):
 
 @pytest.fixture
 def recorded(castscope, python):
-    (castscope.folder / "train.py").write_text(TRAIN)
-    assert castscope.run(python, "train.py").returncode == 0
+    have(castscope, python)
     return castscope.report()
 
 
