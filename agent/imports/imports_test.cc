@@ -260,12 +260,18 @@ TEST_F(ImportsTest, ThreadsCallOnWhileWordsChange) {
   EXPECT_FALSE(leads_to_ours(user, "call_multiply"));
 }
 
+#ifdef __SANITIZE_THREAD__
+constexpr int kComings = 10;  // ThreadSanitizer looks through all that is mapped each time
+#else
+constexpr int kComings = 300;
+#endif
+
 TEST_F(ImportsTest, ObjectsComeAndGoMeanwhile) {
   const Library user("user_now");
   std::atomic<bool> over{false};
   std::atomic<int> wrong{0};
   std::thread loader([&] {
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < kComings; ++i) {
       const Library later("user_later");
       const Library lazy("user_lazy", RTLD_LAZY);
       wrong += later.call("call_by_table", 6, 7) != 42;
