@@ -1,8 +1,8 @@
 """Runs clang-tidy on the C++ files that differ from a commit: scripts/check --tidy.
 
-What CMake compiles has its command in build/compile_commands.json. What goes into the job is compiled by castscope's
-own recipe, many files as one unit; here each is looked at by itself, with the headers of the PyTorch in .venv, so that
-one that lacks an include is seen, too.
+CMake compiles the sources of a room together, and castscope's own recipe does so with what goes into the job. Here each
+is looked at by itself, the latter with the headers of the PyTorch in .venv, so that one that lacks an include is seen,
+too. What the build generates is read from build/.
 """
 
 import argparse
@@ -30,14 +30,16 @@ def changed_since(commit):
 def compiled_by_cmake():
     """Returns the files that CMake compiles; their commands for clang-tidy are in TIDY. GCC's precompiled headers mean
     nothing to it: it reads what they were made from, under another name, since it would look for them beside it."""
-    commands = json.loads((BUILD / "compile_commands.json").read_text())
+    apart = TIDY / "apart"
+    subprocess.run(["cmake", "--preset", "default", "-B", apart, "-DCASTSCOPE_MERGE=OFF"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL)
+    commands = json.loads((apart / "compile_commands.json").read_text().replace(str(apart), str(BUILD)))
     for command in commands:
         for header in set(re.findall(r"\S+/cmake_pch\.hxx", command["command"])):
             made_from = pathlib.Path(command["directory"], header)
             copy = made_from.with_name("read_by_tidy.hxx")
             copy.write_text(made_from.read_text())
             command["command"] = command["command"].replace(header, str(copy))
-    TIDY.mkdir(exist_ok=True)
     (TIDY / "compile_commands.json").write_text(json.dumps(commands))
     return {os.path.relpath(command["file"], ROOT) for command in commands}
 

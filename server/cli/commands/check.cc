@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/check_exported.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
@@ -26,11 +27,6 @@ struct CheckOptions {
   bool force = false;
   report::Gate gate;
 };
-
-int fail(const std::string& sentence, int status) {
-  say(report::without_controls(sentence));
-  return status;
-}
 
 // Returns "" or what is wrong.
 std::string read_limits(CheckOptions& options) {

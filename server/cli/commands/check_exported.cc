@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/job/proc.h"
@@ -17,14 +18,7 @@
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
-namespace {
-
-int fail(const std::string& sentence, int status) {
-  say(report::without_controls(sentence));
-  return status;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool is_exported(const std::string& file) {
   std::error_code error;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/report/compare/difference.h"
@@ -18,11 +19,6 @@ struct DiffOptions {
   std::string before, after, config, format = "text";
   bool exit_code = false;
 };
-
-int fail(const absl::Status& status, int exit_status) {
-  say(report::without_controls(std::string(status.message())));
-  return exit_status;
-}
 
 int diff(const DiffOptions& options) {
   const auto settings = settings_here(options.config);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/report/text/words.h"
 
@@ -31,11 +32,6 @@ bool is_part_of(const std::string& run_file, const std::string& output) {
     if (is_same_file(run_file + suffix, output) || (same_folder && name == run_name + suffix)) return true;
   }
   return false;
-}
-
-int fail(const absl::Status& status, int exit_status) {
-  say(report::without_controls(std::string(status.message())));
-  return exit_status;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct PolicyOptions {
   bool exit_code = false, force = false;
 };
 
-int fail(const absl::Status& status) {
+int fail_usage(const absl::Status& status) {
   say(std::string(status.message()));
   return kUsage;
 }
@@ -42,7 +42,7 @@ int check(const PolicyOptions& options) {
   for (const std::string& name : options.policies) {
     const auto policy = policy::load(name);
     if (!policy.ok()) {
-      status = fail(policy.status());
+      status = fail_usage(policy.status());
     } else if (options.format == "json") {
       list.push_back(report::policy_json(*policy));
     } else if (!put(report::policy_text(*policy, terminal_width(STDOUT_FILENO)))) {
@@ -55,8 +55,8 @@ int check(const PolicyOptions& options) {
 
 int diff(const PolicyOptions& options) {
   const auto before = policy::load(options.before), after = policy::load(options.after);
-  if (!before.ok()) return fail(before.status());
-  if (!after.ok()) return fail(after.status());
+  if (!before.ok()) return fail_usage(before.status());
+  if (!after.ok()) return fail_usage(after.status());
   const policy::PolicyDifference difference = policy::difference_of(*before, *after);
   const bool written =
       options.format == "json"
@@ -78,10 +78,10 @@ int explain(const PolicyOptions& options) {
   std::string text;
   for (const std::string& asked : asked_of(options)) {
     const auto policy = policy::load(asked);
-    if (!policy.ok()) return fail(policy.status());
+    if (!policy.ok()) return fail_usage(policy.status());
     auto explanation =
         report::explained(*policy, {name, options.module, options.class_name}, terminal_width(STDOUT_FILENO));
-    if (!explanation.ok()) return fail(explanation.status());
+    if (!explanation.ok()) return fail_usage(explanation.status());
     for (auto& one : explanation->list) list.push_back(std::move(one));
     text += explanation->text;
   }
@@ -90,7 +90,7 @@ int explain(const PolicyOptions& options) {
 
 int from_run(const PolicyOptions& options) {
   if (absl::Status refused = refuse_output(options.output, {options.run_file}, options.force); !refused.ok())
-    return fail(refused);
+    return fail_usage(refused);
   return into_output(options.output, [&](std::ostream& out) -> absl::Status {
     const auto run = store::read_as_it_is(options.run_file);
     if (!run.ok()) return run.status();

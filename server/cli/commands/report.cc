@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
@@ -24,11 +25,6 @@ struct ReportOptions {
   std::string run_file, output, config, policy, format = "json";
   bool force = false, summary = false, other_form = false;  // --format or --output was given
 };
-
-int fail(const absl::Status& status, int exit_status) {
-  say(report::without_controls(std::string(status.message())));
-  return exit_status;
-}
 
 // Returns the report that the run wrote beside its file, if it still exists.
 std::string report_beside(const std::string& run_file) {

@@ -29,7 +29,7 @@ struct ViewOptions {
   bool no_browser = false;
 };
 
-int fail(const absl::Status& status, int exit_status) {
+int end_with(const absl::Status& status, int exit_status) {
   say(std::string(status.message()));
   return exit_status;
 }
@@ -100,14 +100,14 @@ void open_browser(const std::string& url) {
 
 int view(const ViewOptions& options) {
   const auto settings = settings_here(options.config, options.policy);
-  if (!settings.ok()) return fail(settings.status(), kUsage);
+  if (!settings.ok()) return end_with(settings.status(), kUsage);
   const sigset_t ending = block_signals_that_end();
   const auto runs = std::make_shared<web::Runs>();
   if (absl::Status status = add_runs(options, {.settings = *settings, .this_host = host_name()}, *runs); !status.ok())
-    return fail(status, kIncompleteData);
+    return end_with(status, kIncompleteData);
   auto viewer = web::Viewer::on(absl::StrCat("127.0.0.1:", options.port), runs);
-  if (!viewer.ok()) return fail(viewer.status(), kUsage);
-  if (absl::Status status = (*viewer)->start(); !status.ok()) return fail(status, kUsage);
+  if (!viewer.ok()) return end_with(viewer.status(), kUsage);
+  if (absl::Status status = (*viewer)->start(); !status.ok()) return end_with(status, kUsage);
   if (!put((*viewer)->url() + "\n")) return kUsage;
   if (!options.no_browser && has_display() && isatty(STDOUT_FILENO)) open_browser((*viewer)->url());
   const bool damaged = say_damage(options, *runs);

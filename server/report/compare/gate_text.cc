@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShown = 20;  // findings; all of them are in the JSON
+constexpr std::size_t kFailingShown = 20;  // findings; all of them are in the JSON
 
 std::string percentage(double share) {
   char text[32];
@@ -98,7 +98,7 @@ Json finding_json(const Account& account, std::size_t i) {
           {"fingerprint", account.fingerprints[i]}};
 }
 
-Json findings_json(const Account& account, const std::vector<std::size_t>& which) {
+Json list_json(const Account& account, const std::vector<std::size_t>& which) {
   Json list = Json::array();
   for (const std::size_t i : which) list.push_back(finding_json(account, i));
   return list;
@@ -111,14 +111,14 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   const int width = names.width;
   std::string all =
       wrapped("castscope check: ", "  ", on_one_line(account.name) + " " + headline(account, gate, verdict), width);
-  for (std::size_t n = 0; n < std::min(verdict.failing.size(), kShown); ++n) {
+  for (std::size_t n = 0; n < std::min(verdict.failing.size(), kFailingShown); ++n) {
     const store::Finding& finding = account.findings[verdict.failing[n]];
     all += "\n  " + finding.severity + " " + finding.rule + "  " + place_of(finding, account) + "\n";
     all += wrapped("    ", "    ", on_one_line(finding.title) + ".", width);
     all += wrapped("    fix: ", "         ", on_one_line(finding.fix), width);
   }
-  if (verdict.failing.size() > kShown)
-    all += "\n  and " + grouped(verdict.failing.size() - kShown) + " more (-f json has all)\n";
+  if (verdict.failing.size() > kFailingShown)
+    all += "\n  and " + grouped(verdict.failing.size() - kFailingShown) + " more (-f json has all)\n";
   std::string rest;
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
@@ -154,9 +154,9 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
           {"fail_on", gate.fail_on},
           {"complete", account.complete},
           {"incomplete", verdict.incomplete},
-          {"failing", findings_json(account, verdict.failing)},
-          {"below", findings_json(account, verdict.below)},
-          {"known", findings_json(account, verdict.known)},
+          {"failing", list_json(account, verdict.failing)},
+          {"below", list_json(account, verdict.below)},
+          {"known", list_json(account, verdict.known)},
           {"gone", gone},
           {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
           {"limits", limits}};

@@ -8,10 +8,6 @@
 namespace castscope::report {
 namespace {
 
-std::string dtype(std::uint8_t number) {
-  return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
-}
-
 std::string reason(rules::NotCast why) { return why == rules::NotCast::kNone ? "" : std::string(rules::name(why)); }
 
 void add_argument(std::string& text, const Model& model, const Layer& layer, const LayerArgument* argument) {
@@ -30,11 +26,11 @@ void add_argument(std::string& text, const Model& model, const Layer& layer, con
                       use.region ? std::to_string(use.region) : "",
                       argument ? argument->name : "",
                       argument ? std::string(store::name(argument->role)) : "",
-                      argument ? dtype(argument->given) : "",
-                      argument ? dtype(argument->entered) : "",
+                      argument ? dtype_or_blank(argument->given) : "",
+                      argument ? dtype_or_blank(argument->entered) : "",
                       argument ? reason(argument->why) : "",
-                      dtype(use.computed),
-                      dtype(use.result),
+                      dtype_or_blank(use.computed),
+                      dtype_or_blank(use.result),
                       std::to_string(layer.calls),
                       elsewhere_text(layer)});
 }

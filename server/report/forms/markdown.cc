@@ -18,7 +18,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kFindings = 25, kCosts = 10, kLayers = 40;
+constexpr std::size_t kMarkdownFindings = 25, kCosts = 10, kLayers = 40;
 // GitHub takes comments of up to 65,536 characters; the text around this one needs some of them.
 constexpr std::size_t kMostBytes = 60'000;
 // Shares of kMostBytes. Names may be as long as file names, and the parts behind them must have their place too.
@@ -119,7 +119,7 @@ std::string others_are(std::size_t count, const std::string& one, const std::str
 std::string findings(const Model& model) {
   if (model.findings.empty()) return "";
   std::string table = "\n| | rule | where | what |\n|---|---|---|---|\n", folded = "\n";
-  const std::size_t shown = std::min(model.findings.size(), kFindings);
+  const std::size_t shown = std::min(model.findings.size(), kMarkdownFindings);
   for (std::size_t i = 0; i < shown; ++i) {
     const rules::Finding& finding = model.findings[i];
     const std::string row = "| " + finding.severity + " | " + code_cell(finding.rule) + " | " +
@@ -151,10 +151,6 @@ std::string costs(const Model& model) {
   return text + "\n</details>\n";
 }
 
-std::string dtype(std::uint8_t number) {
-  return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
-}
-
 // Only forward passes are shown: a backward pass follows their dtypes.
 std::string layers(const Model& model) {
   std::vector<Layer> groups = in_groups(model.layers.all);
@@ -167,8 +163,8 @@ std::string layers(const Model& model) {
     const Layer& layer = groups[i];
     text += "| " + code_cell(place(model.run, layer.at)) + " | " + markdown_escaped(module_text(model.run, layer)) +
             " | " + markdown_escaped(rules::short_name(layer.first->op)) + " | " + markdown_escaped(given_text(layer)) +
-            " | " + dtype(layer.first->computed) + " | " + dtype(layer.first->result) + " | " + grouped(layer.calls) +
-            " | " + markdown_escaped(why_text(layer)) + " | " + elsewhere_text(layer) + " |\n";
+            " | " + dtype_or_blank(layer.first->computed) + " | " + dtype_or_blank(layer.first->result) + " | " +
+            grouped(layer.calls) + " | " + markdown_escaped(why_text(layer)) + " | " + elsewhere_text(layer) + " |\n";
   }
   if (groups.size() > kLayers) text += "\n" + others_are(groups.size() - kLayers, "layer", "layers");
   return text + "\n</details>\n";

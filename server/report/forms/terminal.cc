@@ -18,7 +18,7 @@ namespace castscope::report {
 namespace {
 
 constexpr std::size_t kCostliest = 3;
-constexpr std::size_t kFindings = 8;
+constexpr std::size_t kTerminalFindings = 8;
 constexpr std::size_t kEndsShown = 3;
 
 class Page {
@@ -145,7 +145,7 @@ class Page {
     if (all.empty() && model_.silenced.empty()) return;
     line("");
     line(styled("1", "findings"));
-    for (std::size_t i = 0; i < std::min(all.size(), kFindings); ++i) {
+    for (std::size_t i = 0; i < std::min(all.size(), kTerminalFindings); ++i) {
       const rules::Finding& finding = all[i];
       const char* const colour = finding.severity == "error" ? "31" : finding.severity == "warning" ? "33" : "34";
       line("  " + styled(colour, finding.severity) + " " + finding.rule + "  " + styled("36", place(finding.location)));
@@ -156,7 +156,8 @@ class Page {
       }
       wrapped("    fix: ", "         ", finding.fix);
     }
-    if (all.size() > kFindings) line("  and " + grouped(all.size() - kFindings) + " more in the report");
+    if (all.size() > kTerminalFindings)
+      line("  and " + grouped(all.size() - kTerminalFindings) + " more in the report");
     if (const std::string text = ignored_text(model_); !text.empty()) wrapped("  ", "  ", text);
   }
 

@@ -13,7 +13,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kRows = 400;  // of a part
+constexpr std::size_t kNodeRows = 400;  // of a part
 
 void swatch(Html& html, const std::string& name, const std::string& text) {
   const auto item = html.element("span", {{"class", "swatch " + name}});
@@ -89,14 +89,14 @@ void write_rows(Html& html, const Model& model, const graph::Part& part, const s
   {
     Table table(
         html, {{"where"}, {"module"}, {"operator"}, {"gets"}, {"computes in"}, {"casts by autocast"}, {"calls", true}});
-    for (std::size_t i = 0; i < std::min(part.nodes.size(), kRows); ++i) {
+    for (std::size_t i = 0; i < std::min(part.nodes.size(), kNodeRows); ++i) {
       const graph::Node& node = part.nodes[i];
       table.row({place(model.run, node.at), module_text(node), operator_text(node), given_text(node), dtypes_text(node),
                  casts_text(part, i), grouped(node.times)},
                 id + "-op" + std::to_string(i + 1));
     }
   }
-  write_rest(html, part.nodes.size(), kRows, "dot");
+  write_rest(html, part.nodes.size(), kNodeRows, "dot");
 }
 
 void write_part(Html& html, const Model& model, const graph::Part& part, const std::string& id) {

@@ -13,7 +13,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kRows = 300, kCompilations = 100, kComparisons = 20;
+constexpr std::size_t kModeRows = 300, kCompilations = 100, kComparisons = 20;
 constexpr const char* kNothing = "–";
 
 // Writes a row for each line that ran in more than one mode; other lines have none.
@@ -26,7 +26,7 @@ void write_seen(Html& html, const Model& model) {
     for (const std::string_view mode : rules::kModeNames) columns.push_back({mode});
     columns.push_back({""});
     Table table(html, std::move(columns));
-    for (std::size_t i = 0; i < std::min(rows.size(), kRows); ++i) {
+    for (std::size_t i = 0; i < std::min(rows.size(), kModeRows); ++i) {
       const ModeRow& row = rows[i];
       std::vector<std::string> cells = {place(model.run, row.location), row.work};
       for (const auto& dtypes : row.computed) cells.push_back(dtypes.empty() ? kNothing : dtype_list(dtypes));
@@ -34,7 +34,7 @@ void write_seen(Html& html, const Model& model) {
       table.row(cells);
     }
   }
-  write_rest(html, rows.size(), kRows, "JSON");
+  write_rest(html, rows.size(), kModeRows, "JSON");
 }
 
 std::string verdict(const Model& model, const ComparedMode& mode) {
@@ -78,7 +78,7 @@ void write_comparison(Html& html, const Model& model, const Comparison& of) {
     Table table(html, std::move(columns));
     std::size_t shown = 0;
     for (const ComparedRow& row : of.rows) {
-      if (!row.differs() || ++shown > kRows) continue;
+      if (!row.differs() || ++shown > kModeRows) continue;
       const std::string at = row.location.file.empty() ? row.module : place(model.run, row.location);
       std::vector<std::string> cells = {at, row.op};
       for (const ComparedCell& cell : row.cells) cells.push_back(cell_text(cell));
@@ -86,7 +86,7 @@ void write_comparison(Html& html, const Model& model, const Comparison& of) {
       table.row(cells);
     }
   }
-  write_rest(html, differing, kRows, "JSON");
+  write_rest(html, differing, kModeRows, "JSON");
   const std::size_t same = of.rows.size() - differing;
   if (same > 0)
     html.leaf("p", counted(same, "operator is", "operators are") + " the same in every mode.", {{"class", "soft"}});

@@ -10,7 +10,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kRows = 100;
+constexpr std::size_t kProtectedRows = 100;
 
 }  // namespace
 
@@ -20,13 +20,13 @@ void write_protected(Html& html, const Model& model) {
   html.leaf("h2", "Protected arguments");
   {
     Table table(html, {{"function"}, {"argument"}, {"by"}, {"arrived in"}, {"times", true}, {""}, {"first called at"}});
-    for (std::size_t i = 0; i < std::min(all.size(), kRows); ++i) {
+    for (std::size_t i = 0; i < std::min(all.size(), kProtectedRows); ++i) {
       const ProtectedArgument& one = all[i];
       table.row({one.function, one.argument, one.by, std::string(store::dtype_name(one.arrived)), grouped(one.times),
                  fate_text(one), one.called_at.file.empty() ? "" : place(model.run, one.called_at)});
     }
   }
-  write_rest(html, all.size(), kRows, "JSON");
+  write_rest(html, all.size(), kProtectedRows, "JSON");
 }
 
 }  // namespace castscope::report

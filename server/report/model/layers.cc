@@ -185,4 +185,8 @@ std::string module_text(const store::RunData& data, const Layer& layer) {
   return layer.modules > 1 ? name + " and " + grouped(layer.modules - 1) + " more" : name;
 }
 
+std::string dtype_or_blank(std::uint8_t number) {
+  return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
+}
+
 }  // namespace castscope::report

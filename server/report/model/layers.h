@@ -57,5 +57,7 @@ std::string computed_line(const store::RunData&, const Layers&);
 std::string looked_at_text(const Layers&, std::uint64_t steps);
 // "the 3 of 12 steps in which every operator was looked at"
 std::string what_was_looked_at(const Layers&, std::uint64_t steps);
+// Returns the name of a dtype; "" for none.
+std::string dtype_or_blank(std::uint8_t number);
 
 }  // namespace castscope::report

@@ -10,6 +10,7 @@
 #include "server/report/text/kernel_names.h"
 #include "server/report/text/stream.h"
 #include "server/report/text/words.h"
+#include "server/report/timelines/json_text.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/run/names.h"
 
@@ -17,8 +18,6 @@ namespace castscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // The parts of a site's events that never change, as JSON text. They are computed once, since there are millions of
 // events.
@@ -38,9 +37,9 @@ SiteText text_of(const store::RunData& run, const store::Site& site) {
   args["from"] = store::dtype_name(site.from);
   args["to"] = store::dtype_name(site.to);
   args["cause"] = store::name(site.cause);
-  const std::string members = dumped(args), what = span_name(run, site);
-  return {.cast = dumped("cast " + what),
-          .hit = dumped("cache hit " + what),
+  const std::string members = json_text(args), what = span_name(run, site);
+  return {.cast = json_text("cast " + what),
+          .hit = json_text("cache hit " + what),
           .members = "," + members.substr(1, members.size() - 2)};
 }
 
@@ -60,8 +59,8 @@ KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
   }
   if (const store::ModuleId module = module_of(run, kernel); module != 0) args["module"] = run.modules[module].path;
   if (kernel.replayed()) args["replayed"] = true;
-  const std::string members = dumped(args);
-  return {.name = dumped(name_of(run, kernel)),
+  const std::string members = json_text(args);
+  return {.name = json_text(name_of(run, kernel)),
           .category = kernel.site != 0 ? "castscope,gpu,cast" : "castscope,gpu",
           .members = "," + members.substr(1, members.size() - 2)};
 }
@@ -69,13 +68,13 @@ KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
 // Track numbers of streams come after those of all lanes.
 constexpr std::uint32_t kFirstStreamTrack = 1u << 20;
 
-class Writer final : public TimelineSink {
+class ChromeWriter final : public TimelineSink {
  public:
-  Writer(const store::RunData& run, Stream& out) : run_(run), out_(out) {
+  ChromeWriter(const store::RunData& run, Stream& out) : run_(run), out_(out) {
     sites_.push_back({.cast = "\"cast\"", .hit = "\"cache hit\"", .members = ""});
     for (const store::Site& site : run.sites) sites_.push_back(text_of(run, site));
     regions_.emplace_back("\"autocast\"");
-    for (const store::Region& region : run.regions) regions_.push_back(dumped(span_name(region)));
+    for (const store::Region& region : run.regions) regions_.push_back(json_text(span_name(region)));
     kernels_.push_back({.name = "\"kernel\"", .category = "castscope,gpu", .members = ""});
     for (const store::Kernel& kernel : run.kernels) kernels_.push_back(text_of(run, kernel));
     places_.emplace_back("{}");
@@ -83,8 +82,8 @@ class Writer final : public TimelineSink {
   }
 
   void metadata(const char* what, const LaneKey& key, const std::string& name) {
-    begin(dumped(what), 'M', key);
-    out_ << ",\"args\":{\"name\":" << dumped(name) << "}}";
+    begin(json_text(what), 'M', key);
+    out_ << ",\"args\":{\"name\":" << json_text(name) << "}}";
   }
   void region_begin(const LaneKey& key, std::int64_t time, store::RegionId region, const lanes::Event& event) override {
     at(regions_[region], 'B', key, time);
@@ -120,7 +119,7 @@ class Writer final : public TimelineSink {
   }
   void instant(const LaneKey& key, std::int64_t time, store::SiteId site, const lanes::Event& event) override {
     const bool hit = event.kind == lanes::EventKind::kHit;
-    at(hit ? sites_[site].hit : dumped(instant_name(event)), 'i', key, time);
+    at(hit ? sites_[site].hit : json_text(instant_name(event)), 'i', key, time);
     out_ << ",\"s\":\"t\",\"args\":{\"step\":" << event.step;
     if (event.kind == lanes::EventKind::kCacheClear) {
       out_ << ",\"bytes\":" << event.bytes << ",\"entries\":" << as_clear(event).entries;
@@ -139,7 +138,7 @@ class Writer final : public TimelineSink {
       args["file"] = at->file;
       args["line"] = at->line;
     }
-    return dumped(args);
+    return json_text(args);
   }
   // A track is named when its first event comes.
   LaneKey track_of(const StreamLine& line) {
@@ -187,7 +186,7 @@ absl::Status chrome_trace(const std::string& run_file, std::ostream& stream) {
   if (!timeline.ok()) return timeline.status();
   Stream out(stream);
   out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
-  Writer writer(timeline->run(), out);
+  ChromeWriter writer(timeline->run(), out);
   for (const store::Process& process : timeline->run().processes) {
     writer.metadata("process_name", {process.id, 0}, process_name(process));
   }

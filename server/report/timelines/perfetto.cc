@@ -65,9 +65,9 @@ std::uint64_t kind_of(const lanes::Event& event) {
   return kind < kKinds ? kind : 0;
 }
 
-class Writer final : public TimelineSink {
+class PerfettoWriter final : public TimelineSink {
  public:
-  Writer(const store::RunData& run, Stream& out) : run_(run), out_(out) {
+  PerfettoWriter(const store::RunData& run, Stream& out) : run_(run), out_(out) {
     hits_ = kSites + run.sites.size() + 1;
     regions_ = hits_ + run.sites.size() + 1;
     kernels_ = regions_ + run.regions.size() + 1;
@@ -295,7 +295,7 @@ absl::Status perfetto_trace(const std::string& run_file, std::ostream& stream) {
   const auto timeline = Timeline::open(run_file);
   if (!timeline.ok()) return timeline.status();
   Stream out(stream);
-  Writer writer(timeline->run(), out);
+  PerfettoWriter writer(timeline->run(), out);
   writer.definitions(timeline->lanes());
   const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;

@@ -8,14 +8,13 @@
 #include "server/report/model/totals.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/stream.h"
+#include "server/report/timelines/json_text.h"
 #include "server/report/timelines/timeline.h"
 
 namespace castscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // The frames of speedscope: Python's frames, then one for each site and each region.
 class Frames {
@@ -45,7 +44,7 @@ class Frames {
 
  private:
   std::size_t add(const Json& frame) {
-    list_.push_back(dumped(frame));
+    list_.push_back(json_text(frame));
     return list_.size() - 1;
   }
   std::size_t python(const store::CodeLocation& at) {
@@ -122,7 +121,7 @@ void write_by_stack(const store::RunData& run, Frames& frames, Stream& out) {
 
 absl::Status write_lane(const Timeline& timeline, const LaneKey& key, const Frames& frames, Stream& out) {
   const store::Process& process = timeline.run().processes[key.process];
-  out << ",\n{\"type\":\"evented\",\"name\":" << dumped(process_name(process) + ", " + lane_name(process, key.lane))
+  out << ",\n{\"type\":\"evented\",\"name\":" << json_text(process_name(process) + ", " + lane_name(process, key.lane))
       << ",\"unit\":\"nanoseconds\",\"events\":[\n";
   LaneWriter writer(frames, out);
   const absl::Status status = timeline.send_events(
@@ -140,7 +139,7 @@ absl::Status speedscope(const std::string& run_file, std::ostream& stream) {
   Frames frames(run);
   Stream out(stream);
   out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":"
-      << dumped("castscope " + run.start.castscope_version) << ",\"shared\":{\"frames\":[\n";
+      << json_text("castscope " + run.start.castscope_version) << ",\"shared\":{\"frames\":[\n";
   bool first = true;
   for (const std::string& frame : frames.list()) {
     out << (first ? "" : ",\n") << frame;

@@ -17,10 +17,10 @@ namespace {
 using store::OperatorUse;
 using store::RunData;
 
-struct Spot {
+struct OperatorSpot {
   Line line;
   std::string op;
-  auto operator<=>(const Spot&) const = default;
+  auto operator<=>(const OperatorSpot&) const = default;
 };
 struct Seen {
   std::vector<const OperatorUse*> eager, other;
@@ -34,7 +34,7 @@ bool is_compared(const OperatorUse& use) {
 
 // Graphs have other names for matrix work: linear is addmm in a decomposed program, conv1d is convolution. Such an
 // operator is compared with all matrix work of its line.
-void add_other_names(std::map<Spot, Seen>& spots) {
+void add_other_names(std::map<OperatorSpot, Seen>& spots) {
   std::map<Line, std::vector<const OperatorUse*>> matrix_work;
   std::map<Line, std::set<std::uint8_t>> outside;
   for (const auto& [spot, seen] : spots)
@@ -47,8 +47,8 @@ void add_other_names(std::map<Spot, Seen>& spots) {
       seen.eager = matrix_work[spot.line], seen.outside = outside[spot.line];
 }
 
-std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
-  std::map<Spot, Seen> spots;
+std::map<OperatorSpot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
+  std::map<OperatorSpot, Seen> spots;
   const auto times = times_of_uses(data);
   for (const OperatorUse& use : data.operator_uses) {
     if (times[use.id] == 0 || !is_compared(use)) continue;
@@ -97,12 +97,12 @@ std::vector<const OperatorUse*> alike(const RunData& data, const Seen& seen, con
 // Finds the operators for which TorchScript brings low values to float32 and eager code does not. If such an operator
 // had several dtypes in eager code, a low one among them, its float32 in the script counts as a difference, although
 // eager code computed in float32 too.
-std::set<Spot> raised_by_script(const RunData& data) {
-  std::set<Spot> script, eager;
+std::set<OperatorSpot> raised_by_script(const RunData& data) {
+  std::set<OperatorSpot> script, eager;
   for (const store::Site& site : data.sites)
     if (is_low(site.from) && site.to == kFloat)
       (site.cause == lanes::Cause::kScript ? script : eager).insert({line_of(data, site.stack), work_of(site.op)});
-  for (const Spot& spot : eager) script.erase(spot);
+  for (const OperatorSpot& spot : eager) script.erase(spot);
   return script;
 }
 
@@ -119,7 +119,7 @@ std::string ModeDifference::eager_dtype() const { return std::string(store::dtyp
 ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes)
     : data_(data), graph_(data), told_(lines_cast_though_off(data)) {
   const std::set<Line> regions = script_regions(data);
-  const std::set<Spot> raised = raised_by_script(data);
+  const std::set<OperatorSpot> raised = raised_by_script(data);
   for (const auto& [spot, seen] : spots_of(data, modes))
     for (const OperatorUse* other : seen.other) {
       const std::vector<const OperatorUse*> eager = alike(data, seen, *other, regions);

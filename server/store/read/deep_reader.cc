@@ -28,7 +28,7 @@ absl::Status read_operator_uses(const Database& database, RunData& data) {
   return none_lost(database, lost, "an operand has no operator use");
 }
 
-absl::Status read_counts(const Database& database, RunData& data) {
+absl::Status read_deep_counts(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database,
                                  "SELECT process, operator_use, sum(times), sum(bytes), sum(ns) FROM use_counts "
                                  "GROUP BY process, operator_use ORDER BY process, operator_use",
@@ -75,7 +75,7 @@ absl::Status read_deep(const Database& database, RunData& data) {
 #define CASTSCOPE_READ_ROWS(Type, ...) CASTSCOPE_RETURN_IF_ERROR(read_rows<Type>(database, data));
   CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_READ_ROWS)
 #undef CASTSCOPE_READ_ROWS
-  CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_deep_counts(database, data));
   return read_events_evidence(database, data);
 }
 

@@ -14,7 +14,7 @@ absl::Status read_kernels(const Database& database, RunData& data) {
               });
 }
 
-absl::Status read_counts(const Database& database, RunData& data) {
+absl::Status read_gpu_counts(const Database& database, RunData& data) {
   return each(database,
               "SELECT process, kernel, sum(launches), sum(bytes), sum(ns) FROM kernel_counts "
               "GROUP BY process, kernel ORDER BY process, kernel",
@@ -28,7 +28,7 @@ absl::Status read_counts(const Database& database, RunData& data) {
 
 absl::Status read_gpu(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(read_kernels(database, data));
-  return read_counts(database, data);
+  return read_gpu_counts(database, data);
 }
 
 }  // namespace castscope::store

@@ -129,7 +129,7 @@ absl::Status read_processes(const Database& database, RunData& data) {
   return none_lost(database, lost, "its processes");
 }
 
-absl::Status read_counts(const Database& database, RunData& data) {
+absl::Status read_cast_counts(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
            "SELECT process, site, sum(casts), sum(hits), sum(passes), sum(traced), sum(bytes), sum(cpu_ns), sum(kept) "
@@ -190,7 +190,7 @@ absl::Status read_evidence(const Database& database, RunData& data) {
                                  [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
   CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
-  CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_cast_counts(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_deep(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_gpu(database, data));
