@@ -74,7 +74,7 @@ class Result:
 
     def summary(self):
         for entry in self.expected:
-            how = f"met {entry.met} times" if entry.met else "not met: take it out"
+            how = f"met {entry.met} times" if entry.met else "not met this time"
             yield f"expected, {how}: {entry.file}: {entry.command}: {entry.why}"
         if self.by_nature:
             yield "What differs from itself under that commit; only lines that it has each time were compared:"
