@@ -15,7 +15,7 @@ function(castscope_precompile name)
   endif()
 endfunction()
 
-option(CASTSCOPE_MERGE "Compile the sources of a room together: a build from nothing takes half the time" ON)
+option(CASTSCOPE_MERGE "Compile the sources of a room together: a build of the program from nothing takes a third less" ON)
 
 # The sources of each folder are compiled as one unit, or as several where there are many: reading the headers takes
 # longer than all that follows. Their unnamed namespaces must not have the same name twice. Folders for which that would

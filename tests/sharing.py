@@ -37,20 +37,30 @@ def under_castscope(programs, folder, *options, between=()):
     outcome = runs.under_castscope(command(programs, *between, "--pids", pids), folder, *options)
     assert outcome.status == 0, outcome.stderr.decode(errors="replace")
     processes = {process["pid"]: process for process in outcome.report["processes"]}
-    return outcome, [part_of(outcome.report, processes[pid], shlex.split(str(program))[0]) if pid in processes else None
-                     for program, pid in zip(programs, json.loads(pids.read_text()), strict=True)]
+    paths = [str(runs.WORKLOADS / shlex.split(str(program))[0]) for program in programs]
+    return outcome, [part_of(outcome.report, processes[pid], path, paths) if pid in processes else None
+                     for path, pid in zip(paths, json.loads(pids.read_text()), strict=True)]
 
 
-def part_of(report, process, file):
-    """What a report says of one process, which ran `file`: its sites and counts; regions and findings of that file."""
+def part_of(report, process, path, paths):
+    """What a report says of the process that ran `path`, one of `paths`: its sites and counts, and the regions and
+    findings that are not in the files of the others. A test must not miss a region: one that has no place is in each
+    part, unless other processes alone cast in it."""
     sites = [site | row for site in report["sites"] for row in site["by_process"] if row["process"] == process["id"]]
     causes = collections.Counter()
     for site in sites:
         if site["cause"] not in ("autocast", "script"):
             causes[site["cause"]] += site["casts"]
-    path = str(runs.WORKLOADS / file)
-    here = {key: [row for row in report[key] if row["location"] and row["location"]["file"] == path]
-            for key in ("regions", "findings")}
+    others = {*paths} - {path}
+    folders = {str(pathlib.PurePath(other).parent) for other in paths} - {str(pathlib.PurePath(path).parent)}
+
+    def elsewhere(row):
+        file = row["location"] and row["location"]["file"]
+        return file and (file in others or str(pathlib.PurePath(file).parent) in folders)
+
+    not_here = {site["region"] for site in report["sites"]} - {site["region"] for site in sites}
+    here = {key: [row for row in report[key] if not elsewhere(row)] for key in ("regions", "findings")}
+    here["regions"] = [row for row in here["regions"] if row["id"] not in not_here]
     return here | {"sites": sites, "steps": {"count": process["step"] + 1}, "cache": process["cache"],
                    "totals": {key: process[key] for key in ("casts", "cache_hits", "pass_through", "traced", "bytes")} |
                              {"by_cause": dict(causes)}}

@@ -102,7 +102,8 @@ void Timing::read_once(bool last_chance) {
 // The work came from a function that is not recorded, or this CUPTI puts no ticket in front of those that were chosen
 // singly.
 //
-// What was launched before functions were added goes on to become orphans for some rounds: it asks for no more of them.
+// Launches made before functions were added turn out to be orphans for another kRoundsKept rounds. Timing ignores
+// these: they do not show that still more functions are needed.
 void Timing::record_more_if_needed(bool seat_is_left) {
   const bool no_tickets = seat_is_left && !launches_.any_ticket() && book_.opened() >= kSureOfTickets;
   const bool more = launches_.orphans() != orphans_ && rounds_since_more_ > Launches::kRoundsKept;

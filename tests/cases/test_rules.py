@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
 WEIGH_TIMES = ("cast-dominates-time",)
 CASES = sorted(path for path in pathlib.Path(__file__).with_name("rules").glob("*.py") if path.stem != "apart")
-# What has an environment of its own has a run of its own; all others share one.
+# modes_compile sets variables of the environment, so it runs by itself. All other files share one run.
 ALONE = [path for path in CASES if path.stem == "modes_compile"]
 
 

@@ -15,7 +15,9 @@ def told(ran):
     return [line.removeprefix("torch.") for line in ran.lines]
 
 
-@pytest.mark.job(START + "with torch.autocast('cpu'):\n    print(layer(x).dtype)", policy=HALF)
+# The option gives it a run of its own, so that it is seen that there is no other region.
+@pytest.mark.job(START + "with torch.autocast('cpu'):\n    print(layer(x).dtype)", policy=HALF,
+                 options=("--deep", "always"))
 def test_a_region_that_names_none_has_it(ran):
     assert told(ran) == ["float16"]
     [region] = ran.report["regions"]

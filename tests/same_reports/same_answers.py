@@ -51,7 +51,7 @@ class Difference:
 
     part: str
     excerpt: str
-    # Whether nothing is left of it without the lines that match one of some patterns.
+    # Leaves out the lines that match one of these patterns. Returns whether the two texts are equal then.
     lies_in: typing.Callable[[list[re.Pattern]], bool] = lambda patterns: False
 
 
