@@ -77,7 +77,7 @@ MAY_INCLUDE = {
     "server/report/findings": ["agent/hash", "server/store/run", *RULES, "server/utf8", "server/report/text"],
     "server/report/model": ["server/store/run", *RULES, "server/judging", "server/report/text",
                             "server/report/findings"],
-    "server/report/modes": ["server/store/run", "server/rules/evidence", "server/report/model/json_location.h"],
+    "server/report/modes": ["server/store/run", "server/rules/evidence", "server/report/model/json_values.h"],
     "server/report/drawings": ["server/utf8", "server/store/run", "server/graph", "server/report/text"],
     "server/report/timelines": [*EVENTS, "proto", "server/utf8", "server/store/run", "server/store/read",
                                 "server/report/text", "server/report/model"],

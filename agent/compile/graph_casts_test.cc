@@ -5,7 +5,7 @@
 namespace castscope::compile {
 namespace {
 
-constexpr std::uint8_t kFloat = 6, kBFloat16 = 15;
+constexpr std::uint8_t kFrom = 6, kTo = 15;  // float32, bfloat16
 
 // h = F.gelu(self.l(x)), with gelu decomposed and its result used by the product of the next line.
 constexpr std::string_view kGraph =
@@ -26,9 +26,9 @@ constexpr std::string_view kGraph =
     return (add,))";
 
 TracedCast autocast(std::string op, std::uint32_t line) {
-  return {false, kFloat, kBFloat16, std::move(op), {{"linear.py", 134}, {"t.py", line}}};
+  return {false, kFrom, kTo, std::move(op), {{"linear.py", 134}, {"t.py", line}}};
 }
-TracedCast user(std::uint32_t line) { return {true, kFloat, kBFloat16, "", {{"t.py", line}}}; }
+TracedCast user(std::uint32_t line) { return {true, kFrom, kTo, "", {{"t.py", line}}}; }
 
 std::string whose(std::vector<TracedCast> traced) {
   const auto graph = read_graph(kGraph);

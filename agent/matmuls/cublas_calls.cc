@@ -14,9 +14,9 @@ namespace {
 using namespace cublas;  // NOLINT(google-build-using-namespace): the names of a foreign interface, in its one user
 
 enum class Function : std::uint16_t {
-#define CASTSCOPE_ENUMERATOR(name, signature, type) name,
-  CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_ENUMERATOR)
-#undef CASTSCOPE_ENUMERATOR
+#define CASTSCOPE_FUNCTION_NAME(name, signature, type) name,
+  CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_FUNCTION_NAME)
+#undef CASTSCOPE_FUNCTION_NAME
 };
 extern imports::Import g_imports[];
 

@@ -225,36 +225,38 @@ lanes::FactDefinition fact_of(int kind, std::uint16_t detail = 0) {
   return {.kind = static_cast<FactKind>(kind), .detail = detail, .subject = 0, .stack = 0, .text = 0};
 }
 
-struct Nonsense {
+struct MalformedDeep {
   const char* name;
   BatchBuilder batch;
   const char* why;
 };
-class DeepNonsenseTest : public DeepValidatorTest, public testing::WithParamInterface<Nonsense> {};
+class MalformedDeepTest : public DeepValidatorTest, public testing::WithParamInterface<MalformedDeep> {};
 
-TEST_P(DeepNonsenseTest, SilencesTheProcess) {
+TEST_P(MalformedDeepTest, SilencesTheProcess) {
   EXPECT_THAT(reject(GetParam().batch), HasSubstr(GetParam().why));
   EXPECT_TRUE(process().operator_uses.empty() && process().flows.empty() && process().facts.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, DeepNonsenseTest,
+    All, MalformedDeepTest,
     testing::Values(
-        Nonsense{"ShortUse", Batch().raw(DefinitionKind::kOperatorUse, 1, "abc"), "operator use definition of 3 bytes"},
-        Nonsense{"TooManyOperands", use_claiming(9, 9), "an operator use of 9 operands"},
-        Nonsense{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 42 bytes"},
-        Nonsense{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 37 bytes"},
-        Nonsense{"UnlistedPhase", Batch().operator_use(1, use_in_phase(4)), "phase that is on no list"},
-        Nonsense{"UnlistedRole", Batch().operator_use(1, {}, {{0, 6, static_cast<Role>(6), 0}}),
-                 "role that is on no list"},
-        Nonsense{"ShortFlow", Batch().raw(DefinitionKind::kFlow, 1, "abcd"), "a flow definition of 4 bytes, not 12"},
-        Nonsense{"ShortFact", Batch().raw(DefinitionKind::kFact, 1, ""), "a fact definition of 0 bytes, not 16"},
-        Nonsense{"UnlistedFact", Batch().fact(1, fact_of(99)), "kind or detail that is on no list"},
-        Nonsense{"UnlistedStaleness", Batch().fact(1, fact_of(1, 5)), "kind or detail that is on no list"},
-        Nonsense{"UnlistedError", Batch().fact(1, fact_of(3, 2)), "kind or detail that is on no list"},
-        Nonsense{"NoNumber", Batch().fact(0, fact_of(1)), "without a number"},
-        Nonsense{"ANumberGivenTwice", Batch().site(1).fact(1, fact_of(1)),
-                 "two different definitions with the number 1"}),
+        MalformedDeep{"ShortUse", Batch().raw(DefinitionKind::kOperatorUse, 1, "abc"),
+                      "operator use definition of 3 bytes"},
+        MalformedDeep{"TooManyOperands", use_claiming(9, 9), "an operator use of 9 operands"},
+        MalformedDeep{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 42 bytes"},
+        MalformedDeep{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 37 bytes"},
+        MalformedDeep{"UnlistedPhase", Batch().operator_use(1, use_in_phase(4)), "phase that is on no list"},
+        MalformedDeep{"UnlistedRole", Batch().operator_use(1, {}, {{0, 6, static_cast<Role>(6), 0}}),
+                      "role that is on no list"},
+        MalformedDeep{"ShortFlow", Batch().raw(DefinitionKind::kFlow, 1, "abcd"),
+                      "a flow definition of 4 bytes, not 12"},
+        MalformedDeep{"ShortFact", Batch().raw(DefinitionKind::kFact, 1, ""), "a fact definition of 0 bytes, not 16"},
+        MalformedDeep{"UnlistedFact", Batch().fact(1, fact_of(99)), "kind or detail that is on no list"},
+        MalformedDeep{"UnlistedStaleness", Batch().fact(1, fact_of(1, 5)), "kind or detail that is on no list"},
+        MalformedDeep{"UnlistedError", Batch().fact(1, fact_of(3, 2)), "kind or detail that is on no list"},
+        MalformedDeep{"NoNumber", Batch().fact(0, fact_of(1)), "without a number"},
+        MalformedDeep{"ANumberGivenTwice", Batch().site(1).fact(1, fact_of(1)),
+                      "two different definitions with the number 1"}),
     [](const auto& info) { return info.param.name; });
 
 // A few hundred bytes must not become gigabytes: here every fact contains the same long text.

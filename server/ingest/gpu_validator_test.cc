@@ -150,31 +150,31 @@ TEST_F(GpuValidatorTest, ACastTimedByEventsIsWorkOfAKindOfItsOwn) {
   EXPECT_EQ(process().kernels.at(1).work, GpuWork::kCastByEvents);
 }
 
-struct Nonsense {
+struct MalformedGpu {
   const char* name;
   BatchBuilder batch;
   const char* why;
 };
-class GpuNonsenseTest : public GpuValidatorTest, public testing::WithParamInterface<Nonsense> {};
+class MalformedGpuTest : public GpuValidatorTest, public testing::WithParamInterface<MalformedGpu> {};
 
-TEST_P(GpuNonsenseTest, SilencesTheProcess) {
+TEST_P(MalformedGpuTest, SilencesTheProcess) {
   EXPECT_THAT(reject(GetParam().batch), HasSubstr(GetParam().why));
   EXPECT_TRUE(process().kernels.empty() && process().matmuls.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, GpuNonsenseTest,
-    testing::Values(Nonsense{"ShortKernel", Batch().raw(DefinitionKind::kKernel, 1, "abc"),
-                             "a kernel definition of 3 bytes, not 24"},
-                    Nonsense{"ShortMatmul", Batch().raw(DefinitionKind::kMatmul, 1, ""),
-                             "a matrix product definition of 0 bytes, not 48"},
-                    Nonsense{"LongMatmul", Batch().raw(DefinitionKind::kMatmul, 1, std::string(56, '\0')),
-                             "of 56 bytes, not 48"},
-                    Nonsense{"UnlistedWork", Batch().kernel(1, kernel_doing(5)), "whose work is on no list"},
-                    Nonsense{"UnlistedCompute", Batch().matmul(1, product_in(9)), "computes in what is on no list"},
-                    Nonsense{"NoNumber", Batch().kernel(0, kernel_doing(1)), "without a number"},
-                    Nonsense{"ANumberGivenTwice", Batch().operator_use(1).kernel(1, kernel_doing(1)),
-                             "two different definitions with the number 1"}),
+    All, MalformedGpuTest,
+    testing::Values(MalformedGpu{"ShortKernel", Batch().raw(DefinitionKind::kKernel, 1, "abc"),
+                                 "a kernel definition of 3 bytes, not 24"},
+                    MalformedGpu{"ShortMatmul", Batch().raw(DefinitionKind::kMatmul, 1, ""),
+                                 "a matrix product definition of 0 bytes, not 48"},
+                    MalformedGpu{"LongMatmul", Batch().raw(DefinitionKind::kMatmul, 1, std::string(56, '\0')),
+                                 "of 56 bytes, not 48"},
+                    MalformedGpu{"UnlistedWork", Batch().kernel(1, kernel_doing(5)), "whose work is on no list"},
+                    MalformedGpu{"UnlistedCompute", Batch().matmul(1, product_in(9)), "computes in what is on no list"},
+                    MalformedGpu{"NoNumber", Batch().kernel(0, kernel_doing(1)), "without a number"},
+                    MalformedGpu{"ANumberGivenTwice", Batch().operator_use(1).kernel(1, kernel_doing(1)),
+                                 "two different definitions with the number 1"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -167,14 +167,14 @@ TEST_F(ValidatorTest, AFailingSinkIsTheRunsMatter) {
   EXPECT_EQ(verdict.failed.message(), "disk full");
 }
 
-struct Nonsense {
+struct MalformedBatch {
   const char* name;
   BatchBuilder batch;
   const char* why;
 };
-class NonsenseTest : public ValidatorTest, public testing::WithParamInterface<Nonsense> {};
+class MalformedBatchTest : public ValidatorTest, public testing::WithParamInterface<MalformedBatch> {};
 
-TEST_P(NonsenseTest, SilencesTheProcessAndOnlyThat) {
+TEST_P(MalformedBatchTest, SilencesTheProcessAndOnlyThat) {
   begun();
   EXPECT_THAT(reject(GetParam().batch), HasSubstr(GetParam().why));
   accept(Batch().site(1).counter(1, 1, 5));
@@ -230,35 +230,37 @@ Batch long_stack() {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, NonsenseTest,
+    All, MalformedBatchTest,
     testing::Values(
-        Nonsense{"CutShort", cut_short(), "impossible length"},
-        Nonsense{"UnknownKind", Batch().raw(static_cast<DefinitionKind>(77), 1, ""), "unknown kind 77"},
-        Nonsense{"NoNumber", Batch().text(0, "x"), "without a number"},
-        Nonsense{"HugeNumber", Batch().site(kLargestDefinitionId + 1), "with the number"},
-        Nonsense{"ShortSite", Batch().raw(DefinitionKind::kSite, 1, "abc"), "site definition of 3 bytes, not 28"},
-        Nonsense{"LongStack", long_stack(), "a stack of 100 frames"},
-        Nonsense{"UnlistedRole", Batch().site(1, site_with(&lanes::SiteDefinition::role, static_cast<lanes::Role>(6))),
-                 "on no list"},
-        Nonsense{"UnlistedCause",
-                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(14))),
-                 "on no list"},
-        Nonsense{"UnlistedWhy",
-                 Batch().site(1, site_with(&lanes::SiteDefinition::why, static_cast<lanes::WhyNotCached>(11))),
-                 "on no list"},
-        Nonsense{"UnlistedPhase",
-                 Batch().site(1, site_with(&lanes::SiteDefinition::phase, static_cast<lanes::Phase>(4))), "on no list"},
-        Nonsense{"UnlistedRegionKind", region_of_kind(5), "unknown kind"},
-        Nonsense{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
-        Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
-        Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},
-        Nonsense{"DamagedEvents", damaged_events(), "damaged event block"},
-        Nonsense{"OlderEvents", older_events(), "sent events packed in format 2, this castscope reads format 4"},
-        Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
-        Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
-        Nonsense{"EventsWrittenToLaneZero", Batch().lane(0, 1), "lane 0"},
-        Nonsense{"UnknownEnd", Batch().end(static_cast<v1::ProcessEndKind>(9), 0), "end of an unknown kind"},
-        Nonsense{"ImpossibleStatus", Batch().end(v1::PROCESS_END_KIND_EXITED, 256), "exit status 256"}),
+        MalformedBatch{"CutShort", cut_short(), "impossible length"},
+        MalformedBatch{"UnknownKind", Batch().raw(static_cast<DefinitionKind>(77), 1, ""), "unknown kind 77"},
+        MalformedBatch{"NoNumber", Batch().text(0, "x"), "without a number"},
+        MalformedBatch{"HugeNumber", Batch().site(kLargestDefinitionId + 1), "with the number"},
+        MalformedBatch{"ShortSite", Batch().raw(DefinitionKind::kSite, 1, "abc"), "site definition of 3 bytes, not 28"},
+        MalformedBatch{"LongStack", long_stack(), "a stack of 100 frames"},
+        MalformedBatch{"UnlistedRole",
+                       Batch().site(1, site_with(&lanes::SiteDefinition::role, static_cast<lanes::Role>(6))),
+                       "on no list"},
+        MalformedBatch{"UnlistedCause",
+                       Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(14))),
+                       "on no list"},
+        MalformedBatch{"UnlistedWhy",
+                       Batch().site(1, site_with(&lanes::SiteDefinition::why, static_cast<lanes::WhyNotCached>(11))),
+                       "on no list"},
+        MalformedBatch{"UnlistedPhase",
+                       Batch().site(1, site_with(&lanes::SiteDefinition::phase, static_cast<lanes::Phase>(4))),
+                       "on no list"},
+        MalformedBatch{"UnlistedRegionKind", region_of_kind(5), "unknown kind"},
+        MalformedBatch{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
+        MalformedBatch{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
+        MalformedBatch{"WrongCount", wrong_count(), "a block of 5 events called 6"},
+        MalformedBatch{"DamagedEvents", damaged_events(), "damaged event block"},
+        MalformedBatch{"OlderEvents", older_events(), "sent events packed in format 2, this castscope reads format 4"},
+        MalformedBatch{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
+        MalformedBatch{"UnevenCounters", uneven_counters(), "differ in length"},
+        MalformedBatch{"EventsWrittenToLaneZero", Batch().lane(0, 1), "lane 0"},
+        MalformedBatch{"UnknownEnd", Batch().end(static_cast<v1::ProcessEndKind>(9), 0), "end of an unknown kind"},
+        MalformedBatch{"ImpossibleStatus", Batch().end(v1::PROCESS_END_KIND_EXITED, 256), "exit status 256"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_F(ValidatorTest, RefusesAProcessThatWasNotIntroduced) {

@@ -5,8 +5,8 @@
 #include "agent/enforce/decided/policy_table.h"
 #include "server/policy/decide.h"
 #include "server/policy/load.h"
-#include "server/policy/policy_file.h"
 #include "server/policy/shipped.h"
+#include "server/policy/testing/policies.h"
 
 namespace castscope::policy {
 namespace {
@@ -16,12 +16,6 @@ enforce::PolicyTable read(const Policy& policy) {
   auto table = enforce::read_policy_table(compiled(policy), &error);
   EXPECT_TRUE(table.has_value()) << error;
   return table ? *std::move(table) : enforce::PolicyTable();
-}
-
-Policy policy(const std::string& text) {
-  auto parsed = parse_policy(text, "p.json", Operators::of_pytorch());
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  return parsed.ok() ? std::move(parsed->policy) : Policy();
 }
 
 TEST(CompiledTest, TheAgentDecidesAsThePolicyDoes) {

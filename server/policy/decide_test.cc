@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/policy/load.h"
-#include "server/policy/policy_file.h"
+#include "server/policy/testing/policies.h"
 
 namespace castscope::policy {
 namespace {
@@ -11,11 +11,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Policy policy(const std::string& text) {
-  auto parsed = parse_policy(text, "p.json", Operators::of_pytorch());
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  parsed->policy.name = "p.json";
-  return parsed.ok() ? std::move(parsed->policy) : Policy();
+Policy named_policy(const std::string& text) {
+  Policy parsed = policy(text);
+  parsed.name = "p.json";
+  return parsed;
 }
 
 CastPolicy of(const Policy& policy, const char* op, const std::string& path = "", const std::string& type = "") {
@@ -27,19 +26,19 @@ const char* const kHead = R"({"device": "cpu",
   "modules": {"head": "fp32", "head\\.out": "passthrough", "torch.nn.LayerNorm": "fp32", "tail": "float16"}})";
 
 TEST(DecideTest, AnOverloadStandsAboveAllOfThem) {
-  const Policy p = policy(kHead);
+  const Policy p = named_policy(kHead);
   EXPECT_EQ(of(p, "sum.dim_IntList"), CastPolicy::kPromote);
   EXPECT_EQ(of(p, "sum.default"), CastPolicy::kFp32);
 }
 
 TEST(DecideTest, WhatNobodyNamesIsLeftAlone) {
-  const Decision decision = decide(policy(kHead), operator_name("relu.default"));
+  const Decision decision = decide(named_policy(kHead), operator_name("relu.default"));
   EXPECT_EQ(decision.policy, CastPolicy::kPassthrough);
   EXPECT_EQ(decision.because[0].rule, "no rule of p.json names it");
 }
 
 TEST(DecideTest, TheInnermostModuleWithARuleDecides) {
-  const Policy p = policy(kHead);
+  const Policy p = named_policy(kHead);
   EXPECT_EQ(of(p, "linear.default", "body.fc"), CastPolicy::kLowerPrecision);
   EXPECT_EQ(of(p, "linear.default", "head.fc"), CastPolicy::kFp32);  // "head" covers the modules in it
   EXPECT_EQ(of(p, "linear.default", "head.out"), CastPolicy::kPassthrough);
@@ -48,33 +47,33 @@ TEST(DecideTest, TheInnermostModuleWithARuleDecides) {
 }
 
 TEST(DecideTest, AModuleByItsClass) {
-  const Policy p = policy(kHead);
+  const Policy p = named_policy(kHead);
   EXPECT_EQ(of(p, "layer_norm.default", "body.norm", "torch.nn.LayerNorm"), CastPolicy::kFp32);
   EXPECT_EQ(of(p, "layer_norm.default", "body.norm"), CastPolicy::kPassthrough);
   EXPECT_EQ(of(p, "view.default", "body.norm", "torch.nn.LayerNorm"), CastPolicy::kPassthrough);  // nothing to compute
 }
 
 TEST(DecideTest, AModulesDtypeIsThatOfTheLowerPrecision) {
-  const Decision decision = decide(policy(kHead), operator_name("linear.default"), modules_of("tail", ""));
+  const Decision decision = decide(named_policy(kHead), operator_name("linear.default"), modules_of("tail", ""));
   EXPECT_EQ(decision.policy, CastPolicy::kLowerPrecision);
   EXPECT_EQ(decision.dtype, Dtype::kFloat16);
 }
 
 TEST(DecideTest, NoPatternTakesLong) {
-  const Policy p = policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
+  const Policy p = named_policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
                               "modules": {"([a-z0-9.]*)*X": "passthrough", "(a|b|ab)+": "passthrough"}})");
   EXPECT_EQ(of(p, "linear.default", std::string(100'000, 'a') + "c"), CastPolicy::kFp32);
 }
 
 TEST(DecideTest, TheLastRuleOfAModuleIsMeant) {
-  const Policy p = policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
+  const Policy p = named_policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
                               "modules": {"z": "passthrough", "[a-z]": "fp32", "y": "passthrough"}})");
   EXPECT_EQ(of(p, "linear.default", "z"), CastPolicy::kFp32);
   EXPECT_EQ(of(p, "linear.default", "y"), CastPolicy::kPassthrough);
 }
 
 TEST(DecideTest, TheReasonsAreToldTheDecidingOneFirst) {
-  const Decision decision = decide(policy(kHead), operator_name("linear.default"), modules_of("head", ""));
+  const Decision decision = decide(named_policy(kHead), operator_name("linear.default"), modules_of("head", ""));
   ASSERT_EQ(decision.because.size(), 2u);
   EXPECT_EQ(decision.because[0].rule, "modules \"head\" → fp32");
   EXPECT_EQ(decision.because[0].place, "p.json:3:15");
@@ -82,7 +81,7 @@ TEST(DecideTest, TheReasonsAreToldTheDecidingOneFirst) {
 }
 
 TEST(DecideTest, AnArgumentsRuleStandsAboveAll) {
-  const Policy p = policy(R"({"device": "cuda", "operators": {"fp32": ["torchvision::roi_align"]},
+  const Policy p = named_policy(R"({"device": "cuda", "operators": {"fp32": ["torchvision::roi_align"]},
                               "never_cast": {"torchvision::roi_align": ["rois"]}, "modules": {".*": "fp32"}})");
   const Decision decision = decide(p, operator_name("torchvision::roi_align.default"), modules_of("pool", ""));
   EXPECT_THAT(decision.never_cast, ElementsAre("rois"));
@@ -90,12 +89,12 @@ TEST(DecideTest, AnArgumentsRuleStandsAboveAll) {
 }
 
 TEST(DecideTest, ABannedOperatorSaysWhy) {
-  EXPECT_EQ(decide(policy(kHead), operator_name("bmm.default")).message, "no");
-  EXPECT_EQ(of(policy(kHead), "bmm.default", "head"), CastPolicy::kFp32);  // in float32 it is as safe as any
+  EXPECT_EQ(decide(named_policy(kHead), operator_name("bmm.default")).message, "no");
+  EXPECT_EQ(of(named_policy(kHead), "bmm.default", "head"), CastPolicy::kFp32);  // in float32 it is as safe as any
 }
 
 TEST(DecideTest, AModuleByAnotherPolicy) {
-  Policy p = policy(kHead);
+  Policy p = named_policy(kHead);
   p.modules.push_back({"other", {.kind = Precision::Kind::kPolicy, .policy = "torch-cuda"}, "p.json:9:9"});
   const auto cuda = load("torch-cuda");
   ASSERT_TRUE(cuda.ok());

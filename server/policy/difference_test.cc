@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/policy/load.h"
-#include "server/policy/policy_file.h"
+#include "server/policy/testing/policies.h"
 
 namespace castscope::policy {
 namespace {
@@ -11,12 +11,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-Policy policy(const std::string& text) {
-  auto parsed = parse_policy(text, "p.json", Operators::of_pytorch());
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  return parsed.ok() ? std::move(parsed->policy) : Policy();
-}
 
 TEST(DifferenceTest, APolicyIsItself) {
   const auto cuda = load("torch-cuda");

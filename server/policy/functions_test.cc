@@ -6,7 +6,7 @@
 
 #include "server/policy/elsewhere.h"
 #include "server/policy/load.h"
-#include "server/policy/policy_file.h"
+#include "server/policy/testing/policies.h"
 
 namespace castscope::policy {
 namespace {
@@ -20,12 +20,6 @@ std::vector<std::string> names(const std::vector<const Function*>& functions) {
   std::vector<std::string> all;
   for (const Function* function : functions) all.push_back(function->name);
   return all;
-}
-
-Policy policy(const std::string& text) {
-  auto parsed = parse_policy(text, "p.json", Operators::of_pytorch());
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  return parsed.ok() ? std::move(parsed->policy) : Policy();
 }
 
 const char* const kText =

@@ -1,5 +1,5 @@
-// The list of rules: one line each. RULE(cache_grows) stands for `extern const Rule cache_grows`, defined in
-// cache_grows.cc.
+// The list of rules: one line each. RULE(cache_grows) stands for `extern const Rule cache_grows::rule`, defined in
+// cache_grows.cc: each rule has a namespace of its own, so that the rules of a group can be compiled together.
 #define CASTSCOPE_RULES(RULE)        \
   RULE(autograd_fn_undecorated)      \
   RULE(autograd_fn_wrong_dtype)      \

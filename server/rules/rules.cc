@@ -8,13 +8,16 @@
 
 namespace castscope::rules {
 
-#define DECLARE(rule) extern const Rule rule;
+#define DECLARE(name)     \
+  namespace name {        \
+  extern const Rule rule; \
+  }
 CASTSCOPE_RULES(DECLARE)
 #undef DECLARE
 
 namespace {
 
-#define ADDRESS(rule) &rule,
+#define ADDRESS(name) &name::rule,
 constexpr std::array kRules = {CASTSCOPE_RULES(ADDRESS)};
 #undef ADDRESS
 

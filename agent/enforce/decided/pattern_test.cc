@@ -16,7 +16,7 @@ Pattern pattern(const std::string& text) {
   return parsed ? *std::move(parsed) : *Pattern::parse("", &error);
 }
 
-std::string trouble(const std::string& text) {
+std::string mistake_in(const std::string& text) {
   std::string error;
   EXPECT_FALSE(Pattern::parse(text, &error).has_value()) << text;
   return error;
@@ -177,9 +177,9 @@ TEST(PatternTest, WhatIsNoPatternIsToldWithItsPlace) {
            {"a(?i)b", "2: (?i) is supported at the start alone"},
            {"(?i)aé", "6: a character outside ASCII beside (?i) is not supported in module patterns"},
            {"a\xff", "2: this is no UTF-8"}})
-    EXPECT_EQ(trouble(text), std::string("at character ") + why) << text;
+    EXPECT_EQ(mistake_in(text), std::string("at character ") + why) << text;
   for (const char* braces : {"a{", "a{}", "a{,2}", "a{x}", "a{1", "a{1,", "a{01}", "a{1,02}", "a{1 }"})
-    EXPECT_EQ(trouble(braces),
+    EXPECT_EQ(mistake_in(braces),
               "at character 2: this is not {m}, {m,} or {m,n}; to match the character itself, write \\{");
 }
 
@@ -195,21 +195,22 @@ TEST(PatternTest, WhatOthersHaveIsRefused) {
            {"(?#a)", "(?#"},       {"(?(1)a)", "(?("},      {"(?s).", "(?s"},
            {"(?m)a", "(?m"},       {"(?x)a", "(?x"},        {"(?i:a)", "(?i"},
            {"(?-i)", "(?-"},       {"(?is)a", "(?i"},       {R"(\é)", "a backslash before this character"}})
-    EXPECT_EQ(trouble(text), std::string("at character 1: ") + what + " is not supported in module patterns") << text;
-  EXPECT_EQ(trouble("[[:alpha:]]"), "at character 2: [: is not supported in module patterns");
-  EXPECT_EQ(trouble(R"([\b])"), R"(at character 2: \b is not supported in module patterns)");
+    EXPECT_EQ(mistake_in(text), std::string("at character 1: ") + what + " is not supported in module patterns")
+        << text;
+  EXPECT_EQ(mistake_in("[[:alpha:]]"), "at character 2: [: is not supported in module patterns");
+  EXPECT_EQ(mistake_in(R"([\b])"), R"(at character 2: \b is not supported in module patterns)");
 }
 
 TEST(PatternTest, APatternHasBounds) {
   EXPECT_TRUE(pattern("(a{1000}){10}").matches_all(std::string(10'000, 'a')));
-  EXPECT_EQ(trouble("((a{1000}){10})b"), "at character 16: the pattern has more than 10000 states");
-  EXPECT_EQ(trouble("(a{1000}){11}"), "at character 10: the pattern has more than 10000 states");
-  EXPECT_EQ(trouble("(((a{1000}){1000}){1000}){1000}"), "at character 12: the pattern has more than 10000 states");
-  EXPECT_EQ(trouble(std::string(10'000, '|')), "at character 1: the pattern has more than 10000 states");
+  EXPECT_EQ(mistake_in("((a{1000}){10})b"), "at character 16: the pattern has more than 10000 states");
+  EXPECT_EQ(mistake_in("(a{1000}){11}"), "at character 10: the pattern has more than 10000 states");
+  EXPECT_EQ(mistake_in("(((a{1000}){1000}){1000}){1000}"), "at character 12: the pattern has more than 10000 states");
+  EXPECT_EQ(mistake_in(std::string(10'000, '|')), "at character 1: the pattern has more than 10000 states");
   pattern("((((){1000}){1000}){1000}){1000}");
   const auto nested = [](int depth) { return std::string(depth, '(') + "a" + std::string(depth, ')'); };
   EXPECT_TRUE(pattern(nested(100)).matches_all("a"));
-  EXPECT_EQ(trouble(nested(1'000'000)), "at character 101: more than 100 groups within each other");
+  EXPECT_EQ(mistake_in(nested(1'000'000)), "at character 101: more than 100 groups within each other");
 }
 
 TEST(PatternTest, NoPatternTakesLong) {

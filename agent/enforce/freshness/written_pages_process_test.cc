@@ -9,7 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,13 +25,13 @@
 #include <thread>
 #include <vector>
 
+#include "agent/enforce/freshness/testing/pages.h"
 #include "agent/enforce/freshness/written_pages.h"
 
 namespace castscope::enforce {
 namespace {
 
-const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-constexpr std::size_t kSize = 4 << 20, kHuge = 2 << 20;
+constexpr std::size_t kBytes = 4 << 20;
 
 char* mapped(std::size_t bytes, int flags = MAP_PRIVATE) {
   char* const memory = static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0));
@@ -47,27 +46,15 @@ std::set<int> descriptors() {
   return open;
 }
 
-// Returns what `run` returns in a forked child; 99 when it hangs or dies there.
-int in_child(const std::function<int()>& run) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(100);
-    _exit(run());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
-}
-
 class WrittenPagesProcessTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!pages.works()) GTEST_SKIP() << "userfaultfd is refused here, or Linux is older than 6.7";
   }
-  void TearDown() override { munmap(memory, kSize); }
+  void TearDown() override { munmap(memory, kBytes); }
 
   WrittenPages pages;
-  char* const memory = mapped(kSize);
+  char* const memory = mapped(kBytes);
 };
 
 // A write that began after watch() and ended before the question must be seen, whichever other thread watches the same
@@ -116,15 +103,16 @@ TEST_F(WrittenPagesProcessTest, ThreadsThatWatchTheSamePagesHideNothingFromEachO
 }
 
 TEST_F(WrittenPagesProcessTest, AForkedChildHasItsOwn) {
-  const auto range = pages.watch(memory, kSize).value();
+  const auto range = pages.watch(memory, kBytes).value();
   const auto open = descriptors();
-  EXPECT_EQ(
-      in_child([&] { return pages.unwritten(range) + 2 * pages.works() + 4 * pages.watch(memory, kSize).has_value(); }),
-      0)
+  EXPECT_EQ(in_child([&] {
+              return pages.unwritten(range) + 2 * pages.works() + 4 * pages.watch(memory, kBytes).has_value();
+            }),
+            0)
       << "nobody said that it began";
   EXPECT_EQ(in_child([&] {
               pages.child_begins();
-              const auto own = pages.watch(memory, kSize);
+              const auto own = pages.watch(memory, kBytes);
               const bool fresh = own && pages.unwritten(*own);
               pages.forget(range);  // the parent's
               const bool still = pages.unwritten(*own), parents = pages.unwritten(range);
@@ -140,12 +128,12 @@ TEST_F(WrittenPagesProcessTest, AForkedChildHasItsOwn) {
 TEST_F(WrittenPagesProcessTest, AChildIsForkedWhileOthersAreAtWork) {
   std::atomic<bool> done{false};
   std::thread other([&] {
-    while (!done) pages.forget(*pages.watch(memory, kSize));
+    while (!done) pages.forget(*pages.watch(memory, kBytes));
   });
   for (int n = 0; n < 100; ++n) {
     EXPECT_EQ(in_child([&] {
                 pages.child_begins();
-                const auto own = pages.watch(memory, kSize);
+                const auto own = pages.watch(memory, kBytes);
                 return own && pages.unwritten(*own) ? 1 : 0;
               }),
               1);
@@ -160,10 +148,10 @@ TEST_F(WrittenPagesProcessTest, TheJobsOwnUserfaultfdIsLeftAlone) {
   ASSERT_EQ(ioctl(own, UFFDIO_API, &api), 0);
   uffdio_register some{{reinterpret_cast<std::uintptr_t>(memory) + kPage, kPage}, UFFDIO_REGISTER_MODE_MISSING, 0};
   ASSERT_EQ(ioctl(own, UFFDIO_REGISTER, &some), 0);
-  EXPECT_FALSE(pages.watch(memory, kSize));
-  EXPECT_FALSE(pages.watch(memory, kSize)) << "the first attempt has ended it";
+  EXPECT_FALSE(pages.watch(memory, kBytes));
+  EXPECT_FALSE(pages.watch(memory, kBytes)) << "the first attempt has ended it";
   close(own);
-  EXPECT_TRUE(pages.watch(memory, kSize));
+  EXPECT_TRUE(pages.watch(memory, kBytes));
 }
 
 TEST_F(WrittenPagesProcessTest, ItsDescriptorsAreOutOfTheWay) {
@@ -183,12 +171,12 @@ TEST_F(WrittenPagesProcessTest, ItsDescriptorsAreOutOfTheWay) {
 TEST_F(WrittenPagesProcessTest, AJobMayCloseItsDescriptorsAndTakeTheirNumbers) {
   const auto jobs = [&] {
     WrittenPages another;
-    const auto range = another.watch(memory, kSize);
+    const auto range = another.watch(memory, kBytes);
     const int first = *descriptors().rbegin() - 2, fresh = another.unwritten(*range);
     for (int fd = first; fd < first + 3; ++fd) close(fd);
-    const int closed = another.unwritten(*range) || another.watch(memory, kSize);
+    const int closed = another.unwritten(*range) || another.watch(memory, kBytes);
     for (int fd = first; fd < first + 3; ++fd) dup2(2, fd);
-    const int taken = another.unwritten(*range) || another.watch(memory, kSize);
+    const int taken = another.unwritten(*range) || another.watch(memory, kBytes);
     another.forget(*range);
     another.child_begins();
     return fresh + 2 * closed + 4 * taken + 8 * !descriptors().contains(first);
@@ -216,7 +204,7 @@ void refuse(long call, unsigned error, unsigned request = 0) {
 constexpr unsigned kPageScan = 0xc0606610, kMapQuery = 0xc0686611, kUffdApi = 0xc018aa3f, kWriteProtect = 0xc018aa06;
 
 TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
-  char* const memory = mapped(kSize);
+  char* const memory = mapped(kBytes);
   const std::vector<std::function<void()>> refusals = {
       [] { refuse(SYS_userfaultfd, EPERM); },
       [] { refuse(SYS_ioctl, EINVAL, kUffdApi); },
@@ -236,7 +224,7 @@ TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
                 const auto before = descriptors();
                 refusals[i]();
                 WrittenPages pages;
-                const bool none = !pages.works() && !pages.watch(memory, kSize) && !pages.unwritten({});
+                const bool none = !pages.works() && !pages.watch(memory, kBytes) && !pages.unwritten({});
                 const bool tidy = descriptors() == before;
                 pages.forget({});
                 pages.child_begins();
@@ -248,16 +236,16 @@ TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
 }
 
 TEST_F(WrittenPagesProcessTest, BeforeLinux611MapsAreReadAsText) {
-  char* const shared = mapped(kSize, MAP_SHARED);
+  char* const shared = mapped(kBytes, MAP_SHARED);
   EXPECT_EQ(in_child([&] {
               refuse(SYS_ioctl, ENOTTY, kMapQuery);
               WrittenPages another;
-              const auto range = another.watch(memory, kSize);
+              const auto range = another.watch(memory, kBytes);
               const bool fresh = range && another.unwritten(*range);
               memory[7] = 7;
               munmap(memory + kHuge, kHuge / 2);
               return another.works() + 2 * fresh + 4 * another.unwritten(*range) +
-                     8 * another.watch(shared, kSize).has_value() + 16 * another.watch(memory, kSize).has_value();
+                     8 * another.watch(shared, kBytes).has_value() + 16 * another.watch(memory, kBytes).has_value();
             }),
             3);
 }
@@ -265,7 +253,7 @@ TEST_F(WrittenPagesProcessTest, BeforeLinux611MapsAreReadAsText) {
 TEST_F(WrittenPagesProcessTest, WhatIsWatchedAnewJustBeforeTheKernelIsAskedStaysWritten) {
   const auto asked = [&] {
     pages.child_begins();
-    const auto range = pages.watch(memory, kSize).value();
+    const auto range = pages.watch(memory, kBytes).value();
     memory[0] = 7;
     std::atomic<int> stopped{0};
     bool said = true;
@@ -277,7 +265,7 @@ TEST_F(WrittenPagesProcessTest, WhatIsWatchedAnewJustBeforeTheKernelIsAskedStays
     if (stopped < 0) _exit(77);
     seccomp_notif at{};
     ioctl(stopped, SECCOMP_IOCTL_NOTIF_RECV, &at);
-    const bool again = pages.watch(memory, kSize).has_value();
+    const bool again = pages.watch(memory, kBytes).has_value();
     seccomp_notif_resp go_on{at.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     ioctl(stopped, SECCOMP_IOCTL_NOTIF_SEND, &go_on);
     asking.join();

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <ostream>
 #include <random>
@@ -25,11 +23,12 @@
 #include <thread>
 #include <vector>
 
+#include "agent/enforce/freshness/testing/pages.h"
+
 namespace castscope::enforce {
 namespace {
 
-const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-constexpr std::size_t kHuge = 2 << 20, kSize = 2 * kHuge;
+constexpr std::size_t kSize = 2 * kHuge;
 constexpr int kPageOut = 21, kCollapse = 25, kDontUnmap = 4;  // newer headers have them
 
 void* map(std::size_t bytes, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1, void* at = nullptr) {
@@ -51,18 +50,6 @@ char read_all(const char* memory, std::size_t bytes) {
   char sum = 0;
   for (std::size_t i = 0; i < bytes; i += 64) sum ^= *static_cast<const volatile char*>(memory + i);
   return sum;
-}
-
-// Returns what `run` returns in a forked child; 99 when it hangs or dies there.
-int in_child(const std::function<int()>& run) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(100);
-    _exit(run());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
 class WrittenPagesTest : public testing::Test {

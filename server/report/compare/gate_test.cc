@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Account account(const std::vector<std::pair<std::string, std::string>>& findings = {}) {  // severity, fingerprint
+Account account_with(const std::vector<std::pair<std::string, std::string>>& findings = {}) {  // severity, fingerprint
   Account one;
   one.name = "run.castscope";
   one.run_folder = one.project = "/job";
@@ -41,7 +41,7 @@ std::string text_of(const Account& account, const Gate& gate, const Account* bas
 }
 
 TEST(GateTest, SeveritiesBelowTheOneAskedForPass) {
-  const Account all = account({{"error", "a"}, {"warning", "b"}, {"performance", "c"}, {"info", "d"}});
+  const Account all = account_with({{"error", "a"}, {"warning", "b"}, {"performance", "c"}, {"info", "d"}});
   const std::pair<const char*, std::size_t> expected[] = {
       {"error", 1}, {"warning", 2}, {"performance", 3}, {"info", 4}};
   for (const auto& [fail_on, failing] : expected) {
@@ -50,11 +50,12 @@ TEST(GateTest, SeveritiesBelowTheOneAskedForPass) {
     EXPECT_EQ(examine(all, gate).failing.size(), failing) << fail_on;
     EXPECT_EQ(examine(all, gate).outcome, Outcome::kFindings);
   }
-  EXPECT_EQ(examine(account({{"performance", "c"}}), {}).outcome, Outcome::kClean);
+  EXPECT_EQ(examine(account_with({{"performance", "c"}}), {}).outcome, Outcome::kClean);
 }
 
 TEST(GateTest, OnlyWhatTheBaselineLacksFails) {
-  const Account now = account({{"error", "a"}, {"error", "b"}}), before = account({{"error", "b"}, {"info", "c"}});
+  const Account now = account_with({{"error", "a"}, {"error", "b"}}),
+                before = account_with({{"error", "b"}, {"info", "c"}});
   const Verdict verdict = examine(now, {}, &before);
   EXPECT_THAT(verdict.failing, ElementsAre(0));
   EXPECT_THAT(verdict.known, ElementsAre(1));
@@ -67,21 +68,21 @@ TEST(GateTest, Limits) {
   Gate gate;
   gate.max_cast_share = 0.07;
   gate.max_cache_bytes = 2000;
-  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kClean);
+  EXPECT_EQ(examine(account_with(), gate).outcome, Outcome::kClean);
   gate.max_cast_share = 0.069;
-  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
-  EXPECT_THAT(text_of(account(), gate),
+  EXPECT_EQ(examine(account_with(), gate).outcome, Outcome::kFindings);
+  EXPECT_THAT(text_of(account_with(), gate),
               HasSubstr("exceeded: share of the steps' time that autocast's casts take: 7 %, more than 6.9 % "
                         "(--max-cast-share)"));
   gate.max_cast_share.reset();
   gate.max_cache_bytes = 1999;
-  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
+  EXPECT_EQ(examine(account_with(), gate).outcome, Outcome::kFindings);
 }
 
 TEST(GateTest, AShareThatCannotBeToldIsNoPass) {
   Gate gate;
   gate.max_cast_share = 0.07;
-  Account timeless = account();
+  Account timeless = account_with();
   timeless.steps_ns = 0;
   EXPECT_EQ(examine(timeless, gate).outcome, Outcome::kIncomplete);
   timeless.cpu_ns = 0;  // nothing was cast
@@ -89,7 +90,7 @@ TEST(GateTest, AShareThatCannotBeToldIsNoPass) {
 }
 
 TEST(GateTest, IncompleteDataPassOnlyWhenAllowedAndFindingsStand) {
-  Account cut = account();
+  Account cut = account_with();
   cut.complete = false;
   cut.notices = {"process 7 was killed by SIGKILL"};
   EXPECT_EQ(examine(cut, {}).outcome, Outcome::kIncomplete);
@@ -98,13 +99,13 @@ TEST(GateTest, IncompleteDataPassOnlyWhenAllowedAndFindingsStand) {
   gate.allow_incomplete = true;
   EXPECT_EQ(examine(cut, gate).outcome, Outcome::kClean);
   EXPECT_THAT(text_of(cut, gate), HasSubstr("clean, as far as the incomplete data show"));
-  Account found = account({{"error", "a"}});
+  Account found = account_with({{"error", "a"}});
   found.complete = false;
   EXPECT_EQ(examine(found, {}).outcome, Outcome::kFindings);
 }
 
 TEST(GateTest, TheTextIsShortAndNothingVanishes) {
-  Account now = account({{"error", "a"}, {"info", "b"}});
+  Account now = account_with({{"error", "a"}, {"info", "b"}});
   now.ignored_by_settings = 3;
   now.ignored_in_code = 1;
   EXPECT_EQ(text_of(now, {}), R"(castscope check: run.castscope fails: 1 finding of severity warning or higher
@@ -117,11 +118,11 @@ TEST(GateTest, TheTextIsShortAndNothingVanishes) {
   not counted: 3 findings ignored by castscope.json
   not counted: 1 finding ignored by comments in the code
 )");
-  EXPECT_EQ(text_of(account(), {}), "castscope check: run.castscope clean\n");
+  EXPECT_EQ(text_of(account_with(), {}), "castscope check: run.castscope clean\n");
 }
 
 TEST(GateTest, JsonHasAll) {
-  const Account now = account({{"error", "a"}, {"info", "b"}});
+  const Account now = account_with({{"error", "a"}, {"info", "b"}});
   Gate gate;
   gate.max_cache_bytes = 1;
   const nlohmann::ordered_json json = verdict_json(now, gate, examine(now, gate), nullptr);

@@ -9,7 +9,7 @@
 
 #include "server/report/forms/layers_json.h"
 #include "server/report/model/gpu.h"
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/report/model/precision.h"
 #include "server/report/model/protected_arguments.h"
 #include "server/report/model/uncast_regions.h"
@@ -25,8 +25,6 @@ using Json = nlohmann::ordered_json;
 using store::RunData;
 
 constexpr int kReportFormat = 1;  // docs/report.schema.json; grows when a key changes its meaning or goes
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // One text a frame, innermost first: a report has thousands of them.
 Json frames(const RunData& data, store::StackId stack) {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/store/run/names.h"
 
@@ -11,7 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 Json dtype_or_null(std::uint8_t dtype) { return dtype == rules::kNoDtype ? Json() : Json(store::dtype_name(dtype)); }
 Json reason_or_null(rules::NotCast why) { return why == rules::NotCast::kNone ? Json() : Json(rules::name(why)); }
 

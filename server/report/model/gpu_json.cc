@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/report/model/gpu.h"
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/report/text/kernel_names.h"
 #include "server/rules/evidence/operators/products.h"
 #include "server/store/run/names.h"
@@ -12,7 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json size_or_null(std::uint32_t size) { return size == 0 ? Json() : Json(size); }
 
 void add_work(Json& json, const DeviceWork& work, const DeviceWork& casts) {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/code_places.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 

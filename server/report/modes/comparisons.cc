@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/rules/evidence/operators/mode_of.h"
 
 namespace castscope::report {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 
 namespace castscope::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "server/report/model/json_location.h"
+#include "server/report/model/json_values.h"
 #include "server/report/modes/comparisons.h"
 #include "server/report/modes/compilations.h"
 #include "server/rules/evidence/counts/counts.h"

@@ -131,23 +131,31 @@ Json site_words(const store::RunData& data, store::SiteId id) {
   return words;
 }
 
-// The data that the lines of all kinds need: the run, its numbers of sites by process, and each site's words, which are
-// computed once.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Returns an object's members as they stand in a line between others: without the braces.
+std::string members_of(const Json& object) {
+  const std::string text = text_of(object);
+  return text.substr(1, text.size() - 2);
+}
+
+// The data that the lines of all kinds need: the run, its numbers of sites by process, and each site's members, which
+// are written out once: most of a run's lines name a site.
 class Context {
  public:
   explicit Context(const store::RunData& data, store::LocalNumbers numbers)
       : data_(data), numbers_(std::move(numbers)) {}
   const store::RunData& data() const { return data_; }
-  // Describes what the event refers to; empty when that is not known.
-  Json named(store::ProcessId process, const lanes::Event& event) {
-    if (has_region(event.kind)) return region(process, event.site);
-    if (has_fact(event.kind)) return fact(process, event.site);
+  // Describes what the event refers to, as members of its line; empty when that is not known.
+  std::string named(store::ProcessId process, const lanes::Event& event) {
     if (has_site(event.kind)) return site(process, event.site);
-    if (event.kind == EventKind::kKernel) return kernel(process, event.site);
-    if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return Json::object();
+    if (has_region(event.kind)) return members_of(region(process, event.site));
+    if (has_fact(event.kind)) return members_of(fact(process, event.site));
+    if (event.kind == EventKind::kKernel) return members_of(kernel(process, event.site));
+    if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return "";
     const store::OperatorUseId use = numbers_.operator_use(process, event.site);
-    if (data_.operator_uses.contains(use)) return use_words(data_, use);
-    return event.kind == EventKind::kValues ? site(process, event.site) : Json::object();
+    if (data_.operator_uses.contains(use)) return members_of(use_words(data_, use));
+    return event.kind == EventKind::kValues ? site(process, event.site) : "";
   }
 
  private:
@@ -170,22 +178,19 @@ class Context {
     add_place(data_, region.stack, words);
     return words;
   }
-  const Json& site(store::ProcessId process, std::uint32_t local) {
+  const std::string& site(store::ProcessId process, std::uint32_t local) {
     const store::SiteId id = numbers_.site(process, local);
-    Json& words = words_[id];
-    if (words.is_null()) words = data_.sites.contains(id) ? site_words(data_, id) : Json::object();
-    return words;
+    const auto [at, is_new] = sites_.try_emplace(id);
+    if (is_new && data_.sites.contains(id)) at->second = members_of(site_words(data_, id));
+    return at->second;
   }
 
   const store::RunData& data_;
   store::LocalNumbers numbers_;
-  absl::flat_hash_map<store::SiteId, Json> words_;
+  absl::flat_hash_map<store::SiteId, std::string> sites_;
 };
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Json event_words(const lanes::Event& event) {
-  Json words = Json::object();
+void add_event_words(const lanes::Event& event, Json& words) {
   words["step"] = event.step;
   if (event.region != 0) words["open_region"] = event.region;  // serial number within the process
   if (has_duration(event.kind) || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
@@ -222,7 +227,6 @@ Json event_words(const lanes::Event& event) {
     words["shape"] = shape;
     words["tensor"] = absl::StrCat("0x", absl::Hex(as_cast(event).source()));
   }
-  return words;
 }
 
 void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
@@ -232,9 +236,10 @@ void write_line(Context& context, const store::KeptBlock& block, const lanes::Ev
                {"lane", block.lane},
                {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
   if (has_duration(event.kind)) json["duration_ns"] = event.duration;
-  json.update(event_words(event));
-  json.update(context.named(block.process, event));
-  out << text_of(json) << '\n';
+  add_event_words(event, json);
+  out << '{' << members_of(json);
+  if (const std::string named = context.named(block.process, event); !named.empty()) out << ',' << named;
+  out << "}\n";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::autograd_fn_undecorated {
 namespace {
 
 void judge_undecorated_functions(Inquiry& inquiry) {
@@ -48,8 +48,8 @@ void judge_undecorated_functions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule autograd_fn_undecorated;
-const Rule autograd_fn_undecorated = {
+extern const Rule rule;
+const Rule rule = {
     .name = "autograd-fn-undecorated",
     .severity = "error",
     .summary = "the backward of a custom autograd Function runs outside autocast, its forward ran inside",
@@ -88,4 +88,4 @@ y.sum().backward())",
     .judge = judge_undecorated_functions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::autograd_fn_undecorated

@@ -1,6 +1,6 @@
 #include "server/rules/testing/autograd_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::autograd_fn_undecorated {
 namespace {
 
 using AutogradFnUndecoratedTest = AutogradTest;
@@ -105,4 +105,4 @@ TEST_F(AutogradFnUndecoratedTest, AFunctionWhoseForwardIsInherited) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::autograd_fn_undecorated

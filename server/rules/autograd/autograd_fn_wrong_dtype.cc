@@ -9,7 +9,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::autograd_fn_wrong_dtype {
 namespace {
 
 bool is_wrong(const store::RunData& data, const OwnFunction& function, const store::OperatorUse& use) {
@@ -49,8 +49,8 @@ void judge_backward_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule autograd_fn_wrong_dtype;
-const Rule autograd_fn_wrong_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "autograd-fn-wrong-dtype",
     .severity = "error",
     .summary = "the backward of a custom autograd Function is cast to another dtype than its forward",
@@ -87,4 +87,4 @@ with torch.autocast("cpu", dtype=torch.float16):
     .judge = judge_backward_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::autograd_fn_wrong_dtype

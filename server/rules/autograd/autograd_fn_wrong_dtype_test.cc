@@ -1,6 +1,6 @@
 #include "server/rules/testing/autograd_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::autograd_fn_wrong_dtype {
 namespace {
 
 using AutogradFnWrongDtypeTest = AutogradTest;
@@ -59,4 +59,4 @@ TEST_F(AutogradFnWrongDtypeTest, AForwardInBothDtypes) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::autograd_fn_wrong_dtype

@@ -19,7 +19,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::checkpoint_recompute_differs {
 namespace {
 
 using lanes::Phase;
@@ -124,8 +124,8 @@ void judge_recompute(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule checkpoint_recompute_differs;
-const Rule checkpoint_recompute_differs = {
+extern const Rule rule;
+const Rule rule = {
     .name = "checkpoint-recompute-differs",
     .severity = "error",
     .summary = "what a checkpoint recomputes during backward has another dtype than in forward",
@@ -166,4 +166,4 @@ y.sum().backward())",
     .judge = judge_recompute,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::checkpoint_recompute_differs

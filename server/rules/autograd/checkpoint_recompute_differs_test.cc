@@ -1,6 +1,6 @@
 #include "server/rules/testing/autograd_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::checkpoint_recompute_differs {
 namespace {
 
 class CheckpointRecomputeDiffersTest : public AutogradTest {
@@ -90,4 +90,4 @@ TEST_F(CheckpointRecomputeDiffersTest, WhatTheEngineCallsIsNoRecomputation) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::checkpoint_recompute_differs

@@ -7,7 +7,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_blocks_swap {
 namespace {
 
 constexpr std::string_view kRefused = "Expected no weakrefs to t";
@@ -34,8 +34,8 @@ void judge_swaps(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_blocks_swap;
-const Rule cache_blocks_swap = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-blocks-swap",
     .severity = "warning",
     .summary = "the autocast cache's reference to a weight keeps it from being swapped",
@@ -60,4 +60,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_swaps,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_blocks_swap

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_blocks_swap {
 namespace {
 
 using CacheBlocksSwapTest = RulesTest;
@@ -36,4 +36,4 @@ TEST_F(CacheBlocksSwapTest, X05_TheJobsOwnWeakReference) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_blocks_swap

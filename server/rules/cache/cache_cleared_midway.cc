@@ -7,7 +7,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_cleared_midway {
 namespace {
 
 void judge_clears(Inquiry& inquiry) {
@@ -38,8 +38,8 @@ void judge_clears(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_cleared_midway;
-const Rule cache_cleared_midway = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-cleared-midway",
     .severity = "info",
     .summary = "one thread's region ends and clears the cache under another thread's open region",
@@ -67,4 +67,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_clears,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_cleared_midway

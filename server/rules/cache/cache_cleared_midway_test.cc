@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_cleared_midway {
 namespace {
 
 using CacheClearedMidwayTest = RulesTest;
@@ -53,4 +53,4 @@ TEST_F(CacheClearedMidwayTest, X04_OneThreadAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_cleared_midway

@@ -12,7 +12,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_grows {
 namespace {
 
 // A line of ordinary code uses one weight, a loop over the layers of a block a handful. A line that makes 16 new ones,
@@ -65,8 +65,8 @@ void judge_growth(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_grows;
-const Rule cache_grows = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-grows",
     .severity = "warning",
     .summary = "new entries keep going into the autocast cache of one long region",
@@ -86,4 +86,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_growth,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_grows

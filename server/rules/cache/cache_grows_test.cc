@@ -4,7 +4,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_grows {
 namespace {
 
 using CacheGrowsTest = RulesTest;
@@ -191,4 +191,4 @@ TEST_F(CacheGrowsTest, KeptInputsAreAnotherRulesAffair) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_grows

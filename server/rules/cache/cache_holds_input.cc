@@ -14,7 +14,7 @@
 #include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_holds_input {
 namespace {
 
 // An attack of ten iterations within one region holds ten inputs for a moment, which troubles nobody. 16 is the number
@@ -82,8 +82,8 @@ void judge_inputs(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_holds_input;
-const Rule cache_holds_input = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-holds-input",
     .severity = "warning",
     .summary = "the autocast cache holds inputs that require grad",
@@ -110,4 +110,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_inputs,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_holds_input

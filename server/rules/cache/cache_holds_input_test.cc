@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_holds_input {
 namespace {
 
 using CacheHoldsInputTest = RulesTest;
@@ -80,4 +80,4 @@ TEST_F(CacheHoldsInputTest, OneInputForSeveralLayersIsWhatTheCacheIsFor) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_holds_input

@@ -3,7 +3,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_in_cudagraph {
 namespace {
 
 constexpr std::string_view kRefused = "does not support the autocast caching";
@@ -22,8 +22,8 @@ void judge_graphs(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_in_cudagraph;
-const Rule cache_in_cudagraph = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-in-cudagraph",
     .severity = "error",
     .summary = "CUDA graphs are captured with the autocast cache on",
@@ -44,4 +44,4 @@ except RuntimeError as error:
     .judge = judge_graphs,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_in_cudagraph

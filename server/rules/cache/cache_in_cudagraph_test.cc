@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_in_cudagraph {
 namespace {
 
 using CacheInCudagraphTest = RulesTest;
@@ -23,4 +23,4 @@ TEST_F(CacheInCudagraphTest, AnotherErrorOfIt) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_in_cudagraph

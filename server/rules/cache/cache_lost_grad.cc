@@ -7,7 +7,7 @@
 #include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_lost_grad {
 namespace {
 
 void judge_lost_gradients(Inquiry& inquiry) {
@@ -30,8 +30,8 @@ void judge_lost_gradients(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_lost_grad;
-const Rule cache_lost_grad = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-lost-grad",
     .severity = "error",
     .summary = "the autocast cache serves a weight's copy that no gradient flows through",
@@ -56,4 +56,4 @@ print(layer.weight.grad)  # None where the copy was served)",
     .judge = judge_lost_gradients,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_lost_grad

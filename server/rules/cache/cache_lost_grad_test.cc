@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_lost_grad {
 namespace {
 
 using CacheLostGradTest = RulesTest;
@@ -35,4 +35,4 @@ TEST_F(CacheLostGradTest, NotKeptUnderInferenceMode) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_lost_grad

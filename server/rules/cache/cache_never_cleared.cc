@@ -11,7 +11,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_never_cleared {
 namespace {
 
 void judge_clears(Inquiry& inquiry) {
@@ -51,8 +51,8 @@ void judge_clears(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_never_cleared;
-const Rule cache_never_cleared = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-never-cleared",
     .severity = "warning",
     .summary = "autocast is switched on so that nothing clears its cache",
@@ -73,4 +73,4 @@ layer(torch.randn(8, 1024)))",
     .judge = judge_clears,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_never_cleared

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_never_cleared {
 namespace {
 
 using CacheNeverClearedTest = RulesTest;
@@ -62,4 +62,4 @@ TEST_F(CacheNeverClearedTest, NothingIsSaidBeforeAClearIsDue) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_never_cleared

@@ -8,7 +8,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_setting_lost {
 namespace {
 
 // Returns the nearest of the regions around this one that casts.
@@ -61,8 +61,8 @@ void judge_settings(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_setting_lost;
-const Rule cache_setting_lost = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-setting-lost",
     .severity = "info",
     .summary = "autocast's cache is on inside a region that switched it off",
@@ -83,4 +83,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
     .judge = judge_settings,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_setting_lost

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_setting_lost {
 namespace {
 
 using CacheSettingLostTest = RulesTest;
@@ -76,4 +76,4 @@ TEST_F(CacheSettingLostTest, AnIslandOfFloat32AroundIsNoCacheSwitchedOff) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_setting_lost

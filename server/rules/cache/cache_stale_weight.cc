@@ -9,7 +9,7 @@
 #include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_stale_weight {
 namespace {
 
 std::string fix_for(const std::optional<AmpHandle>& handle) {
@@ -40,8 +40,8 @@ void judge_stale_weights(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_stale_weight;
-const Rule cache_stale_weight = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-stale-weight",
     .severity = "error",
     .summary = "the autocast cache serves a weight as it was before it changed",
@@ -70,4 +70,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
     .judge = judge_stale_weights,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_stale_weight

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_stale_weight {
 namespace {
 
 using CacheStaleWeightTest = RulesTest;
@@ -84,4 +84,4 @@ TEST_F(CacheStaleWeightTest, ARegionPerStep) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_stale_weight

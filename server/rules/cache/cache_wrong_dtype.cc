@@ -12,7 +12,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_wrong_dtype {
 namespace {
 
 struct Group {
@@ -69,8 +69,8 @@ void judge_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cache_wrong_dtype;
-const Rule cache_wrong_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cache-wrong-dtype",
     .severity = "error",
     .summary = "the autocast cache serves a copy in another dtype than the region's",
@@ -92,4 +92,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_wrong_dtype

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cache_wrong_dtype {
 namespace {
 
 using CacheWrongDtypeTest = RulesTest;
@@ -80,4 +80,4 @@ TEST_F(CacheWrongDtypeTest, CastsToAnotherDtypeAreNoHits) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cache_wrong_dtype

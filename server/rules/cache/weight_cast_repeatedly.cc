@@ -23,7 +23,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::weight_cast_repeatedly {
 namespace {
 
 using lanes::WhyNotCached;
@@ -244,8 +244,8 @@ void judge_repeats(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule weight_cast_repeatedly;
-const Rule weight_cast_repeatedly = {
+extern const Rule rule;
+const Rule rule = {
     .name = "weight-cast-repeatedly",
     .severity = "performance",
     .summary = "a weight is cast again at each use because its copy is not kept",
@@ -265,4 +265,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_repeats,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::weight_cast_repeatedly

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::weight_cast_repeatedly {
 namespace {
 
 using WeightCastRepeatedlyTest = RulesTest;
@@ -395,4 +395,4 @@ TEST_F(WeightCastRepeatedlyTest, TheFastPathOfATransformer) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::weight_cast_repeatedly

@@ -18,7 +18,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_contains_backward {
 namespace {
 
 struct Place {
@@ -110,8 +110,8 @@ void judge_backward(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_contains_backward;
-const Rule region_contains_backward = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-contains-backward",
     .severity = "warning",
     .summary = "backward is called inside an autocast region",
@@ -132,4 +132,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_backward,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_contains_backward

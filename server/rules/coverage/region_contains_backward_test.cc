@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/autograd_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_contains_backward {
 namespace {
 
 using RegionContainsBackwardTest = AutogradTest;
@@ -129,4 +129,4 @@ TEST_F(RegionContainsBackwardTest, TheRegionIsLeftAroundBackward) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_contains_backward

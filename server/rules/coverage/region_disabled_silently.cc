@@ -13,7 +13,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_disabled_silently {
 namespace {
 
 struct Place {
@@ -80,8 +80,8 @@ void judge_disabled_regions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_disabled_silently;
-const Rule region_disabled_silently = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-disabled-silently",
     .severity = "warning",
     .summary =
@@ -104,4 +104,4 @@ with torch.autocast("cpu", dtype=torch.float32):  # stays off
     .judge = judge_disabled_regions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_disabled_silently

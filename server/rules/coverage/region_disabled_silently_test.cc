@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_disabled_silently {
 namespace {
 
 using RegionDisabledSilentlyTest = RulesTest;
@@ -76,4 +76,4 @@ TEST_F(RegionDisabledSilentlyTest, OneOfSeveralDevicesIsThere) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_disabled_silently

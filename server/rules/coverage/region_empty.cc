@@ -16,7 +16,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_empty {
 namespace {
 
 struct Place {
@@ -130,8 +130,8 @@ void judge_empty_regions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_empty;
-const Rule region_empty = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-empty",
     .severity = "warning",
     .summary = "a region ends before the work that it is meant for begins",
@@ -161,4 +161,4 @@ print(model(torch.randn(2, 32)).dtype))",
     .judge = judge_empty_regions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_empty

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_empty {
 namespace {
 
 using store::CodeLocation;
@@ -124,4 +124,4 @@ TEST_F(RegionEmptyTest, OpenedByPyTorch) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_empty

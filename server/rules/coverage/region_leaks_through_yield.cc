@@ -11,7 +11,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_leaks_through_yield {
 namespace {
 
 struct Place {
@@ -58,8 +58,8 @@ void judge_leaks(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_leaks_through_yield;
-const Rule region_leaks_through_yield = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-leaks-through-yield",
     .severity = "error",
     .summary = "a region is open across an await or yield, and what else runs meanwhile is cast",
@@ -92,4 +92,4 @@ asyncio.run(main()))",
     .judge = judge_leaks,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_leaks_through_yield

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_leaks_through_yield {
 namespace {
 
 using RegionLeaksThroughYieldTest = RulesTest;
@@ -30,4 +30,4 @@ TEST_F(RegionLeaksThroughYieldTest, NotSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_leaks_through_yield

@@ -10,7 +10,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_never_closed {
 namespace {
 
 struct Place {
@@ -60,8 +60,8 @@ void judge_open_regions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_never_closed;
-const Rule region_never_closed = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-never-closed",
     .severity = "warning",
     .summary = "a region is entered and never left, or leaving it has no effect",
@@ -86,4 +86,4 @@ print(torch.is_autocast_enabled("cpu")))",
     .judge = judge_open_regions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_never_closed

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_never_closed {
 namespace {
 
 using RegionNeverClosedTest = RulesTest;
@@ -78,4 +78,4 @@ TEST_F(RegionNeverClosedTest, OneThatIsOffDoesNothing) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_never_closed

@@ -14,7 +14,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_spans_steps {
 namespace {
 
 // With a single step the region ends before the weights are used again, so two steps are asked for. A step in which
@@ -147,8 +147,8 @@ void judge_steps(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_spans_steps;
-const Rule region_spans_steps = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-spans-steps",
     .severity = "warning",
     .summary = "a region is open over several optimizer steps",
@@ -176,4 +176,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # belongs into the loop
     .judge = judge_steps,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_spans_steps

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_spans_steps {
 namespace {
 
 using RegionSpansStepsTest = RulesTest;
@@ -161,4 +161,4 @@ TEST_F(RegionSpansStepsTest, TheOutermostOneIsTold) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_spans_steps

@@ -12,7 +12,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_wrong_device {
 namespace {
 
 struct Place {
@@ -85,8 +85,8 @@ void judge_devices(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_wrong_device;
-const Rule region_wrong_device = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-wrong-device",
     .severity = "warning",
     .summary = "a region is for another device than all operators in it",
@@ -104,4 +104,4 @@ with torch.autocast("xpu"):
     .judge = judge_devices,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_wrong_device

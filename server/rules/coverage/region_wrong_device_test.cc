@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_wrong_device {
 namespace {
 
 using RegionWrongDeviceTest = RulesTest;
@@ -108,4 +108,4 @@ TEST_F(RegionWrongDeviceTest, NothingThatAutocastWouldCast) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_wrong_device

@@ -14,7 +14,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::thread_lost_region {
 namespace {
 
 // Returns the function that the thread runs: the outermost one that is the user's own, or else its innermost frame.
@@ -144,8 +144,8 @@ void judge_threads(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule thread_lost_region;
-const Rule thread_lost_region = {
+extern const Rule rule;
+const Rule rule = {
     .name = "thread-lost-region",
     .severity = "warning",
     .summary = "a thread started inside a region computes without autocast",
@@ -172,4 +172,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_threads,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::thread_lost_region

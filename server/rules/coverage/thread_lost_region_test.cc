@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::thread_lost_region {
 namespace {
 
 using store::CodeLocation;
@@ -105,4 +105,4 @@ TEST_F(ThreadLostRegionTest, Backward) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::thread_lost_region

@@ -10,7 +10,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::thread_wrong_dtype {
 namespace {
 
 struct Place {
@@ -92,8 +92,8 @@ void judge_thread_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule thread_wrong_dtype;
-const Rule thread_wrong_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "thread-wrong-dtype",
     .severity = "error",
     .summary = "a backward thread computes in another low dtype than the region that it serves",
@@ -125,4 +125,4 @@ with torch.autocast("cpu", dtype=torch.float16):
     .judge = judge_thread_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::thread_wrong_dtype

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::thread_wrong_dtype {
 namespace {
 
 using ThreadWrongDtypeTest = RulesTest;
@@ -41,4 +41,4 @@ TEST_F(ThreadWrongDtypeTest, BackwardCalledElsewhereToo) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::thread_wrong_dtype

@@ -10,7 +10,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::fsdp_autocast_conflict {
 namespace {
 
 // Outermost module and region: the modules within it that FSDP wraps one by one belong to the same finding.
@@ -70,8 +70,8 @@ void judge_conflicts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule fsdp_autocast_conflict;
-const Rule fsdp_autocast_conflict = {
+extern const Rule rule;
+const Rule rule = {
     .name = "fsdp-autocast-conflict",
     .severity = "warning",
     .summary = "FSDP's mixed precision and autocast both cast one module",
@@ -95,4 +95,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_conflicts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::fsdp_autocast_conflict

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/fsdp_site.h"
 
-namespace castscope::rules {
+namespace castscope::rules::fsdp_autocast_conflict {
 namespace {
 
 using FsdpAutocastConflictTest = RulesTest;
@@ -57,4 +57,4 @@ TEST_F(FsdpAutocastConflictTest, ADisabledRegion) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::fsdp_autocast_conflict

@@ -11,7 +11,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::fsdp_casts_buffer {
 namespace {
 
 // FSDP casts a module's own buffers in this function, as MixedPrecision(buffer_dtype=…) asks it to.
@@ -80,8 +80,8 @@ void judge_buffers(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule fsdp_casts_buffer;
-const Rule fsdp_casts_buffer = {
+extern const Rule rule;
+const Rule rule = {
     .name = "fsdp-casts-buffer",
     .severity = "warning",
     .summary = "FSDP casts a table or positions that were meant to stay in float32",
@@ -113,4 +113,4 @@ model(torch.randn(1000, 8), torch.arange(1000).float())  # positions arrive in b
     .judge = judge_buffers,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::fsdp_casts_buffer

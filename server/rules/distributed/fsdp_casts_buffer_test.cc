@@ -1,6 +1,6 @@
 #include "server/rules/testing/fsdp_site.h"
 
-namespace castscope::rules {
+namespace castscope::rules::fsdp_casts_buffer {
 namespace {
 
 using FsdpCastsBufferTest = RulesTest;
@@ -28,4 +28,4 @@ TEST_F(FsdpCastsBufferTest, OrdinaryInputs) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::fsdp_casts_buffer

@@ -17,7 +17,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_mismatch_error {
 namespace {
 
 enum class Why {
@@ -277,8 +277,8 @@ void judge_mismatches(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_mismatch_error;
-const Rule dtype_mismatch_error = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-mismatch-error",
     .severity = "error",
     .summary = "an operator raised because a half met another dtype, or because it has no kernel for one",
@@ -307,4 +307,4 @@ except RuntimeError as error:
     .judge = judge_mismatches,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_mismatch_error

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_mismatch_error {
 namespace {
 
 using DtypeMismatchErrorTest = RulesTest;
@@ -329,4 +329,4 @@ TEST_F(DtypeMismatchErrorTest, AnotherReason) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_mismatch_error

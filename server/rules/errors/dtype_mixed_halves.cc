@@ -3,7 +3,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_mixed_halves {
 namespace {
 
 void judge_mixtures(Inquiry& inquiry) {
@@ -20,8 +20,8 @@ void judge_mixtures(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_mixed_halves;
-const Rule dtype_mixed_halves = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-mixed-halves",
     .severity = "error",
     .summary = "float16 and bfloat16 met in an operator that takes the widest dtype",
@@ -44,4 +44,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_mixtures,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_mixed_halves

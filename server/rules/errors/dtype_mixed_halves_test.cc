@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_mixed_halves {
 namespace {
 
 using DtypeMixedHalvesTest = RulesTest;
@@ -31,4 +31,4 @@ TEST_F(DtypeMixedHalvesTest, X07_TheSameHalves) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_mixed_halves

@@ -6,7 +6,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_banned {
 namespace {
 
 std::string fix_for(const Ban& ban, const std::string& off) {
@@ -37,8 +37,8 @@ void judge_bans(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule op_banned;
-const Rule op_banned = {
+extern const Rule rule;
+const Rule rule = {
     .name = "op-banned",
     .severity = "error",
     .summary = "an operator that autocast refuses was called in a region",
@@ -64,4 +64,4 @@ with torch.autocast(device, dtype=torch.bfloat16):
     .judge = judge_bans,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_banned

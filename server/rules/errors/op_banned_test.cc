@@ -5,7 +5,7 @@
 #include "server/rules/testing/rules_test.h"
 #include "server/store/write/run_store.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_banned {
 namespace {
 
 using ::testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST_F(BannedByPolicyTest, PyTorchsOwnBanIsToldAsThat) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_banned

@@ -15,7 +15,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_not_listed {
 namespace {
 
 // PyTorch's own namespaces: parts of its machinery that take tensors of all dtypes side by side.
@@ -160,8 +160,8 @@ void judge_unlisted_operators(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule op_not_listed;
-const Rule op_not_listed = {
+extern const Rule rule;
+const Rule rule = {
     .name = "op-not-listed",
     .severity = "warning",
     .summary = "an operator that autocast does not know got arguments of different dtypes",
@@ -186,4 +186,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_unlisted_operators,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_not_listed

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_not_listed {
 namespace {
 
 using OpNotListedTest = RulesTest;
@@ -131,4 +131,4 @@ TEST_F(OpNotListedTest, PyTorchsOwnMachineryIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_not_listed

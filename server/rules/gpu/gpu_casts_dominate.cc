@@ -4,7 +4,7 @@
 #include "server/rules/gpu/cast_lines.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::gpu_casts_dominate {
 namespace {
 
 // A conversion reads 4 bytes and writes 2 for each number, and computes nothing: a training step of a model that keeps
@@ -59,8 +59,8 @@ void judge_share(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule gpu_casts_dominate;
-const Rule gpu_casts_dominate = {
+extern const Rule rule;
+const Rule rule = {
     .name = "gpu-casts-dominate",
     .severity = "performance",
     .summary = "casts take a large part of the GPU's time",
@@ -82,4 +82,4 @@ for _ in range(20):
     .judge = judge_share,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::gpu_casts_dominate

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::gpu_casts_dominate {
 namespace {
 
 class GpuCastsDominateTest : public RulesTest {
@@ -94,4 +94,4 @@ TEST_F(GpuCastsDominateTest, WithoutTimedStepsNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::gpu_casts_dominate

@@ -9,7 +9,7 @@
 #include "server/rules/gpu/cast_lines.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::launch_bound_casts {
 namespace {
 
 // PyTorch takes some 5 µs of CPU time to launch a kernel: while it launches shorter kernels, the GPU waits for it. A
@@ -80,8 +80,8 @@ void judge_launches(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule launch_bound_casts;
-const Rule launch_bound_casts = {
+extern const Rule rule;
+const Rule rule = {
     .name = "launch-bound-casts",
     .severity = "performance",
     .summary = "most kernels of a step are casts too small for their launch",
@@ -103,4 +103,4 @@ for _ in range(20):
     .judge = judge_launches,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::launch_bound_casts

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::launch_bound_casts {
 namespace {
 
 class LaunchBoundCastsTest : public RulesTest {
@@ -42,4 +42,4 @@ TEST_F(LaunchBoundCastsTest, AGpuThatIsBusyWaitsForNoLaunch) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::launch_bound_casts

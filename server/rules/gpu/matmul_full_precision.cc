@@ -12,7 +12,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::matmul_full_precision {
 namespace {
 
 // In true float32 a product takes 8 to 16 times as long as on Tensor Cores, so nearly all of its time could be saved.
@@ -68,8 +68,8 @@ void judge_products(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule matmul_full_precision;
-const Rule matmul_full_precision = {
+extern const Rule rule;
+const Rule rule = {
     .name = "matmul-full-precision",
     .severity = "performance",
     .summary = "a matrix product computes in true float32 though autocast is on",
@@ -89,4 +89,4 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
     .judge = judge_products,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::matmul_full_precision

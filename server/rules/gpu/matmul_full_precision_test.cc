@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::matmul_full_precision {
 namespace {
 
 using lanes::MatmulCompute;
@@ -73,4 +73,4 @@ TEST_F(MatmulFullPrecisionTest, NotTimedOrShort) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::matmul_full_precision

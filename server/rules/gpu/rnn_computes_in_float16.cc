@@ -10,7 +10,7 @@
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::rnn_computes_in_float16 {
 namespace {
 
 struct Casting {
@@ -61,8 +61,8 @@ void judge_rnns(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule rnn_computes_in_float16;
-const Rule rnn_computes_in_float16 = {
+extern const Rule rule;
+const Rule rule = {
     .name = "rnn-computes-in-float16",
     .severity = "warning",
     .summary = "cuDNN's RNN computes in float16 though the region is of bfloat16",
@@ -84,4 +84,4 @@ print(out.dtype)  # torch.float16)",
     .judge = judge_rnns,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::rnn_computes_in_float16

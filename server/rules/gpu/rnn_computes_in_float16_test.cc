@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::rnn_computes_in_float16 {
 namespace {
 
 class RnnComputesInFloat16Test : public RulesTest {
@@ -62,4 +62,4 @@ TEST_F(RnnComputesInFloat16Test, ADisabledRegion) { expect_none(found(kBFloat16,
 TEST_F(RnnComputesInFloat16Test, AKernelThatHeedsTheRegion) { expect_none(found(kBFloat16, {.to = kBFloat16})); }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::rnn_computes_in_float16

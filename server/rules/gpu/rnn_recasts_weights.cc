@@ -16,7 +16,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::rnn_recasts_weights {
 namespace {
 
 // A copy of 1 MB takes less than its launch.
@@ -103,8 +103,8 @@ void judge_rnns(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule rnn_recasts_weights;
-const Rule rnn_recasts_weights = {
+extern const Rule rule;
+const Rule rule = {
     .name = "rnn-recasts-weights",
     .severity = "performance",
     .summary = "cuDNN's RNN has the same weights cast again at every call",
@@ -126,4 +126,4 @@ with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
     .judge = judge_rnns,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::rnn_recasts_weights

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::rnn_recasts_weights {
 namespace {
 
 class RnnRecastsWeightsTest : public RulesTest {
@@ -95,4 +95,4 @@ TEST_F(RnnRecastsWeightsTest, SmallOrCalledOnce) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::rnn_recasts_weights

@@ -10,7 +10,7 @@
 #include "server/rules/gpu/product_lines.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::tensor_cores_unused {
 namespace {
 
 // A vocabulary of 50257 instead of 50304 makes a product take two to four times as long, so at least half of its time
@@ -79,8 +79,8 @@ void judge_alignment(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule tensor_cores_unused;
-const Rule tensor_cores_unused = {
+extern const Rule rule;
+const Rule rule = {
     .name = "tensor-cores-unused",
     .severity = "performance",
     .summary = "sizes or alignment keep a matrix product off Tensor Cores, or slow on them",
@@ -101,4 +101,4 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
     .judge = judge_alignment,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::tensor_cores_unused

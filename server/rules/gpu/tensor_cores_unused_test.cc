@@ -3,7 +3,7 @@
 #include "server/rules/evidence/operators/products.h"
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::tensor_cores_unused {
 namespace {
 
 using lanes::MatmulCompute;
@@ -112,4 +112,4 @@ TEST(ProductsTest, NameTheDimensionThatLiesAlongTheColumns) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::tensor_cores_unused

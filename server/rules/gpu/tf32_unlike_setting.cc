@@ -12,7 +12,7 @@
 #include "server/rules/gpu/product_lines.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::tf32_unlike_setting {
 namespace {
 
 // In TF32 on Tensor Cores a product takes an eighth of the time; where all of them together take a tenth of the time, a
@@ -120,8 +120,8 @@ void judge_settings(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule tf32_unlike_setting;
-const Rule tf32_unlike_setting = {
+extern const Rule rule;
+const Rule rule = {
     .name = "tf32-unlike-setting",
     .severity = "info",
     .summary = "TF32 is off where float32 products take time, or on against the settings",
@@ -147,4 +147,4 @@ for _ in range(20):
     .judge = judge_settings,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::tf32_unlike_setting

@@ -3,7 +3,7 @@
 #include "server/rules/evidence/counts/device_time.h"
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::tf32_unlike_setting {
 namespace {
 
 using lanes::MatmulCompute;
@@ -93,4 +93,4 @@ TEST(MathSettingTest, IsAWordOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::tf32_unlike_setting

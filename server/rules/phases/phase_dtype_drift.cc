@@ -22,7 +22,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::phase_dtype_drift {
 namespace {
 
 using store::OperatorUse;
@@ -180,8 +180,8 @@ void judge_drift(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule phase_dtype_drift;
-const Rule phase_dtype_drift = {
+extern const Rule rule;
+const Rule rule = {
     .name = "phase-dtype-drift",
     .severity = "warning",
     .summary = "evaluation computes in another dtype than training does",
@@ -213,4 +213,4 @@ with torch.no_grad():
     .judge = judge_drift,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::phase_dtype_drift

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::phase_dtype_drift {
 namespace {
 
 using lanes::Phase;
@@ -161,4 +161,4 @@ TEST_F(PhaseDtypeDriftTest, AnExportedModel) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::phase_dtype_drift

@@ -20,7 +20,7 @@
 #include "server/rules/policy/listed_operators.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_fp32_by_policy {
 namespace {
 
 // Returns the low dtype of all arguments that decide; kNoDtype when they do not share one.
@@ -104,8 +104,8 @@ void judge_fp32(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule op_fp32_by_policy;
-const Rule op_fp32_by_policy = {
+extern const Rule rule;
+const Rule rule = {
     .name = "op-fp32-by-policy",
     .severity = "info",
     .summary = "autocast runs these operators in float32, whatever they are given",
@@ -128,4 +128,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_fp32,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_fp32_by_policy

@@ -1,6 +1,6 @@
 #include "server/rules/testing/enforced_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_fp32_by_policy {
 namespace {
 
 using lanes::Phase;
@@ -171,4 +171,4 @@ TEST_F(OpFp32ByPolicyTest, InAScriptTheRegionIsPythons) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_fp32_by_policy

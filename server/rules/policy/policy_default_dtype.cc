@@ -14,7 +14,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_default_dtype {
 namespace {
 
 constexpr std::uint8_t kCpu = 0, kCuda = 1;  // c10::DeviceType
@@ -59,8 +59,8 @@ void judge_defaults(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule policy_default_dtype;
-const Rule policy_default_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "policy-default-dtype",
     .severity = "info",
     .summary = "a region takes its dtype from a default that is not the same everywhere",
@@ -82,4 +82,4 @@ for dtype in (torch.bfloat16, torch.float16):
     .judge = judge_defaults,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_default_dtype

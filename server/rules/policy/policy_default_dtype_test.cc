@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_default_dtype {
 namespace {
 
 using PolicyDefaultDtypeTest = RulesTest;
@@ -64,4 +64,4 @@ TEST_F(PolicyDefaultDtypeTest, OneOperatorOfAnotherDevice) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_default_dtype

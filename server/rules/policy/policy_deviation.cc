@@ -23,7 +23,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_deviation {
 namespace {
 
 using policy::CastPolicy;
@@ -204,8 +204,8 @@ void judge_deviations(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule policy_deviation;
-const Rule policy_deviation = {
+extern const Rule rule;
+const Rule rule = {
     .name = "policy-deviation",
     .severity = "warning",
     .summary = "autocast deviates from the policy that the run is checked against",
@@ -228,4 +228,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_deviations,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_deviation

@@ -5,7 +5,7 @@
 #include "server/rules/testing/rules_test.h"
 #include "server/store/write/run_store.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_deviation {
 namespace {
 
 using ::testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST_F(PolicyDeviationTest, InARegionOfAScriptTorchScriptsListsDecide) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_deviation

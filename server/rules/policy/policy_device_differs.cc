@@ -15,7 +15,7 @@
 #include "server/rules/policy/listed_operators.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_device_differs {
 namespace {
 
 // A model of ordinary layers has up to four of them: layer_norm, softmax, pow (in GELU and RMS norms) and sum. That a
@@ -62,8 +62,8 @@ void judge_devices(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule policy_device_differs;
-const Rule policy_device_differs = {
+extern const Rule rule;
+const Rule rule = {
     .name = "policy-device-differs",
     .severity = "info",
     .summary = "these operators compute in another dtype under the autocast of another device",
@@ -92,4 +92,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_devices,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_device_differs

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_device_differs {
 namespace {
 
 using PolicyDeviceDiffersTest = RulesTest;
@@ -50,4 +50,4 @@ TEST_F(PolicyDeviceDiffersTest, Float32IsFloat32Everywhere) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_device_differs

@@ -19,7 +19,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_protected_arg_cast {
 namespace {
 
 using store::OperatorUse;
@@ -109,8 +109,8 @@ void judge_boxes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule policy_protected_arg_cast;
-const Rule policy_protected_arg_cast = {
+extern const Rule rule;
+const Rule rule = {
     .name = "policy-protected-arg-cast",
     .severity = "warning",
     .summary = "boxes are rounded by autocast on their way to the operator that takes them",
@@ -138,4 +138,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_boxes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_protected_arg_cast

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::policy_protected_arg_cast {
 namespace {
 
 class PolicyProtectedArgCastTest : public RulesTest {
@@ -96,4 +96,4 @@ TEST_F(PolicyProtectedArgCastTest, OffsetsInLowPrecisionAddedToBoxes) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::policy_protected_arg_cast

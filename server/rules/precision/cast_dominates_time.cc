@@ -18,7 +18,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cast_dominates_time {
 namespace {
 
 // Casting n weights moves 6 n bytes (4 read, 2 written), and a product with a single row moves 2 n: as both wait for
@@ -135,8 +135,8 @@ void judge_shares(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cast_dominates_time;
-const Rule cast_dominates_time = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cast-dominates-time",
     .severity = "performance",
     .summary = "casting weights that do not change takes much of an operator's time",
@@ -158,4 +158,4 @@ for _ in range(10):
     .judge = judge_shares,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cast_dominates_time

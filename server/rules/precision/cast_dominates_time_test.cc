@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cast_dominates_time {
 namespace {
 
 using CastDominatesTimeTest = RulesTest;
@@ -62,4 +62,4 @@ TEST_F(CastDominatesTimeTest, SmallWeightsCostWhatTheCallCosts) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cast_dominates_time

@@ -28,7 +28,7 @@
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cast_undoes_float {
 namespace {
 
 bool brings_up(const store::OperatorUse& use) {
@@ -127,8 +127,8 @@ void judge_undone_conversions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule cast_undoes_float;
-const Rule cast_undoes_float = {
+extern const Rule rule;
+const Rule rule = {
     .name = "cast-undoes-float",
     .severity = "performance",
     .summary = "a value is brought to float32 by the code and cast straight back by autocast",
@@ -149,4 +149,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_undone_conversions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cast_undoes_float

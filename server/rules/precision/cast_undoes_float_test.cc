@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::cast_undoes_float {
 namespace {
 
 using CastUndoesFloatTest = RulesTest;
@@ -100,4 +100,4 @@ TEST_F(CastUndoesFloatTest, TheRegionIsOpenOnlyBecauseItLeaked) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::cast_undoes_float

@@ -21,7 +21,7 @@
 #include "server/store/run/causes.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_double_cast {
 namespace {
 
 struct Group {
@@ -109,8 +109,8 @@ void judge_double_casts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_double_cast;
-const Rule dtype_double_cast = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-double-cast",
     .severity = "performance",
     .summary = "autocast casts what is float16 to bfloat16, or the other way round",
@@ -130,4 +130,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_double_casts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_double_cast

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_double_cast {
 namespace {
 
 using DtypeDoubleCastTest = RulesTest;
@@ -73,4 +73,4 @@ TEST_F(DtypeDoubleCastTest, WhatTheCodeMadeFloat16DoesNot) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_double_cast

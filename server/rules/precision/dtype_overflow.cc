@@ -18,7 +18,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_overflow {
 namespace {
 
 // Besides the operators that autocast runs in low precision, these make numbers larger. (A division or a logarithm
@@ -173,8 +173,8 @@ void judge_overflow(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_overflow;
-const Rule dtype_overflow = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-overflow",
     .severity = "warning",
     .summary = "finite values become infinite in float16",
@@ -191,4 +191,4 @@ with torch.autocast("cpu", dtype=torch.float16):
     .judge = judge_overflow,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_overflow

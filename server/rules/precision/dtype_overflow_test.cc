@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_overflow {
 namespace {
 
 using DtypeOverflowTest = RulesTest;
@@ -155,4 +155,4 @@ TEST_F(DtypeOverflowTest, InBackwardTheScalerSeesToIt) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_overflow

@@ -21,7 +21,7 @@
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_ping_pong {
 namespace {
 
 // A model that does one thing in float32 makes one round trip; two come from a block that is there twice, or from a
@@ -132,8 +132,8 @@ void judge_round_trips(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_ping_pong;
-const Rule dtype_ping_pong = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-ping-pong",
     .severity = "performance",
     .summary = "autocast takes one value up to float32 and down again, several times in a step",
@@ -155,4 +155,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_round_trips,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_ping_pong

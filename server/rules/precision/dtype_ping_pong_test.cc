@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_ping_pong {
 namespace {
 
 using DtypePingPongTest = RulesTest;
@@ -128,4 +128,4 @@ TEST_F(DtypePingPongTest, ConversionsThatTheCodeAsksFor) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_ping_pong

@@ -22,7 +22,7 @@
 #include "server/store/run/causes.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_position_loss {
 namespace {
 
 // Returns the distance between two neighbours at this size: 2^(exponent - significant bits + 1).
@@ -96,8 +96,8 @@ void judge_positions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_position_loss;
-const Rule dtype_position_loss = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-position-loss",
     .severity = "warning",
     .summary = "integers too large for low precision are cast to it, so that neighbours become equal",
@@ -121,4 +121,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_positions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_position_loss

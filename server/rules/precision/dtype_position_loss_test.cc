@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_position_loss {
 namespace {
 
 using DtypePositionLossTest = RulesTest;
@@ -87,4 +87,4 @@ TEST_F(DtypePositionLossTest, AWeightCountsNothing) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_position_loss

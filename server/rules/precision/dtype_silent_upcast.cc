@@ -30,7 +30,7 @@
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_silent_upcast {
 namespace {
 
 constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
@@ -356,8 +356,8 @@ void judge_upcasts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule dtype_silent_upcast;
-const Rule dtype_silent_upcast = {
+extern const Rule rule;
+const Rule rule = {
     .name = "dtype-silent-upcast",
     .severity = "warning",
     .summary = "a float32 operand makes a low-precision stream float32 from there on",
@@ -381,4 +381,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_upcasts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_silent_upcast

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/enforced_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::dtype_silent_upcast {
 namespace {
 
 using DtypeSilentUpcastTest = EnforcedRulesTest;
@@ -258,4 +258,4 @@ TEST_F(DtypeSilentUpcastTest, AddingUpInPlaceInFloat32) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::dtype_silent_upcast

@@ -15,7 +15,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_inplace_or_out_skipped {
 namespace {
 
 // "Ops that can autocast to lower precision" (amp.html). Nothing is lost with the other operators, which autocast would
@@ -85,8 +85,8 @@ void judge_skipped_forms(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule op_inplace_or_out_skipped;
-const Rule op_inplace_or_out_skipped = {
+extern const Rule rule;
+const Rule rule = {
     .name = "op-inplace-or-out-skipped",
     .severity = "info",
     .summary = "a matrix product in its in-place or out= form, which autocast leaves alone",
@@ -105,4 +105,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_skipped_forms,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_inplace_or_out_skipped

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::op_inplace_or_out_skipped {
 namespace {
 
 using OpInplaceOrOutSkippedTest = RulesTest;
@@ -95,4 +95,4 @@ TEST_F(OpInplaceOrOutSkippedTest, ARegionOfAnotherDeviceLiesBetween) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::op_inplace_or_out_skipped

@@ -14,7 +14,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_redundant {
 namespace {
 
 struct Stay {  // all stays in one outermost region, what is nested in it included
@@ -89,8 +89,8 @@ void judge_redundant_regions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule region_redundant;
-const Rule region_redundant = {
+extern const Rule rule;
+const Rule rule = {
     .name = "region-redundant",
     .severity = "info",
     .summary = "an autocast region around a model that is in low precision already casts nothing",
@@ -109,4 +109,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_redundant_regions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_redundant

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::region_redundant {
 namespace {
 
 using RegionRedundantTest = RulesTest;
@@ -49,4 +49,4 @@ TEST_F(RegionRedundantTest, ProductsOfActivationsAreNoModel) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::region_redundant

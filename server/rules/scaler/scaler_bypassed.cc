@@ -9,7 +9,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_bypassed {
 namespace {
 
 // The job may divide gradients by the scale in its own code, in place.
@@ -67,8 +67,8 @@ void judge_bypasses(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_bypassed;
-const Rule scaler_bypassed = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-bypassed",
     .severity = "error",
     .summary = "scaled gradients were used without being unscaled",
@@ -94,4 +94,4 @@ scaler.update())",
     .judge = judge_bypasses,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_bypassed

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/scaler_loop.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_bypassed {
 namespace {
 
 using ScalerBypassedTest = RulesTest;
@@ -64,4 +64,4 @@ TEST_F(ScalerBypassedTest, AnotherModelWithoutScaling) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_bypassed

@@ -6,7 +6,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_collapse {
 namespace {
 
 // A scale below 1 makes gradients smaller than they are: then the gradients themselves are inf or NaN, not their
@@ -50,8 +50,8 @@ void judge_collapse(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_collapse;
-const Rule scaler_collapse = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-collapse",
     .severity = "warning",
     .summary = "GradScaler skips step after step, and its scale falls towards 0",
@@ -78,4 +78,4 @@ print(scaler.get_scale())  # 6e-08)",
     .judge = judge_collapse,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_collapse

@@ -1,6 +1,6 @@
 #include "server/rules/testing/scaler_loop.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_collapse {
 namespace {
 
 using ScalerCollapseTest = RulesTest;
@@ -45,4 +45,4 @@ TEST_F(ScalerCollapseTest, ManySkipsAboveOneAreASearch) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_collapse

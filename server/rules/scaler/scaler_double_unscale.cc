@@ -3,7 +3,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_double_unscale {
 namespace {
 
 void add_findings(Inquiry& inquiry, std::string_view text, std::string_view title) {
@@ -26,8 +26,8 @@ void judge_double_unscale(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_double_unscale;
-const Rule scaler_double_unscale = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-double-unscale",
     .severity = "error",
     .summary = "gradients were to be unscaled twice",
@@ -55,4 +55,4 @@ except RuntimeError as error:
     .judge = judge_double_unscale,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_double_unscale

@@ -3,7 +3,7 @@
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_fp16_params {
 namespace {
 
 void judge_fp16_params(Inquiry& inquiry) {
@@ -19,8 +19,8 @@ void judge_fp16_params(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_fp16_params;
-const Rule scaler_fp16_params = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-fp16-params",
     .severity = "error",
     .summary = "GradScaler cannot unscale the gradients of float16 parameters",
@@ -46,4 +46,4 @@ except ValueError as error:
     .judge = judge_fp16_params,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_fp16_params

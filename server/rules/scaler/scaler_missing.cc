@@ -15,7 +15,7 @@
 #include "server/rules/scaler/scaler_facts.h"
 #include "server/rules/scaler/unmeasured_gradients.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_missing {
 namespace {
 
 // 2^-14: smaller numbers of float16 are subnormal, have ever fewer bits, and end at 2^-24.
@@ -148,8 +148,8 @@ void judge_missing_scalers(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_missing;
-const Rule scaler_missing = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-missing",
     .severity = "warning",
     .summary = "float16 gradients vanish, or may vanish unseen, because the loss is not scaled",
@@ -177,4 +177,4 @@ for step in range(3):
     .judge = judge_missing_scalers,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_missing

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_missing {
 namespace {
 
 using ScalerMissingTest = RulesTest;
@@ -167,4 +167,4 @@ TEST_F(ScalerMissingTest, NotMeasuredAndNeverTrained) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_missing

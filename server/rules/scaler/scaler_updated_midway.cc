@@ -5,7 +5,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_updated_midway {
 namespace {
 
 void judge_updates(Inquiry& inquiry) {
@@ -30,8 +30,8 @@ void judge_updates(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_updated_midway;
-const Rule scaler_updated_midway = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-updated-midway",
     .severity = "error",
     .summary = "the scale changed while gradients were being accumulated",
@@ -58,4 +58,4 @@ for step in range(4):
     .judge = judge_updates,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_updated_midway

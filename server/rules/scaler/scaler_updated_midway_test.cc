@@ -1,6 +1,6 @@
 #include "server/rules/testing/scaler_loop.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_updated_midway {
 namespace {
 
 using ScalerUpdatedMidwayTest = RulesTest;
@@ -22,4 +22,4 @@ TEST_F(ScalerUpdatedMidwayTest, OneUpdateForEachStep) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_updated_midway

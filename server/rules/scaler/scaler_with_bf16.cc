@@ -6,7 +6,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_with_bf16 {
 namespace {
 
 // Returns where the job uses the scaler: its step, or else whatever it called.
@@ -42,8 +42,8 @@ void judge_bf16(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule scaler_with_bf16;
-const Rule scaler_with_bf16 = {
+extern const Rule rule;
+const Rule rule = {
     .name = "scaler-with-bf16",
     .severity = "info",
     .summary = "GradScaler is used though autocast runs in bfloat16",
@@ -67,4 +67,4 @@ scaler.update())",
     .judge = judge_bf16,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_with_bf16

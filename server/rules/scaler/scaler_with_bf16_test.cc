@@ -3,7 +3,7 @@
 #include "server/rules/testing/enforced_test.h"
 #include "server/rules/testing/scaler_loop.h"
 
-namespace castscope::rules {
+namespace castscope::rules::scaler_with_bf16 {
 namespace {
 
 using ScalerWithBf16Test = EnforcedRulesTest;
@@ -60,4 +60,4 @@ TEST_F(ScalerWithBf16Test, NoScaler) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::scaler_with_bf16

@@ -3,6 +3,7 @@
 
 #include "absl/strings/numbers.h"
 #include "server/report/model/gpu.h"
+#include "server/report/model/json_values.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/report/text/words.h"
@@ -14,7 +15,7 @@
 namespace castscope::web {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+using report::text_or_null;
 
 Json number_or_null(const std::string& text) {
   std::int64_t number = 0;

@@ -7,28 +7,28 @@
 namespace castscope::rules {
 namespace {
 
-constexpr std::uint8_t kCpu = 0, kCuda = 1;
+constexpr std::uint8_t kOnCpu = 0, kOnCuda = 1;
 
 TEST(LowKernelsTest, TransformsAndSolversHaveNoneOnACpu) {
   for (const char* op : {"aten::fft_fft", "aten::linalg_inv", "aten::svd", "aten::qr", "aten::cdist", "aten::quantile",
                          "aten::polar.out", "aten::stft.center"}) {
-    EXPECT_TRUE(raises_in(op, kCpu, kBrain)) << op;
-    EXPECT_TRUE(raises_in(op, kCpu, kHalf)) << op;
+    EXPECT_TRUE(raises_in(op, kOnCpu, kBrain)) << op;
+    EXPECT_TRUE(raises_in(op, kOnCpu, kHalf)) << op;
   }
 }
 
 TEST(LowKernelsTest, OneIsMissingInBfloat16Alone) {
-  EXPECT_TRUE(raises_in("aten::view_as_complex", kCpu, kBrain));
-  EXPECT_FALSE(raises_in("aten::view_as_complex", kCpu, kHalf));
+  EXPECT_TRUE(raises_in("aten::view_as_complex", kOnCpu, kBrain));
+  EXPECT_FALSE(raises_in("aten::view_as_complex", kOnCpu, kHalf));
 }
 
 TEST(LowKernelsTest, OthersCompute) {
   for (const char* op : {"aten::prod", "aten::mse_loss", "aten::grid_sampler", "aten::fft_shift"})
-    EXPECT_FALSE(raises_in(op, kCpu, kBrain)) << op;
-  EXPECT_FALSE(raises_in("aten::cdist", kCpu, kFloat));
+    EXPECT_FALSE(raises_in(op, kOnCpu, kBrain)) << op;
+  EXPECT_FALSE(raises_in("aten::cdist", kOnCpu, kFloat));
 }
 
-TEST(LowKernelsTest, OtherDevicesAreNotKnown) { EXPECT_FALSE(raises_in("aten::cdist", kCuda, kHalf)); }
+TEST(LowKernelsTest, OtherDevicesAreNotKnown) { EXPECT_FALSE(raises_in("aten::cdist", kOnCuda, kHalf)); }
 
 }  // namespace
 }  // namespace castscope::rules

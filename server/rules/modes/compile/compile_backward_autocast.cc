@@ -7,7 +7,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_backward_autocast {
 namespace {
 
 void judge_backward_casts(Inquiry& inquiry) {
@@ -28,8 +28,8 @@ void judge_backward_casts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule compile_backward_autocast;
-const Rule compile_backward_autocast = {
+extern const Rule rule;
+const Rule rule = {
     .name = "compile-backward-autocast",
     .severity = "error",
     .summary = "torch.compile runs backward under autocast where eager code does not",
@@ -57,4 +57,4 @@ result.backward()  # in bfloat16; eager code: in float32)",
     .judge = judge_backward_casts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_backward_autocast

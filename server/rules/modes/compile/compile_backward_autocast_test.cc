@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_backward_autocast {
 namespace {
 
 using CompileBackwardAutocastTest = RulesTest;
@@ -16,4 +16,4 @@ TEST_F(CompileBackwardAutocastTest, NothingWasSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_backward_autocast

@@ -4,7 +4,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_cache_bypassed {
 namespace {
 
 void judge_bypasses(Inquiry& inquiry) {
@@ -27,8 +27,8 @@ void judge_bypasses(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule compile_cache_bypassed;
-const Rule compile_cache_bypassed = {
+extern const Rule rule;
+const Rule rule = {
     .name = "compile-cache-bypassed",
     .severity = "info",
     .summary = "a region inside compiled code keeps it out of the compile cache",
@@ -51,4 +51,4 @@ product(torch.randn(8, 8)))",
     .judge = judge_bypasses,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_cache_bypassed

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_cache_bypassed {
 namespace {
 
 using CompileCacheBypassedTest = RulesTest;
@@ -20,4 +20,4 @@ TEST_F(CompileCacheBypassedTest, AnotherReason) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_cache_bypassed

@@ -16,7 +16,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_dtype_differs {
 namespace {
 
 using store::OperatorUse;
@@ -78,8 +78,8 @@ void judge_products(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule compile_dtype_differs;
-const Rule compile_dtype_differs = {
+extern const Rule rule;
+const Rule rule = {
     .name = "compile-dtype-differs",
     .severity = "error",
     .summary = "compiled code computes in another dtype than eager code",
@@ -107,4 +107,4 @@ for _ in range(3):
     .judge = judge_products,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_dtype_differs

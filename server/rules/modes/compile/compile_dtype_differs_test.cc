@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_dtype_differs {
 namespace {
 
 using CompileDtypeDiffersTest = RulesTest;
@@ -39,4 +39,4 @@ TEST_F(CompileDtypeDiffersTest, AnotherOperatorOfTheLine) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_dtype_differs

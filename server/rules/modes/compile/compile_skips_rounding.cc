@@ -4,7 +4,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_skips_rounding {
 namespace {
 
 // The lines are the user's own, since nobody can change PyTorch's (the optimizer's, a module's).
@@ -29,8 +29,8 @@ void judge_rounding(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule compile_skips_rounding;
-const Rule compile_skips_rounding = {
+extern const Rule rule;
+const Rule rule = {
     .name = "compile-skips-rounding",
     .severity = "info",
     .summary = "fused kernels keep intermediate results in float32",
@@ -54,4 +54,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_rounding,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_skips_rounding

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_skips_rounding {
 namespace {
 
 using CompileSkipsRoundingTest = RulesTest;
@@ -17,4 +17,4 @@ TEST_F(CompileSkipsRoundingTest, NothingWasSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_skips_rounding

@@ -5,7 +5,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_state_unguarded {
 namespace {
 
 void judge_defaults(Inquiry& inquiry) {
@@ -23,8 +23,8 @@ void judge_defaults(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule compile_state_unguarded;
-const Rule compile_state_unguarded = {
+extern const Rule rule;
+const Rule rule = {
     .name = "compile-state-unguarded",
     .severity = "error",
     .summary = "compiled code keeps an autocast default that has been changed",
@@ -49,4 +49,4 @@ print(product(torch.randn(8, 8)).dtype)  # bfloat16; eager code: float16)",
     .judge = judge_defaults,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_state_unguarded

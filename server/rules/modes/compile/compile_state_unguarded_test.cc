@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::compile_state_unguarded {
 namespace {
 
 using CompileStateUnguardedTest = RulesTest;
@@ -16,4 +16,4 @@ TEST_F(CompileStateUnguardedTest, X11_NothingWasSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::compile_state_unguarded

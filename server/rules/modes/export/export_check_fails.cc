@@ -3,7 +3,7 @@
 #include "server/rules/evidence/export_words.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::export_check_fails {
 namespace {
 
 // Nothing that is recorded of a run shows this yet.
@@ -11,8 +11,8 @@ void judge_checks(Inquiry&) {}
 
 }  // namespace
 
-extern const Rule export_check_fails;
-const Rule export_check_fails = {
+extern const Rule rule;
+const Rule rule = {
     .name = kExportCheckFails,
     .severity = kExportSeverity,
     .summary = "an exported program checks for a dtype that its autocast region does not give",
@@ -48,4 +48,4 @@ except RuntimeError as error:
     .judge = judge_checks,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::export_check_fails

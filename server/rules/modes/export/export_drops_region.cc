@@ -9,7 +9,7 @@
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::export_drops_region {
 namespace {
 
 // Returns the processes that decomposed a program within the region (run_decompositions). Such a program gets the casts
@@ -40,8 +40,8 @@ void judge_exports(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule export_drops_region;
-const Rule export_drops_region = {
+extern const Rule rule;
+const Rule rule = {
     .name = kExportDropsRegion,
     .severity = kExportSeverity,
     .summary = "torch.export dropped the autocast region around it",
@@ -75,4 +75,4 @@ print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
     .judge = judge_exports,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::export_drops_region

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::export_drops_region {
 namespace {
 
 using ExportDropsRegionTest = RulesTest;
@@ -25,4 +25,4 @@ TEST_F(ExportDropsRegionTest, NothingWasSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::export_drops_region

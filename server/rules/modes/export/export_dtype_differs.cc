@@ -9,7 +9,7 @@
 #include "server/rules/evidence/mode_differences.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::export_dtype_differs {
 namespace {
 
 // Within a region, autocast acts on the program's operators by their names, and the operators of a decomposed program
@@ -53,8 +53,8 @@ void judge_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule export_dtype_differs;
-const Rule export_dtype_differs = {
+extern const Rule rule;
+const Rule rule = {
     .name = "export-dtype-differs",
     .severity = kExportSeverity,
     .summary = "an exported program computes in another dtype than eager code",
@@ -84,4 +84,4 @@ print(program(x).dtype)  # float32)",
     .judge = judge_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::export_dtype_differs

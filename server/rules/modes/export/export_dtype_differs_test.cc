@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::export_dtype_differs {
 namespace {
 
 using ExportDtypeDiffersTest = RulesTest;
@@ -65,4 +65,4 @@ TEST_F(ExportDtypeDiffersTest, AutocastHasNoRuleForWhatAProgramWasTakenApartInto
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::export_dtype_differs

@@ -12,7 +12,7 @@
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_drops_decorator {
 namespace {
 
 // Recognises "torch.autocast('cpu', enabled=False)" and "autocast('cpu', None, False)"; and
@@ -80,8 +80,8 @@ void judge_decorators(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_drops_decorator;
-const Rule script_drops_decorator = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-drops-decorator",
     .severity = "error",
     .summary = "a scripted method is decorated with autocast, and runs without it",
@@ -109,4 +109,4 @@ print(net(x).dtype, torch.jit.script(net)(x).dtype)  # bfloat16, float32)",
     .judge = judge_decorators,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_drops_decorator

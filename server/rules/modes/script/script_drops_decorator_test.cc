@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_drops_decorator {
 namespace {
 
 using ScriptDropsDecoratorTest = RulesTest;
@@ -83,4 +83,4 @@ TEST_F(ScriptDropsDecoratorTest, AScriptThatIsRefusedForAnotherReason) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_drops_decorator

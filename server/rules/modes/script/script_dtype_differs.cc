@@ -17,7 +17,7 @@
 #include "server/rules/modes/script/script_lists.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_dtype_differs {
 namespace {
 
 // A trace drops a region with autocast off, and eager autocast casts inside such a region of a script: neither region
@@ -142,8 +142,8 @@ void judge_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_dtype_differs;
-const Rule script_dtype_differs = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-dtype-differs",
     .severity = "error",
     .summary = "a line computes in another dtype in TorchScript than in Python",
@@ -177,4 +177,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_dtype_differs

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_dtype_differs {
 namespace {
 
 using ScriptDtypeDiffersTest = RulesTest;
@@ -271,4 +271,4 @@ TEST_F(ScriptDtypeDiffersTest, WhatFollowsAnIgnoredDisableIsToldThere) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_dtype_differs

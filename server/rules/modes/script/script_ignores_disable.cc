@@ -7,7 +7,7 @@
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_ignores_disable {
 namespace {
 
 // Returns "is cast" where eager autocast casts down, and "are brought to float32" where it casts up the operators that
@@ -33,8 +33,8 @@ void judge_ignored_disables(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_ignores_disable;
-const Rule script_ignores_disable = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-ignores-disable",
     .severity = "error",
     .summary = "a script switches autocast off, and the region around its call casts all the same",
@@ -59,4 +59,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_ignored_disables,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_ignores_disable

@@ -1,6 +1,6 @@
 #include "server/rules/testing/script_cast.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_ignores_disable {
 namespace {
 
 using ScriptIgnoresDisableTest = RulesTest;
@@ -48,4 +48,4 @@ TEST_F(ScriptIgnoresDisableTest, ARegionWithoutAPlaceIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_ignores_disable

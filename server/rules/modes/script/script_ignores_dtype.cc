@@ -7,7 +7,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_ignores_dtype {
 namespace {
 
 void judge_ignored_dtypes(Inquiry& inquiry) {
@@ -34,8 +34,8 @@ void judge_ignored_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_ignores_dtype;
-const Rule script_ignores_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-ignores-dtype",
     .severity = "error",
     .summary = "the dtype of a region in a script is not the one that it casts to",
@@ -58,4 +58,4 @@ print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
     .judge = judge_ignored_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_ignores_dtype

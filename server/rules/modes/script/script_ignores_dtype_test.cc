@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_ignores_dtype {
 namespace {
 
 using ScriptIgnoresDtypeTest = RulesTest;
@@ -17,4 +17,4 @@ TEST_F(ScriptIgnoresDtypeTest, X09_ADefinitionThatNeverCameToPass) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_ignores_dtype

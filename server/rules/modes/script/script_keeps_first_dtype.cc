@@ -9,7 +9,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_keeps_first_dtype {
 namespace {
 
 struct Kept {
@@ -55,8 +55,8 @@ void judge_kept_dtypes(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_keeps_first_dtype;
-const Rule script_keeps_first_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-keeps-first-dtype",
     .severity = "error",
     .summary = "a script casts to the dtype of the region that it first ran in",
@@ -83,4 +83,4 @@ for dtype in (torch.bfloat16, torch.float16):
     .judge = judge_kept_dtypes,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_keeps_first_dtype

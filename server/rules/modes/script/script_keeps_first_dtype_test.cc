@@ -1,6 +1,6 @@
 #include "server/rules/testing/script_cast.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_keeps_first_dtype {
 namespace {
 
 using ScriptKeepsFirstDtypeTest = RulesTest;
@@ -43,4 +43,4 @@ TEST_F(ScriptKeepsFirstDtypeTest, ToScriptItAgainIsNotAdvised) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_keeps_first_dtype

@@ -11,7 +11,7 @@
 #include "server/rules/evidence/weights.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_recasts_weights {
 namespace {
 
 using Cost = std::pair<std::uint64_t, std::uint64_t>;  // first bytes, then time
@@ -54,8 +54,8 @@ void judge_recasts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_recasts_weights;
-const Rule script_recasts_weights = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-recasts-weights",
     .severity = "performance",
     .summary = "TorchScript casts the same weight again at each use",
@@ -74,4 +74,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_recasts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_recasts_weights

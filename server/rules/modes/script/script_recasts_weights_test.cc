@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_recasts_weights {
 namespace {
 
 using ScriptRecastsWeightsTest = RulesTest;
@@ -53,4 +53,4 @@ TEST_F(ScriptRecastsWeightsTest, TheOneThatCostsMostIsNamed) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_recasts_weights

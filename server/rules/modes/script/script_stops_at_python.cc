@@ -9,7 +9,7 @@
 #include "server/rules/evidence/region_work.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_stops_at_python {
 namespace {
 
 struct Stopped {
@@ -53,8 +53,8 @@ void judge_python_calls(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_stops_at_python;
-const Rule script_stops_at_python = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-stops-at-python",
     .severity = "warning",
     .summary = "a region of a script does not reach the Python code that it calls",
@@ -81,4 +81,4 @@ print(product(torch.randn(8, 8)).dtype)  # torch.float32)",
     .judge = judge_python_calls,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_stops_at_python

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_stops_at_python {
 namespace {
 
 using ScriptStopsAtPythonTest = RulesTest;
@@ -30,4 +30,4 @@ TEST_F(ScriptStopsAtPythonTest, X30_WhatItComputesIsNothingForAutocast) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_stops_at_python

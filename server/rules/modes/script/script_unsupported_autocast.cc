@@ -8,7 +8,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_unsupported_autocast {
 namespace {
 
 constexpr std::string_view kDecorator = "decorator is not supported in script mode";
@@ -92,8 +92,8 @@ void judge_refusals(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule script_unsupported_autocast;
-const Rule script_unsupported_autocast = {
+extern const Rule rule;
+const Rule rule = {
     .name = "script-unsupported-autocast",
     .severity = "error",
     .summary = "TorchScript refuses a way to use autocast",
@@ -120,4 +120,4 @@ except RuntimeError as error:
     .judge = judge_refusals,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_unsupported_autocast

@@ -2,7 +2,7 @@
 
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::script_unsupported_autocast {
 namespace {
 
 using ScriptUnsupportedAutocastTest = RulesTest;
@@ -61,4 +61,4 @@ TEST_F(ScriptUnsupportedAutocastTest, AnAttributeThatIsAConstantIsAdvised) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::script_unsupported_autocast

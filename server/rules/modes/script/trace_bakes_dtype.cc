@@ -12,7 +12,7 @@
 #include "server/rules/inquiry/rule.h"
 #include "server/store/run/names.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_bakes_dtype {
 namespace {
 
 struct Baked {
@@ -50,8 +50,8 @@ void judge_baked_casts(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule trace_bakes_dtype;
-const Rule trace_bakes_dtype = {
+extern const Rule rule;
+const Rule rule = {
     .name = "trace-bakes-dtype",
     .severity = "warning",
     .summary = "a trace that was made in a region casts wherever it runs",
@@ -74,4 +74,4 @@ print(traced(a, a).dtype)  # torch.bfloat16)",
     .judge = judge_baked_casts,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_bakes_dtype

@@ -1,6 +1,6 @@
 #include "server/rules/testing/script_cast.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_bakes_dtype {
 namespace {
 
 using TraceBakesDtypeTest = RulesTest;
@@ -31,4 +31,4 @@ TEST_F(TraceBakesDtypeTest, ACastOfThePassIsNotBaked) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_bakes_dtype

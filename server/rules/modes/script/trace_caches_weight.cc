@@ -4,7 +4,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_caches_weight {
 namespace {
 
 constexpr std::string_view kRefused = "Cannot insert a Tensor that requires grad as a constant";
@@ -26,8 +26,8 @@ void judge_trace_errors(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule trace_caches_weight;
-const Rule trace_caches_weight = {
+extern const Rule rule;
+const Rule rule = {
     .name = "trace-caches-weight",
     .severity = "error",
     .summary = "the autocast cache makes torch.jit.trace fail",
@@ -52,4 +52,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_trace_errors,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_caches_weight

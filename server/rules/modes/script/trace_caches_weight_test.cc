@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_caches_weight {
 namespace {
 
 using TraceCachesWeightTest = RulesTest;
@@ -23,4 +23,4 @@ TEST_F(TraceCachesWeightTest, RaisedElsewhere) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_caches_weight

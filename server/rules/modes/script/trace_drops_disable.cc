@@ -8,7 +8,7 @@
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_drops_disable {
 namespace {
 
 // Who opened the regions in which the operators are cast: a script, Python, or both.
@@ -55,8 +55,8 @@ void judge_dropped_disables(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule trace_drops_disable;
-const Rule trace_drops_disable = {
+extern const Rule rule;
+const Rule rule = {
     .name = "trace-drops-disable",
     .severity = "error",
     .summary = "a trace dropped a region with autocast off, and its operators are cast",
@@ -84,4 +84,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     .judge = judge_dropped_disables,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_drops_disable

@@ -1,6 +1,6 @@
 #include "server/rules/testing/script_cast.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_drops_disable {
 namespace {
 
 using TraceDropsDisableTest = RulesTest;
@@ -62,4 +62,4 @@ TEST_F(TraceDropsDisableTest, ARegionWithoutAPlaceIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_drops_disable

@@ -3,7 +3,7 @@
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_drops_region {
 namespace {
 
 void judge_dropped_regions(Inquiry& inquiry) {
@@ -20,8 +20,8 @@ void judge_dropped_regions(Inquiry& inquiry) {
 
 }  // namespace
 
-extern const Rule trace_drops_region;
-const Rule trace_drops_region = {
+extern const Rule rule;
+const Rule rule = {
     .name = "trace-drops-region",
     .severity = "error",
     .summary = "a trace dropped the region around a call of scripted code",
@@ -47,4 +47,4 @@ print(helper(a, a).dtype, traced(a, a).dtype)  # bfloat16, float32)",
     .judge = judge_dropped_regions,
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_drops_region

@@ -1,6 +1,6 @@
 #include "server/rules/testing/rules_test.h"
 
-namespace castscope::rules {
+namespace castscope::rules::trace_drops_region {
 namespace {
 
 using TraceDropsRegionTest = RulesTest;
@@ -16,4 +16,4 @@ TEST_F(TraceDropsRegionTest, NothingWasSeen) {
 }
 
 }  // namespace
-}  // namespace castscope::rules
+}  // namespace castscope::rules::trace_drops_region
