@@ -2,7 +2,7 @@
 
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
 are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the
-training thread, and by its CPU time.
+training thread, and by its CPU time, the ring by the events that go through it in a second.
 """
 
 import dataclasses
@@ -37,6 +37,7 @@ CALLS = {"hit_5": "a cache hit, Python depth 5", "hit_20": "a cache hit, Python 
          "pass_20": "a pass-through, Python depth 20", "cast_20": "a cast, Python depth 20"}
 MOST_NS = {"hit": 1.0, "pass": 0.3}
 MOST_INSTRUCTIONS = 0.005
+LEAST_RING = 0.97
 
 
 def commit_of(name):
@@ -130,6 +131,16 @@ def step(programs, pairs):
     return found
 
 
+def ring(programs, pairs):
+    """Returns events a second through the ring by program, one figure for each process; those of a pair ran in turn."""
+    found = {name: [] for name in programs}
+    for number in range(pairs):
+        measure.say(f"ring: pair {number + 1} of {pairs}")
+        for name, program in turns(number, programs):
+            found[name].append(measure.ring_once(program))
+    return found
+
+
 def median_interval(values, confidence=0.95):
     """The order statistics between which the median lies with that probability, whatever the distribution."""
     ordered, n = sorted(values), len(values)
@@ -157,12 +168,19 @@ def instruction_row(counted):
             "met" if more <= MOST_INSTRUCTIONS else "**missed**")
 
 
-def step_row(times):
-    ratios = [this / other for this, other in zip(times["this"], times["other"])]
+def pair_row(what, found, unit, least=None):
+    """The row of figures of which those of a pair were measured one after the other."""
+    ratios = [this / other for this, other in zip(found["this"], found["other"])]
     low, high = median_interval(ratios)
-    return (f"tiny step, CPU time of the training thread, median of {len(ratios)} pairs",
-            f"{statistics.median(times['other']):.3f} ms", f"{statistics.median(times['this']):.3f} ms",
-            f"{statistics.median(ratios):.4f} (95 %: {low:.4f}–{high:.4f})", "", "")
+    middle = statistics.median(ratios)
+    return (f"{what}, median of {len(ratios)} pairs", f"{statistics.median(found['other']):.3f} {unit}",
+            f"{statistics.median(found['this']):.3f} {unit}", f"{middle:.4f} (95 %: {low:.4f}–{high:.4f})",
+            f"≥ {least}" if least else "", "" if not least else "met" if middle >= least else "**missed**")
+
+
+def ring_row(rates):
+    millions = {name: [rate / 1e6 for rate in each] for name, each in rates.items()}
+    return pair_row("ring, one writer, nothing lost", millions, "M events/s", LEAST_RING)
 
 
 def table(found):
@@ -170,20 +188,22 @@ def table(found):
     if "instructions" in found:
         rows.append(instruction_row(found["instructions"]))
     if "step" in found:
-        rows.append(step_row(found["step"]))
+        rows.append(pair_row("tiny step, CPU time of the training thread", found["step"], "ms"))
+    if "ring" in found:
+        rows.append(ring_row(found["ring"]))
     head = ["| what | that commit | this tree | difference | limit | |", "| --- | --- | --- | --- | --- | --- |"]
     return "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-SECTIONS = ("calls", "instructions", "step")
+SECTIONS = ("calls", "instructions", "step", "ring")
 
 
 def compare(name, sections, rounds):
     """Prints the table; the figures themselves go into build/against/COMMIT.json."""
     commit = commit_of(name)
     programs = {"other": build(commit), "this": runs.CASTSCOPE}
-    found = {"calls": calls, "step": step}
-    found = {section: instructions(programs) if section == "instructions" else found[section](programs, rounds)
+    measured = {"calls": calls, "step": step, "ring": ring}
+    found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
              for section in sections}
     (FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
     print(f"This tree against {commit[:12]}, {rounds} processes of each in turns, {os.cpu_count()} cores.\n")

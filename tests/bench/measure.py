@@ -212,21 +212,28 @@ def operators(rounds):
     return {"stock": {op: statistics.median(row[op] for row in rows["stock"]) for op in rows["stock"][0]}, **added}
 
 
-def program(name):
-    build = pathlib.Path(runs.CASTSCOPE).parent
+def program(name, castscope=runs.CASTSCOPE):
+    """Builds a program of this folder beside that castscope, and returns its path."""
+    build = pathlib.Path(castscope).parent
     subprocess.run(["cmake", "--build", str(build), "--target", name], check=True, stdout=subprocess.DEVNULL)
     return str(build / "tests" / "bench" / name)
+
+
+def ring_once(castscope=runs.CASTSCOPE):
+    """Events a second from one writer through the ring to its reader, of which none is lost."""
+    done = subprocess.run([program("bench_ring", castscope), "--benchmark_format=json"], check=True,
+                          capture_output=True)
+    result = json.loads(done.stdout)["benchmarks"][0]
+    if result.get("error_occurred"):
+        raise SystemExit(f"bench: ring: {result['error_message']}")
+    return result["items_per_second"]
 
 
 def ring(rounds):
     rates = []
     for number in range(rounds):
         say(f"ring: round {number + 1} of {rounds}")
-        done = subprocess.run([program("bench_ring"), "--benchmark_format=json"], check=True, capture_output=True)
-        result = json.loads(done.stdout)["benchmarks"][0]
-        if result.get("error_occurred"):
-            raise SystemExit(f"bench: ring: {result['error_message']}")
-        rates.append(result["items_per_second"])
+        rates.append(ring_once())
     return {"events_per_s": statistics.median(rates)}
 
 

@@ -43,16 +43,20 @@ std::span<const EmbeddedFile> embedded_files() {
   return *files;
 }
 
+absl::Status write_source(const std::string& path, std::string_view content) {
+  if (holds(path, content)) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  FreshFile fresh(path);
+  fresh.stream().write(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!fresh.keep()) return absl::UnavailableError(absl::StrCat(path, " cannot be written"));
+  return absl::OkStatus();
+}
+
 absl::Status extract_sources(const std::string& folder) {
-  namespace fs = std::filesystem;
   for (const auto& file : embedded_files()) {
-    fs::path path = fs::path(folder) / std::string(file.path);
-    if (holds(path, file.content)) continue;
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
-    FreshFile fresh(path.string());
-    fresh.stream().write(file.content.data(), static_cast<std::streamsize>(file.content.size()));
-    if (!fresh.keep()) return absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
+    const absl::Status status = write_source(absl::StrCat(folder, "/", std::string(file.path)), file.content);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -16,7 +16,9 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_files();
 
-// Writes the sources under `folder`; existing files with the same content are left alone.
+// Writes a source; a file that has this content is left alone. Several processes may write the same one.
+absl::Status write_source(const std::string& path, std::string_view content);
+// Writes all of them under `folder`.
 absl::Status extract_sources(const std::string& folder);
 
 }  // namespace castscope::cli

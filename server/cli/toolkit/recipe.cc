@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "absl/algorithm/container.h"
@@ -76,7 +77,8 @@ int parallel_compilations() {
   std::string word;
   while (info >> word) {
     long kilobytes = 0;
-    if (word == "MemAvailable:" && info >> kilobytes) return std::clamp(static_cast<int>(kilobytes >> 20) - 1, 1, cores);
+    if (word == "MemAvailable:" && info >> kilobytes)
+      return std::clamp(static_cast<int>(kilobytes >> 20) - 1, 1, cores);
   }
   return cores;
 }
@@ -115,21 +117,24 @@ std::string_view room_of(std::string_view source) {
   return source.substr(kAgent.size(), source.rfind('/') - kAgent.size());
 }
 
-// Returns the files to compile: one in `folder` for each unit, and the sources that belong to no unit.
-absl::StatusOr<Words> write_units(const fs::path& folder) {
+// Writes a file of its own for each unit beside the sources, and returns the files to compile, those of the sources
+// that belong to no unit among them. Names are relative to the folder of the sources: to ccache a file is another one
+// where its name differs.
+absl::StatusOr<Words> write_units(const std::string& folder) {
   Words left = sources_in("agent/", ".cc"), result;
   std::sort(left.begin(), left.end());
   for (const Unit& unit : kUnits) {
-    const std::string path = (folder / absl::StrCat(unit.name, ".cc")).string();
-    std::ofstream out(path);
-    for (std::string_view source : unit.sources) out << "#include \"" << source << "\"\n";
-    std::erase_if(left, [&](const std::string& source) { return absl::c_linear_search(unit.sources, source); });
+    Words sources(unit.sources.begin(), unit.sources.end());
+    std::erase_if(left, [&](const std::string& source) { return absl::c_linear_search(sources, source); });
     for (std::string_view room : unit.rooms)
-      for (const std::string& source : left)
-        if (room_of(source) == room) out << "#include \"" << source << "\"\n";
-    if (!out.flush()) return absl::UnavailableError(absl::StrCat(path, " cannot be written"));
+      absl::c_copy_if(left, std::back_inserter(sources),
+                      [&](const std::string& source) { return room_of(source) == room; });
     std::erase_if(left, [&](const std::string& source) { return absl::c_linear_search(unit.rooms, room_of(source)); });
-    result.push_back(path);
+    std::string text;
+    for (const std::string& source : sources) absl::StrAppend(&text, "#include \"", source, "\"\n");
+    result.push_back(absl::StrCat("units/", unit.name, ".cc"));
+    const absl::Status status = write_source(absl::StrCat(folder, "/", result.back()), text);
+    if (!status.ok()) return status;
   }
   return result + left;
 }
@@ -182,14 +187,14 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
     return absl::NotFoundError(absl::StrCat("the headers of the PyTorch in ", torch.folder,
                                             " are not installed: install them (Debian: libtorch-dev), or a wheel"));
   }
+  absl::StatusOr<Words> files = write_units(sources);
+  if (!files.ok()) return files.status();
   std::string folder = absl::StrCat(output, ".", getpid(), ".objects");
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
   auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
 
-  absl::StatusOr<Words> files = write_units(folder);
-  if (!files.ok()) return files.status();
   Words objects = object_names(folder, files->size());
   std::vector<Words> commands;
   for (std::size_t i = 0; i < files->size(); i++) {
