@@ -99,23 +99,12 @@ void Timing::read_once(bool last_chance) {
   record_more_if_needed(false);
 }
 
-// The work came from a function that is not recorded, or this CUPTI puts no ticket in front of those that were chosen
-// singly.
-//
-// Launches made before functions were added turn out to be orphans for another kRoundsKept rounds. Timing ignores
-// these: they do not show that still more functions are needed.
 void Timing::record_more_if_needed(bool seat_is_left) {
   const bool no_tickets = seat_is_left && !launches_.any_ticket() && book_.opened() >= kSureOfTickets;
-  const bool more = launches_.orphans() != orphans_ && rounds_since_more_ > Launches::kRoundsKept;
-  if (!more && !no_tickets) {
-    ++rounds_since_more_;
-    orphans_ = launches_.orphans();
-    return;
-  }
+  if (!unrecorded_calls_.more_are_needed(launches_.orphans(), no_tickets)) return;
   const std::unique_lock lock(control_, std::try_to_lock);
   if (!lock) return;
-  orphans_ = launches_.orphans();
-  rounds_since_more_ = 0;
+  unrecorded_calls_.added(launches_.orphans());
   seat_.record_more(!is_capturing());
 }
 

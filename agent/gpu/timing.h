@@ -22,6 +22,7 @@
 #include "agent/gpu/graph_nodes.h"
 #include "agent/gpu/kernel_counts.h"
 #include "agent/gpu/launches.h"
+#include "agent/gpu/unrecorded_calls.h"
 #include "agent/gpu/work_book.h"
 
 namespace castscope::observe {
@@ -122,9 +123,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   std::uint64_t opened_when_asked_ = 0;  // tickets, when CUPTI was last asked for what is complete
   std::uint64_t lost_ = 0;               // as last told
   std::uint64_t dropped_ = 0;
-  std::uint64_t orphans_ = 0;  // as last judged
-  std::uint32_t rounds_since_more_ =
-      Launches::kRoundsKept + 1;  // since functions were added to those that are recorded
+  UnrecordedCalls unrecorded_calls_{Launches::kRoundsKept};
   std::atomic<bool> devices_told_{false};
   std::mutex marks_mutex_;
   memory::OwnVector<Mark> marks_;

@@ -2,7 +2,8 @@
 
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
 are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the
-training thread, and by its CPU time, the ring by the events that go through it in a second.
+training thread, and by its CPU time, the ring by the events that go through it in a second,
+the end of a large run by its seconds and memory.
 """
 
 import dataclasses
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import ending
 import measure
 import native
 import runs
@@ -131,6 +133,16 @@ def step(programs, pairs):
     return found
 
 
+def end(programs, pairs):
+    """Returns what the end of a large run takes, by program; the processes of a pair ran in turn."""
+    found = {name: [] for name in programs}
+    for number in range(pairs):
+        measure.say(f"end: pair {number + 1} of {pairs}")
+        for name, program in turns(number, programs):
+            found[name].append(ending.once(program))
+    return found
+
+
 def ring(programs, pairs):
     """Returns events a second through the ring by program, one figure for each process; those of a pair ran in turn."""
     found = {name: [] for name in programs}
@@ -178,6 +190,12 @@ def pair_row(what, found, unit, least=None):
             f"≥ {least}" if least else "", "" if not least else "met" if middle >= least else "**missed**")
 
 
+def end_rows(found):
+    for key, what in (("s", "seconds from the job's end to castscope's"), ("mb", "most memory of castscope")):
+        each = {name: [one[key] for one in all_of] for name, all_of in found.items()}
+        yield pair_row(f"a run of ten million events: {what}", each, {"s": "s", "mb": "MB"}[key])
+
+
 def ring_row(rates):
     millions = {name: [rate / 1e6 for rate in each] for name, each in rates.items()}
     return pair_row("ring, one writer, nothing lost", millions, "M events/s", LEAST_RING)
@@ -191,18 +209,20 @@ def table(found):
         rows.append(pair_row("tiny step, CPU time of the training thread", found["step"], "ms"))
     if "ring" in found:
         rows.append(ring_row(found["ring"]))
+    if "end" in found:
+        rows += end_rows(found["end"])
     head = ["| what | that commit | this tree | difference | limit | |", "| --- | --- | --- | --- | --- | --- |"]
     return "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-SECTIONS = ("calls", "instructions", "step", "ring")
+SECTIONS = ("calls", "instructions", "step", "ring", "end")
 
 
 def compare(name, sections, rounds):
     """Prints the table; the figures themselves go into build/against/COMMIT.json."""
     commit = commit_of(name)
     programs = {"other": build(commit), "this": runs.CASTSCOPE}
-    measured = {"calls": calls, "step": step, "ring": ring}
+    measured = {"calls": calls, "step": step, "ring": ring, "end": end}
     found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
              for section in sections}
     (FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
