@@ -191,7 +191,7 @@ def pair_row(what, found, unit, least=None):
 
 
 def end_rows(found):
-    for key, what in (("s", "seconds from the job's end to castscope's"), ("mb", "most memory of castscope")):
+    for key, what in (("s", "seconds from the job's end to castscope's"), ("mb", "most memory of castscope's own")):
         each = {name: [one[key] for one in all_of] for name, all_of in found.items()}
         yield pair_row(f"a run of ten million events: {what}", each, {"s": "s", "mb": "MB"}[key])
 

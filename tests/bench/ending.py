@@ -14,15 +14,16 @@ AS_JOB = '"$@" && date +%s.%N >ended'
 
 
 def most_memory(process):
-    """Waits for the process, and returns the most memory that it had, in MB."""
+    """Waits for the process, and returns the most memory of its own that was seen, in MB. Pages of the program are no
+    memory of its own: they are the file's, and the kernel maps those beside a page that is used."""
     most = 0
     while process.poll() is None:
         try:
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         except OSError:
             break
-        most = max([most] + [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")])
-        time.sleep(0.005)
+        most = max([most] + [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")])
+        time.sleep(0.002)
     process.wait()
     return most / 1024
 
