@@ -126,7 +126,9 @@ TEST = re.compile(r"_(test|bench)\.(cc|h)$|/testing/")
 
 
 def tracked(*patterns):
-    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Files that git tracks, or would by `git add`."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [name for name in names.splitlines() if (ROOT / name).is_file()]
 
 
@@ -140,10 +142,12 @@ def home_of(name):
 
 
 def includes(name):
+    """The line of each include, and what it names, from the root where that is a file of ours."""
     for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
-        found = re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)
+        found = re.match(r'\s*#\s*include\s+(["<])([^">]+)[">]', line)
         if found:
-            yield number, found.group(1)
+            beside = os.path.normpath(os.path.join(os.path.dirname(name), found.group(2)))
+            yield number, beside if found.group(1) == '"' and (ROOT / beside).is_file() else found.group(2)
 
 
 def may_include(name, header):
@@ -166,6 +170,8 @@ def check_includes():
             if ours and not may_include(name, header):
                 yield f"{name}:{number}: {home} may not include {header} (docs/architecture.md)"
             test = name.endswith("_test.cc")
+            if ours and "/testing/" in header and not TEST.search(name) and not name.startswith("tests/"):
+                yield f"{name}:{number}: {header} is for tests alone"
             if home in IN_JOB and not test and header.startswith(NOT_IN_JOB):
                 yield f"{name}:{number}: {header} must not enter the training process"
 
@@ -177,10 +183,8 @@ def includes_among(of):
     edges = collections.defaultdict(dict)
     for name in sorted(there):
         for number, header in includes(name):
-            beside = os.path.normpath(os.path.join(os.path.dirname(name), header))
-            target = header if header in there else beside
-            if target in there and of(name) != of(target):
-                edges[of(name)].setdefault(of(target), f"{name}:{number}")
+            if header in there and of(name) != of(header):
+                edges[of(name)].setdefault(of(header), f"{name}:{number}")
     return edges
 
 
@@ -222,8 +226,10 @@ def check_folders():
 
 def lists(cmake, path):
     """By its name, or by a pattern that is looked at anew at each build."""
+    cmake = re.sub(r"#.*", "", cmake)
     globs = re.findall(r"file\(GLOB \w+ RELATIVE \S+ CONFIGURE_DEPENDS ([^)]+)\)", cmake)
-    return path.name in cmake or any(path.match(pattern) and "_test" in pattern for pattern in " ".join(globs).split())
+    by_name = re.search(r"(?:^|[\s(/])" + re.escape(str(path)) + r"(?=[\s)])", cmake)
+    return by_name or any(path.match(pattern) and "_test" in pattern for pattern in " ".join(globs).split())
 
 
 def check_tests_are_listed():
@@ -242,7 +248,7 @@ def check_tests_are_listed():
 
 
 def check_sizes():
-    for name in tracked("*.h", "*.c", "*.cc", "*.py"):
+    for name in tracked("*.h", "*.c", "*.cc", "*.py", "*.ts", "*.css", "scripts/*"):
         lines = len((ROOT / name).read_text(errors="replace").splitlines())
         if lines > MOST_LINES:
             yield f"{name}: {lines} lines; part it (at most {MOST_LINES})"

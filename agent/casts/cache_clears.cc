@@ -16,7 +16,7 @@ void cache_cleared(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   copies_cleared(r);
   lanes::SegmentHeader& h = r.segment.header();
-  const Held left = g_features.cache_was_cleared();
+  const CacheContents left = g_features.cache_was_cleared();
   const std::uint64_t entries = h.cache_entries.exchange(left.entries, std::memory_order_relaxed);
   const std::uint64_t bytes = h.cache_bytes.exchange(left.bytes, std::memory_order_relaxed);
   h.cache_clears.fetch_add(1, std::memory_order_relaxed);

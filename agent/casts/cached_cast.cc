@@ -43,7 +43,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
 
 }  // namespace
 
-void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone) {
+void note_in_cache(lanes::SegmentHeader& h, const CacheContents& kept, const CacheContents& gone) {
   const auto raise = [](lanes::Shared<std::uint64_t>& peak, std::uint64_t value) {
     std::uint64_t seen = peak.load(std::memory_order_relaxed);
     while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {

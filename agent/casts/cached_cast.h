@@ -63,7 +63,7 @@ inline bool passes(const TensorImpl* source, ScalarType to) {
 // Notes that torch.jit.trace has recorded the conversion as one of the user's.
 [[gnu::cold]] void note_traced(Recording& r, std::uint64_t call_site, const void* caller, const TensorImpl* source);
 // Counts what the cache holds: `kept` came in, `gone` went out.
-void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone);
+void note_in_cache(lanes::SegmentHeader& h, const CacheContents& kept, const CacheContents& gone);
 
 // One call of cached_cast, as cast_and_record hands it to the parts of the hot path below, all of which are inlined
 // into it.
@@ -95,7 +95,7 @@ struct CastCost {
 
 // The tensor was converted. `kept`: a cache keeps the copy.
 [[gnu::always_inline]] inline void record_cast(const CastCall& c, const Counted& counted, const Standing& standing,
-                                               const CastCost& cost, bool kept, const Held& gone) {
+                                               const CastCost& cost, bool kept, const CacheContents& gone) {
   const std::uint8_t first = flag_of_first(*counted.counter);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, cost.bytes);

@@ -1,4 +1,4 @@
-// The function that stands in place of at::autocast::cached_cast while a policy is enforced.
+// What an enforced policy makes of one argument: whether the copy is kept, the dtype, and the cast with our cache.
 #pragma once
 
 #include <ATen/core/Tensor.h>

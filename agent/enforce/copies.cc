@@ -52,7 +52,7 @@ at::Tensor converted(const at::Tensor& arg, ScalarType to, at::Tensor old) {
 }
 
 // Counts a copy that went. A copy without proof belongs to the region: it lives on until the region ends.
-void count_gone(const KeptCopy& copy, Held& gone) {
+void count_gone(const KeptCopy& copy, CacheContents& gone) {
   if (!copy.has_proof()) return;
   ++gone.entries;
   gone.bytes += copy.copy_bytes();
@@ -153,7 +153,7 @@ at::Tensor Copies::data(const at::Tensor& arg, ScalarType to, KeptCopy& range, b
   const bool requires_grad = arg.requires_grad();
   const std::uint64_t region = region_.load(std::memory_order_relaxed);
   const Glance now = glance_at(impl, optimizer_steps_.load(std::memory_order_relaxed));
-  Held gone;
+  CacheContents gone;
   Proof proof;
   KeptCopy::Contents old;
   Proving how;
@@ -197,7 +197,7 @@ std::vector<std::shared_ptr<KeptCopy>> Copies::all() {
 
 // Layers come in a cycle: evicting the least recently used copy would evict exactly the one that comes next. A newcomer
 // is refused while all others are in use.
-bool Copies::has_room(std::uint64_t bytes, Held& gone) {
+bool Copies::has_room(std::uint64_t bytes, CacheContents& gone) {
   if (!options_.max_bytes) return true;
   const std::uint64_t region = region_.load(std::memory_order_relaxed);
   std::uint64_t held = 0;
@@ -215,7 +215,7 @@ bool Copies::has_room(std::uint64_t bytes, Held& gone) {
   return held + bytes <= *options_.max_bytes;
 }
 
-void Copies::forget_the_dead(Held& gone) {
+void Copies::forget_the_dead(CacheContents& gone) {
   made_bytes_.store(0, std::memory_order_relaxed);
   std::vector<std::shared_ptr<KeptCopy>> dead;  // dropped outside the lock
   std::lock_guard lock(lock_);
@@ -231,10 +231,10 @@ void Copies::forget_the_dead(Held& gone) {
   }
 }
 
-Held Copies::drop_unless(bool (KeptCopy::*stays)() const) {
-  Held gone;
+CacheContents Copies::drop_unless(bool (KeptCopy::*stays)() const) {
+  CacheContents gone;
   forget_the_dead(gone);
-  Held left;
+  CacheContents left;
   for (const auto& range : all()) {
     KeptCopy::Contents old;
     const std::unique_lock lock(range->mutex, std::try_to_lock);
@@ -247,7 +247,7 @@ Held Copies::drop_unless(bool (KeptCopy::*stays)() const) {
   return left;
 }
 
-Held Copies::end_region() {
+CacheContents Copies::end_region() {
   decltype(edges_) gone;
   {
     std::lock_guard lock(lock_);
@@ -259,7 +259,9 @@ Held Copies::end_region() {
   return drop_unless(options_.until == Keep::kRegion ? nullptr : &KeptCopy::has_proof);
 }
 
-Held Copies::begin_step() { return drop_unless(options_.until == Keep::kStep ? nullptr : &KeptCopy::has_proof); }
+CacheContents Copies::begin_step() {
+  return drop_unless(options_.until == Keep::kStep ? nullptr : &KeptCopy::has_proof);
+}
 
 void Copies::optimizer_stepped() { optimizer_steps_.fetch_add(1, std::memory_order_relaxed); }
 

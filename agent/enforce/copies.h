@@ -57,9 +57,9 @@ class Copies {
   void adopt(const at::Tensor& arg, c10::ScalarType to, const at::Tensor& copy);
 
   // The outermost region has ended: drops the edges, and the copies that must not outlive it. Returns what is left.
-  Held end_region();
-  Held begin_step();         // a training step begins
-  void optimizer_stepped();  // weights that require grad were written, whatever their version counters say
+  CacheContents end_region();
+  CacheContents begin_step();  // a training step begins
+  void optimizer_stepped();    // weights that require grad were written, whatever their version counters say
 
  private:
   struct EdgeKey {
@@ -100,9 +100,9 @@ class Copies {
   at::Tensor data(const at::Tensor& arg, c10::ScalarType to, KeptCopy& range, bool for_region, Outcome& outcome);
   std::shared_ptr<KeptCopy> range_of(const at::Tensor& arg, c10::ScalarType to, bool frozen);
   std::vector<std::shared_ptr<KeptCopy>> all();
-  bool has_room(std::uint64_t bytes, Held& gone);
-  void forget_the_dead(Held& gone);
-  Held drop_unless(bool (KeptCopy::*stays)() const);
+  bool has_room(std::uint64_t bytes, CacheContents& gone);
+  void forget_the_dead(CacheContents& gone);
+  CacheContents drop_unless(bool (KeptCopy::*stays)() const);
 
   const CacheOptions options_;
   // Guards the maps. No code of PyTorch's runs under it, nor under a KeptCopy's mutex: to take or drop a tensor that

@@ -88,7 +88,7 @@ void region_begins(bool modules_changed) {
   if (modules_changed) g_enforced->modules->look_again();
 }
 
-Held cache_cleared() { return g_enforced->copies->end_region(); }
+CacheContents cache_cleared() { return g_enforced->copies->end_region(); }
 void step_begins() { g_enforced->copies->begin_step(); }
 void optimizer_stepped() {
   if (is_on()) g_enforced->copies->optimizer_stepped();

@@ -27,7 +27,7 @@ std::vector<std::string> notices();
 void rule_met_in_python(std::string_view rule);  // "function models:attend"
 void recording_begins(observe::Definitions&);
 void region_begins(bool modules_changed);  // an outermost region; `modules_changed`: their names, paths or classes
-Held cache_cleared();                      // PyTorch's cache was cleared; returns what is left in ours
+CacheContents cache_cleared();             // PyTorch's cache was cleared; returns what is left in ours
 void step_begins();
 void optimizer_stepped();  // in any thread
 void fork_begins();

@@ -33,8 +33,8 @@ class ModuleRules {
 
  private:
   using Running = observe::PythonStack::Modules;
-  // Held by known_ and by threads' rows, which read it without a lock. A reference that nothing else holds waits in
-  // unheld_ until the GIL is at hand.
+  // CacheContents by known_ and by threads' rows, which read it without a lock. A reference that nothing else holds
+  // waits in unheld_ until the GIL is at hand.
   using WeakRef = std::shared_ptr<const observe::PyObject>;
   struct Known {
     WeakRef innermost, outermost;

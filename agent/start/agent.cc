@@ -87,7 +87,7 @@ void put_hooks() {
     g_process.preload->slots[i] = function;
     ++put;
   }
-  log_line("intercepts %d of PyTorch's functions; %d of those that it knows are not in this PyTorch", put, missing);
+  log_line("intercepts %d functions of PyTorch; %d more are known but not in this version", put, missing);
 }
 
 // Python's stack can be read from here on.

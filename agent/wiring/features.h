@@ -26,7 +26,7 @@ struct ThreadState;
 namespace castscope {
 
 // The contents of a cache of castscope's.
-struct Held {
+struct CacheContents {
   std::uint64_t entries = 0, bytes = 0;
 };
 
@@ -91,7 +91,7 @@ struct Features {
   void (*timed_cast_ends)(ThreadState& t, const TimedCast& cast,
                           std::uint32_t site) = [](ThreadState&, const TimedCast&, std::uint32_t) {};
   // PyTorch's cache was cleared: returns what castscope's own cache still holds.
-  Held (*cache_was_cleared)() = [] { return Held{}; };
+  CacheContents (*cache_was_cleared)() = [] { return CacheContents{}; };
 
   // --- code that is traced or compiled
   void (*cast_was_traced)(const observe::MayWait& may_wait, ThreadState& t, const observe::SeenInTrace& seen) =

@@ -22,7 +22,7 @@ JudgedRunPtr judged(store::RunData data, const rules::Settings& settings, Lines 
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   log::debug_took(
       "judged the run", took.count(),
-      absl::StrCat(run->judgement.findings.size(), " findings, ", run->judgement.silenced.size(), " silenced"));
+      absl::StrCat("findings: ", run->judgement.findings.size(), ", silenced: ", run->judgement.silenced.size()));
   return run;
 }
 

@@ -129,7 +129,7 @@ AccountPrecision computed(std::string dtype, std::string file = "train.py", bool
   return one;
 }
 
-// C-60: a trainer and an inference engine.
+// A trainer and an inference engine.
 TEST(DifferenceTest, TheSameModelInAnotherDtype) {
   Account before = account({}), after = account({});
   before.precision = {computed("bfloat16"), computed("float32", "train.py", false)};  // its validation has no region

@@ -26,7 +26,7 @@ constexpr std::array kFormats = {
     FormatName{"csv-layers", Format::kLayersCsv, "dtypes of each layer's arguments, for spreadsheets"},
     FormatName{"dot", Format::kDot, "the graph of a step with its casts, for Graphviz"},
     FormatName{"perfetto", Format::kPerfetto, "the kept events, for ui.perfetto.dev"},
-    FormatName{"chrome", Format::kChrome, "the same as JSON, for chrome://tracing too"},
+    FormatName{"chrome", Format::kChrome, "the kept events as JSON, for chrome://tracing and others"},
     FormatName{"speedscope", Format::kSpeedscope, "CPU time by stack and the kept events, for speedscope.app"},
     FormatName{"jsonl", Format::kJsonLines, "the kept events, one JSON object a line, for programs"},
 };

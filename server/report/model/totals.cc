@@ -114,7 +114,7 @@ std::vector<std::string> unseen_ends(const store::RunData& data) {
     const int signal = process.exit_status - 128;
     const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
     if (process.end == store::ProcessEnd::kVanished && name != nullptr) {
-      const char* const why = signal == SIGKILL ? ", as the kernel does when memory runs out" : "";
+      const char* const why = signal == SIGKILL ? " (the kernel does that when memory runs out)" : "";
       all.push_back(who + " was killed by SIG" + name + why);
     } else if (process.end == store::ProcessEnd::kVanished) {
       all.push_back(who + " is gone without an end mark: it was killed, or left by exec or a raw system call");

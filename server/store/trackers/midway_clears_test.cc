@@ -12,7 +12,7 @@ using testing::IsEmpty;
 constexpr std::uint32_t kMain = 1, kWorker = 2;
 constexpr RegionId kWorkersRegion(7);
 
-// a worker's region ends while the main thread's is open.
+// A worker's region ends while the main thread's is open.
 TEST(MidwayClearsTest, AnEndThatClearsWhatAnotherThreadKeptIsTold) {
   MidwayClears clears;
   clears.kept(kMain, 100);

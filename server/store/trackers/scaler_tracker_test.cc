@@ -102,7 +102,7 @@ TEST_F(ScalerTrackerTest, EventsOfOneCallAreOneUnscale) {
   EXPECT_EQ(use().longest_skips, 1u);
 }
 
-// S-37: gradients of 1024 are added to gradients of 2048.
+// Gradients of 1024 are added to gradients of 2048.
 TEST_F(ScalerTrackerTest, AnUpdateBetweenBackwardsIsOutOfPlace) {
   tracker_.backward(1);
   tracker_.update(1, kUpdateFact, 2048, 1024);
@@ -146,7 +146,7 @@ TEST_F(ScalerTrackerTest, SeveralOptimizersMayTakeTurns) {
   expect_nothing_out_of_place();
 }
 
-// S-36: the second of two optimizers steps past the scaler, in either order.
+// The second of two optimizers steps past the scaler, in either order.
 TEST_F(ScalerTrackerTest, AStepPastTheScalerIsOutOfPlace) {
   for (const bool first : {false, true}) {
     tracker_ = ScalerTracker();
@@ -159,7 +159,7 @@ TEST_F(ScalerTrackerTest, AStepPastTheScalerIsOutOfPlace) {
   }
 }
 
-// S-36's control: what unscale_ has unscaled may be stepped with.
+// A control: what unscale_ has unscaled may be stepped with.
 TEST_F(ScalerTrackerTest, AStepOfUnscaledGradientsIsInPlace) {
   tracker_.backward(1);
   tracker_.unscale(1, kUnscaleStack, false);
@@ -185,7 +185,7 @@ TEST_F(ScalerTrackerTest, AStepOfAnotherModelIsInPlace) {
   expect_nothing_out_of_place();
 }
 
-// S-36: the norm that is clipped is that of scaled gradients.
+// The norm that is clipped is that of scaled gradients.
 TEST_F(ScalerTrackerTest, AClipBeforeUnscaleIsOutOfPlace) {
   tracker_.scale(1);
   tracker_.backward(1);

@@ -75,7 +75,6 @@ TEST_F(RegionUseTest, AStayOfWhichSomeIsMissingIsNotCountedOn) {
   EXPECT_EQ(read().region_uses.at(0).most_optimizer_steps, 1u);
 }
 
-//
 TEST_F(RegionUseTest, ARegionsEndThatClearsWhatAnotherThreadKeptIsCounted) {
   for (const bool nested : {false, true}) {
     auto store = create({.overwrite = true});
