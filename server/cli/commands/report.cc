@@ -43,8 +43,7 @@ int print_summary_of(const ReportOptions& options, const rules::Settings& settin
 
 int report(const ReportOptions& options) {
   if (options.summary && options.other_form)
-    return fail(absl::InvalidArgumentError("--summary goes to stderr as text: it takes neither -f nor -o"),
-                kUsage);
+    return fail(absl::InvalidArgumentError("--summary goes to stderr as text: it takes neither -f nor -o"), kUsage);
   if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
     return fail(status, kUsage);
   const auto settings = settings_here(options.config, options.policy);
