@@ -17,8 +17,8 @@ struct CastSource {
 // castscope's own cache fills this in. With both false, the cache had the copy already.
 struct CastOutcome {
   bool converted = false, kept = false;
-  CacheContents
-      gone;  // dropped for the new copy: its old copy, and copies of weights that are gone or not used any more
+  // What the cache dropped for the new copy: its old copy, and copies of weights that are gone or not used any more.
+  CacheContents gone;
 };
 
 }  // namespace castscope::observe

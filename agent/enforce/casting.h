@@ -1,4 +1,4 @@
-// What an enforced policy makes of one argument: whether the copy is kept, the dtype, and the cast with our cache.
+// While a policy is enforced, these decide the dtype of an argument and whether its copy is kept, and cast it.
 #pragma once
 
 #include <ATen/core/Tensor.h>

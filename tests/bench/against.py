@@ -122,35 +122,22 @@ def instructions(programs):
     return found
 
 
-def step(programs, pairs):
-    """Returns the CPU ms of the tiny step by program, one figure for each process; the processes of a pair ran in
-    turn."""
-    found = {name: [] for name in programs}
-    for number in range(pairs):
-        measure.say(f"step: pair {number + 1} of {pairs}")
-        for name, program in turns(number, programs):
-            found[name].append(measure.steps_once("tiny", "castscope", program=program)["cpu_ms"])
-    return found
+def in_pairs(section, once):
+    """Returns a section that calls once(program) for each program by turns: one result for each process, and those of a
+    pair ran one after the other."""
+    def measured(programs, pairs):
+        found = {name: [] for name in programs}
+        for number in range(pairs):
+            measure.say(f"{section}: pair {number + 1} of {pairs}")
+            for name, program in turns(number, programs):
+                found[name].append(once(program))
+        return found
+    return measured
 
 
-def end(programs, pairs):
-    """Returns what the end of a large run takes, by program; the processes of a pair ran in turn."""
-    found = {name: [] for name in programs}
-    for number in range(pairs):
-        measure.say(f"end: pair {number + 1} of {pairs}")
-        for name, program in turns(number, programs):
-            found[name].append(ending.once(program))
-    return found
-
-
-def ring(programs, pairs):
-    """Returns events a second through the ring by program, one figure for each process; those of a pair ran in turn."""
-    found = {name: [] for name in programs}
-    for number in range(pairs):
-        measure.say(f"ring: pair {number + 1} of {pairs}")
-        for name, program in turns(number, programs):
-            found[name].append(measure.ring_once(program))
-    return found
+def step_once(program):
+    """Returns the CPU ms of the tiny step."""
+    return measure.steps_once("tiny", "castscope", program=program)["cpu_ms"]
 
 
 def median_interval(values, confidence=0.95):
@@ -222,7 +209,8 @@ def compare(name, sections, rounds):
     """Prints the table; the figures themselves go into build/against/COMMIT.json."""
     commit = commit_of(name)
     programs = {"other": build(commit), "this": runs.CASTSCOPE}
-    measured = {"calls": calls, "step": step, "ring": ring, "end": end}
+    measured = {"calls": calls, "step": in_pairs("step", step_once), "ring": in_pairs("ring", measure.ring_once),
+                "end": in_pairs("end", ending.once)}
     found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
              for section in sections}
     (FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))

@@ -18,8 +18,6 @@
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
-namespace {}  // namespace
-
 bool is_exported(const std::string& file) {
   std::error_code error;
   return exported::is_zip(file) || (file.ends_with(".pt2") && std::filesystem::is_regular_file(file, error));

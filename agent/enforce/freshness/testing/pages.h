@@ -1,4 +1,4 @@
-// What the tests of watched pages share: the sizes of pages, and a child to try something in.
+// The tests of watched pages share these: the sizes of pages, and a function that runs code in a forked child.
 #pragma once
 
 #include <sys/types.h>
