@@ -334,7 +334,7 @@ def lines():
             found.setdefault(call.name, set()).add(">".join(way))
     for name, all_ways in list(found.items()):
         if name.endswith("(out=)") and not any(way.startswith("!") or ">!" in way for way in all_ways):
-            del found[name]  # what PyTorch's tests call is no function with out=
+            del found[name]  # what PyTorch's tests call is not a function with out=
     return [" ".join((name, *filter(None, [within.get(name)]), *sorted(all_ways)))
             for name, all_ways in sorted(found.items())]
 

@@ -3,7 +3,7 @@
 #include "agent/casts/cast_record.h"
 #include "agent/regions/regions.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // The same rule as WeightCache.put in casting.py.
@@ -63,4 +63,4 @@ void annotated_cast_ends() {
   if (ThreadState* t = thread_slot()) t->annotated.source = nullptr;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -7,7 +7,7 @@
 #include "agent/casts/sites.h"
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The package is about to cast `tensor` (a TensorImpl) to `to` (c10::ScalarType), or serves a copy that it has.
 struct AnnotatedCast {
@@ -32,4 +32,4 @@ inline bool take_annotated(ThreadState& t, const void* source, std::uint8_t to, 
   return true;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

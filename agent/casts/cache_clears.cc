@@ -9,7 +9,7 @@
 #include "agent/torch/originals.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 void cache_cleared(ThreadState& t) {
@@ -45,4 +45,4 @@ void* cache_hook(castscope_hook hook) {
   return hook == CASTSCOPE_HOOK_CLEAR_CACHE ? reinterpret_cast<void*>(&clear_cache) : nullptr;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 #include "agent/casts/seen_in_trace.h"
 #include "agent/torch/odd_tensors.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // PyTorch may drop copies that it made before recording began and that were never counted: the count stops at zero
@@ -128,4 +128,4 @@ void* cached_cast_hook(int python_minor) {
   return for_python(python_minor, []<int Minor>() { return reinterpret_cast<void*>(&cached_cast<Minor>); });
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

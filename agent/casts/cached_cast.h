@@ -21,7 +21,7 @@
 #include "agent/torch/torch_seam.h"
 #include "agent/torchscript/tracing.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Marks the thread as inside cached_cast, so that _to_copy tells it that a conversion was made.
 class InsideCachedCast {
@@ -200,4 +200,4 @@ template <int PythonMinor, typename Casting>
   return result;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

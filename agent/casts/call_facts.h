@@ -5,7 +5,7 @@
 
 #include "agent/lanes/format.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The hook fills it before it calls PyTorch.
 struct CallFacts {
@@ -25,4 +25,4 @@ struct CallFacts {
   }
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 #include "agent/session/call_stack.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // `elsewhere`: the phase of a call that is not in backward.
 inline lanes::Phase phase_of(lanes::Phase elsewhere) {
@@ -77,4 +77,4 @@ inline std::uint64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::uint64_t>(impl->numel_default()) * impl->itemsize();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

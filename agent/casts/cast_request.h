@@ -4,7 +4,7 @@
 #include "agent/torch/tensor_facts.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct CastSource {
   Standing standing;
@@ -21,4 +21,4 @@ struct CastOutcome {
   CacheContents gone;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

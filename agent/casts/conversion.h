@@ -6,7 +6,7 @@
 #include "agent/session/process.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 class Converting {
  public:
@@ -42,4 +42,4 @@ class Converting {
   const void* const to_caller_;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -4,7 +4,7 @@
 
 #include "agent/interposed/interface.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The function to put into a slot; nullptr to leave the slot alone. The Python version picks the stack walk.
 void* cached_cast_hook(int python_minor);
@@ -12,4 +12,4 @@ void* to_copy_hook(castscope_hook hook, int python_minor);  // TO_COPY, TO_COPY_
 void* conversion_hook(castscope_hook hook);                 // TO_DTYPE, …, TO_OTHER
 void* cache_hook(castscope_hook hook);                      // CLEAR_CACHE
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -16,7 +16,7 @@
 #include "agent/torch/originals.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using std::optional;
@@ -256,4 +256,4 @@ void* conversion_hook(castscope_hook hook) {
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

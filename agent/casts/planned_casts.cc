@@ -15,7 +15,7 @@
 #include "agent/torchscript/misplaced.h"
 #include "agent/torchscript/tracing.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const script::NodePlace* place,
                          lanes::SiteDefinition& site) {
@@ -80,4 +80,4 @@ void tell_disabled(const MayWait& may_wait, ThreadState& t, const script::NodeNo
   note_fact(may_wait, t, seen);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -8,7 +8,7 @@
 #include "agent/session/process.h"
 #include "agent/torchscript/node_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Names a cast that is to be a site and was made for a node of a graph: whose argument it serves, and in which region
 // of the graph. `op` and `argument` are the node's.
@@ -33,4 +33,4 @@ void tell_disabled(const MayWait& may_wait, ThreadState& t, const script::NodeNo
 // Returns whether torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
 bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 #include "agent/cpython/python_snippet.h"
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // A region holds for a line if it begins within the function that the line is in, or decorates that function.
@@ -112,4 +112,4 @@ CodeLine disabled_in_source(const MayWait& may_wait, const std::vector<CodeLine>
   return found.empty() ? CodeLine{} : found.front();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

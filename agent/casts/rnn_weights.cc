@@ -13,7 +13,7 @@
 #include "agent/torch/attention.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // at::native::cudnn_rnn::copy_weights_to_flat_buf_views (ATen/native/cudnn/RNNUtils.h, which needs cuDNN's headers).
@@ -144,4 +144,4 @@ void watch_rnn_weights() {
   taken->take();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,9 +3,9 @@
 // stands before it.
 #pragma once
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Call once, when the agent starts. Does nothing where PyTorch was built without CUDA, or has no such function.
 void watch_rnn_weights();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

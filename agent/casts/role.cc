@@ -6,7 +6,7 @@
 #include "agent/torch/autocast_state.h"
 #include "agent/torch/parameter_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using lanes::Role;
@@ -151,4 +151,4 @@ Role role_of(const MayWait& may_wait, const CallFacts& f, lanes::Cause cause, st
   return root_argument ? Role::kInput : Role::kActivation;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -9,7 +9,8 @@
 //   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
 //      (weight_norm), their .data, rows of an embedding
 //   5. with history → activation
-//   6. a leaf that requires grad and is no parameter → weight where the operator has its weights: the second factor of
+//   6. a leaf that requires grad and is not a parameter → weight where the operator has its weights: the second factor
+//   of
 //      a matrix product (x @ w), and the tensor added to the product (addmm's self); else input (an adversarial input)
 //   7. converted by an operator inside itself, and never a Python object → activation: its own interim result
 //   8. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
@@ -24,7 +25,7 @@
 #include "agent/casts/call_facts.h"
 #include "agent/cpython/python_stack.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // A torch.nn.Parameter (or a view of one) whose own class is another subclass of Tensor: nn.Parameter(DTensor).
 bool is_marked_parameter(const MayWait& may_wait, const void* tensor);
@@ -32,4 +33,4 @@ bool is_marked_parameter(const MayWait& may_wait, const void* tensor);
 lanes::Role role_of(const MayWait& may_wait, const CallFacts& facts, lanes::Cause cause, std::string_view op,
                     std::string_view argument, const RawStack& raw, const void* tensor);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // A tensor without values was converted while code was traced.
 struct SeenInTrace {
@@ -17,4 +17,4 @@ struct SeenInTrace {
   bool subclass = false;  // is_traced_subclass
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

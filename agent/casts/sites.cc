@@ -16,7 +16,7 @@
 #include "agent/torchscript/interpreter_state.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // The row's module is gone: nothing can match this row again.
@@ -130,7 +130,7 @@ void name_source(const MayWait& may_wait, const CallFacts& facts, const NamedByN
                : role_of(may_wait, known, d.cause, named.op, named.argument, seen.raw, seen.tensor);
 }
 
-// Tells everybody who has to know it of a site that this thread sees for the first time.
+// Tells the features that want to hear of a site which this thread sees for the first time.
 void announce_site(const MayWait& may_wait, ThreadState& t, const CallFacts& facts, const Sight& seen,
                    const lanes::SiteDefinition& d, std::uint32_t site, const Counted& counted) {
   if (seen.node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
@@ -233,4 +233,4 @@ lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint3
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -7,7 +7,7 @@
 #include "agent/session/counters.h"
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Handles the first sight of a key in this thread: names everything, defines the site, gives it a counter. `tensor` is
 // the TensorImpl, `native_caller` the address that names the native place.
@@ -36,4 +36,4 @@ inline lanes::Counter* find_pass(ThreadState& t, std::uint64_t call_site, std::u
   return resolve_pass(t, call_site, region, traced, device, native_caller, tensor);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -12,7 +12,7 @@
 #include "agent/torch/spread_elements.h"
 #include "agent/torch/tensor_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 std::atomic<std::uint32_t> g_doubts{0};
 
@@ -174,4 +174,4 @@ void doubt_all_hits(bool on) {
 
 void stale_copies_after_fork() { g_doubts = 0; }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -13,7 +13,7 @@
 #include "agent/torch/attention.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 enum Doubt : std::uint32_t { kInDeepStep = 1, kOptimizerStepped = 2 };
 extern std::atomic<std::uint32_t> g_doubts;  // over all hits
@@ -41,4 +41,4 @@ void copies_may_be_stale(Recording& r);
 void doubt_all_hits(bool on);
 void stale_copies_after_fork();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

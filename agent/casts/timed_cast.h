@@ -6,7 +6,7 @@
 #include "agent/torch/attention.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 class TimingOfCast {
  public:
@@ -27,4 +27,4 @@ class TimingOfCast {
   TimedCast cast_;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -22,8 +22,8 @@
 namespace castscope::compile {
 namespace {
 
-using observe::MayWait;
-using observe::ThreadState;
+using agent::MayWait;
+using agent::ThreadState;
 
 // Most forwards that are kept for one thread. The oldest are forgotten, so that a job that never calls backward costs
 // no more.
@@ -75,7 +75,7 @@ bool is_of_compiled(const MayWait&, const torch::autograd::Node& node) {
 std::optional<std::string> node_runs(const MayWait& may_wait) noexcept try {
   const auto node = torch::autograd::get_current_node();
   if (node == nullptr || !is_of_compiled(may_wait, *node)) return std::nullopt;
-  ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  ThreadState* t = agent::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
   if (t == nullptr) return std::nullopt;
   auto id = region_of(*node);
   if (id) graph_runs(*t, *id, Part::kBackward);
@@ -95,7 +95,7 @@ class RunsBackward : public at::ObserverContext {
 
 std::unique_ptr<at::ObserverContext> backward_begins(const at::RecordFunction&) {
   const auto node = torch::autograd::get_current_node();
-  ThreadState* t = observe::thread_slot();
+  ThreadState* t = agent::thread_slot();
   if (node == nullptr || t == nullptr) return nullptr;
   const auto id = region_of(*node);
   return id ? std::make_unique<RunsBackward>(*t, *id) : nullptr;
@@ -105,7 +105,7 @@ std::unique_ptr<at::ObserverContext> backward_begins(const at::RecordFunction&) 
 // an operator, where it costs one comparison.
 StepCallbacks step_callbacks(at::RecordScope scope) {
   const bool runs = scope == at::RecordScope::BACKWARD_FUNCTION && node_runs(MayWait::before_original()).has_value();
-  StepCallbacks callbacks = observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
+  StepCallbacks callbacks = agent::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
   if (!runs || !gpu::timing()) [[likely]]
     return callbacks;
   if (!callbacks) callbacks = at::getStepCallbacks(scope);
@@ -116,10 +116,10 @@ StepCallbacks step_callbacks(at::RecordScope scope) {
 // Called at the first call of a region that may have a backward pass.
 void watch_nodes() {
   static std::atomic<bool> watched{false};
-  if (watched.load(std::memory_order_relaxed) || observe::g_originals[CASTSCOPE_HOOK_STEP_CALLBACKS] == nullptr ||
+  if (watched.load(std::memory_order_relaxed) || agent::g_originals[CASTSCOPE_HOOK_STEP_CALLBACKS] == nullptr ||
       watched.exchange(true))
     return;
-  observe::g_process.preload->slots[CASTSCOPE_HOOK_STEP_CALLBACKS] = reinterpret_cast<void*>(&step_callbacks);
+  agent::g_process.preload->slots[CASTSCOPE_HOOK_STEP_CALLBACKS] = reinterpret_cast<void*>(&step_callbacks);
 }
 
 }  // namespace

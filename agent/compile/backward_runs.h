@@ -12,7 +12,7 @@ namespace castscope::compile {
 void expect_backward_of(std::string_view id);
 
 // Whether this thread is evaluating the backward node of a compiled region.
-bool in_backward_graph(const observe::MayWait& may_wait) noexcept;
+bool in_backward_graph(const agent::MayWait& may_wait) noexcept;
 
 void hold_backward_runs();
 void release_backward_runs();

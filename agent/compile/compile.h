@@ -11,22 +11,22 @@
 
 #include "agent/interposed/interface.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 class MayWait;
 struct SeenInTrace;
 struct ThreadState;
-}  // namespace castscope::observe
+}  // namespace castscope::agent
 
 namespace castscope::compile {
 
-void cast_traced(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept;
+void cast_traced(const agent::MayWait& may_wait, agent::ThreadState& t, const agent::SeenInTrace& seen) noexcept;
 
 // The place, with its callers, that Dynamo is following; 0 where it is not known.
-std::uint32_t followed_stack(const observe::MayWait& may_wait) noexcept;
+std::uint32_t followed_stack(const agent::MayWait& may_wait) noexcept;
 
 // Whether this thread runs a graph whose casts are known. A backward node that Python defined takes the GIL to tell its
 // name.
-bool in_graph(const observe::MayWait& may_wait, const observe::ThreadState& t) noexcept;
+bool in_graph(const agent::MayWait& may_wait, const agent::ThreadState& t) noexcept;
 
 // The agent's function for CASTSCOPE_HOOK_RECORD_FUNCTION; nullptr for any other hook.
 void* hook(castscope_hook);

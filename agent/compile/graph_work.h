@@ -13,7 +13,7 @@ namespace castscope::compile {
 // Lives as long as the graph runs, in its thread. Costs nothing except in timed steps.
 class GraphWork {
  public:
-  GraphWork(observe::ThreadState& t, std::string_view id, Part part);
+  GraphWork(agent::ThreadState& t, std::string_view id, Part part);
   // A child that was forked meanwhile has another state for this thread, and nothing begun.
   ~GraphWork();
   GraphWork(const GraphWork&) = delete;

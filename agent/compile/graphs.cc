@@ -14,8 +14,8 @@
 namespace castscope::compile {
 namespace {
 
-using observe::Recording;
-using observe::ThreadState;
+using agent::Recording;
+using agent::ThreadState;
 
 // The casts of one run of a graph at one site.
 struct SiteOfGraph {
@@ -235,17 +235,17 @@ void define_all(Recording& r, Compiled& c, Part part) {
 // there. The engine gives its threads the autocast state of the thread that called backward.
 void look_at_backward(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kBackward)])
-    if (site.ambient && !observe::autocast_enabled(site.device))
+    if (site.ambient && !agent::autocast_enabled(site.device))
       note_fact_as_known(t, {.kind = lanes::FactKind::kCompileCastsBackward,
                              .detail = site.cast.to,
                              .text = site.op,
-                             .stack = observe::g_process.recording.load()->definitions.stack(site.stack)});
+                             .stack = agent::g_process.recording.load()->definitions.stack(site.stack)});
 }
 
 // PyTorch reads the default dtype once, when the code is compiled, and does not guard it.
 void look_at_default_dtypes(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kForward)])
-    if (site.default_dtype_stack != 0 && observe::autocast_dtype(site.device) != site.cast.to)
+    if (site.default_dtype_stack != 0 && agent::autocast_dtype(site.device) != site.cast.to)
       note_fact_as_known(
           t,
           {.kind = lanes::FactKind::kCompileStateUnguarded, .detail = site.cast.to, .stack = site.default_dtype_stack});
@@ -289,7 +289,7 @@ bool has_backward(std::string_view id) {
 bool any_graph() { return g_any.load(std::memory_order_relaxed); }
 
 bool graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
-  Recording& r = *observe::g_process.recording.load();
+  Recording& r = *agent::g_process.recording.load();
   std::lock_guard lock(registry().mutex);
   const auto found = registry().compiled.find(id);
   if (found == registry().compiled.end()) return false;
@@ -299,11 +299,10 @@ bool graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
     look_at_default_dtypes(t, found->second);
     for (const ProductOfGraph& product : found->second.products)
       if (product.use != 0)
-        lanes::LaneWriter::add(observe::counter_of(t, product.use, lanes::Cause::kUnknown).counter->casts,
-                               product.times);
+        lanes::LaneWriter::add(agent::counter_of(t, product.use, lanes::Cause::kUnknown).counter->casts, product.times);
   }
   for (const SiteOfGraph& site : found->second.parts[static_cast<int>(part)]) {
-    lanes::Counter& counter = *observe::counter_of(t, site.site, site.cause).counter;
+    lanes::Counter& counter = *agent::counter_of(t, site.site, site.cause).counter;
     lanes::LaneWriter::add(counter.casts, site.casts);
     lanes::LaneWriter::add(counter.bytes, site.bytes);
     for (std::uint64_t i = 0; i < site.casts; ++i) publish(t, r, site.site, site.bytes / site.casts);

@@ -47,7 +47,7 @@ std::vector<CodeLine> stack_at(const Compilation& of, const Place& place);
 // Whether any graph is known, so that calls of regions are of interest.
 bool any_graph();
 // Called when the region is called, or its backward is evaluated. Returns whether its graph is known.
-bool graph_runs(observe::ThreadState& t, std::string_view id, Part part) noexcept;
+bool graph_runs(agent::ThreadState& t, std::string_view id, Part part) noexcept;
 
 void hold_graphs();
 void release_graphs();

@@ -10,11 +10,11 @@
 namespace castscope::compile {
 namespace {
 
-using observe::g_process;
-using observe::ThreadState;
+using agent::g_process;
+using agent::ThreadState;
 
 void note_at(lanes::FactKind kind, std::string_view text, const std::vector<CodeLine>& stack, std::uint64_t times = 1) {
-  ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
   if (t == nullptr) return;
   const std::uint32_t place = g_process.recording.load()->definitions.stack(stack);
   if (place != 0) note_fact_as_known(*t, {.kind = kind, .text = text, .stack = place, .times = times});
@@ -56,7 +56,7 @@ void take(const Compilation& of, Logged what, std::string_view text, const std::
 
 }  // namespace
 
-void take_logged(const observe::HeldGil&, const Compilation& of, Logged what, std::string_view text,
+void take_logged(const agent::HeldGil&, const Compilation& of, Logged what, std::string_view text,
                  const std::vector<CodeLine>& stack) noexcept try {
   take(of, what, text, stack);
 } catch (const std::exception&) {  // out of memory: the record is dropped, and its graph's casts are not counted

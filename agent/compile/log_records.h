@@ -8,7 +8,7 @@
 
 namespace castscope::compile {
 
-void take_logged(const observe::HeldGil& gil, const Compilation& of, Logged what, std::string_view text,
+void take_logged(const agent::HeldGil& gil, const Compilation& of, Logged what, std::string_view text,
                  const std::vector<CodeLine>& stack) noexcept;
 
 }  // namespace castscope::compile

@@ -20,7 +20,7 @@
 namespace castscope::compile {
 namespace {
 
-using observe::ThreadState;
+using agent::ThreadState;
 
 // Lives while the region runs. `known`: its graphs are known, and so are their casts.
 class RunsRegion : public at::ObserverContext {
@@ -29,7 +29,7 @@ class RunsRegion : public at::ObserverContext {
     t.compiled_regions += known;
   }
   ~RunsRegion() override {
-    ThreadState* t = observe::thread_slot();  // differs from before in a child that was forked meanwhile
+    ThreadState* t = agent::thread_slot();  // differs from before in a child that was forked meanwhile
     if (t != nullptr && known_ && t->compiled_regions > 0) --t->compiled_regions;
   }
 
@@ -43,7 +43,7 @@ std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& fun
   std::string_view name = function.name();
   if (!name.starts_with(kRegion)) return nullptr;
   name.remove_prefix(kRegion.size());
-  ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  ThreadState* t = agent::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
   if (t == nullptr) return nullptr;
   const bool known = graph_runs(*t, name, Part::kForward);
   expect_backward_of(name);
@@ -54,7 +54,7 @@ using RecordFunction = void (*)(at::RecordFunction* self, at::RecordScope scope)
 
 void record_function(at::RecordFunction* self, at::RecordScope scope) {
   if (scope != at::RecordScope::FUNCTION || !any_graph()) {
-    observe::original<RecordFunction>(CASTSCOPE_HOOK_RECORD_FUNCTION)(self, scope);
+    agent::original<RecordFunction>(CASTSCOPE_HOOK_RECORD_FUNCTION)(self, scope);
     return;
   }
   at::StepCallbacks callbacks = at::getStepCallbacks(scope);
@@ -64,7 +64,7 @@ void record_function(at::RecordFunction* self, at::RecordScope scope) {
 
 }  // namespace
 
-bool in_graph(const observe::MayWait& may_wait, const ThreadState& t) noexcept {
+bool in_graph(const agent::MayWait& may_wait, const ThreadState& t) noexcept {
   return any_graph() && (t.compiled_regions != 0 || in_backward_graph(may_wait));
 }
 

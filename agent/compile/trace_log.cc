@@ -8,12 +8,12 @@
 namespace castscope::compile {
 namespace {
 
-using observe::HeldGil;
-using observe::KeepError;
-using observe::PyObject;
-using observe::PythonApi;
-using observe::Snippet;
-using observe::text_of;
+using agent::HeldGil;
+using agent::KeepError;
+using agent::PyObject;
+using agent::PythonApi;
+using agent::Snippet;
+using agent::text_of;
 
 // Runs at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
 constexpr const char* kCompilation = R"py(
@@ -141,7 +141,7 @@ Take g_take = nullptr;
 
 // take(compile id, attempt, kind, text, frames), called by the handler.
 PyObject* take_record(PyObject*, PyObject* arguments) {
-  const PythonApi& py = observe::g_process.python;
+  const PythonApi& py = agent::g_process.python;
   const HeldGil gil = HeldGil::of_caller();  // Python calls its extension functions with the GIL
   auto* none = static_cast<PyObject*>(py.none);
   py.inc_ref(none);
@@ -152,14 +152,14 @@ PyObject* take_record(PyObject*, PyObject* arguments) {
     const Compilation of{text_of(gil, py, py.tuple_item(arguments, 0)), Snippet::number(gil, py, arguments, 1)};
     if (text != nullptr)
       g_take(gil, of, static_cast<Logged>(Snippet::number(gil, py, arguments, 2)),
-             {text, static_cast<std::size_t>(size)}, observe::frames_of(gil, py, py.tuple_item(arguments, 4)));
+             {text, static_cast<std::size_t>(size)}, agent::frames_of(gil, py, py.tuple_item(arguments, 4)));
   } catch (const std::exception&) {  // out of memory: this graph is not known
   }
   py.clear_error();
   return none;
 }
 
-observe::Method g_take_method{"take", &take_record, observe::kVarArgs, nullptr};
+agent::Method g_take_method{"take", &take_record, agent::kVarArgs, nullptr};
 Snippet g_present{kCompilation, "present", &g_take_method};
 
 }  // namespace
@@ -173,7 +173,7 @@ bool ask(const HeldGil& gil, const PythonApi& py, bool backward, Take take, Pres
     out.phase = static_cast<Phase>(Snippet::number(gil, py, answer, 0));
     out.decomposed = Snippet::number(gil, py, answer, 1) != 0;
     out.of = {text_of(gil, py, py.tuple_item(answer, 2)), Snippet::number(gil, py, answer, 3)};
-    out.stack = observe::frames_of(gil, py, py.tuple_item(answer, 4));
+    out.stack = agent::frames_of(gil, py, py.tuple_item(answer, 4));
   } catch (const std::exception&) {
     out = {};
   }

@@ -41,11 +41,11 @@ enum class Logged : std::uint8_t {
   kInductorGraph = 5,  // the graph of either pass, as Inductor lowers it
 };
 // `stack` of kDone and kCacheBypassed is the call that compiles.
-using Take = void (*)(const observe::HeldGil& gil, const Compilation& of, Logged what, std::string_view text,
+using Take = void (*)(const agent::HeldGil& gil, const Compilation& of, Logged what, std::string_view text,
                       const std::vector<CodeLine>& stack) noexcept;
 
 // Says what this thread is tracing, and watches the log from then on. Returns false, with nothing known, where Python
 // does not tell. No exception is left behind.
-bool ask(const observe::HeldGil& gil, const observe::PythonApi& api, bool backward, Take take, Present& out);
+bool ask(const agent::HeldGil& gil, const agent::PythonApi& api, bool backward, Take take, Present& out);
 
 }  // namespace castscope::compile

@@ -14,18 +14,18 @@
 namespace castscope::compile {
 namespace {
 
-using observe::g_process;
-using observe::Recording;
+using agent::g_process;
+using agent::Recording;
 
 // Where the innermost enabled region was entered, if that was while code was traced and it asked for no dtype.
-std::uint32_t default_dtype_stack(const observe::ThreadState& t, std::uint8_t device) {
+std::uint32_t default_dtype_stack(const agent::ThreadState& t, std::uint8_t device) {
   if (t.open.empty()) return 0;
-  const observe::OpenRegion& region = t.open.back();
+  const agent::OpenRegion& region = t.open.back();
   const bool by_default = region.device == device && region.enabled && (region.asked & lanes::kRegionDefaultDtype) != 0;
   return by_default && region.in_trace ? region.stack : 0;
 }
 
-TracedSite site_of(const observe::MayWait& may_wait, const observe::ThreadState& t, const observe::SeenInTrace& seen,
+TracedSite site_of(const agent::MayWait& may_wait, const agent::ThreadState& t, const agent::SeenInTrace& seen,
                    Present&& present) {
   Recording& r = *g_process.recording.load();
   TracedSite site;
@@ -40,13 +40,13 @@ TracedSite site_of(const observe::MayWait& may_wait, const observe::ThreadState&
   site.parameter = seen.parameter;
   lanes::Cause cause = lanes::Cause::kUserTo;
   if (!seen.users) {
-    const observe::CallSite called = r.call_sites.find(seen.call_site, seen.caller, seen.tensor);
+    const agent::CallSite called = r.call_sites.find(seen.call_site, seen.caller, seen.tensor);
     site.cast.op = site.op = called.op;
     site.argument = called.position;
     site.argument_name = called.argument;
     cause = lanes::Cause::kAutocast;
   }
-  observe::CallFacts facts;
+  agent::CallFacts facts;
   facts.from = seen.from;
   facts.to = seen.to;
   facts.cause = cause;
@@ -57,12 +57,12 @@ TracedSite site_of(const observe::MayWait& may_wait, const observe::ThreadState&
   facts.parameter = seen.parameter;
   facts.grad_mode = seen.grad_mode;
   site.default_dtype_stack = default_dtype_stack(t, seen.device);
-  site.role = role_of(may_wait, facts, cause, site.op, site.argument_name, observe::RawStack(), seen.tensor);
+  site.role = role_of(may_wait, facts, cause, site.op, site.argument_name, agent::RawStack(), seen.tensor);
   return site;
 }
 
 // A region in the code itself becomes a part of what is exported; one around the call does not.
-void note_export(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen,
+void note_export(const agent::MayWait& may_wait, agent::ThreadState& t, const agent::SeenInTrace& seen,
                  const Present& present) {
   if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
   note_fact(may_wait, t,
@@ -74,10 +74,10 @@ void note_export(const observe::MayWait& may_wait, observe::ThreadState& t, cons
 
 }  // namespace
 
-std::uint32_t followed_stack(const observe::MayWait& may_wait) noexcept try {
+std::uint32_t followed_stack(const agent::MayWait& may_wait) noexcept try {
   Present present;
   {
-    observe::Gil gil(may_wait, g_process.python);
+    agent::Gil gil(may_wait, g_process.python);
     if (!gil.held() || !ask(gil, g_process.python, false, &take_logged, present)) return 0;
   }
   return present.phase == Phase::kDynamo ? g_process.recording.load()->definitions.stack(present.stack) : 0;
@@ -85,14 +85,13 @@ std::uint32_t followed_stack(const observe::MayWait& may_wait) noexcept try {
   return 0;
 }
 
-void cast_traced(const observe::MayWait& may_wait, observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept
-    try {
+void cast_traced(const agent::MayWait& may_wait, agent::ThreadState& t, const agent::SeenInTrace& seen) noexcept try {
   if (!g_process.has_python) return;
-  const bool backward = observe::in_backward();
+  const bool backward = agent::in_backward();
   if (backward && seen.users) return;  // it is autograd's own cast
   Present present;
   {
-    observe::Gil gil(may_wait, g_process.python);
+    agent::Gil gil(may_wait, g_process.python);
     if (!gil.held() || !ask(gil, g_process.python, backward, &take_logged, present)) return;
   }
   if (present.phase == Phase::kExport || present.phase == Phase::kExportedAgain)

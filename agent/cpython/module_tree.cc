@@ -8,7 +8,7 @@
 #include "agent/cpython/python_stack.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 bool is_dict(const PythonApi& api, const PyObject* o) {  // or an OrderedDict, as older versions have
@@ -93,4 +93,4 @@ ModuleTree walk_modules(const HeldGil& gil, const PythonApi& api, PyObject* root
   return tree;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -8,7 +8,7 @@
 #include "agent/cpython/python_api.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The walk goes no deeper where a path would become longer than this.
 inline constexpr std::size_t kLongestPath = 4096;
@@ -22,4 +22,4 @@ struct ModuleTree {
 using VisitModule = std::function<bool(PyObject* module, const std::string& path)>;
 ModuleTree walk_modules(const HeldGil& gil, const PythonApi& api, PyObject* root, const VisitModule& visit = {});
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 template <typename F>
@@ -180,4 +180,4 @@ KeepError::~KeepError() {
   if (restore != nullptr) restore(type_, value_, trace_);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct PyObject;  // opaque: only addresses and the two words below
 struct PyThread;  // PyThreadState
@@ -177,4 +177,4 @@ class KeepError {
   PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

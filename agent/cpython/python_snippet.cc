@@ -5,7 +5,7 @@
 #include <cstdarg>
 #include <type_traits>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 constexpr int kFileInput = 257;  // Py_file_input
@@ -122,4 +122,4 @@ void Snippet::hand_on_interruption(const HeldGil&, const PythonApi& py) {
   if (api()->add_pending(&raise_again, raised) != 0) raise_again(raised), py.clear_error();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -8,7 +8,7 @@
 #include "agent/cpython/code_line.h"
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // PyMethodDef.
 struct Method {
@@ -54,4 +54,4 @@ class Snippet {
 // Reads a list in which file, line and function of each frame follow each other.
 std::vector<CodeLine> frames_of(const HeldGil& gil, const PythonApi& py, PyObject* list);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

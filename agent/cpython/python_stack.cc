@@ -1,6 +1,6 @@
 #include "agent/cpython/python_stack.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 std::atomic<const void*> PythonStack::module_call_code{nullptr};
 
@@ -77,4 +77,4 @@ bool PythonStack::verify(const HeldGil&, PythonApi& api) {
   return same;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -14,7 +14,7 @@
 #include "agent/cpython/code_line.h"
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Deeper stacks are cut, and marked as cut; of the frames beyond kMaxDepth, those outside of PyTorch are kept. More
 // frames, kHashedDepth, tell stacks apart: Python itself allows 1000, unless it is told otherwise.
@@ -151,4 +151,4 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread
   return s;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // A thread state that begins with its current frame.
@@ -32,4 +32,4 @@ TEST(PythonStackTest, WhileTheInterpreterEndsOnlyTheStateThatLastsIsRead) {
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent

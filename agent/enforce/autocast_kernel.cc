@@ -114,12 +114,12 @@ void Kernel::cast(const c10::OperatorHandle& op, Stack* stack, const Decision& d
 // For the report: the argument came in this dtype, and a cast was held off, or none was due.
 void Kernel::tell_kept(const IValue& value, const std::string& argument, ScalarType to) const {
   each_tensor(value, [&](const at::Tensor& tensor) {
-    if (!is_eligible(tensor) || observe::is_traced_wrapper(tensor.unsafeGetTensorImpl())) return;
+    if (!is_eligible(tensor) || agent::is_traced_wrapper(tensor.unsafeGetTensorImpl())) return;
     const unsigned held_off = tensor.scalar_type() != to ? lanes::kArrivedHeldOff : 0;
     const unsigned detail = static_cast<std::uint8_t>(tensor.scalar_type()) | lanes::kArrivedKept | held_off |
                             unsigned{lanes::kArrivedNotCast} << lanes::kArrivedCastTo;
-    observe::argument_arrived(observe::MayWait::before_original(), op_ + "\t" + argument + "\tpolicy",
-                              static_cast<std::uint16_t>(detail));
+    agent::argument_arrived(agent::MayWait::before_original(), op_ + "\t" + argument + "\tpolicy",
+                            static_cast<std::uint16_t>(detail));
   });
 }
 
@@ -138,7 +138,7 @@ void Kernel::cast_value(IValue& value, ScalarType to, std::size_t position) cons
 }
 
 bool Kernel::is_eligible(const at::Tensor& tensor) const {
-  if (!tensor.defined() || !observe::may_autocast(tensor.scalar_type())) return false;
+  if (!tensor.defined() || !agent::may_autocast(tensor.scalar_type())) return false;
   switch (device_) {
     case Device::kCpu:
       return tensor.is_cpu() || tensor.is_mkldnn();

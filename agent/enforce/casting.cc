@@ -23,7 +23,7 @@ bool is_plain(const TensorImpl* t) {
                                          .raw_repr();
   if ((t->key_set().raw_repr() | plain) != plain) return false;
   if (!t->key_set().has(DispatchKey::ADInplaceOrView)) return false;  // an inference tensor has no version counter
-  const auto* meta = observe::autograd_meta(t);
+  const auto* meta = agent::autograd_meta(t);
   return meta == nullptr || meta->fw_grad_ == nullptr;
 }
 
@@ -45,7 +45,7 @@ class NoCache {
   NoCache& operator=(const NoCache&) = delete;
 
  private:
-  static void set(bool on) { observe::original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(on); }
+  static void set(bool on) { agent::original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(on); }
 };
 
 std::optional<Device> device_of(c10::DeviceType type) {
@@ -71,7 +71,7 @@ bool wants_no_cache(c10::DeviceType device) {
 }
 
 at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
-  return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  return agent::original<agent::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
 
 // Within a region, a weight has one copy with one place in the graph, as in PyTorch's cache, whoever made the copy.
@@ -88,7 +88,7 @@ at::Tensor shared(ScalarType to, const at::Tensor& arg, c10::DeviceType device, 
 // Only copies of float32, in a lower precision, on the CPU are kept.
 Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, const Source& source) {
   const TensorImpl* t = arg.unsafeGetTensorImpl();
-  if (device != c10::DeviceType::CPU || !g_enforced->on_cpu || observe::dtype_of(t) != ScalarType::Float ||
+  if (device != c10::DeviceType::CPU || !g_enforced->on_cpu || agent::dtype_of(t) != ScalarType::Float ||
       c10::elementSize(to) >= sizeof(float))
     return Kind::kNone;
   const Kind kind = kind_of(source, g_enforced->cache.keeping);
@@ -116,11 +116,11 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
 
 at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
   const TensorImpl* t = arg.unsafeGetTensorImpl();
-  const ScalarType from = observe::dtype_of(t);
-  if (!arg.defined() || from == to || !observe::may_autocast(from)) return arg;
+  const ScalarType from = agent::dtype_of(t);
+  if (!arg.defined() || from == to || !agent::may_autocast(from)) return arg;
   const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
-  const observe::Standing standing = observe::standing_of(t);
-  const Source source{standing, observe::is_parameter(t, standing), autograd.get_grad_mode(),
+  const agent::Standing standing = agent::standing_of(t);
+  const Source source{standing, agent::is_parameter(t, standing), autograd.get_grad_mode(),
                       autograd.get_inference_mode(), at::autocast::is_autocast_cache_enabled()};
   Outcome outcome;
   return cached_cast(to, arg, device, source, kind_of_cast(arg, to, device, source), outcome);
@@ -141,7 +141,7 @@ ScalarType target(const OperatorPlan& plan, ScalarType asked, const at::Tensor& 
     case CastPolicy::kFp32:
       return ScalarType::Float;
     case CastPolicy::kPassthrough:
-      return arg.defined() ? observe::dtype_of(arg.unsafeGetTensorImpl()) : asked;
+      return arg.defined() ? agent::dtype_of(arg.unsafeGetTensorImpl()) : asked;
     default:
       return asked;  // PyTorch's kernel does that by itself
   }

@@ -26,8 +26,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 }
 
 bool is_dense_memory(const TensorImpl* t) {
-  return observe::has_plain_sizes(t) && t->is_non_overlapping_and_dense_default() && t->numel_default() > 0 &&
-         observe::memory_of(t) != nullptr;
+  return agent::has_plain_sizes(t) && t->is_non_overlapping_and_dense_default() && t->numel_default() > 0 &&
+         agent::memory_of(t) != nullptr;
 }
 
 // The weight as a row of its elements as they lie in memory.
@@ -95,7 +95,7 @@ at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
       return found->second.copy;
     edge = found->second;
   }
-  at::Tensor copy = edge->present(observe::MayWait::before_original());
+  at::Tensor copy = edge->present(agent::MayWait::before_original());
   if (!copy.defined()) edge->range->used_in_region(true);  // so that the next one stays
   return copy;
 }
@@ -104,7 +104,7 @@ at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
 // keeps its place in the graph until the region ends, as in PyTorch. The place is given before any other thread can
 // have the copy.
 at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, Edge edge) {
-  const auto may_wait = observe::MayWait::no_lock_held();
+  const auto may_wait = agent::MayWait::no_lock_held();
   const at::Tensor copy = edge.present(may_wait);
   Edge before;  // dropped outside the lock
   for (bool looked = false;; looked = true) {

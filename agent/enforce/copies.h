@@ -39,7 +39,7 @@ struct CacheOptions {
   std::optional<std::uint64_t> max_bytes;
 };
 
-using Outcome = observe::CastOutcome;
+using Outcome = agent::CastOutcome;
 
 class Copies {
  public:
@@ -82,7 +82,7 @@ class Copies {
              seen == other.seen;
     }
     // To take hold of a tensor that Python has may need the GIL.
-    at::Tensor present(const observe::MayWait&) const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
+    at::Tensor present(const agent::MayWait&) const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
   };
   struct RangeKey {
     const c10::StorageImpl* storage;

@@ -9,8 +9,8 @@
 namespace castscope::enforce {
 namespace {
 
+using agent::ThreadState;
 using c10::ScalarType;
-using observe::ThreadState;
 
 struct ByPolicy {
   using Kind = enforce::Kind;
@@ -28,7 +28,7 @@ struct ByPolicy {
 
 // nullptr when castscope has stepped aside. The policy still holds then, but nothing is recorded any more.
 ThreadState* recording_thread() {
-  return observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  return agent::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
 }
 
 template <int PythonMinor>
@@ -37,11 +37,11 @@ at::Tensor cached_cast_by_policy(ScalarType to, const at::Tensor& arg, c10::Devi
   ThreadState* t = recording_thread();
   if (t == nullptr) [[unlikely]]
     return cached_cast_from(caller, to, arg, device);
-  observe::Recording& r = *observe::g_process.recording.load(std::memory_order_relaxed);
+  agent::Recording& r = *agent::g_process.recording.load(std::memory_order_relaxed);
   const std::uint64_t call_site = r.call_sites.key(t->return_addresses, caller, __builtin_dwarf_cfa());
-  if (const OperatorPlan* plan = observe::CallSites::plan(t->return_addresses, caller))
+  if (const OperatorPlan* plan = agent::CallSites::plan(t->return_addresses, caller))
     to = target(*plan, to, arg, device);
-  return observe::cast_and_record<PythonMinor, ByPolicy>(*t, to, arg, device, call_site, caller);
+  return agent::cast_and_record<PythonMinor, ByPolicy>(*t, to, arg, device, call_site, caller);
 }
 
 template <int PythonMinor>
@@ -49,8 +49,7 @@ at::Tensor cast_argument_of_ours(ScalarType to, const at::Tensor& arg, c10::Devi
   ThreadState* t = recording_thread();
   if (t == nullptr) [[unlikely]]
     return cached_cast(to, arg, device);
-  return observe::cast_and_record<PythonMinor, ByPolicy>(*t, to, arg, device, site,
-                                                         reinterpret_cast<const void*>(site));
+  return agent::cast_and_record<PythonMinor, ByPolicy>(*t, to, arg, device, site, reinterpret_cast<const void*>(site));
 }
 
 using CastArgument = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType, std::uint64_t);
@@ -65,7 +64,7 @@ void* hook_for() {
 }  // namespace
 
 void* cached_cast_hook(int python_minor) {
-  return observe::for_python(python_minor, []<int Minor>() { return hook_for<Minor>(); });
+  return agent::for_python(python_minor, []<int Minor>() { return hook_for<Minor>(); });
 }
 
 at::Tensor cast_argument(ScalarType to, const at::Tensor& arg, c10::DeviceType device, std::uint64_t site) {

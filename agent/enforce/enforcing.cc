@@ -63,7 +63,7 @@ bool start(const castscope_preload* preload) {
   const CacheOptions options = cache_options(*policy);
   const bool on_cpu = policy->is_for("cpu");
   g_enforced = new Enforced{*std::move(policy), on_cpu, options, new Copies(options), nullptr};
-  g_enforced->modules = new ModuleRules(observe::g_process.python, g_enforced->policy);
+  g_enforced->modules = new ModuleRules(agent::g_process.python, g_enforced->policy);
   const char* all = std::getenv("CASTSCOPE_ALL_KERNELS");
   start_kernels(g_enforced->policy, all != nullptr && all[0] == '1');
   set_defaults(g_enforced->policy);
@@ -97,7 +97,7 @@ void rule_met_in_python(std::string_view rule) {
   const auto blank = rule.find(' ');
   if (is_on() && blank != std::string_view::npos) rule_met(rule.substr(0, blank), rule.substr(blank + 1));
 }
-void recording_begins(observe::Definitions& definitions) {
+void recording_begins(agent::Definitions& definitions) {
   if (is_on()) tell_rules_met(definitions);
 }
 void fork_begins() {

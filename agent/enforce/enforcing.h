@@ -9,7 +9,7 @@
 #include "agent/interposed/interface.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 class Definitions;
 }
 
@@ -25,7 +25,7 @@ std::string policy_hash();
 std::vector<std::string> notices();
 
 void rule_met_in_python(std::string_view rule);  // "function models:attend"
-void recording_begins(observe::Definitions&);
+void recording_begins(agent::Definitions&);
 void region_begins(bool modules_changed);  // an outermost region; `modules_changed`: their names, paths or classes
 CacheContents cache_cleared();             // PyTorch's cache was cleared; returns what is left in ours
 void step_begins();

@@ -57,7 +57,7 @@ class Registry {
  public:
   Registry(const PolicyTable& policy, bool all_kernels) : policy_(policy), all_(all_kernels) {
     for (const Overloaded& op : operators_of(policy)) asked_[op.first].insert(op.second);
-    for (const observe::AutocastKernel& kernel : observe::autocast_kernels()) {
+    for (const agent::AutocastKernel& kernel : agent::autocast_kernels()) {
       addressed_.emplace(kernel.op);
       functions_.emplace(kernel.function, kernel.op);
     }
@@ -163,7 +163,7 @@ class Registry {
     const bool has_kernel = handle.hasKernelForDispatchKey(autocast_key(device));
     if (const auto ours = planned.kernels.find(device); ours != planned.kernels.end()) {
       const auto key = static_cast<std::uint16_t>(autocast_key(device));
-      if (observe::kernel_in_force(text_of(planned.op), key) != ours->second) put(planned, device);  // not any more
+      if (agent::kernel_in_force(text_of(planned.op), key) != ours->second) put(planned, device);  // not any more
       return;
     }
     By who = plan.who(device, has_kernel);

@@ -26,10 +26,10 @@ void rule_met(std::string_view kind, std::string_view rule) {
   text.append(" ").append(rule);
   const std::lock_guard lock(met().mutex);
   if (!met().rules.try_emplace(text, true).second) return;
-  if (observe::Recording* r = observe::g_process.recording.load()) r->definitions.attribute(kAttribute, text);
+  if (agent::Recording* r = agent::g_process.recording.load()) r->definitions.attribute(kAttribute, text);
 }
 
-void tell_rules_met(observe::Definitions& definitions) {
+void tell_rules_met(agent::Definitions& definitions) {
   const std::lock_guard lock(met().mutex);
   for (const auto& [rule, yes] : met().rules) definitions.attribute(kAttribute, rule);
 }

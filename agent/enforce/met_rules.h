@@ -12,7 +12,7 @@ namespace castscope::enforce {
 // again.
 void rule_met(std::string_view kind, std::string_view rule);
 // A recording has begun: tells it all rules that were met so far.
-void tell_rules_met(observe::Definitions&);
+void tell_rules_met(agent::Definitions&);
 
 // Called around fork(): no other thread works on the rules meanwhile.
 void hold_rules_met();

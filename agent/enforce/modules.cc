@@ -10,10 +10,10 @@
 namespace castscope::enforce {
 namespace {
 
-using observe::HeldGil;
-using observe::MayWait;
-using observe::PyObject;
-using observe::PythonStack;
+using agent::HeldGil;
+using agent::MayWait;
+using agent::PyObject;
+using agent::PythonStack;
 
 // A class calls itself "torch.nn.modules.linear.Linear"; its usual name is torch.nn.Linear.
 std::string usual_name(const std::string& module, const std::string& name) {
@@ -23,7 +23,7 @@ std::string usual_name(const std::string& module, const std::string& name) {
 
 }  // namespace
 
-ModuleRules::ModuleRules(const observe::PythonApi& api, const PolicyTable& policy) : api_(api) {
+ModuleRules::ModuleRules(const agent::PythonApi& api, const PolicyTable& policy) : api_(api) {
   for (const ModuleRule& rule : policy.modules) {
     std::string error;
     std::optional<Pattern> pattern = Pattern::parse(rule.pattern, &error);
@@ -48,16 +48,15 @@ ModuleRules::Row& ModuleRules::row_of(const Running& modules) {
 
 std::size_t ModuleRules::Hash::operator()(const Running& modules) const noexcept {
   const auto bits = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  return observe::mix(0x9e3779b97f4a7c15u, bits(modules.innermost), bits(modules.outermost));
+  return agent::mix(0x9e3779b97f4a7c15u, bits(modules.innermost), bits(modules.outermost));
 }
 
 bool ModuleRules::Known::is_of(const Running& modules) const {
-  return innermost != nullptr && outermost != nullptr &&
-         observe::weakref_target(innermost.get()) == modules.innermost &&
-         observe::weakref_target(outermost.get()) == modules.outermost;
+  return innermost != nullptr && outermost != nullptr && agent::weakref_target(innermost.get()) == modules.innermost &&
+         agent::weakref_target(outermost.get()) == modules.outermost;
 }
 
-int ModuleRules::running(const observe::PyThread* lasting) {
+int ModuleRules::running(const agent::PyThread* lasting) {
   if (!met_.load(std::memory_order_acquire)) meet_module_calls(MayWait::before_original());
   const Running modules = PythonStack::running_modules(api_, lasting);
   if (modules.innermost == nullptr) return -1;
@@ -80,9 +79,9 @@ bool ModuleRules::known(const Running& modules, Known& into) {
 ModuleRules::Known ModuleRules::find(const MayWait& may_wait, const Running& modules) {
   Known result;
   if (known(modules, result)) return result;
-  observe::Gil gil(may_wait, api_);
+  agent::Gil gil(may_wait, api_);
   if (!gil.held()) return result;
-  observe::KeepError keep(gil, api_);
+  agent::KeepError keep(gil, api_);
   const auto object = [](const void* module) { return static_cast<PyObject*>(const_cast<void*>(module)); };
   name_tree(gil, object(modules.outermost), modules.outermost);
   forget_the_dead(gil);
@@ -128,9 +127,9 @@ void ModuleRules::forget_the_dead(const HeldGil&) {
 
 // The last rule that matches; -1 = none.
 int ModuleRules::own_rule(const HeldGil& gil, PyObject* module, const std::string& path) {
-  auto* type = observe::type_of(module);
-  const std::string package = observe::text_attribute(gil, api_, type, "__module__");
-  const std::string name = observe::text_attribute(gil, api_, type, "__qualname__");
+  auto* type = agent::type_of(module);
+  const std::string package = agent::text_attribute(gil, api_, type, "__module__");
+  const std::string name = agent::text_attribute(gil, api_, type, "__qualname__");
   const std::string whole = package + "." + name, usual = usual_name(package, name);
   int last = -1;
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
@@ -147,7 +146,7 @@ int ModuleRules::own_rule(const HeldGil& gil, PyObject* module, const std::strin
 void ModuleRules::name_tree(const HeldGil& gil, PyObject* tree, const void* outermost) {
   const WeakRef root = reference_to(gil, outermost);
   std::unordered_map<std::string, int> by_path;
-  observe::walk_modules(gil, api_, tree, [&](PyObject* module, const std::string& path) {
+  agent::walk_modules(gil, api_, tree, [&](PyObject* module, const std::string& path) {
     int rule = own_rule(gil, module, path);
     if (rule < 0 && !path.empty()) {
       const std::size_t dot = path.rfind('.');
@@ -163,9 +162,9 @@ void ModuleRules::name_tree(const HeldGil& gil, PyObject* tree, const void* oute
 
 // Learns the code of Module._wrapped_call_impl: until it is known, no frame counts as a module's.
 void ModuleRules::meet_module_calls(const MayWait& may_wait) {
-  observe::Gil gil(may_wait, api_);
+  agent::Gil gil(may_wait, api_);
   if (!gil.held()) return;
-  observe::KeepError keep(gil, api_);
+  agent::KeepError keep(gil, api_);
   PyObject* file = api_.dict_item(api_.import_modules(), "torch.nn.modules.module");
   PyObject* at = file;
   for (const char* const name : {"Module", "_wrapped_call_impl", "__code__"}) {

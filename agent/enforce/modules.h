@@ -23,19 +23,19 @@ namespace castscope::enforce {
 
 class ModuleRules {
  public:
-  ModuleRules(const observe::PythonApi& api, const PolicyTable& policy);
+  ModuleRules(const agent::PythonApi& api, const PolicyTable& policy);
 
   // An index into PolicyTable::modules; -1: no running module has a rule, or no module runs. Takes the GIL for modules
   // that are new: call it as an operator begins.
-  int running(const observe::PyThread* lasting);
+  int running(const agent::PyThread* lasting);
   // Called when modules may have been moved, or given others below them.
   void look_again();
 
  private:
-  using Running = observe::PythonStack::Modules;
+  using Running = agent::PythonStack::Modules;
   // CacheContents by known_ and by threads' rows, which read it without a lock. A reference that nothing else holds
   // waits in unheld_ until the GIL is at hand.
-  using WeakRef = std::shared_ptr<const observe::PyObject>;
+  using WeakRef = std::shared_ptr<const agent::PyObject>;
   struct Known {
     WeakRef innermost, outermost;
     int rule = -1;
@@ -46,15 +46,15 @@ class ModuleRules {
   };
   struct Row;  // one per thread
   static Row& row_of(const Running& modules);
-  Known find(const observe::MayWait& may_wait, const Running& modules);
+  Known find(const agent::MayWait& may_wait, const Running& modules);
   bool known(const Running& modules, Known& into);
-  void name_tree(const observe::HeldGil& gil, observe::PyObject* tree, const void* outermost);
-  WeakRef reference_to(const observe::HeldGil& gil, const void* module);
-  void forget_the_dead(const observe::HeldGil& gil);
-  int own_rule(const observe::HeldGil& gil, observe::PyObject* module, const std::string& path);
-  void meet_module_calls(const observe::MayWait& may_wait);
+  void name_tree(const agent::HeldGil& gil, agent::PyObject* tree, const void* outermost);
+  WeakRef reference_to(const agent::HeldGil& gil, const void* module);
+  void forget_the_dead(const agent::HeldGil& gil);
+  int own_rule(const agent::HeldGil& gil, agent::PyObject* module, const std::string& path);
+  void meet_module_calls(const agent::MayWait& may_wait);
 
-  const observe::PythonApi& api_;
+  const agent::PythonApi& api_;
   std::vector<Pattern> patterns_;   // one for each of the policy's modules, in its order
   std::vector<std::string> texts_;  // as they are written
   std::atomic<std::uint32_t> generation_{1};
@@ -63,7 +63,7 @@ class ModuleRules {
   memory::OwnMap<Running, Known, Hash> known_;
   std::size_t known_at_most_ = 1024;  // size at which dead ones are looked for again
   memory::SpinLock unheld_lock_;
-  memory::OwnVector<const observe::PyObject*> unheld_;
+  memory::OwnVector<const agent::PyObject*> unheld_;
 };
 
 }  // namespace castscope::enforce

@@ -7,8 +7,8 @@
 namespace castscope::enforce {
 
 int module_rule() {
-  if (!observe::g_process.has_python) return -1;
-  const observe::ThreadState* t = observe::thread_slot();
+  if (!agent::g_process.has_python) return -1;
+  const agent::ThreadState* t = agent::thread_slot();
   return g_enforced->modules->running(t == nullptr ? nullptr : t->python_thread);
 }
 

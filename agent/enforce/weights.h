@@ -15,7 +15,7 @@ enum class Kind : std::uint8_t {
   kDerived,  // a view of a weight, or one that was computed: its copy gets a new place in the graph at each use
 };
 
-using Source = observe::CastSource;
+using Source = agent::CastSource;
 
 // The policy's options for keeping copies; the defaults are castscope's.
 struct Keeping {
@@ -24,7 +24,7 @@ struct Keeping {
 
 inline Kind kind_of(const Source& s, const Keeping& keeping) {
   if (!s.cache_enabled || !keeping.enabled) return Kind::kNone;
-  const observe::Standing& t = s.standing;
+  const agent::Standing& t = s.standing;
   if (t.requires_grad && !t.leaf) {
     const bool wanted = t.view && s.parameter ? keeping.views : keeping.nonleaf && !t.view;
     return wanted ? Kind::kDerived : Kind::kNone;

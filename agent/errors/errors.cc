@@ -19,7 +19,7 @@
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/interpreter_state.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using lanes::ErrorKind;
@@ -256,4 +256,4 @@ void watch_python_errors(const HeldGil&) {
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 #include "agent/cpython/python_api.h"
 #include "agent/interposed/interface.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The function to put into the hook's slot; nullptr when the hook is not one of errors.
 void* error_hook(castscope_hook hook);
@@ -14,4 +14,4 @@ void* error_hook(castscope_hook hook);
 // it did before. Call it once.
 void watch_python_errors(const HeldGil& gil);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

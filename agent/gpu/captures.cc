@@ -43,10 +43,10 @@ F original(Function function) {
   return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
-// The thread may not have been seen before, if all it does is capture. A capture is no reason to begin a recording.
+// The thread may not have been seen before, if all it does is capture. A capture is not a reason to begin a recording.
 void begins() noexcept try {
-  if (observe::g_process.recording.load() == nullptr) return;
-  if (observe::ThreadState* t = observe::thread_state()) g_features.capture_begins(*t);
+  if (agent::g_process.recording.load() == nullptr) return;
+  if (agent::ThreadState* t = agent::thread_state()) g_features.capture_begins(*t);
 } catch (const std::exception&) {  // no memory: the capture is not looked at
 }
 

@@ -30,7 +30,7 @@ std::atomic<imports::Imports*> g_cublas{nullptr};
 std::atomic<Timing*> g_timing{nullptr};
 
 void meet_device() {
-  observe::Recording& recording = *observe::g_process.recording.load();
+  agent::Recording& recording = *agent::g_process.recording.load();
   cupti::Library library;
   std::string why;
   const bool has_cupti = cupti::find_library(&library, &why);
@@ -45,7 +45,7 @@ void meet_device() {
   }
   g_timing.store(timing, std::memory_order_release);
   std::atexit(exits);  // before CUDA ends, which began earlier
-  if (observe::deep()) timing->stretch_begins(true);
+  if (agent::deep()) timing->stretch_begins(true);
 }
 
 // Takes the imports of cuBLAS's functions, as far as they are loaded by now.
@@ -83,7 +83,7 @@ void stretch_ends() try {
 } catch (const std::exception&) {
 }
 
-Work work_begins(observe::ThreadState& t) {
+Work work_begins(agent::ThreadState& t) {
   Timing* timing = g_timing.load(std::memory_order_acquire);
   if (timing == nullptr) return {};
   Work work{.ticket = timing->book().open(t.gpu_work, t.gpu_origin), .outer = t.gpu_work};
@@ -97,7 +97,7 @@ Work work_begins(observe::ThreadState& t) {
   return work;
 }
 
-void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose) {
+void work_ends(agent::ThreadState& t, const Work& work, const Purpose& purpose) {
   Timing* timing = g_timing.load(std::memory_order_acquire);
   t.gpu_work = work.outer;
   if (timing == nullptr) return;
@@ -105,19 +105,19 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
   timing->book().settle(work.ticket, purpose);
 }
 
-TimedCast cast_begins(observe::ThreadState& t) {
+TimedCast cast_begins(agent::ThreadState& t) {
   TimedCast cast{work_begins(t), t.gpu_cast};
   if (cast.work && !cast.work.told_cupti) t.gpu_cast = cast.work.ticket;
   return cast;
 }
 
-void cast_ends(observe::ThreadState& t, const TimedCast& cast, std::uint32_t site) {
+void cast_ends(agent::ThreadState& t, const TimedCast& cast, std::uint32_t site) {
   t.gpu_cast = cast.outer;
   work_ends(t, cast.work, {.site = site});
 }
 
 std::uint64_t present_cast() noexcept {
-  const observe::ThreadState* t = observe::thread_slot();
+  const agent::ThreadState* t = agent::thread_slot();
   return t == nullptr ? 0 : t->gpu_cast;
 }
 
@@ -158,7 +158,7 @@ void fork_ends() {
 }
 
 void child_begins() {
-  observe::ask_for(observe::kTiming, false);
+  agent::ask_for(agent::kTiming, false);
   forget_job_cupti();
   if (g_timing.exchange(nullptr) != nullptr) g_waits = false;
 }

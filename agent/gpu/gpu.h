@@ -8,13 +8,13 @@
 #include "agent/torch/attention.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 struct ThreadState;
 }
 
 namespace castscope::gpu {
 
-using observe::timing;
+using agent::timing;
 
 extern std::atomic<bool> g_waits;
 extern bool g_any_device;
@@ -31,11 +31,11 @@ void stretch_ends();
 
 // Called around work that is launched while timing: the purpose of the work is known when it is over.
 using Work = TimedWork;
-Work work_begins(observe::ThreadState& t);
-void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose);
+Work work_begins(agent::ThreadState& t);
+void work_ends(agent::ThreadState& t, const Work& work, const Purpose& purpose);
 // The same for a cast, whose launches CUDA events time where CUPTI cannot.
-TimedCast cast_begins(observe::ThreadState& t);
-void cast_ends(observe::ThreadState& t, const TimedCast& cast, std::uint32_t site);
+TimedCast cast_begins(agent::ThreadState& t);
+void cast_ends(agent::ThreadState& t, const TimedCast& cast, std::uint32_t site);
 
 // Whether this PyTorch has code for CUDA: libtorch_cuda is loaded with such a PyTorch.
 bool is_cuda_build();

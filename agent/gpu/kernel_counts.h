@@ -18,7 +18,7 @@ namespace castscope::gpu {
 
 class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
  public:
-  KernelCounts(lanes::SegmentWriter& segment, observe::Definitions& definitions, const WorkBook& book,
+  KernelCounts(lanes::SegmentWriter& segment, agent::Definitions& definitions, const WorkBook& book,
                GraphNodes& graph_nodes, std::uint32_t tid)
       : segment_(segment),
         definitions_(definitions),
@@ -62,7 +62,7 @@ class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
   void write_event(const DeviceWork& work, std::uint32_t id, std::uint64_t called);
 
   lanes::SegmentWriter& segment_;
-  observe::Definitions& definitions_;
+  agent::Definitions& definitions_;
   const WorkBook& book_;
   GraphNodes& graph_nodes_;
   lanes::LaneWriter lane_;

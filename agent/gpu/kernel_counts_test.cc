@@ -27,7 +27,7 @@ class KernelCountsTest : public testing::Test {
     options.directory = folder_;
     options.ring_events = 256;
     segment_.reset(lanes::SegmentWriter::create(options, &error));
-    definitions_ = std::make_unique<observe::Definitions>(api_, *segment_);
+    definitions_ = std::make_unique<agent::Definitions>(api_, *segment_);
     counts_ = std::make_unique<KernelCounts>(*segment_, *definitions_, *book_, nodes_, 1);
     counts_->clock().begin({kCalled, 5'000, 0});
     counts_->step_begins(kCalled - 100, 4);
@@ -80,10 +80,10 @@ class KernelCountsTest : public testing::Test {
     return t;
   }
 
-  observe::PythonApi api_{};
+  agent::PythonApi api_{};
   std::string folder_;
   std::unique_ptr<lanes::SegmentWriter> segment_;
-  std::unique_ptr<observe::Definitions> definitions_;
+  std::unique_ptr<agent::Definitions> definitions_;
   std::unique_ptr<WorkBook> book_{new WorkBook};
   GraphNodes nodes_{*book_};
   std::unique_ptr<KernelCounts> counts_;

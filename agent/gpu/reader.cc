@@ -38,7 +38,7 @@ void Timing::read_for_ever() {
   try {
     if (library_.api.subscribe != nullptr) cupti::keep_loaded(library_);
     tell_devices();
-    while (!observe::g_process.stopped.load(std::memory_order_relaxed)) {
+    while (!agent::g_process.stopped.load(std::memory_order_relaxed)) {
       wait_for_work();
       {
         std::lock_guard lock(reading_);
@@ -49,7 +49,7 @@ void Timing::read_for_ever() {
   } catch (const std::exception&) {  // no memory
   }
   // Timing stops: castscope has stepped aside.
-  observe::ask_for(observe::kTiming, false);
+  agent::ask_for(agent::kTiming, false);
   if (by_events()) events_.load()->switch_on(false);
   std::lock_guard lock(control_);
   if (seat_.is_ours()) seat_.leave();
@@ -168,8 +168,8 @@ bool Timing::is_drained() {
   return launches_.outstanding() == 0 || ++rounds_drained_ >= kMostRoundsDrained;
 }
 
-// Not within a capture, nor between its end and the making of the graph that is replayed, which tells whose its kernels
-// are.
+// Whether recording may end now: not within a capture, and not between a capture's end and the making of the graph that
+// is replayed, since that tells whose its kernels are.
 bool Timing::may_leave() const { return !is_capturing() && !is_graph_awaited(lanes::monotonic_ns()); }
 
 void Timing::leave_when_drained() {

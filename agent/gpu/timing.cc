@@ -31,7 +31,7 @@ void resource(void*, int domain, std::uint32_t callback, const void* data) {
 
 }  // namespace
 
-Timing::Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions)
+Timing::Timing(agent::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions)
     : recording_(recording),
       library_(library),
       graph_nodes_(book_),
@@ -72,9 +72,9 @@ void Timing::stretch_begins(bool is_step) {
   }
   if (now != State::kTiming) return;
   if (is_step && is_new_step()) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
-  mark(observe::timing() && !by_events() ? Mark::kStep : Mark::kBegin);
+  mark(agent::timing() && !by_events() ? Mark::kStep : Mark::kBegin);
   if (by_events()) events_.load()->switch_on(false);
-  observe::ask_for(observe::kTiming, true);
+  agent::ask_for(agent::kTiming, true);
   wake();
 }
 
@@ -84,7 +84,7 @@ void Timing::begin_by_events() {
   if (events_.exchange(events) == nullptr) set_attribute("gpu_times", "CUDA events");
   if (is_new_step()) recording_.segment.header().gpu_event_steps.fetch_add(1, std::memory_order_relaxed);
   events->switch_on(true);
-  observe::ask_for(observe::kTiming, true);
+  agent::ask_for(agent::kTiming, true);
   wake();
 }
 
@@ -95,7 +95,7 @@ bool Timing::is_new_step() {
 }
 
 void Timing::stretch_ends() {
-  if (!observe::ask_for(observe::kTiming, false)) return;
+  if (!agent::ask_for(agent::kTiming, false)) return;
   if (by_events()) return events_.load()->switch_on(false);
   mark(Mark::kEnd);
   State timing = State::kTiming;
@@ -145,12 +145,12 @@ bool Timing::graphs_forbid_cupti() {
 void Timing::job_wants_seat(const char* who) {
   std::lock_guard lock(control_);
   if (by_events()) {
-    observe::ask_for(observe::kTiming, false);
+    agent::ask_for(agent::kTiming, false);
     events_.load()->switch_on(false);
   }
   { const std::lock_guard asked(asking_); }  // from here on the reader no longer asks CUDA for events
   if (seat_.is_ours()) {
-    if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
+    if (agent::ask_for(agent::kTiming, false)) mark(Mark::kEnd);
     state_ = State::kLeaving;
     leave_seat();
     wake();
@@ -160,7 +160,7 @@ void Timing::job_wants_seat(const char* who) {
 
 void Timing::cupti_ends() {
   seat_.vanishes();
-  observe::ask_for(observe::kTiming, false);
+  agent::ask_for(agent::kTiming, false);
   State timing = State::kTiming, draining = State::kDraining;
   if (state_.compare_exchange_strong(timing, State::kLeaving) ||
       state_.compare_exchange_strong(draining, State::kLeaving))
@@ -207,7 +207,7 @@ void Timing::completed(std::uint8_t* buffer, std::size_t valid) { buffers_.compl
 void Timing::node_of_graph(std::uint32_t callback, const cupti::GraphData& graph) try {
   std::uint64_t node = 0, from = 0;
   if (library_.api.graph_node_id(graph.node, &node) != cupti::kSuccess) return;
-  const observe::ThreadState* t = observe::thread_slot();
+  const agent::ThreadState* t = agent::thread_slot();
   if (callback == cupti::kGraphNodeCreated) {
     if (t != nullptr) graph_nodes_.created(node, t->gpu_work);
   } else if (library_.api.graph_node_id(graph.original_node, &from) == cupti::kSuccess) {

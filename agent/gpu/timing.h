@@ -25,7 +25,7 @@
 #include "agent/gpu/unrecorded_calls.h"
 #include "agent/gpu/work_book.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 struct Recording;
 }
 
@@ -34,7 +34,7 @@ namespace castscope::gpu {
 class Timing final : public memory::InOwnMemory, public SeatHolder {
  public:
   // `has_cupti`: `library` is one; otherwise only CUDA events are left.
-  Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions);
+  Timing(agent::Recording& recording, const cupti::Library& library, bool has_cupti, Seat::Functions functions);
 
   // Returns false, and says so in the report, where there can be no timing.
   bool start();
@@ -102,7 +102,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   std::uint64_t since_begin_ns() const;
   void set_attribute(const char* key, const std::string& value);
 
-  observe::Recording& recording_;
+  agent::Recording& recording_;
   const cupti::Library library_;
   WorkBook book_;
   GraphNodes graph_nodes_;

@@ -37,10 +37,10 @@ struct ImportCounts {
   std::size_t failed = 0;   // words that could not be written
 };
 
-// Thread-safe. Its data lie in memory of its own: give_back writes nowhere but into objects that are loaded.
+// Thread-safe. It keeps its data in memory of its own, so that give_back writes only into objects that are loaded.
 class Imports {
  public:
-  // `imports` must live as long as ours may be called, which is as long as the process. Not more than 65,535.
+  // `imports` must live as long as the process, since our functions may be called as long. At most 65,535.
   explicit Imports(std::span<Import> imports);
 
   // Looks at what was loaded since the last time. Returns how many words were replaced. Costs some 100 ns where nothing

@@ -50,8 +50,8 @@ class LoadedObject {
   }
   // The function that the object exports under this name, in its default version; nullptr: none.
   void* definition(const char* name) const;
-  // Calls f(address) for each word through which the object reaches that function of its own, as it would one of
-  // another object.
+  // Calls f(address) for each word through which the object calls this function, which it defines itself: such calls,
+  // too, may go through a word that the loader fills in.
   template <typename F>
   void each_slot_of_own(const char* name, F f) const {
     const std::uint32_t index = definition_index(name);

@@ -82,13 +82,13 @@ namespace castscope::lanes {
   VALUE(kNotAutocast, 9, "not_autocast", "Another cause than cached_cast: there is no cache.")                     \
   VALUE(kScript, 10, "script", "A graph of TorchScript, which casts at each use.")
 
-#define CASTSCOPE_REGION_KINDS(VALUE)                                                                          \
-  VALUE(kNone, 0, "none", "There is no region.")                                                               \
-  VALUE(kContext, 1, "context", "autocast.__enter__: a with statement, a decorator, _enter_autocast.")         \
-  VALUE(kRaw, 2, "raw", "torch.set_autocast_enabled without a context manager.")                               \
-  VALUE(kInherited, 3, "inherited", "The thread got its state from elsewhere, as autograd's threads do.")      \
-  VALUE(kScript, 4, "script",                                                                                  \
-        "Of scripted code: it is no state of a thread. TorchScript's interpreter enters it, its casts are in " \
+#define CASTSCOPE_REGION_KINDS(VALUE)                                                                             \
+  VALUE(kNone, 0, "none", "There is no region.")                                                                  \
+  VALUE(kContext, 1, "context", "autocast.__enter__: a with statement, a decorator, _enter_autocast.")            \
+  VALUE(kRaw, 2, "raw", "torch.set_autocast_enabled without a context manager.")                                  \
+  VALUE(kInherited, 3, "inherited", "The thread got its state from elsewhere, as autograd's threads do.")         \
+  VALUE(kScript, 4, "script",                                                                                     \
+        "Of scripted code: it is not a state of a thread. TorchScript's interpreter enters it, its casts are in " \
         "the graph.")
 
 // The kinds of facts. A fact is something that was seen and is not a cast. It has a place, a stack, and is counted.
@@ -124,7 +124,7 @@ namespace castscope::lanes {
   FACT(kScriptRefused, 12, "script_refused", kNothing,                                                             \
        "TorchScript's autocast pass raised; stack: the region in the script, text: the message.")                  \
   FACT(kScriptIgnoresDtype, 13, "script_ignores_dtype", kNothing,                                                  \
-       "stack: a script's region whose dtype is no constant; detail: c10::ScalarType taken instead.")              \
+       "stack: a script's region whose dtype is not a constant; detail: c10::ScalarType taken instead.")           \
   FACT(kScriptIgnoresDisable, 14, "script_ignores_disable", kSite,                                                 \
        "A cast in a script's region with autocast off; text: that region, 'file:line'.")                           \
   FACT(kTraceDropsDisable, 15, "trace_drops_disable", kSite,                                                       \

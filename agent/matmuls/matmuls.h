@@ -20,7 +20,8 @@ class ThreadMatmuls : public memory::InOwnMemory {
  public:
   // The most products of all open operators together. Further products lose their sizes, but are still counted.
   static constexpr std::size_t kMostPending = 1024;
-  // The table is emptied at this size, for a thread that calls ever new operators. Everything would be found again.
+  // The table is emptied at this size, which a thread reaches that always calls new operators. Whatever is asked for
+  // again is then looked up again.
   static constexpr std::size_t kMostFamilies = 20'000;
 
   void add(const MatmulCall& call);

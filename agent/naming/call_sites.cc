@@ -12,7 +12,7 @@
 #include "agent/torch/torch_seam.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 std::uintptr_t function_start(std::uintptr_t return_address) {
@@ -178,4 +178,4 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   return true;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

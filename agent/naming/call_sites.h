@@ -17,7 +17,7 @@
 #include "agent/naming/definitions.h"
 #include "agent/naming/return_addresses.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct CallSite {
   std::uint32_t id = 0;  // definition
@@ -81,4 +81,4 @@ class CallSites {
 // "libtorch_cpu.so+0x12ab" for an address in the process.
 std::string address_text(const void* address);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

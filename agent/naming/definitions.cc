@@ -8,7 +8,7 @@
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/misplaced.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 using lanes::DefinitionKind;
 
@@ -392,4 +392,4 @@ void Definitions::attribute(std::string_view key, std::string_view value) {
   segment_.define(DefinitionKind::kAttribute, ++attributes_, &definition, sizeof definition);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -20,7 +20,7 @@
 #include "agent/memory/own_memory.h"
 #include "agent/naming/generated_code.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // A process never runs out of ids before it runs out of memory; these bound the cost of a job that makes new code for
 // ever.
@@ -129,4 +129,4 @@ class Definitions {
   std::string torch_folder_;  // with a slash
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -11,7 +11,7 @@
 
 #include "agent/lanes/segment_reader.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 class DefinitionsTest : public testing::Test {
@@ -105,8 +105,8 @@ TEST_F(DefinitionsTest, WhatIsCountedHasOneSeriesOfNumbers) {
   EXPECT_EQ(definitions_->seen(lanes::FlowDefinition{first, second, 0, 0xff, {}}), flow);
   EXPECT_EQ(definitions_->seen(lanes::FactDefinition{lanes::FactKind::kStaleHit, 2, site, 0, 0}), fact);
   EXPECT_EQ(written().size(), 5u);
-  EXPECT_EQ(definitions_->places(), 1u) << "uses, flows and facts are no change of behaviour";
+  EXPECT_EQ(definitions_->places(), 1u) << "uses, flows and facts do not change what a step does";
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 #include "agent/cpython/python_snippet.h"
 #include "agent/lanes/definition_records.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 constexpr const char* kLineOfGraph = R"py(
@@ -63,4 +63,4 @@ GeneratedLine line_of_graph(const HeldGil& gil, const PythonApi& py, const void*
   return found;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

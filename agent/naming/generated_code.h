@@ -12,7 +12,7 @@
 #include "agent/cpython/code_line.h"
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 bool is_generated_code(std::string_view file);  // "<eval_with_key>.9"
 
@@ -26,4 +26,4 @@ struct GeneratedLine {
 // behind.
 GeneratedLine line_of_graph(const HeldGil& gil, const PythonApi& py, const void* self, std::uint32_t line);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

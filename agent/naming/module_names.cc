@@ -5,7 +5,7 @@
 
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Subclasses of a parametrized or quantized module have dotted C names; the last part is the class. A scripted or
@@ -255,4 +255,4 @@ memory::OwnSet<const void*> ModuleNames::renamed_since(std::uint32_t since) {
   return {renamed_.begin() + since, renamed_.end()};
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

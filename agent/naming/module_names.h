@@ -23,7 +23,7 @@
 #include "agent/memory/own_memory.h"
 #include "agent/naming/definitions.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // A class gets no more names than this, for a job that makes modules for ever: the last name stands for all others.
 inline constexpr std::uint32_t kMostRootNumbers = 256;
@@ -106,4 +106,4 @@ class ModuleNames {
   memory::OwnTextMap<memory::OwnVector<PyObject*>> roots_;  // by class: weak references, index = number - 1
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -10,7 +10,7 @@
 #include "agent/torch/torch_python.h"
 #include "agent/torch/torch_seam.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 struct Symbol {
@@ -106,4 +106,4 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
   return {lanes::Cause::kOperator, search.op};
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -7,7 +7,7 @@
 #include "agent/lanes/format.h"
 #include "agent/naming/definitions.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct NativePlace {
   lanes::Cause cause = lanes::Cause::kUnknown;
@@ -20,4 +20,4 @@ struct NativePlace {
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
                          bool below_autocast, bool boxed);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Constants of code.h and object.h.
@@ -119,4 +119,4 @@ bool is_running(const PythonApi& api, const PyThread* lasting, const void* wante
   return false;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

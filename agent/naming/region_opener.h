@@ -8,7 +8,7 @@
 #include "agent/cpython/python_stack.h"
 #include "agent/naming/definitions.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 inline constexpr std::uint16_t kNoFrame = 0xffff;
 // Facts from the stack on which a region is entered or left. Frames are counted from the innermost, which is 0.
@@ -26,4 +26,4 @@ const void* frame_at(const PythonApi& api, const PyThread* lasting, std::uint16_
 // Whether the frame is on the calling thread's stack.
 bool is_running(const PythonApi& api, const PyThread* lasting, const void* frame);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -8,7 +8,7 @@ namespace castscope::enforce {
 class OperatorPlan;
 }
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Tells where the caller's own return address stands, for helpers that several operators share.
 struct ReturnAddressEntry {
@@ -23,4 +23,4 @@ inline ReturnAddressEntry& entry_of(ReturnAddresses& addresses, std::uint64_t ad
   return addresses[(address * 0x9e3779b97f4a7c15u) >> 56];
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

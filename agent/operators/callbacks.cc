@@ -17,8 +17,8 @@
 namespace castscope::operators {
 namespace {
 
-using observe::MayWait;
-using observe::ThreadState;
+using agent::MayWait;
+using agent::ThreadState;
 
 // A private member: the public way copies the whole schema. (As in agent/torch/torch_seam.cc.)
 template <typename Tag, auto Member>
@@ -45,9 +45,9 @@ std::atomic<bool> g_waits{false};
 ThreadState* looked_at_thread() {
   if (waits_for_operator()) [[unlikely]]
     g_watcher.operator_met();
-  if (!observe::deep() || observe::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
-  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
-  return observe::thread_state();
+  if (!agent::deep() || agent::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
+  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  return agent::thread_state();
 }
 
 class Timed {
@@ -82,19 +82,19 @@ bool is_sure(ThreadOperators& o) {
 
 // Whether the operator around has a body in Python: a line of code calls what Python calls in there.
 bool is_called_by_a_body(const ThreadState& t, const OpenUse& outer) {
-  return !outer.info->own && observe::g_process.has_python &&
-         observe::PythonStack::top(observe::g_process.python, t.python_thread) != outer.python_frame;
+  return !outer.info->own && agent::g_process.has_python &&
+         agent::PythonStack::top(agent::g_process.python, t.python_thread) != outer.python_frame;
 }
 
 // A counted use knows its operator; the names of all operators are behind a lock.
 std::uint32_t op_of(const OpenUse& use) {
   if (use.place != nullptr && use.place->use.op != 0) return use.place->use.op;
-  return observe::g_process.recording.load()->definitions.op(use.info->name);
+  return agent::g_process.recording.load()->definitions.op(use.info->name);
 }
 
 // Gives the matrix products since `from` to this use.
 void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::uint32_t use, std::uint32_t op) {
-  observe::Recording& r = *observe::g_process.recording.load();
+  agent::Recording& r = *agent::g_process.recording.load();
   o.matmuls.place(from, use, op, [&](lanes::MatmulDefinition& d, const char* function) -> lanes::Counter* {
     d.function = r.definitions.string(function);
     const std::uint32_t id = r.definitions.seen(d);
@@ -115,7 +115,7 @@ void operator_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o
   ++o.operators;
   if (o.enclosing >= 0) {
     OpenUse& outer = o.uses[static_cast<std::size_t>(o.enclosing)];
-    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), observe::inputs_of(fn))) return;
+    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), agent::inputs_of(fn))) return;
     if (!is_called_by_a_body(t, outer)) return;
   }
   if (o.enclosing == ThreadOperators::kUnknown) return;
@@ -129,7 +129,7 @@ void operator_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o
   o.enclosing = o.used++;
   use.work = {};
   use.matmuls = begin_matmuls(t, o);
-  begin_use(may_wait, t, o, use, info_of(o, schema), observe::inputs_of(fn));
+  begin_use(may_wait, t, o, use, info_of(o, schema), agent::inputs_of(fn));
   if (gpu::timing()) [[unlikely]]
     use.work = gpu::work_begins(t);
 }
@@ -150,7 +150,7 @@ void node_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o, co
   if (text.starts_with(kEngine)) text.remove_prefix(kEngine.size());
   o.enclosing = ThreadOperators::kOutside;
   if (o.stretch != g_watcher.present_stretch().number) begin_stretch(o);
-  o.node = observe::g_process.recording.load()->definitions.string(observe::short_node_name(text));
+  o.node = agent::g_process.recording.load()->definitions.string(agent::short_node_name(text));
   // Most nodes hold a lock of their own while their operators run, so code is pinned before.
   o.places.know_stack(may_wait, t, summary_of(t).hash);
 }
@@ -158,7 +158,7 @@ void node_begins(const MayWait& may_wait, ThreadState& t, ThreadOperators& o, co
 std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
   // The node or the operator is not called yet.
   const MayWait may_wait = MayWait::before_original();
-  ThreadState* t = observe::thread_slot();
+  ThreadState* t = agent::thread_slot();
   try {
     if (t == nullptr) t = looked_at_thread();
     if (t == nullptr) return nullptr;
@@ -181,7 +181,7 @@ std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
 }
 
 void ends(const at::RecordFunction& fn, at::ObserverContext*) {
-  ThreadState* t = observe::thread_slot();
+  ThreadState* t = agent::thread_slot();
   ThreadOperators* const known = t == nullptr ? nullptr : known_operators(*t);
   if (known == nullptr) return;
   ThreadOperators& o = *known;
@@ -196,7 +196,7 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
     try {
       id = end_use(*t, o, use, fn.outputs(), now - use.begin);
       if (o.matmuls.pending() > use.matmuls) [[unlikely]] {
-        tell_math_settings(*observe::g_process.recording.load());
+        tell_math_settings(*agent::g_process.recording.load());
         place_matmuls(*t, o, use.matmuls, id, op_of(use));
       }
     } catch (const std::exception&) {  // out of memory: this operator is not counted
@@ -252,8 +252,8 @@ void enable_callbacks(bool on) {
 namespace castscope::matmuls {
 
 ThreadMatmuls* current_matmuls() noexcept {
-  const observe::ThreadState* t = observe::thread_slot();
-  if (t == nullptr || t->ignoring || !observe::deep()) return nullptr;
+  const agent::ThreadState* t = agent::thread_slot();
+  if (t == nullptr || t->ignoring || !agent::deep()) return nullptr;
   operators::ThreadOperators* const known = operators::known_operators(*t);
   return known == nullptr ? nullptr : &known->matmuls;
 }

@@ -33,7 +33,7 @@ void wait_for_operator(bool on);
 bool waits_for_operator();
 void enable_callbacks(bool on);
 
-ThreadOperators& operators_of(observe::ThreadState& t);
+ThreadOperators& operators_of(agent::ThreadState& t);
 // Called when this thread is known to be in no operator.
 void begin_stretch(ThreadOperators& o);
 

@@ -38,7 +38,7 @@ Mode g_mode;
 std::atomic<std::uint64_t> g_stretch{0}, g_session{0};
 std::atomic<bool> g_enabled{false};
 
-observe::Recording* recording() { return observe::g_process.recording.load(std::memory_order_acquire); }
+agent::Recording* recording() { return agent::g_process.recording.load(std::memory_order_acquire); }
 
 // Takes a lock of PyTorch's and lays its list of callbacks out anew, in this thread and then in each: part of what
 // looking costs.
@@ -51,7 +51,7 @@ void switch_callbacks(bool on) {
 }
 
 enum class Looking { kStep, kTail, kCapture };
-void look(observe::ThreadState& t, Watch& watch, Looking what) {
+void look(agent::ThreadState& t, Watch& watch, Looking what) {
   watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
   const bool was_on = deep();
   if (!was_on) g_session.fetch_add(1);
@@ -59,8 +59,8 @@ void look(observe::ThreadState& t, Watch& watch, Looking what) {
   begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
   if (what != Looking::kTail) gpu::stretch_begins(what == Looking::kStep);
   if (was_on) return;
-  observe::ask_for(observe::kLooking, true);
-  observe::doubt_all_hits(true);
+  agent::ask_for(agent::kLooking, true);
+  agent::doubt_all_hits(true);
   switch_callbacks(true);
 }
 
@@ -73,27 +73,27 @@ bool leave_tail(Watch& watch) {
 
 void count_deep_step() { recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed); }
 
-void switch_on(observe::ThreadState& t, Watch& watch) {
+void switch_on(agent::ThreadState& t, Watch& watch) {
   const bool was_told = deep() && !leave_tail(watch);
   look(t, watch, Looking::kStep);
   if (was_told) return;
-  observe::log_line("observes every operator from step %u on", recording()->steps.current());
-  observe::mark(t, lanes::EventKind::kDeep, 0, 1);
+  agent::log_line("observes every operator from step %u on", recording()->steps.current());
+  agent::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
-void switch_off(observe::ThreadState* t, Watch& watch) {
-  if (!observe::ask_for(observe::kLooking, false)) return;
+void switch_off(agent::ThreadState* t, Watch& watch) {
+  if (!agent::ask_for(agent::kLooking, false)) return;
   const bool was_told = !leave_tail(watch);
   gpu::stretch_ends();
-  observe::doubt_all_hits(false);
+  agent::doubt_all_hits(false);
   switch_callbacks(false);
-  if (was_told) observe::log_line("stops observing every operator, in step %u", recording()->steps.current());
-  if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
+  if (was_told) agent::log_line("stops observing every operator, in step %u", recording()->steps.current());
+  if (t != nullptr && was_told) agent::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 
 // Whether the step is deep.
-bool begin_step(observe::ThreadState& t, Watch& watch, std::uint32_t step) {
-  observe::Recording& r = *recording();
+bool begin_step(agent::ThreadState& t, Watch& watch, std::uint32_t step) {
+  agent::Recording& r = *recording();
   const lanes::SegmentHeader& h = r.segment.header();
   const std::size_t places = r.definitions.places();
   const bool changed = places != watch.places;
@@ -113,7 +113,7 @@ Stretch present_stretch() {
 }
 
 void looked_at(std::uint64_t operators, std::uint64_t ticks) {
-  observe::Recording* r = recording();
+  agent::Recording* r = recording();
   if (r == nullptr) return;
   lanes::SegmentHeader& h = r->segment.header();
   h.deep_ticks.fetch_add(ticks, std::memory_order_relaxed);
@@ -124,18 +124,18 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
   if (g_watch->in_capture) return;
   const bool is_short = g_watch->in_tail && g_mode.kind == Mode::kAutomatic;
   if (is_short ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
-    switch_off(observe::thread_slot(), *g_watch);
+    switch_off(agent::thread_slot(), *g_watch);
 }
 
 void operator_met() {
-  const observe::PythonApi& python = observe::g_process.python;
-  if (observe::g_process.has_python) {
-    const observe::HeldGil* gil = observe::HeldGil::asked(python);
-    if (gil == nullptr || !observe::is_torch_imported(*gil, python)) return;
+  const agent::PythonApi& python = agent::g_process.python;
+  if (agent::g_process.has_python) {
+    const agent::HeldGil* gil = agent::HeldGil::asked(python);
+    if (gil == nullptr || !agent::is_torch_imported(*gil, python)) return;
   }
   if (!waits_for_operator()) return;
   wait_for_operator(false);
-  observe::ThreadState* t = observe::thread_state();
+  agent::ThreadState* t = agent::thread_state();
   if (t == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
   if (deep()) return;
@@ -158,15 +158,15 @@ void start() {
 
 void child_begins() {
   // The callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock.
-  observe::ask_for(observe::kLooking, false);
+  agent::ask_for(agent::kLooking, false);
   g_watch = new Watch(g_mode);
-  observe::stale_copies_after_fork();
+  agent::stale_copies_after_fork();
   operator_info_after_fork();
   inside_operator_after_fork();
   places_after_fork();
 }
 
-void region_begins(observe::ThreadState& t, bool new_step) {
+void region_begins(agent::ThreadState& t, bool new_step) {
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
@@ -174,8 +174,8 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   if (begin_step(t, *g_watch, recording()->steps.current())) count_deep_step();
 }
 
-void step_is_next(observe::ThreadState& t) {
-  const observe::Steps& steps = recording()->steps;
+void step_is_next(agent::ThreadState& t) {
+  const agent::Steps& steps = recording()->steps;
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || steps.are_explicit() || g_watch->next == steps.current() + 1) return;
   g_watch->next = steps.current() + 1;
@@ -187,9 +187,9 @@ void step_has_begun() {
   if (deep() && !g_watch->in_tail && g_watch->next == recording()->steps.current()) count_deep_step();
 }
 
-void optimizer_stepped(observe::ThreadState& t) {
+void optimizer_stepped(agent::ThreadState& t) {
   if (deep() || g_mode.kind == Mode::kNever) return;
-  observe::Recording& r = *recording();
+  agent::Recording& r = *recording();
   const lanes::SegmentHeader& h = r.segment.header();
   std::unique_lock lock(g_watch->mutex, std::try_to_lock);
   if (!lock || deep() ||
@@ -200,7 +200,7 @@ void optimizer_stepped(observe::ThreadState& t) {
   look(t, *g_watch, Looking::kTail);
 }
 
-void capture_begins(observe::ThreadState& t) {
+void capture_begins(agent::ThreadState& t) {
   if (g_mode.kind == Mode::kNever || recording() == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
   if (g_watch->in_capture) return;
@@ -214,10 +214,10 @@ void capture_ends() {
   if (g_mode.kind == Mode::kNever || recording() == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
   if (!std::exchange(g_watch->in_capture, false) || !g_watch->in_tail) return;
-  switch_off(observe::thread_slot(), *g_watch);
+  switch_off(agent::thread_slot(), *g_watch);
 }
 
-void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+void cast_made(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
   const auto* tensor = static_cast<const c10::TensorImpl*>(source);
   const auto dtype = static_cast<c10::ScalarType>(to);
   if (!is_down_cast(c10::typeMetaToScalarType(tensor->dtype()), dtype)) return;
@@ -226,11 +226,11 @@ void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std
   recording()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
 }
 
-void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+void first_cast_of(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
   if (!deep() && g_mode.kind != Mode::kNever) cast_made(t, source, to, site);
 }
 
-std::uint32_t open_use(observe::ThreadState& t) try {
+std::uint32_t open_use(agent::ThreadState& t) try {
   ThreadOperators* const known = known_operators(t);
   if (!deep() || known == nullptr || known->enclosing < 0) return 0;
   ThreadOperators& o = *known;

@@ -5,13 +5,13 @@
 
 #include "agent/torch/attention.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 struct ThreadState;
 }
 
 namespace castscope::operators {
 
-using observe::deep;
+using agent::deep;
 
 // Registers the callbacks, switched off; call it once, when the agent starts. `--deep always` looks at a job without
 // any region, too, so that it can be compared with one that has autocast: from the first operator after `import torch`,
@@ -20,23 +20,23 @@ void start();
 // Called in a forked child, which begins a recording of its own.
 void child_begins();
 // A thread enters its outermost region, or castscope.step() was called; `new_step`: a step begins here.
-void region_begins(observe::ThreadState& t, bool new_step);
+void region_begins(agent::ThreadState& t, bool new_step);
 // The next step begins with what runs from here on: an optimizer stepped in this thread, which is in a region that
 // stays open and in no operator now. It may be called again before the step has begun.
-void step_is_next(observe::ThreadState& t);
+void step_is_next(agent::ThreadState& t);
 void step_has_begun();
 // An optimizer made its step in this thread, which is in no operator now. The code from here to the next region may be
 // an evaluation without autocast, and nothing else tells of that.
-void optimizer_stepped(observe::ThreadState& t);
+void optimizer_stepped(agent::ThreadState& t);
 // The job begins to capture a CUDA graph in this thread, and ends the capture: what it captures is looked at.
-void capture_begins(observe::ThreadState& t);
+void capture_begins(agent::ThreadState& t);
 void capture_ends();
 // While deep: `source` (a TensorImpl*) was cast to `to` (a c10::ScalarType) at this site.
-void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+void cast_made(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
 // The same at the first sight of a site whose values alone show what is wrong with it, in a step that is not deep. Does
 // nothing in a job in which no step is ever deep.
-void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+void first_cast_of(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
 // The outermost operator use that this thread is in the midst of, for a fact about it; defined at need. 0 = none.
-std::uint32_t open_use(observe::ThreadState& t);
+std::uint32_t open_use(agent::ThreadState& t);
 
 }  // namespace castscope::operators

@@ -7,10 +7,10 @@
 
 namespace castscope::operators {
 
-void tell_math_settings(observe::Recording& recording) {
+void tell_math_settings(agent::Recording& recording) {
   // A forked child cannot use CUDA if its parent did.
   static std::atomic<int> told{-1};
-  const int allowed = observe::tf32_is_allowed() ? 1 : 0;
+  const int allowed = agent::tf32_is_allowed() ? 1 : 0;
   if (told.exchange(allowed, std::memory_order_relaxed) != allowed)
     recording.definitions.attribute("gpu_math", allowed ? "allow_tf32=1" : "allow_tf32=0");
 }

@@ -7,20 +7,20 @@
 namespace castscope::operators {
 namespace {
 
-lanes::Event* begin_event(observe::ThreadState& t, lanes::EventKind kind, std::uint32_t site) {
+lanes::Event* begin_event(agent::ThreadState& t, lanes::EventKind kind, std::uint32_t site) {
   lanes::Event* e = t.lane.begin_picture_event();
   if (e == nullptr) return nullptr;
   *e = lanes::Event{};
   e->kind = kind;
   e->site = site;
-  e->step = observe::g_process.recording.load(std::memory_order_relaxed)->steps.current();
+  e->step = agent::g_process.recording.load(std::memory_order_relaxed)->steps.current();
   e->region = t.region_serial;
   return e;
 }
 
 }  // namespace
 
-void tell_operator(observe::ThreadState& t, const ThreadOperators& o, const OpenUse& use, std::uint32_t id,
+void tell_operator(agent::ThreadState& t, const ThreadOperators& o, const OpenUse& use, std::uint32_t id,
                    std::uint64_t bytes, std::uint64_t ticks) {
   lanes::Event* e = begin_event(t, lanes::EventKind::kOperator, id);
   if (e == nullptr) return;
@@ -32,14 +32,14 @@ void tell_operator(observe::ThreadState& t, const ThreadOperators& o, const Open
   t.lane.publish();
 }
 
-void pass_made(observe::ThreadState& t, const void* source, std::uint32_t site) {
+void pass_made(agent::ThreadState& t, const void* source, std::uint32_t site) {
   const std::uint64_t now = t.lane.now();
   if (lanes::Event* e = begin_event(t, lanes::EventKind::kPass, site)) {
     e->time = now;
-    observe::describe(*e, static_cast<const c10::TensorImpl*>(source));
+    agent::describe(*e, static_cast<const c10::TensorImpl*>(source));
     t.lane.publish();
   }
-  lanes::SegmentHeader& header = observe::g_process.recording.load(std::memory_order_relaxed)->segment.header();
+  lanes::SegmentHeader& header = agent::g_process.recording.load(std::memory_order_relaxed)->segment.header();
   header.deep_ticks.fetch_add(t.lane.now() - now, std::memory_order_relaxed);
 }
 

@@ -11,38 +11,38 @@
 
 namespace castscope::operators {
 
+using agent::MayWait;
+using agent::mix;
+using agent::ThreadState;
 using lanes::Role;
-using observe::MayWait;
-using observe::mix;
-using observe::ThreadState;
 
 namespace {
 
 lanes::Counter* counter_of(ThreadState& t, std::uint32_t id) {
   if (id == 0) return nullptr;
   auto [at, fresh] = t.counters.try_emplace(id, nullptr);
-  if (fresh) at->second = observe::g_process.recording.load()->segment.new_counter(&t.lane.lane(), id);
+  if (fresh) at->second = agent::g_process.recording.load()->segment.new_counter(&t.lane.lane(), id);
   return at->second;
 }
 
 // The rule of role.h, and then the origin of the tensor, which deep steps know: the result of an operator is not an
 // input, and in backward a tensor that forward made is not a gradient.
-Role role_of(const MayWait& may_wait, const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
+Role role_of(const MayWait& may_wait, const GivenTensor& g, const PlaceKey& key, const agent::RawStack& raw) {
   if (g.producer.before.role != Role::kUnknown) return g.producer.before.role;
   const More more = More::of(key.more);
   if (!c10::isFloatingType(static_cast<c10::ScalarType>(g.dtype)))
     return g.producer.use == 0 ? Role::kInput : Role::kActivation;
-  observe::CallFacts facts;
+  agent::CallFacts facts;
   facts.phase = more.phase;
   facts.requires_grad = (g.flags & lanes::kOperandRequiresGrad) != 0;
   facts.leaf = g.leaf;
   facts.view = g.view;
-  facts.parameter = g.parameter || observe::is_marked_parameter(may_wait, g.identity.tensor);
+  facts.parameter = g.parameter || agent::is_marked_parameter(may_wait, g.identity.tensor);
   facts.grad_mode = more.grad_mode;
   const std::string_view argument =
       g.argument < key.info->arguments.size() ? std::string_view(key.info->arguments[g.argument]) : "";
   const Role role =
-      observe::role_of(may_wait, facts, lanes::Cause::kAutocast, key.info->name, argument, raw, g.identity.tensor);
+      agent::role_of(may_wait, facts, lanes::Cause::kAutocast, key.info->name, argument, raw, g.identity.tensor);
   if (g.producer.use == 0) return role;
   const bool made_in_backward = g.producer.phase == lanes::Phase::kBackward;
   if (role == Role::kGradient && !made_in_backward) return Role::kActivation;
@@ -58,22 +58,22 @@ std::string joined(const std::vector<std::string>& names) {
 
 Place make(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, const GivenTensor* given,
            std::size_t n) {
-  observe::Recording& r = *observe::g_process.recording.load();
+  agent::Recording& r = *agent::g_process.recording.load();
   Place p;
-  observe::RawStack raw;
-  if (observe::g_process.has_python) {
-    observe::capture_stack(t, raw);
-    const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+  agent::RawStack raw;
+  if (agent::g_process.has_python) {
+    agent::capture_stack(t, raw);
+    const bool knew_modules = agent::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
     p.use.stack = r.definitions.stack(may_wait, raw);
-    if (!knew_modules) observe::capture_stack(t, raw);
-    const observe::ModuleNames::Module module = r.modules.find(may_wait, raw);
-    p.use.module = observe::module_of_place(raw, module.id, observe::script_place(t).get());
+    if (!knew_modules) agent::capture_stack(t, raw);
+    const agent::ModuleNames::Module module = r.modules.find(may_wait, raw);
+    p.use.module = agent::module_of_place(raw, module.id, agent::script_place(t).get());
     if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
-    if (observe::is_rehearsed_by_tracer(r.definitions, raw)) p.use.flags |= lanes::kUseTracing;
+    if (agent::is_rehearsed_by_tracer(r.definitions, raw)) p.use.flags |= lanes::kUseTracing;
     if (module.weakref != nullptr)
       p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
-    p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
+    p.scaling = agent::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
   }
   const More more = More::of(key.more);
   p.use.op = r.definitions.op(key.info->name);
@@ -122,7 +122,7 @@ Place name(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, c
 }  // namespace
 
 ModuleReference::~ModuleReference() {
-  if (observe::Recording* r = observe::g_process.recording.load()) r->modules.give_back(weakref_);
+  if (agent::Recording* r = agent::g_process.recording.load()) r->modules.give_back(weakref_);
 }
 
 void places_after_fork() { g_named = new Named; }
@@ -138,11 +138,11 @@ std::size_t Places::FlowHash::operator()(const FlowKey& k) const {
 }
 
 void Places::know_stack(const MayWait& may_wait, ThreadState& t, std::uint64_t hash) {
-  if (!observe::g_process.has_python || stacks_.contains(hash)) return;
+  if (!agent::g_process.has_python || stacks_.contains(hash)) return;
   if (stacks_.size() >= kMost) stacks_.clear();
-  observe::RawStack raw;
-  observe::capture_stack(t, raw);
-  stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(may_wait, raw));
+  agent::RawStack raw;
+  agent::capture_stack(t, raw);
+  stacks_.emplace(hash, agent::g_process.recording.load()->definitions.stack(may_wait, raw));
 }
 
 Place& Places::find(const MayWait& may_wait, ThreadState& t, const PlaceKey& key, const GivenTensor* given,
@@ -166,7 +166,7 @@ Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
   std::array<lanes::Operand, lanes::kMostOperands> operands = place.operands;
   for (std::size_t i = 0; i < d.operands; ++i)
     operands[i].entered = static_cast<std::uint8_t>(outcome.entered >> 8 * i);
-  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, operands.data());
+  const std::uint32_t id = agent::g_process.recording.load()->definitions.operator_use(d, operands.data());
   return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});
 }
 
@@ -179,8 +179,8 @@ void Places::flow(ThreadState& t, std::uint32_t from, std::uint32_t to, std::uin
   auto [at, fresh] =
       flows_.try_emplace(FlowKey{from, to, static_cast<std::uint16_t>(argument << 8 | cast_to)}, nullptr);
   if (fresh)
-    at->second = counter_of(t, observe::g_process.recording.load()->definitions.seen(
-                                   lanes::FlowDefinition{from, to, argument, cast_to, {}}));
+    at->second = counter_of(
+        t, agent::g_process.recording.load()->definitions.seen(lanes::FlowDefinition{from, to, argument, cast_to, {}}));
   if (at->second != nullptr) lanes::LaneWriter::add(at->second->casts, 1);
 }
 

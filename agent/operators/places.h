@@ -65,14 +65,14 @@ struct Outcome {
 // Tells whether the module at an address is the one that was named (module_names.h).
 class ModuleReference {
  public:
-  explicit ModuleReference(const observe::PyObject* weakref) : weakref_(weakref) {}
+  explicit ModuleReference(const agent::PyObject* weakref) : weakref_(weakref) {}
   ~ModuleReference();
   ModuleReference(const ModuleReference&) = delete;
   ModuleReference& operator=(const ModuleReference&) = delete;
-  bool is(const void* module) const { return observe::ModuleNames::same(weakref_, module); }
+  bool is(const void* module) const { return agent::ModuleNames::same(weakref_, module); }
 
  private:
-  const observe::PyObject* const weakref_;
+  const agent::PyObject* const weakref_;
 };
 
 struct Place {
@@ -97,13 +97,13 @@ class Places {
   // Empties the table when it is large; call it while no operator is open. All of it would be found again.
   void make_room();
   // The place stays until make_room().
-  Place& find(const observe::MayWait& may_wait, observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given,
+  Place& find(const agent::MayWait& may_wait, agent::ThreadState& t, const PlaceKey& key, const GivenTensor* given,
               std::size_t n);
-  Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
+  Place::Use& use(agent::ThreadState& t, Place& place, const Outcome& outcome);
   // Counts that `from` gave argument `to_argument` of `to`.
-  void flow(observe::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
+  void flow(agent::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
   // Names the lines of this stack's code, unless they were named before.
-  void know_stack(const observe::MayWait& may_wait, observe::ThreadState& t, std::uint64_t hash);
+  void know_stack(const agent::MayWait& may_wait, agent::ThreadState& t, std::uint64_t hash);
 
  private:
   struct FlowKey {

@@ -7,8 +7,8 @@ namespace castscope::operators {
 
 std::optional<lanes::Role> role_of_script_cast(const OpenUse& use) {
   if (!use.script || use.info->kind != OperatorInfo::Kind::kConversion || use.n == 0) return std::nullopt;
-  if (observe::in_backward()) return std::nullopt;
-  if (const auto planned = observe::role_of_planned_cast()) return planned;
+  if (agent::in_backward()) return std::nullopt;
+  if (const auto planned = agent::role_of_planned_cast()) return planned;
   return use.info->base.starts_with("aten::_autocast_to_") ? std::optional(lanes::Role::kUnknown) : std::nullopt;
 }
 

@@ -33,7 +33,7 @@ struct OpenUse {
   std::size_t matmuls = 0;  // index into ThreadOperators::matmuls at which its own begin
 };
 
-class ThreadOperators final : public observe::KeptByFeature {
+class ThreadOperators final : public agent::KeptByFeature {
  public:
   static constexpr std::uint32_t kMostDepth = 256;  // nested operators and nodes; deeper ones are not looked at
   static constexpr int kMostUses = 16;              // outermost operators within each other, through nodes between them
@@ -63,7 +63,7 @@ class ThreadOperators final : public observe::KeptByFeature {
 };
 
 // nullptr: this thread has met no operator yet.
-inline ThreadOperators* known_operators(const observe::ThreadState& t) {
+inline ThreadOperators* known_operators(const agent::ThreadState& t) {
   return static_cast<ThreadOperators*>(t.operators.get());
 }
 

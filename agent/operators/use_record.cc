@@ -18,9 +18,9 @@
 namespace castscope::operators {
 namespace {
 
+using agent::ThreadState;
 using c10::ScalarType;
 using c10::TensorImpl;
-using observe::ThreadState;
 using Values = c10::ArrayRef<const c10::IValue>;
 
 constexpr auto kCuda = static_cast<std::uint8_t>(c10::DeviceType::CUDA);
@@ -49,16 +49,16 @@ bool is_floating(std::uint8_t dtype) {
   return dtype != kNoDtype && c10::isFloatingType(static_cast<ScalarType>(dtype));
 }
 
-std::uint8_t dtype_of(const TensorImpl* tensor) { return static_cast<std::uint8_t>(observe::dtype_of(tensor)); }
+std::uint8_t dtype_of(const TensorImpl* tensor) { return static_cast<std::uint8_t>(agent::dtype_of(tensor)); }
 
 std::int64_t elements_of(const TensorImpl* tensor) {
-  return observe::has_plain_sizes(tensor) ? tensor->numel_default() : 0;
+  return agent::has_plain_sizes(tensor) ? tensor->numel_default() : 0;
 }
 
-Identity identity_of(const TensorImpl* tensor) { return {tensor, observe::data_of(tensor)}; }
+Identity identity_of(const TensorImpl* tensor) { return {tensor, agent::data_of(tensor)}; }
 
 GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uint8_t position) {
-  const observe::Standing standing = observe::standing_of(tensor);
+  const agent::Standing standing = agent::standing_of(tensor);
   GivenTensor g;
   g.identity = identity_of(tensor);
   g.argument = position;
@@ -66,32 +66,32 @@ GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uin
   g.producer = o.producers.find(g.identity, g.dtype);
   g.leaf = standing.leaf;
   g.view = standing.view;
-  g.parameter = observe::is_parameter(tensor, standing);
+  g.parameter = agent::is_parameter(tensor, standing);
   bool requires_grad = standing.requires_grad;
   if (g.producer.before.dtype != kNoDtype) requires_grad = look_before_cast(g);
   if (requires_grad) g.flags |= lanes::kOperandRequiresGrad;
-  if (observe::has_plain_sizes(tensor) && tensor->sizes_default().empty()) g.flags |= lanes::kOperandScalar;
+  if (agent::has_plain_sizes(tensor) && tensor->sizes_default().empty()) g.flags |= lanes::kOperandScalar;
   if (tensor->is_wrapped_number()) g.flags |= lanes::kOperandNumber;
   return g;
 }
 
 // The engine converts and sums up a node's gradients outside that node's own range.
 std::uint32_t node_of(ThreadOperators& o) {
-  if (o.node != 0 || !observe::in_backward()) return o.node;
-  const std::size_t kind = observe::backward_node_kind();
+  if (o.node != 0 || !agent::in_backward()) return o.node;
+  const std::size_t kind = agent::backward_node_kind();
   auto [at, fresh] = o.node_kinds.try_emplace(kind, 0);
-  if (fresh) at->second = observe::g_process.recording.load()->definitions.string(observe::backward_node_name());
+  if (fresh) at->second = agent::g_process.recording.load()->definitions.string(agent::backward_node_name());
   return at->second;
 }
 
 // The innermost region around the use: a script's own, or eager code's. Where eager autocast is on, it also casts in a
 // script's region that has autocast off.
 std::uint32_t region_of(ThreadState& t, const OpenUse& use, bool autocast) {
-  const auto place = observe::script_place(t);
+  const auto place = agent::script_place(t);
   if (place != nullptr && place->region != nullptr && (place->region->enabled || !autocast)) [[unlikely]]
-    if (const std::uint32_t region = observe::region_of_place(t, *place); region != 0) return region;
+    if (const std::uint32_t region = agent::region_of_place(t, *place); region != 0) return region;
   const bool open = !t.open.empty() || autocast;
-  return open ? observe::region_of_conversion(t, use.device) : 0;
+  return open ? agent::region_of_conversion(t, use.device) : 0;
 }
 
 PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool autocast) {
@@ -102,7 +102,7 @@ PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool aut
   key.info = use.info;
   key.region = region_of(t, use, autocast);
   key.node = node_of(o);
-  const lanes::Phase phase = observe::phase_of(key.region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
+  const lanes::Phase phase = agent::phase_of(key.region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   key.more = More{phase, use.device, use.grad_mode, use.n}.pack();
   for (std::size_t i = 0; i < use.n; ++i) {
     key.tensors[i / 4] |= use.given[i].pack() << 16 * (i % 4);
@@ -175,8 +175,8 @@ Results look_at_results(Values outputs) {
   Results r;
   each_tensor(outputs, [&](const TensorImpl* tensor, std::uint8_t) {
     if (r.first == nullptr) r.first = tensor;
-    r.traced |= observe::is_traced(tensor);
-    if (observe::has_plain_sizes(tensor))
+    r.traced |= agent::is_traced(tensor);
+    if (agent::has_plain_sizes(tensor))
       r.bytes += static_cast<std::uint64_t>(tensor->numel_default()) * tensor->itemsize();
     return !r.traced;
   });
@@ -229,9 +229,9 @@ bool was_cast_down(const OpenUse& use) {
 // The region that cast its arguments belongs to a coroutine or a generator that waits meanwhile.
 void note_foreign_region(ThreadState& t, const OpenUse& use) {
   if (t.open.empty()) return;
-  observe::OpenRegion& region = t.open.back();
+  agent::OpenRegion& region = t.open.back();
   if (region.owner == nullptr || region.device != use.device || !was_cast_down(use)) return;
-  if (observe::is_running(observe::g_process.python, t.python_thread, region.owner)) return;
+  if (agent::is_running(agent::g_process.python, t.python_thread, region.owner)) return;
   if (region.others.times++ == 0) {
     region.others.stack = use.place->use.stack;
     region.others.op = use.info->name;
@@ -240,12 +240,12 @@ void note_foreign_region(ThreadState& t, const OpenUse& use) {
 
 // A script's region casts in the graph: Python code that is called in it runs as if the region were not there.
 void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
-  if (!use.script || !use.keys.has_any(use.info->autocast) || observe::autocast_enabled(use.device)) return;
-  const auto region = observe::region_left_by_python(t);
+  if (!use.script || !use.keys.has_any(use.info->autocast) || agent::autocast_enabled(use.device)) return;
+  const auto region = agent::region_left_by_python(t);
   if (region == nullptr || !region->enabled || !region->planned || region->device != use.device) return;
-  observe::note_fact_as_known(t, {.kind = lanes::FactKind::kScriptStopsAtPython,
-                                  .subject = id,
-                                  .stack = observe::g_process.recording.load()->definitions.stack(region->place)});
+  agent::note_fact_as_known(t, {.kind = lanes::FactKind::kScriptStopsAtPython,
+                                .subject = id,
+                                .stack = agent::g_process.recording.load()->definitions.stack(region->place)});
 }
 
 // clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With an infinite bound, which people
@@ -254,7 +254,7 @@ void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
 void note_number(ThreadOperators& o, const OpenUse& use, Values inputs) {
   if (use.n != 2 || (use.given[1].flags & lanes::kOperandNumber) == 0) return;
   each_tensor(inputs, [&](const TensorImpl* tensor, std::uint8_t position) {
-    if (position == use.given[1].argument) o.infinite = observe::is_infinite_number(tensor);
+    if (position == use.given[1].argument) o.infinite = agent::is_infinite_number(tensor);
     return true;
   });
 }
@@ -265,7 +265,7 @@ bool leaves_gradients(const ThreadOperators& o, const OperatorInfo& info) {
 
 }  // namespace
 
-void begin_use(const observe::MayWait& may_wait, ThreadState& t, ThreadOperators& o, OpenUse& use,
+void begin_use(const agent::MayWait& may_wait, ThreadState& t, ThreadOperators& o, OpenUse& use,
                const OperatorInfo& info, Values inputs) {
   using Kind = OperatorInfo::Kind;
   use.info = &info;
@@ -281,7 +281,7 @@ void begin_use(const observe::MayWait& may_wait, ThreadState& t, ThreadOperators
   use.device = 0;
   const std::size_t most = info.kind == Kind::kUse || info.kind == Kind::kConversion ? lanes::kMostOperands : 1;
   each_tensor(inputs, [&](const TensorImpl* tensor, std::uint8_t position) {
-    traced |= observe::is_traced(tensor);
+    traced |= agent::is_traced(tensor);
     if (use.n == 0) {
       use.device = static_cast<std::uint8_t>(tensor->device_type());
       use.keys = tensor->key_set();
@@ -291,34 +291,33 @@ void begin_use(const observe::MayWait& may_wait, ThreadState& t, ThreadOperators
       GivenTensor& given = use.given[use.n++] = look_at(o, tensor, position);
       given.elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
       // cast_copy() needs this after the conversion. TorchScript may have freed the tensor by then, so it is read now.
-      if (use.script && info.kind == Kind::kConversion)
-        given.parameter |= observe::is_marked_parameter(may_wait, tensor);
+      if (use.script && info.kind == Kind::kConversion) given.parameter |= agent::is_marked_parameter(may_wait, tensor);
     }
     return !traced;
   });
-  use.python_frame = info.own || !observe::g_process.has_python
+  use.python_frame = info.own || !agent::g_process.has_python
                          ? nullptr
-                         : observe::PythonStack::top(observe::g_process.python, t.python_thread);
+                         : agent::PythonStack::top(agent::g_process.python, t.python_thread);
   if (gpu::waits() && !traced && use.n > 0 && (use.device == kCuda || gpu::any_device())) [[unlikely]]
     gpu::device_met();
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
   note_number(o, use, inputs);
   use.grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
-  const bool autocast = observe::autocast_enabled(use.device);
+  const bool autocast = agent::autocast_enabled(use.device);
   use.may_be_cast = autocast && use.keys.has_any(info.autocast);
   const PlaceKey key = key_of(t, o, use, autocast);
-  const observe::Recording& r = *observe::g_process.recording.load();
+  const agent::Recording& r = *agent::g_process.recording.load();
   use.others_open = key.region == 0 && r.steps.any_open() && r.enabled_regions.load(std::memory_order_relaxed) > 0;
   use.place = &o.places.find(may_wait, t, key, use.given.data(), use.n);
   const lanes::FactKind scaling = use.place->scaling;
   const bool nothing = scaling == lanes::FactKind::kClip && leaves_gradients(o, info);
-  if (scaling != lanes::FactKind::kUnknown && !nothing) observe::note_scaling(may_wait, t, scaling);
+  if (scaling != lanes::FactKind::kUnknown && !nothing) agent::note_scaling(may_wait, t, scaling);
   use.begin = t.lane.now();
 }
 
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, Values inputs) {
   if (info.base != outer.info->base) return false;
-  if (observe::autocast_enabled(outer.device)) return false;  // an autocast kernel excludes its own key
+  if (agent::autocast_enabled(outer.device)) return false;  // an autocast kernel excludes its own key
   outer.second_call = true;
   outer.may_be_cast = false;  // only once
   inputs = last(inputs, info.arguments.size());

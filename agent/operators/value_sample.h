@@ -32,8 +32,8 @@ ValueSample sample_values(ValueAt value_at, const std::int64_t* sizes, const std
   for (std::size_t d = 0; d < dims; ++d) s.elements *= static_cast<std::uint64_t>(sizes[d]);
   if (s.elements == 0) return s;
   s.sampled = static_cast<std::uint32_t>(std::min(s.elements, kMostSampled));
-  observe::each_spread(s.elements, kMostSampled, [&](std::uint64_t number) {
-    const double x = std::fabs(value_at(observe::offset_of(number, sizes, strides, dims)));
+  agent::each_spread(s.elements, kMostSampled, [&](std::uint64_t number) {
+    const double x = std::fabs(value_at(agent::offset_of(number, sizes, strides, dims)));
     if (!std::isfinite(x)) {
       ++s.not_finite;
       return;

@@ -33,9 +33,9 @@ ValueSample sample_as(const TensorImpl* t, const void* data, double limit) {
 }
 
 ValueSample sample(const TensorImpl* t, double limit) {
-  const void* data = observe::memory_of(t);
+  const void* data = agent::memory_of(t);
   if (data == nullptr) return {};
-  switch (observe::dtype_of(t)) {
+  switch (agent::dtype_of(t)) {
     case ScalarType::Double:
       return sample_as<double>(t, data, limit);
     case ScalarType::Float:
@@ -56,8 +56,7 @@ bool is_down_cast(ScalarType from, ScalarType to) {
          c10::isFloatingType(to);
 }
 
-void note_values(observe::ThreadState& t, const TensorImpl* tensor, std::uint32_t number,
-                 std::optional<ScalarType> to) {
+void note_values(agent::ThreadState& t, const TensorImpl* tensor, std::uint32_t number, std::optional<ScalarType> to) {
   if (number == 0) return;
   const ValueSample s = sample(tensor, largest(to));
   if (s.sampled == 0) return;
@@ -66,7 +65,7 @@ void note_values(observe::ThreadState& t, const TensorImpl* tensor, std::uint32_
   *e = lanes::Event{};
   e->time = t.lane.now();
   e->site = number;
-  e->step = observe::g_process.recording.load(std::memory_order_relaxed)->steps.current();
+  e->step = agent::g_process.recording.load(std::memory_order_relaxed)->steps.current();
   e->region = t.region_serial;
   put(*e, lanes::ValuesEvent{.most = s.most,
                              .elements = s.elements,

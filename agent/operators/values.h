@@ -10,7 +10,7 @@ namespace castscope::operators {
 
 // Looks at dense memory on the CPU only: reading any other would cost, or run code. `number`: the cast site or the
 // operator use; `to`: the dtype that it is cast to, std::nullopt if it is not cast.
-void note_values(observe::ThreadState& t, const c10::TensorImpl* tensor, std::uint32_t number,
+void note_values(agent::ThreadState& t, const c10::TensorImpl* tensor, std::uint32_t number,
                  std::optional<c10::ScalarType> to);
 
 // Whether the cast is to fewer bits, or to as many bits with another split between exponent and mantissa (float16,

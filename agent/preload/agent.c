@@ -172,7 +172,7 @@ static bool start(const char* agent_path) {
   castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
   if (start_function == NULL || exit_function == NULL) {
     snprintf(text, sizeof(text),
-             "%s is no castscope agent: the job runs on unobserved; delete it to have it built anew.", agent_path);
+             "%s is not a castscope agent: the job runs on unobserved; delete it to have it built anew.", agent_path);
     say(text);
     return false;
   }

@@ -243,7 +243,7 @@ def test_autocast_that_is_off_inside_is_lost_in_torchscript(mode, why):
 def test_export_loses_the_region_around_it():
     found = compared(adds, "export")
     assert verdicts(found, "export") == [("mm", "cause"), ("mm", "cause"), ("add", "follower")]
-    assert "is no part of an exported program" in reasons(found, "export")[0]
+    assert "is not part of an exported program" in reasons(found, "export")[0]
 
 
 def test_export_keeps_a_region_inside():
@@ -377,5 +377,5 @@ def test_progress_is_told_mode_by_mode():
 
 
 def test_unknown_modes_are_refused():
-    with pytest.raises(ValueError, match="'jit' is no mode"):
+    with pytest.raises(ValueError, match="'jit' is not a mode"):
         compare(torch.nn.ReLU(), (X,), ("jit",))

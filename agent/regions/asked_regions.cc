@@ -9,7 +9,7 @@
 #include "agent/session/process.h"
 #include "agent/torch/originals.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 struct Made {
@@ -123,4 +123,4 @@ Asked asked_of(const HeldGil&, const void* enter_frame) {
 
 void* privateuse1_hook() { return reinterpret_cast<void*>(&privateuse1_backend); }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

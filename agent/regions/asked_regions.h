@@ -8,7 +8,7 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct Asked {
   bool known = false;  // the making of the object was seen
@@ -18,4 +18,4 @@ struct Asked {
 // The arguments of the object that a frame of autocast.__enter__ enters.
 Asked asked_of(const HeldGil& gil, const void* enter_frame);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -15,7 +15,7 @@
 #include "agent/torch/originals.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // A member function that returns a vector, with the arguments that the machine sees: result, this, the rest.
@@ -106,4 +106,4 @@ Tensors execute(void* engine, const void* roots, const Tensors& gradients, bool 
 
 void* engine_hook() { return reinterpret_cast<void*>(&execute); }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

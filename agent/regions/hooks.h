@@ -3,7 +3,7 @@
 
 #include "agent/interposed/interface.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The function to put into a slot; nullptr to leave the slot alone.
 void* state_hook(castscope_hook hook);  // autocast's setters, nesting
@@ -13,4 +13,4 @@ void* privateuse1_hook();               // PRIVATEUSE1_BACKEND
 // castscope.step()
 void explicit_step();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -8,7 +8,7 @@
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/misplaced.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Removes the frames that the tracer runs, and the tracer's own.
@@ -34,4 +34,4 @@ void tell_lost_region(const MayWait& may_wait, ThreadState& t, const script::Reg
             {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(may_wait, raw)});
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 thread_local std::uint32_t t_steps = 0;  // optimizer steps within each other
@@ -15,4 +15,4 @@ void optimizer_step_ended() {
   if (t_steps > 0) --t_steps;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -1,7 +1,7 @@
 // Whether an optimizer steps in the calling thread.
 #pragma once
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Whether the thread is in an optimizer's step: a closure may enter regions there.
 bool in_optimizer_step();
@@ -9,4 +9,4 @@ bool in_optimizer_step();
 void optimizer_step_begins();
 void optimizer_step_ended();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

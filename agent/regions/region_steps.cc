@@ -6,7 +6,7 @@
 #include "agent/torch/autocast_state.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 void begin_step(ThreadState& t, lanes::StepReason reason) {
@@ -48,4 +48,4 @@ void step_ended(ThreadState& t) {
   g_features.step_is_next(t);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The thread enters its outermost region. `stands`: castscope.amp keeps it open over steps.
 void outermost_entered(ThreadState& t, bool stands);
@@ -13,4 +13,4 @@ void asked_in_standing_region(ThreadState& t);
 // An optimizer stepped in this thread, or its step was skipped.
 void step_ended(ThreadState& t);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

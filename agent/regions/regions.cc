@@ -17,7 +17,7 @@
 #include "agent/torchscript/tracing.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Code objects of autocast.__enter__ and __exit__, known from their first use on. Set under the GIL, and pinned.
@@ -368,4 +368,4 @@ void regions_abandoned(ThreadState& t, bool thread_ends) {
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -7,7 +7,7 @@
 #include "agent/session/process.h"
 #include "agent/torch/autocast_state.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The definition of the region that is in force for `device` in this thread, for a conversion to `to`
 // (c10::ScalarType). set_autocast_dtype is not hooked: the autograd engine calls it for every device type around each
@@ -38,4 +38,4 @@ void regions_inherited(const MayWait& may_wait, ThreadState& t, const ThreadStat
 // The thread ends, or its process does: tells the regions that nobody will leave any more.
 void regions_abandoned(ThreadState& t, bool thread_ends);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -16,7 +16,7 @@
 #include "agent/torch/torch_python.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using lanes::FactKind;
@@ -160,4 +160,4 @@ void* scaling_hook(castscope_hook hook) {
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

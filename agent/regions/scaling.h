@@ -10,7 +10,7 @@ namespace c10 {
 struct TensorImpl;
 }
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct ThreadState;
 
@@ -29,4 +29,4 @@ bool is_infinite_number(const c10::TensorImpl*);
 // Notes that an operator has this effect now.
 void note_scaling(const MayWait& may_wait, ThreadState& t, lanes::FactKind kind);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

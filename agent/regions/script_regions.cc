@@ -10,7 +10,7 @@
 #include "agent/session/marks.h"
 #include "agent/torch/autocast_state.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 Recording& recording() { return *g_process.recording.load(); }
@@ -183,4 +183,4 @@ std::uint32_t region_of_place(ThreadState& t, const script::NodePlace& place) {
   return script_region(t, *place.region);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

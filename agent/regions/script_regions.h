@@ -13,7 +13,7 @@
 #include "agent/session/process.h"
 #include "agent/torchscript/node_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The fields that the region's object has.
 struct ScriptRegion {
@@ -44,4 +44,4 @@ script::RegionPointer region_left_by_python(const ThreadState& t);
 // only while the interpreter is in a region.
 std::uint32_t region_of_place(ThreadState& t, const script::NodePlace& place);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -9,7 +9,7 @@
 #include "agent/torch/originals.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Noting may need memory; without it castscope steps aside, and the job never hears of it. PyTorch's setters hold no
@@ -82,4 +82,4 @@ void explicit_step() {
   note([&](const MayWait&) { g_features.outermost_region_began(*t, true); });
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

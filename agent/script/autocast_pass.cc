@@ -156,8 +156,8 @@ void note_callers_region(Node& cast, const NodeNote& known, const RegionPointer&
     what.disabled = region;
     cast.setSourceRange(own_range(cast.sourceRange(), std::move(what)));
   } else if (const auto dtype = dtype_of(cast, region->device); dtype.has_value() && *dtype != region->dtype) {
-    observe::note_script_fact({.kind = lanes::FactKind::kScriptIgnoresDtype, .detail = *dtype, .text = "called"},
-                              region->place);
+    agent::note_script_fact({.kind = lanes::FactKind::kScriptIgnoresDtype, .detail = *dtype, .text = "called"},
+                            region->place);
   }
 }
 
@@ -178,16 +178,16 @@ void look_at(Graph& graph, const std::unordered_set<const Node*>& casts_before) 
     }
   });
   for (const IgnoredDtype& region : ignored_dtypes(*graph.block()))
-    observe::note_script_fact(
+    agent::note_script_fact(
         {.kind = lanes::FactKind::kScriptIgnoresDtype, .detail = region.taken, .text = region.constant ? "frozen" : ""},
         region.place);
 }
 
 void refused(Graph& graph, const char* text) {
-  observe::OwnQuestion own;
+  agent::OwnQuestion own;
   try {
     const std::vector<CodeLine> place = refused_place(*graph.block());
-    if (!place.empty()) observe::note_script_fact({.kind = lanes::FactKind::kScriptRefused, .text = text}, place);
+    if (!place.empty()) agent::note_script_fact({.kind = lanes::FactKind::kScriptRefused, .text = text}, place);
   } catch (const std::exception&) {  // out of memory: the error is told without it
   }
 }
@@ -201,8 +201,8 @@ void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph);
 }
 
 void autocast(const std::shared_ptr<Graph>& graph) {
-  const auto pass = observe::original<Pass>(CASTSCOPE_HOOK_JIT_AUTOCAST);
-  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return pass(graph);
+  const auto pass = agent::original<Pass>(CASTSCOPE_HOOK_JIT_AUTOCAST);
+  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return pass(graph);
   graph_is_prepared();
   std::unordered_set<const Node*> before;
   try {
@@ -216,7 +216,7 @@ void autocast(const std::shared_ptr<Graph>& graph) {
     return pass(graph);
   }
   run_pass(pass, graph);
-  observe::OwnQuestion own;
+  agent::OwnQuestion own;
   try {
     look_at(*graph, before);
     place_nodes(*graph);

@@ -22,12 +22,12 @@
 namespace castscope::script {
 namespace {
 
-using observe::ThreadState;
+using agent::ThreadState;
 
 const void* python_frame() {
-  if (!observe::g_process.has_python) return nullptr;
-  const ThreadState* t = observe::thread_slot();
-  return observe::PythonStack::top(observe::g_process.python, t == nullptr ? nullptr : t->python_thread);
+  if (!agent::g_process.has_python) return nullptr;
+  const ThreadState* t = agent::thread_slot();
+  return agent::PythonStack::top(agent::g_process.python, t == nullptr ? nullptr : t->python_thread);
 }
 
 class RunningNow {
@@ -42,11 +42,11 @@ class RunningNow {
  private:
   static void set(const Running* running) {
     set_running(running);
-    ThreadState* t = observe::thread_slot();
+    ThreadState* t = agent::thread_slot();
     if (t == nullptr) return;
     if (t->script == nullptr) ++t->script_runs;
     t->script = running;
-    if (running == nullptr) observe::script_ended(*t);
+    if (running == nullptr) agent::script_ended(*t);
   }
   const Running* const before_;
   const Running now_;
@@ -55,10 +55,10 @@ class RunningNow {
 using Run = void (*)(void* interpreter, void* stack);
 
 void run(void* interpreter, void* stack) {
-  if (any_unasked()) observe::find_misplaced_sources(observe::MayWait::before_original());
+  if (any_unasked()) agent::find_misplaced_sources(agent::MayWait::before_original());
   region_ends_by_exception(stack);
   RunningNow entered;
-  observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
+  agent::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
 }
 
 // A node whose inputs are all constants runs while its graph is optimized: a cast of a frozen model's weight.
@@ -67,7 +67,7 @@ using FoldConstant = Folded (*)(const torch::jit::Node* node, bool ignore_custom
 
 Folded fold_constant(const torch::jit::Node* node, bool ignore_custom_classes, void* aliases) {
   RunningNow entered(node);
-  return observe::original<FoldConstant>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
+  return agent::original<FoldConstant>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
 }
 
 }  // namespace

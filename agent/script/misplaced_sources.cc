@@ -10,7 +10,7 @@
 #include "agent/torch/own_question.h"
 #include "agent/torchscript/misplaced.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using script::ToldSource;
@@ -169,4 +169,4 @@ bool tell_refused_decorator(const HeldGil& gil, std::string_view error) {
   return !place.empty();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Asks Python about the sources that it has not been asked about.
 void find_misplaced_sources(const MayWait& may_wait) noexcept;
@@ -15,4 +15,4 @@ void find_misplaced_sources(const MayWait& may_wait) noexcept;
 // is not known.
 bool tell_refused_decorator(const HeldGil& gil, std::string_view error);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -53,12 +53,12 @@ const IValue* attribute(const Object& object, const char* name) {
   return slot.has_value() ? &object.getSlot(*slot) : nullptr;
 }
 
-observe::ScriptRegion seen(const IValue& value) {
+agent::ScriptRegion seen(const IValue& value) {
   const Object& object = value.toObjectRef();
   const IValue* device = attribute(object, "device");
   const IValue* dtype = attribute(object, "fast_dtype");
   const IValue* enabled = attribute(object, "_enabled");
-  observe::ScriptRegion region{.object = &object};
+  agent::ScriptRegion region{.object = &object};
   const bool cuda = device != nullptr && device->isString() && device->toStringRef() == "cuda";
   region.device = static_cast<std::uint8_t>(cuda ? c10::DeviceType::CUDA : c10::DeviceType::CPU);
   if (dtype != nullptr && dtype->isInt()) region.dtype = static_cast<std::uint8_t>(dtype->toInt());
@@ -73,11 +73,11 @@ RegionPointer present_region() {
 
 template <typename Note>
 void note(Note what) {
-  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return;
+  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return;
   try {
-    if (observe::ThreadState* t = observe::thread_state()) what(observe::MayWait::before_original(), *t);
+    if (agent::ThreadState* t = agent::thread_state()) what(agent::MayWait::before_original(), *t);
   } catch (const std::exception& e) {
-    observe::step_aside_without_memory(e);
+    agent::step_aside_without_memory(e);
   }
 }
 
@@ -86,10 +86,10 @@ void look_at_call(const Stack& stack) {
   if (stack.back().isNone()) {
     if (is_call_of_exit(stack))
       note([&](const auto& may_wait, auto& t) {
-        observe::script_region_left(may_wait, t, seen(stack[stack.size() - kNones - 1]), present_region(), false);
+        agent::script_region_left(may_wait, t, seen(stack[stack.size() - kNones - 1]), present_region(), false);
       });
   } else if (is_region_object(stack.back())) {
-    note([&](const auto& may_wait, auto& t) { observe::script_region_entered(may_wait, t, seen(stack.back())); });
+    note([&](const auto& may_wait, auto& t) { agent::script_region_entered(may_wait, t, seen(stack.back())); });
   }
 }
 
@@ -97,7 +97,7 @@ using PlanFor = const void* (*)(void* executor, Stack& stack, std::optional<std:
 
 const void* plan_for(void* executor, Stack& stack, std::optional<std::size_t> bailouts) {
   look_at_call(stack);
-  return observe::original<PlanFor>(CASTSCOPE_HOOK_JIT_PLAN)(executor, stack, bailouts);
+  return agent::original<PlanFor>(CASTSCOPE_HOOK_JIT_PLAN)(executor, stack, bailouts);
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ void region_ends_by_exception(const void* stack) {
   const auto& values = *static_cast<const Stack*>(stack);
   if (values.size() != kNones + 1 || !is_call_of_exit(values)) return;
   note([&](const auto& may_wait, auto& t) {
-    observe::script_region_left(may_wait, t, seen(values.front()), present_region(), true);
+    agent::script_region_left(may_wait, t, seen(values.front()), present_region(), true);
   });
 }
 

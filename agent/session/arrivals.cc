@@ -4,7 +4,7 @@
 
 #include "agent/session/facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 void argument_arrived(const MayWait& may_wait, std::string_view text, std::uint16_t detail) noexcept try {
   if (g_process.stopped.load(std::memory_order_relaxed)) return;
@@ -14,4 +14,4 @@ void argument_arrived(const MayWait& may_wait, std::string_view text, std::uint1
 } catch (const std::exception&) {  // no memory: the report lacks this one
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

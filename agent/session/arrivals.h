@@ -7,10 +7,10 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // `text`: function, argument and annotation, separated by tabs; `detail` is what the kind says. Called in the thread
 // that makes the call.
 void argument_arrived(const MayWait& may_wait, std::string_view text, std::uint16_t detail) noexcept;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include <exception>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // When out of memory, TorchScript's line is not known, but its callers are.
 std::uint64_t with_script(std::uint64_t hash) try {
@@ -27,4 +27,4 @@ void capture_stack(const ThreadState& t, RawStack& out) {
   out.hash = with_script(out.hash);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 #include "agent/session/process.h"
 #include "agent/torchscript/interpreter_state.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Whether TorchScript's interpreter runs in this thread, above these frames of Python. Where there are no frames, it
 // may run although we did not see it begin (torch.jit.fork).
@@ -54,4 +54,4 @@ inline PythonStack::Summary summary_of(const ThreadState& t) {
 // Captures all frames; the hash is that of the summary.
 void capture_stack(const ThreadState& t, RawStack& out);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

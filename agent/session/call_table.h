@@ -7,7 +7,7 @@
 #include "agent/lanes/format.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct CallKey {
   std::uint64_t stack, call_site, packed;
@@ -95,4 +95,4 @@ class CallTable {
 // Beyond this many rows in one thread, the overflow counter counts new sites.
 inline constexpr std::uint32_t kMaxRows = 500'000;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

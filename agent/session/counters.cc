@@ -2,7 +2,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 Counted overflow_of(ThreadState& t, lanes::Cause cause) {
   lanes::Lane& lane = t.lane.lane();
@@ -17,4 +17,4 @@ Counted counter_of(ThreadState& t, std::uint32_t id, lanes::Cause cause) {
   return at->second == nullptr ? overflow_of(t, cause) : Counted{at->second, id};
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 
 #include "agent/lanes/format.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct ThreadState;
 
@@ -19,4 +19,4 @@ struct Counted {
 Counted counter_of(ThreadState& t, std::uint32_t id, lanes::Cause cause);
 Counted overflow_of(ThreadState& t, lanes::Cause cause);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

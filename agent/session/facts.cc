@@ -6,7 +6,7 @@
 #include "agent/session/call_stack.h"
 #include "agent/session/counters.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // The table of a thread that keeps meeting new facts is emptied at this size.
@@ -61,4 +61,4 @@ std::uint32_t note_fact_as_known(ThreadState& t, const FactSeen& seen, LookAtSta
   return note(nullptr, t, seen, look);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 struct FactSeen {
   lanes::FactKind kind{};
@@ -28,4 +28,4 @@ std::uint32_t note_fact(const MayWait& may_wait, ThreadState& t, const FactSeen&
 // The same where the GIL must not be waited for: the place is told as far as its code is known.
 std::uint32_t note_fact_as_known(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 KeptSources::Row* KeptSources::row_of(const void* source) {
   if (rows_.empty()) return nullptr;
@@ -68,4 +68,4 @@ std::uint32_t KeptSources::steps() {
   return steps_;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

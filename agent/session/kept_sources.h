@@ -13,7 +13,7 @@
 #include "agent/lanes/definition_records.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The state of a tensor, as far as it is looked at: version counters do not tell of all that is written to it.
 struct Snapshot {
@@ -62,4 +62,4 @@ class KeptSources {
   std::uint32_t steps_ = 0;  // optimizer steps while there were sources
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

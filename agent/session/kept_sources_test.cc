@@ -6,7 +6,7 @@
 
 #include "agent/torch/spread_elements.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 using lanes::Staleness;
@@ -79,4 +79,4 @@ TEST(SpreadElements, AllOfFewElseTheFirstTheLastAndSomeBetween) {
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent

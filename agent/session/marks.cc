@@ -3,7 +3,7 @@
 #include "agent/lanes/event_views.h"
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_t flags, std::uint64_t bytes,
           std::uint32_t entries) {
@@ -21,4 +21,4 @@ void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_
   t.lane.publish();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -10,7 +10,7 @@
 #include "agent/torch/torch_seam.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 Process g_process;
 
@@ -74,4 +74,4 @@ void prove_python() {
   }
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -19,7 +19,7 @@
 #include "agent/session/thread_state.h"
 #include "agent/session/weight_versions.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Everything that belongs to one segment.
 struct Recording {
@@ -82,4 +82,4 @@ inline void meet_python() {
 void step_aside(const char* sentence) noexcept;
 void step_aside_without_memory(const std::exception& e) noexcept;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -14,7 +14,7 @@
 #include "agent/lanes/segment_file.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child, where its holder may not exist
@@ -115,4 +115,4 @@ Recording* make_recording() {
   return r;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

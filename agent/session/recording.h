@@ -3,7 +3,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Called when the agent starts: takes a file for the segment with the present rights and descriptors.
 void prepare_recording();
@@ -16,4 +16,4 @@ Recording* make_recording();
 void recording_fork_begins();
 void recording_child_begins();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

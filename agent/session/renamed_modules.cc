@@ -4,7 +4,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 void drop_renamed_modules(ThreadState& t) {
   ModuleNames& modules = g_process.recording.load()->modules;
@@ -19,4 +19,4 @@ void drop_renamed_modules(ThreadState& t) {
   });
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

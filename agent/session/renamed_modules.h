@@ -3,9 +3,9 @@
 
 #include "agent/session/thread_state.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Forgets the rows of modules that were renamed since the last call: their next call is named anew.
 void drop_renamed_modules(ThreadState& t);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 namespace {
 
@@ -47,4 +47,4 @@ void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcep
 } catch (const std::exception&) {  // out of memory: the fact is not told
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

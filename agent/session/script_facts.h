@@ -7,7 +7,7 @@
 #include "agent/cpython/code_line.h"
 #include "agent/session/facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // May be called under a lock of PyTorch: the callers in Python are told only where their code is known.
 void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcept;
@@ -15,4 +15,4 @@ void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcep
 // The definition of these lines, and of the Python code that calls them.
 std::uint32_t script_stack(const MayWait& may_wait, ThreadState& t, const std::vector<CodeLine>& place);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

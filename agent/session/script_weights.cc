@@ -10,7 +10,7 @@
 
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 const c10::StorageImpl* storage_of(const void* tensor) {
@@ -86,4 +86,4 @@ void ScriptWeights::remember(const void* tensor) {
   table->row_of(storage).store(storage, std::memory_order_release);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

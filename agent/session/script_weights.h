@@ -13,7 +13,7 @@
 #include <memory>
 #include <mutex>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 class ScriptWeights {
  public:
@@ -48,4 +48,4 @@ class ScriptWeights {
   std::unique_ptr<Storages> storages_;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

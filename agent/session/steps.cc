@@ -2,7 +2,7 @@
 
 #include "agent/torch/torch_python.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // torch.optim.Optimizer marks a class by `step.hooked = True` when its first instance is made (_patch_step_function
 // in torch/optim/optimizer.py).
@@ -138,4 +138,4 @@ void Steps::explicit_step() {
   current_.fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

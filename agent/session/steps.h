@@ -29,7 +29,7 @@
 #include "agent/cpython/python_api.h"
 #include "agent/lanes/format.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 class Steps {
  public:
@@ -103,4 +103,4 @@ class Steps {
   std::vector<OptimizerClass> unused_;  // classes that had no instance yet when last asked; the GIL is its lock
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 class Loop {
@@ -327,4 +327,4 @@ TEST(StepsTest, ExplicitStepsOverrideEverything) {
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -22,7 +22,7 @@ struct Region;
 struct Running;
 }  // namespace castscope::script
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Where a region was entered. The frames serve a forked child, which names the place anew; their code is pinned.
 struct RegionStack {
@@ -166,4 +166,4 @@ struct ThreadState : memory::InOwnMemory {
 // From here on another region may be in force.
 inline void forget_region(ThreadState& t) { t.region_known = t.region_asked = false; }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

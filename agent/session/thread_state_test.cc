@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 lanes::Counter* counter(std::uint64_t key) { return reinterpret_cast<lanes::Counter*>((key + 1) * 64); }
@@ -64,4 +64,4 @@ TEST(ThreadState, CostsLittleInAThreadThatCastsLittle) {
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -16,7 +16,7 @@
 #include "agent/torchscript/interpreter_state.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 constexpr std::uint32_t kMostNamedThreads = 1u << 14;
@@ -106,4 +106,4 @@ void threads_child_begins() {
   g_named_threads = 0;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

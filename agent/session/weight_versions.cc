@@ -7,7 +7,7 @@
 
 #include "agent/memory/own_memory.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // The address that identifies the counter. Unlike a tensor's, no other counter can get it while this one is watched.
@@ -55,4 +55,4 @@ bool WeightVersions::changed() {
   return any;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 class WeightVersions {
  public:
@@ -28,4 +28,4 @@ class WeightVersions {
   std::unique_ptr<List> list_;
 };
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

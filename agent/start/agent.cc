@@ -30,7 +30,7 @@
 #include "agent/torchscript/known_ranges.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 void fork_begins() {
@@ -144,21 +144,21 @@ void exits(int status) {
 }
 
 }  // namespace
-}  // namespace castscope::observe
+}  // namespace castscope::agent
 
 extern "C" {
 
 [[gnu::visibility("default")]] int castscope_agent_start(const castscope_preload* preload) {
   try {
-    return castscope::observe::start(preload);
+    return castscope::agent::start(preload);
   } catch (const std::exception& e) {
-    return castscope::observe::refuse(preload, e.what());
+    return castscope::agent::refuse(preload, e.what());
   }
 }
 
-[[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::observe::exits(status); }
+[[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::agent::exits(status); }
 
-[[gnu::visibility("default")]] void castscope_agent_step() { castscope::observe::explicit_step(); }
+[[gnu::visibility("default")]] void castscope_agent_step() { castscope::agent::explicit_step(); }
 
 [[gnu::visibility("default")]] void castscope_agent_rule_met(const char* rule) try {
   castscope::enforce::rule_met_in_python(rule);
@@ -166,7 +166,7 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] void castscope_agent_compared(const char* comparison) try {
-  castscope::observe::Recording* r = castscope::observe::g_process.recording.load();
+  castscope::agent::Recording* r = castscope::agent::g_process.recording.load();
   if (r != nullptr) r->definitions.attribute("comparison", comparison);
 } catch (const std::exception&) {  // no memory: the report has one comparison less
 }
@@ -174,19 +174,18 @@ extern "C" {
 [[gnu::visibility("default")]] void castscope_agent_annotated(const char* function, const char* argument,
                                                               std::uint32_t position, const void* tensor, int to,
                                                               int flags) try {
-  castscope::observe::annotated_cast_begins({function, argument, position, tensor, static_cast<std::uint8_t>(to),
-                                             (flags & CASTSCOPE_ANNOTATED_SERVED) != 0,
-                                             (flags & CASTSCOPE_ANNOTATED_KEEPS) != 0});
+  castscope::agent::annotated_cast_begins({function, argument, position, tensor, static_cast<std::uint8_t>(to),
+                                           (flags & CASTSCOPE_ANNOTATED_SERVED) != 0,
+                                           (flags & CASTSCOPE_ANNOTATED_KEEPS) != 0});
 } catch (const std::exception&) {  // no memory: the cast is counted as a `.to()`
 }
 
-[[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }
+[[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::agent::annotated_cast_ends(); }
 
 [[gnu::visibility("default")]] void castscope_agent_arrived(const char* text, int detail) {
   // The package calls preload through ctypes.PyDLL, which keeps the GIL.
-  const auto gil = castscope::observe::HeldGil::of_caller();
-  castscope::observe::argument_arrived(castscope::observe::MayWait::having(gil), text,
-                                       static_cast<std::uint16_t>(detail));
+  const auto gil = castscope::agent::HeldGil::of_caller();
+  castscope::agent::argument_arrived(castscope::agent::MayWait::having(gil), text, static_cast<std::uint16_t>(detail));
 }
 
 }  // extern "C"

@@ -11,7 +11,7 @@
 #include "agent/start/process_description.h"
 #include "agent/wiring/features.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 void listen_always() {
@@ -53,4 +53,4 @@ void listen(bool enforced) {
   if (enforced) listen_for_policy();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

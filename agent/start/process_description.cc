@@ -10,7 +10,7 @@
 #include "agent/torch/autocast_state.h"
 #include "agent/torch/torch_seam.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 std::string read_line(const std::string& path, char join) {
@@ -66,4 +66,4 @@ void describe_process(Recording& r) {
   if (!g_process.has_python && !g_process.python_unproved && python_version()[0] != 0) notice_strange_python(d);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,10 +3,10 @@
 
 #include "agent/session/process.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 void describe_process(Recording& r);
 // Notes that the version of Python is not known.
 void notice_strange_python(Definitions& d);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 enum Attention : std::uint8_t {
   kLearning = 1,  // operators are recorded: call sites learn which argument they serve
@@ -25,4 +25,4 @@ inline bool ask_for(Attention what, bool on) {
   return (before & what) != 0;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

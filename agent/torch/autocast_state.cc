@@ -6,7 +6,7 @@
 #include "agent/torch/own_question.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 std::uint8_t autocast_dtype(std::uint8_t device) {
   OwnQuestion own;
@@ -51,4 +51,4 @@ std::size_t backward_node_kind() {
   return node ? *reinterpret_cast<const std::size_t*>(node.get()) : 0;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // c10::ScalarType that autocast casts to on this c10::DeviceType in the calling thread; 0xff for a device without
 // autocast.
@@ -23,4 +23,4 @@ const PyObject* python_object_of(const void* tensor);
 // The Python object of the tensor that this one is a view of; nullptr when it is not a view, or its base has none.
 const PyObject* python_object_of_base(const void* tensor);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

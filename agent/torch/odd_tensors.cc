@@ -14,7 +14,7 @@
 
 #include "agent/torch/tensor_layout.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // The tensor in one of PyTorch's own wrappers; nullptr when the tensor is not such a wrapper. Decided by dynamic_cast:
@@ -82,4 +82,4 @@ std::uint64_t bytes_of_odd(const TensorImpl* t) noexcept {
   return plain_bytes(t);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

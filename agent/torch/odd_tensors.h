@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // FakeTensor, FunctionalTensor, a functorch wrapper around one, or any other Python subclass while this thread traces
 // (FakeTensorMode or FunctionalTensorMode is on): the call belongs to tracing.
@@ -24,4 +24,4 @@ bool is_traced_on_meta(const c10::TensorImpl* t) noexcept;
 // and 0 where the sizes are symbols or computed in Python.
 std::uint64_t bytes_of_odd(const c10::TensorImpl* t) noexcept;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -1,7 +1,7 @@
 #include "agent/torch/originals.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 void* const* g_originals = nullptr;
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

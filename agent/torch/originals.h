@@ -3,7 +3,7 @@
 
 #include "agent/interposed/interface.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // Indexed by castscope_hook; nullptr where this PyTorch has none.
 extern void* const* g_originals;
@@ -13,4 +13,4 @@ F original(castscope_hook hook) {
   return reinterpret_cast<F>(g_originals[hook]);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 thread_local std::uint32_t t_own_questions = 0;
@@ -13,4 +13,4 @@ OwnQuestion::OwnQuestion() { ++t_own_questions; }
 OwnQuestion::~OwnQuestion() { --t_own_questions; }
 bool asks_own_question() { return t_own_questions > 0; }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -1,7 +1,7 @@
 // Marks questions that the agent itself asks PyTorch. Their errors are not the job's.
 #pragma once
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // While an object of this class lives, errors that this thread makes come from our own questions.
 class OwnQuestion {
@@ -13,4 +13,4 @@ class OwnQuestion {
 };
 bool asks_own_question();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -10,7 +10,7 @@
 #include "agent/cpython/module_tree.h"
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // One native operator does not do the work of a larger tree of modules than this.
@@ -74,4 +74,4 @@ bool is_memory_of_parameter(const HeldGil& gil, const PythonApi& api, PyObject* 
   return found;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -7,10 +7,10 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // True if a parameter of `module` (a torch.nn.Module), or of one of the modules below it, has the storage of `tensor`
 // (a TensorImpl*). False where the layout of Python's tensors is not understood.
 bool is_memory_of_parameter(const HeldGil& gil, const PythonApi& api, PyObject* module, const void* tensor);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -3,7 +3,7 @@
 
 #include <ATen/record_function.h>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // An operator that is called boxed gets the whole stack of its caller, whose last values are the operator's
 // (Dispatcher::callBoxed in ATen/core/dispatch/Dispatcher.h): TorchScript's interpreter may keep others below.
@@ -13,4 +13,4 @@ inline c10::ArrayRef<const c10::IValue> inputs_of(const at::RecordFunction& func
   return own == 0 || inputs.size() <= own ? inputs : inputs.slice(inputs.size() - own);
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // The offset of the element with this number (in the order of the dimensions), in elements from the first.
 inline std::int64_t offset_of(std::uint64_t number, const std::int64_t* sizes, const std::int64_t* strides,
@@ -28,4 +28,4 @@ void each_spread(std::uint64_t elements, std::uint64_t most, See see) {
     see(n < 2 ? 0 : static_cast<std::uint64_t>(static_cast<unsigned __int128>(elements - 1) * i / (n - 1)));
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -30,7 +30,7 @@ namespace torch::autograd {
 TORCH_API int get_current_graph_task_id();
 }
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 using CachedCast = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType);  // at::autocast::cached_cast
 
@@ -110,4 +110,4 @@ inline bool is_parameter(const TensorImpl* t, const Standing& s) {
   return is_parameter_object(t) || (s.view && is_parameter_object(base_of_view(t)));
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

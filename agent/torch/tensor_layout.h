@@ -9,7 +9,7 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 using c10::ScalarType;
 using c10::TensorImpl;
@@ -44,4 +44,4 @@ inline bool has_plain_sizes(const TensorImpl* t) {
   return !Policy::custom(t);  // so are sizes that are symbols
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -2,7 +2,7 @@
 
 #include "agent/torch/tensor_facts.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 const void* memory_of(const TensorImpl* t) noexcept {
   const c10::DispatchKeySet keys = t->key_set();
@@ -23,4 +23,4 @@ const void* memory_of(const TensorImpl* t) noexcept {
   return data == nullptr ? nullptr : data + static_cast<std::uint64_t>(t->storage_offset()) * t->itemsize();
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

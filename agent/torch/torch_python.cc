@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 struct Function {
@@ -99,4 +99,4 @@ bool dynamo_compiled(const HeldGil& gil, const PythonApi& api) {
   return any;
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -6,7 +6,7 @@
 
 #include "agent/cpython/python_api.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // A function of PyTorch that converts on behalf of autocast: the innermost frame of the conversion.
 bool casts_for_autocast(std::string_view file, std::string_view function);
@@ -45,4 +45,4 @@ bool is_torch_imported(const HeldGil& gil, const PythonApi& api);
 // Whether Dynamo compiled anything in this process so far; true where that is not known.
 bool dynamo_compiled(const HeldGil& gil, const PythonApi& api);
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -17,7 +17,7 @@
 #include "agent/memory/own_memory.h"
 #include "agent/torch/record_inputs.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 namespace {
 
 // Private members that the dispatcher's public interface does not lead to. An explicit instantiation may name them
@@ -334,4 +334,4 @@ bool tf32_is_allowed() {
 #endif
 }
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -13,7 +13,7 @@
 #include "agent/memory/own_memory.h"
 #include "agent/torch/attention.h"
 
-namespace castscope::observe {
+namespace castscope::agent {
 
 // One native function that is the kernel (or the only wrapper of a kernel) of an operator on an Autocast key.
 struct AutocastKernel {
@@ -70,4 +70,4 @@ const char* compiled_torch_version();
 // has set it by both the old and the new interface (since 2.9).
 bool tf32_is_allowed();
 
-}  // namespace castscope::observe
+}  // namespace castscope::agent

@@ -29,9 +29,9 @@ std::uint64_t hash_of(const std::vector<InlinedCallStackEntry>& calls, std::size
   for (std::size_t i = 0; i < n; ++i) {
     const torch::jit::SourceRange& range = std::get<1>(calls[i]);
     const std::string name = module_of(calls[i]).has_value() ? module_of(calls[i])->instance_name() : "";
-    hash = observe::mix(hash, reinterpret_cast<std::uint64_t>(range.source().get()),
-                        std::uint64_t{range.start()} << 32 ^ range.end());
-    hash = observe::mix(hash, reinterpret_cast<std::uint64_t>(std::get<0>(calls[i])), std::hash<std::string>{}(name));
+    hash = agent::mix(hash, reinterpret_cast<std::uint64_t>(range.source().get()),
+                      std::uint64_t{range.start()} << 32 ^ range.end());
+    hash = agent::mix(hash, reinterpret_cast<std::uint64_t>(std::get<0>(calls[i])), std::hash<std::string>{}(name));
   }
   return hash;
 }

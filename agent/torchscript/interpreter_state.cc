@@ -33,8 +33,8 @@ void graph_is_prepared() { g_in_use.store(true, std::memory_order_relaxed); }
 std::uint64_t call_chain_hash() {
   std::uint64_t hash = 0;
   for (const torch::jit::StackEntry& entry : entries())
-    hash = observe::add_frame(hash, reinterpret_cast<std::uint64_t>(entry.range.source().get()),
-                              std::uint64_t{entry.range.start()} << 32 ^ entry.range.end());
+    hash = agent::add_frame(hash, reinterpret_cast<std::uint64_t>(entry.range.source().get()),
+                            std::uint64_t{entry.range.start()} << 32 ^ entry.range.end());
   return hash;
 }
 

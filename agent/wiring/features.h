@@ -14,14 +14,14 @@ namespace castscope::enforce {
 class OperatorPlan;
 }
 
-namespace castscope::observe {
+namespace castscope::agent {
 class Definitions;
 class HeldGil;
 class MayWait;
 struct Recording;
 struct SeenInTrace;
 struct ThreadState;
-}  // namespace castscope::observe
+}  // namespace castscope::agent
 
 namespace castscope {
 
@@ -48,18 +48,18 @@ struct KernelArgument {
 };
 
 struct Features {
-  using ThreadState = observe::ThreadState;
+  using ThreadState = agent::ThreadState;
 
   // --- the process and its threads
   // Python's stack can be read from here on; Python's version is not known.
-  void (*python_is_known)(const observe::HeldGil& gil) = [](const observe::HeldGil&) {};
-  void (*python_is_strange)(observe::Definitions& d) = [](observe::Definitions&) {};
+  void (*python_is_known)(const agent::HeldGil& gil) = [](const agent::HeldGil&) {};
+  void (*python_is_strange)(agent::Definitions& d) = [](agent::Definitions&) {};
   // A recording is being made, and asks for the attributes of the process; then, the recording has begun.
-  void (*process_is_described)(observe::Recording& r) = [](observe::Recording&) {};
-  void (*recording_begins)(observe::Definitions& d) = [](observe::Definitions&) {};
+  void (*process_is_described)(agent::Recording& r) = [](agent::Recording&) {};
+  void (*recording_begins)(agent::Definitions& d) = [](agent::Definitions&) {};
   // Called in a forked child, in the thread that forked: it goes on where `before` was.
-  void (*thread_goes_on)(const observe::MayWait& may_wait, ThreadState& t,
-                         const ThreadState& before) = [](const observe::MayWait&, ThreadState&, const ThreadState&) {};
+  void (*thread_goes_on)(const agent::MayWait& may_wait, ThreadState& t,
+                         const ThreadState& before) = [](const agent::MayWait&, ThreadState&, const ThreadState&) {};
   void (*thread_ends)(ThreadState& t) = [](ThreadState&) {};
 
   // --- regions and steps
@@ -73,7 +73,7 @@ struct Features {
   void (*step_is_next)(ThreadState& t) = [](ThreadState&) {};
   // An optimizer made its step: called in any thread; in a thread that is recorded; and outside of all regions.
   void (*optimizer_stepped)() = [] {};
-  void (*recorded_optimizer_stepped)(observe::Recording& r) = [](observe::Recording&) {};
+  void (*recorded_optimizer_stepped)(agent::Recording& r) = [](agent::Recording&) {};
   void (*optimizer_stepped_outside)(ThreadState& t) = [](ThreadState&) {};
 
   // --- casts
@@ -94,15 +94,15 @@ struct Features {
   CacheContents (*cache_was_cleared)() = [] { return CacheContents{}; };
 
   // --- code that is traced or compiled
-  void (*cast_was_traced)(const observe::MayWait& may_wait, ThreadState& t, const observe::SeenInTrace& seen) =
-      [](const observe::MayWait&, ThreadState&, const observe::SeenInTrace&) {};
+  void (*cast_was_traced)(const agent::MayWait& may_wait, ThreadState& t, const agent::SeenInTrace& seen) =
+      [](const agent::MayWait&, ThreadState&, const agent::SeenInTrace&) {};
   // While Dynamo follows code: the definition of the stack there, 0 where it is not known.
-  std::uint32_t (*followed_stack)(const observe::MayWait& may_wait) = [](const observe::MayWait&) {
+  std::uint32_t (*followed_stack)(const agent::MayWait& may_wait) = [](const agent::MayWait&) {
     return std::uint32_t{0};
   };
   // Whether the thread runs a graph whose casts are known.
-  bool (*runs_known_graph)(const observe::MayWait& may_wait,
-                           const ThreadState& t) = [](const observe::MayWait&, const ThreadState&) { return false; };
+  bool (*runs_known_graph)(const agent::MayWait& may_wait,
+                           const ThreadState& t) = [](const agent::MayWait&, const ThreadState&) { return false; };
   // The job begins to capture a CUDA graph in this thread; it ends the capture.
   void (*capture_begins)(ThreadState& t) = [](ThreadState&) {};
   void (*capture_ends)() = [] {};

@@ -123,9 +123,11 @@ bool is_behind_comma(std::string_view text, std::size_t offset) {
   return before != text.npos && text[before] == ',';
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …" → the last part.
+// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while parsing value - unexpected '}'"
+// → "unexpected '}'".
 std::string without_preamble(const std::string& what) {
-  const std::size_t colon = what.find(": ");
+  const std::size_t colon = what.find(": "), dash = what.find(" - ");
+  if (dash != std::string::npos) return what.substr(dash + 3);
   return colon == std::string::npos ? what : what.substr(colon + 2);
 }
 
@@ -192,7 +194,7 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
                                /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
-    return absl::InvalidArgumentError(absl::StrCat(placed.place_at(offset), ": this is no JSON: ",
+    return absl::InvalidArgumentError(absl::StrCat(placed.place_at(offset), ": this is not JSON: ",
                                                    is_behind_comma(placed.text_, offset)
                                                        ? "there is a comma too many before this"
                                                        : without_preamble(error.what())));

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/exported/program/package_reader.h"
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 
 namespace castscope::exported {
 namespace {

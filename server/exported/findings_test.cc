@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 #include "server/rules/rules.h"
 
 namespace castscope::exported {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 
 namespace castscope::exported {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/ingest/batch_builder.h"
-#include "server/ingest/recording_sink.h"
+#include "server/ingest/testing/batch_builder.h"
+#include "server/ingest/testing/recording_sink.h"
 
 namespace castscope::ingest {
 namespace {

@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr || (!options.address.empty() && port == 0))
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.address, ": it is in use, or is no address of this machine"));
+        absl::StrCat("cannot listen on ", options.address, ": it is in use, or is not an address of this machine"));
   // The "port" of a Unix socket is 1: its address stays as it was given.
   impl->address = options.address.rfind("unix", 0) == 0 || options.address.empty()
                       ? options.address

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "agent/lanes/event_views.h"
-#include "server/ingest/batch_builder.h"
-#include "server/ingest/recording_sink.h"
+#include "server/ingest/testing/batch_builder.h"
+#include "server/ingest/testing/recording_sink.h"
 #include "server/ingest/validator.h"
 
 namespace castscope::ingest {

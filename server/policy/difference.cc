@@ -81,7 +81,7 @@ std::string in_words(const std::map<std::string, CastPolicy>& ways) {
   return text.empty() ? "not reached" : text;
 }
 
-// Where the words would be the same, names the ways that both policies have and decide differently.
+// For a change whose two sides would read the same: names those ways instead that the policies decide differently.
 void set_differing_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
                         FunctionChange& change) {
   std::string a, b;

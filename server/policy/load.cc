@@ -36,7 +36,7 @@ absl::StatusOr<std::string> content_of(const std::string& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) {
     return absl::NotFoundError(
-        StrCat(file, ": ", fs::exists(file, error) ? "this is no regular file" : std::strerror(ENOENT)));
+        StrCat(file, ": ", fs::exists(file, error) ? "this is not a regular file" : std::strerror(ENOENT)));
   }
   if (fs::file_size(file, error) > kLargest)
     return absl::InvalidArgumentError(StrCat(file, ": too large for a policy"));

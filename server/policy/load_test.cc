@@ -85,7 +85,7 @@ TEST_F(LoadTest, WhatIsNotThereIsTold) {
   EXPECT_THAT(complaint((folder_ / "none.json").string()), HasSubstr("none.json: No such file"));
   EXPECT_THAT(complaint(write("d.json", "{\"extends\": \"torch-cpuu\"}")),
               HasSubstr("d.json:1:2: no policy \"torch-cpuu\""));
-  EXPECT_THAT(complaint(folder_.string() + "/"), HasSubstr("no regular file"));
+  EXPECT_THAT(complaint(folder_.string() + "/"), HasSubstr("not a regular file"));
 }
 
 TEST_F(LoadTest, TwoThatDisagreeNeedAWord) {

@@ -70,7 +70,7 @@ std::string Operators::trouble(const OperatorName& op) const {
   if (overloads == nullptr) {
     std::vector<std::string_view> names;
     for (const auto& [name, unused] : operators_) names.push_back(name);
-    return absl::StrCat("is no operator of ", std::string(version_),
+    return absl::StrCat("is not an operator of ", std::string(version_),
                         config::meant(std::string_view(op.name).substr(kAten.size()), names));
   }
   const auto is_meant = [&](const Overload& one) { return op.overload.empty() || one.name == op.overload; };

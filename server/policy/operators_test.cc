@@ -36,7 +36,7 @@ TEST(OperatorsTest, WhatAPolicyMayName) {
 }
 
 TEST(OperatorsTest, AMisspeltOneIsToldTheNearest) {
-  EXPECT_THAT(trouble("linera"), HasSubstr("is no operator of PyTorch 2.13.0; did you mean \"linear\"?"));
+  EXPECT_THAT(trouble("linera"), HasSubstr("is not an operator of PyTorch 2.13.0; did you mean \"linear\"?"));
   EXPECT_THAT(trouble("sum.dims"), HasSubstr("has no overload dims; it has default, dim_IntList"));
 }
 

@@ -94,7 +94,7 @@ class Parser {
     std::optional<Dtype> dtype;
     if (Status status = choice(at, value, kDtypeNames, dtype); !status.ok()) return status;
     if (*dtype == Dtype::kAmbient)
-      return wrong(at, "\"ambient\" is no dtype for regions that name none: it must be bfloat16 or float16");
+      return wrong(at, "\"ambient\" is not a dtype for regions that name none: it must be bfloat16 or float16");
     policy_.default_dtype = dtype;
     return absl::OkStatus();
   }
@@ -117,7 +117,7 @@ class Parser {
     if (Status status = text(at, value, policy_.device); !status.ok()) return status;
     if (std::find(kDeviceNames.begin(), kDeviceNames.end(), policy_.device) != kDeviceNames.end())
       return absl::OkStatus();
-    return wrong(at, StrCat(in_quotes(policy_.device), " is no device that policies are for",
+    return wrong(at, StrCat(in_quotes(policy_.device), " is not a device that policies are for",
                             config::meant(policy_.device, kDeviceNames), " (", listed(kDeviceNames), ")"));
   }
 
@@ -131,7 +131,7 @@ class Parser {
       const std::string entry = below(at, key);
       const auto policy = cast_policy_of(key);
       if (!policy)
-        return wrong(entry, StrCat(in_quotes(key), " is no cast policy", config::meant(key, kCastPolicyNames), " (",
+        return wrong(entry, StrCat(in_quotes(key), " is not a cast policy", config::meant(key, kCastPolicyNames), " (",
                                    listed(kCastPolicyNames), ")"));
       Status status = list.is_object() ? banned(entry, *policy, list) : operator_list(entry, *policy, list);
       if (!status.ok()) return status;
@@ -171,7 +171,7 @@ class Parser {
 
   Status known(const std::string& at, const std::string& written, OperatorName& op) const {
     op = operator_name(written);
-    const std::string trouble = is_name(written) ? operators_.trouble(op) : "is no operator's name";
+    const std::string trouble = is_name(written) ? operators_.trouble(op) : "is not an operator's name";
     return trouble.empty() ? absl::OkStatus() : wrong(at, StrCat(in_quotes(written), " ", trouble));
   }
 
@@ -259,7 +259,7 @@ class Parser {
                    "this must be a regular expression that a module's path or class matches, as in \"head\\\\..*\"");
     std::string error;
     if (enforce::Pattern::parse(pattern, &error)) return absl::OkStatus();
-    return wrong(at, StrCat(in_quotes(pattern), " is no pattern of modules: ", error));
+    return wrong(at, StrCat(in_quotes(pattern), " is not a pattern of modules: ", error));
   }
 
   Status precision(const std::string& at, const Json& value, Precision& into) const {

@@ -56,14 +56,15 @@ TEST(PolicyFileTest, AComplaintNamesItsPlaceAndTheNearestName) {
             "p.json:2:2: there is no \"operatrs\" in a policy; did you mean \"operators\"? (it may have $schema, "
             "description, extends, device, dtype, default_dtype, operators, never_cast, modules, functions, cache)");
   EXPECT_THAT(complaint(R"({"device": "cpu", "operators": {"fp23": []}})"),
-              HasSubstr("p.json:1:33: \"fp23\" is no cast policy; did you mean \"fp32\"?"));
+              HasSubstr("p.json:1:33: \"fp23\" is not a cast policy; did you mean \"fp32\"?"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "operators": {"fp32": ["sofmax"]}})"),
-              HasSubstr("p.json:1:42: \"sofmax\" is no operator of PyTorch 2.13.0; did you mean \"softmax\"?"));
-  EXPECT_THAT(complaint(R"({"device": "gpu"})"), HasSubstr("p.json:1:2: \"gpu\" is no device that policies are for"));
+              HasSubstr("p.json:1:42: \"sofmax\" is not an operator of PyTorch 2.13.0; did you mean \"softmax\"?"));
+  EXPECT_THAT(complaint(R"({"device": "gpu"})"),
+              HasSubstr("p.json:1:2: \"gpu\" is not a device that policies are for"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "dtype": "bfloat"})"), HasSubstr("did you mean \"bfloat16\"?"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "default_dtype": "float32"})"), HasSubstr("\"float32\" is none of"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "default_dtype": "ambient"})"),
-              HasSubstr("p.json:1:19: \"ambient\" is no dtype for regions that name none"));
+              HasSubstr("p.json:1:19: \"ambient\" is not a dtype for regions that name none"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "cache": {"keeep": "step"}})"), HasSubstr("did you mean \"keep\"?"));
 }
 
@@ -77,7 +78,7 @@ TEST(PolicyFileTest, TwoRulesThatContradictEachOtherAreBothNamed) {
 TEST(PolicyFileTest, WrongTypesSayWhatIsWanted) {
   for (const auto& [text, wanted] : std::vector<std::pair<const char*, const char*>>{
            {"[]", "a policy must be one object"},
-           {"{", "this is no JSON"},
+           {"{", "this is not JSON"},
            {"{}", "a policy that extends no other must name its device"},
            {R"({"device": 7})", "this must be a string in quotation marks"},
            {R"({"extends": 7})", "a policy's name or file"},
@@ -87,16 +88,16 @@ TEST(PolicyFileTest, WrongTypesSayWhatIsWanted) {
            {R"({"device": "cpu", "operators": {"fp32": [7]}})", "an operator's name must be a string"},
            {R"({"device": "cpu", "operators": {"fp32": {"cat": "no"}}})", "only \"banned\" is an object"},
            {R"({"device": "cpu", "operators": {"banned": {"cat": ""}}})", "the error's message"},
-           {R"({"device": "cpu", "operators": {"fp32": ["a::"]}})", "is no operator's name"},
+           {R"({"device": "cpu", "operators": {"fp32": ["a::"]}})", "is not an operator's name"},
            {R"({"device": "cpu", "never_cast": {"bmm": []}})", "a list of arguments"},
            {R"({"device": "cpu", "never_cast": {"models.pool:roi_pool": ["rois"]}})", "is a Python function"},
            {R"({"device": "cpu", "never_cast": {"bmm": ["mat3"]}})", "did you mean \"mat2\"?"},
            {R"({"device": "cpu", "never_cast": {"bmm": ["mat2"], "aten::bmm": ["self"]}})", "stands here twice"},
-           {R"({"device": "cpu", "operators": {"fp32": ["sum."]}})", "is no operator's name"},
-           {R"({"device": "cpu", "operators": {"fp32": ["a::b::c"]}})", "is no operator's name"},
-           {R"({"device": "cpu", "operators": {"fp32": ["mine::foo bar"]}})", "is no operator's name"},
+           {R"({"device": "cpu", "operators": {"fp32": ["sum."]}})", "is not an operator's name"},
+           {R"({"device": "cpu", "operators": {"fp32": ["a::b::c"]}})", "is not an operator's name"},
+           {R"({"device": "cpu", "operators": {"fp32": ["mine::foo bar"]}})", "is not an operator's name"},
            {R"({"device": "cpu", "modules": {"(": "fp32"}})",
-            R"(p.json:1:31: "(" is no pattern of modules: at character 1: this ( is never closed)"},
+            R"(p.json:1:31: "(" is not a pattern of modules: at character 1: this ( is never closed)"},
            {R"({"device": "cpu", "modules": {"a\\b": "fp32"}})", "\\b is not supported in module patterns"},
            {R"({"device": "cpu", "modules": {"a": 1}})", "fp32, bfloat16, float16, passthrough"},
            {R"({"device": "cpu", "functions": {"no_module": "half"}})", "package.module:function"},

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFolder = "policies/", kSuffix = ".json", kSchema = "policy.schema";
 
-// Returns "torch-cpu" for "policies/torch-cpu.json"; "" when it is no policy.
+// Returns "torch-cpu" for "policies/torch-cpu.json"; "" when it is not a policy.
 std::string_view name_of(std::string_view path) {
   if (!path.starts_with(kFolder) || !path.ends_with(kSuffix)) return "";
   const std::string_view name = path.substr(kFolder.size(), path.size() - kFolder.size() - kSuffix.size());

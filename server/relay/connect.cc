@@ -26,7 +26,7 @@ bool may_be_address(const std::string& address) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls) {
   if (!may_be_address(address))
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is no collector's address: give HOST:PORT, such as 127.0.0.1:7390"));
+        absl::StrCat("\"", address, "\" is not a collector's address: give HOST:PORT, such as 127.0.0.1:7390"));
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (tls.use) {
     grpc::SslCredentialsOptions options;

@@ -108,7 +108,7 @@ class SettingsParser {
       if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
       const std::string word = level.is_string() ? level.get<std::string>() : level.dump();
       if (!is_severity(word))
-        return wrong(entry, absl::StrCat(word, " is no severity", config::meant(word, kSeverities),
+        return wrong(entry, absl::StrCat(word, " is not a severity", config::meant(word, kSeverities),
                                          " (error, warning, performance, info)"));
       settings.severity[rule] = word;
     }

@@ -69,8 +69,8 @@ TEST(CastscopeJsonTest, NestedWithoutEnd) {
 
 TEST(CastscopeJsonTest, ACommaTooMany) {
   EXPECT_EQ(error_of("{\"ignore\": [\"cache-*\", ]}"),
-            "castscope.json:1:24: this is no JSON: there is a comma too many before this");
-  EXPECT_THAT(error_of("{\"ignore\": [],\n}"), StartsWith("castscope.json:2:1: this is no JSON: there is a comma"));
+            "castscope.json:1:24: this is not JSON: there is a comma too many before this");
+  EXPECT_THAT(error_of("{\"ignore\": [],\n}"), StartsWith("castscope.json:2:1: this is not JSON: there is a comma"));
 }
 
 TEST(CastscopeJsonTest, ErrorsSayWhereAndWhatWasMeant) {
@@ -85,7 +85,7 @@ TEST(CastscopeJsonTest, ErrorsSayWhereAndWhatWasMeant) {
       StartsWith("castscope.json:1:33: cache-grows has no threshold \"entry\"; did you mean \"entries\"? (it has "
                  "entries"));
   EXPECT_THAT(error_of("{\"severity\": {\"cache-grows\": \"eror\"}}"),
-              StartsWith("castscope.json:1:15: eror is no severity; did you mean \"error\"?"));
+              StartsWith("castscope.json:1:15: eror is not a severity; did you mean \"error\"?"));
   EXPECT_THAT(error_of("{\"per-path-ignores\": {\"é/*\": [7]}}"), StartsWith("castscope.json:1:31: a rule's name"));
   EXPECT_THAT(error_of("{\"select\": [\"x-*\"]}"), StartsWith("castscope.json:1:13: no rule's name begins like"));
 }
@@ -94,7 +94,7 @@ TEST(CastscopeJsonTest, WrongKindsAreNamed) {
   EXPECT_THAT(error_of("[]"), StartsWith("castscope.json:1:1: castscope.json must hold one object"));
   EXPECT_THAT(error_of("{\"ignore\": \"cache-grows\"}"), HasSubstr(":1:2: this must be a list of rules"));
   EXPECT_THAT(error_of("{\"severity\": []}"), HasSubstr("object of rules and severities"));
-  EXPECT_THAT(error_of("{\"severity\": {\"cache-grows\": 3}}"), HasSubstr("3 is no severity"));
+  EXPECT_THAT(error_of("{\"severity\": {\"cache-grows\": 3}}"), HasSubstr("3 is not a severity"));
   EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": 3}}"), HasSubstr("a rule's thresholds must be an object"));
   EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": {\"entries\": -1}}}"), HasSubstr("0 or more"));
   EXPECT_THAT(error_of("{\"thresholds\": {\"cache-grows\": {\"entries\": \"3\"}}}"), HasSubstr("0 or more"));
@@ -102,9 +102,9 @@ TEST(CastscopeJsonTest, WrongKindsAreNamed) {
 }
 
 TEST(CastscopeJsonTest, WhatIsNoJsonIsSaidWithItsPlace) {
-  EXPECT_THAT(error_of("{\n  \"select\": [,]\n}"), StartsWith("castscope.json:2:14: this is no JSON: "));
-  EXPECT_THAT(error_of(""), StartsWith("castscope.json:1:1: this is no JSON: "));
-  EXPECT_THAT(error_of("{\"select\": []"), HasSubstr("this is no JSON"));
+  EXPECT_THAT(error_of("{\n  \"select\": [,]\n}"), StartsWith("castscope.json:2:14: this is not JSON: "));
+  EXPECT_THAT(error_of(""), StartsWith("castscope.json:1:1: this is not JSON: "));
+  EXPECT_THAT(error_of("{\"select\": []"), HasSubstr("this is not JSON"));
   EXPECT_EQ(error_of("{\"ignore\": [],\n \"ignore\": []}"),
             "castscope.json:2:2: this key stands here for the second time");
 }
@@ -112,7 +112,7 @@ TEST(CastscopeJsonTest, WhatIsNoJsonIsSaidWithItsPlace) {
 TEST(CastscopeJsonTest, AMarkOfTheByteOrderIsNoColumn) {
   EXPECT_TRUE(parse_settings("\xef\xbb\xbf{}", "castscope.json").ok());
   EXPECT_THAT(error_of("\xef\xbb\xbf{\"ignores\": []}"), StartsWith("castscope.json:1:2: there is no setting"));
-  EXPECT_THAT(error_of("\xef\xbb\xbf{,"), StartsWith("castscope.json:1:2: this is no JSON: "));
+  EXPECT_THAT(error_of("\xef\xbb\xbf{,"), StartsWith("castscope.json:1:2: this is not JSON: "));
 }
 
 TEST(CastscopeJsonTest, AZeroByteEndsNoSentence) {

@@ -36,8 +36,8 @@ Judgement judgement_of(const store::RunData&, const Settings& = {});
 bool silences(std::string_view source_line, std::string_view rule);
 // Returns the comment on this line from the first "# castscope:" on; "" = none. A # in a string begins no comment.
 std::string_view directive_comment(std::string_view source_line);
-// Returns what is wrong with such a comment on this line: it names something that is no rule, or misspells "ignore", or
-// only looks like a directive; "" = nothing.
+// Returns what is wrong with such a comment on this line: it names something that is not a rule, or misspells "ignore",
+// or only looks like a directive; "" = nothing.
 std::string wrong_in_comment(std::string_view source_line);
 
 }  // namespace castscope::rules

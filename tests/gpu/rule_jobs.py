@@ -54,7 +54,7 @@ def similarities(fixed):
 
 
 def vocabulary(fixed):
-    """A vocabulary that is no multiple of 8."""
+    """A vocabulary that is not a multiple of 8."""
     head = nn.Linear(256, 5008 if fixed else 5003).cuda()
 
     def loss():

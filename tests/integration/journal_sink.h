@@ -8,7 +8,7 @@
 #include <string>
 
 #include "agent/lanes/event_views.h"
-#include "server/ingest/recording_sink.h"
+#include "server/ingest/testing/recording_sink.h"
 
 namespace castscope {
 

@@ -103,7 +103,7 @@ def test_a_file_that_was_cut_short_gives_no_verdict_and_no_baseline(run):
 def test_a_baseline_of_another_schema_is_wrong_usage(run):
     (run.folder / "old.json").write_text('{"runs": []}')
     done = run("check", "--baseline", "old.json", "run.castscope")
-    assert done.returncode == 2 and b"the baseline: old.json is no report of castscope" in done.stderr
+    assert done.returncode == 2 and b"the baseline: old.json is not a castscope report" in done.stderr
 
 
 @pytest.mark.parametrize("wrong, sentence", [(["--max-cast-share", "5"], b"as in 5%"),
@@ -178,13 +178,13 @@ def test_limits_that_look_alike_are_told_in_full(castscope, python):
 
 
 @pytest.mark.parametrize("change, sentence", [
-    (lambda report: report["findings"][0].update(severity="grave"), b'"grave" is no severity'),
+    (lambda report: report["findings"][0].update(severity="grave"), b'"grave" is not a severity'),
     (lambda report: report.pop("findings"), b'no whole report of castscope: "findings" is missing'),
-    (lambda report: report.update(findings={}), b'"findings" is no list'),
-    (lambda report: report.update(processes=1), b'"processes" is no list'),
+    (lambda report: report.update(findings={}), b'"findings" is not a list'),
+    (lambda report: report.update(processes=1), b'"processes" is not a list'),
     (lambda report: report["run"].pop("exit"), b'"run.exit" is missing'),
-    (lambda report: report["totals"].update(cpu_ns=1e30), b'"totals.cpu_ns" is no whole number'),
-    (lambda report: report["cache"].update(peak_bytes=-1), b'"cache.peak_bytes" is no whole number')])
+    (lambda report: report["totals"].update(cpu_ns=1e30), b'"totals.cpu_ns" is not a whole number'),
+    (lambda report: report["cache"].update(peak_bytes=-1), b'"cache.peak_bytes" is not a whole number')])
 def test_a_report_that_was_changed_is_no_report(run, change, sentence):
     report = json.loads((run.folder / "run.json").read_text())
     change(report)

@@ -95,7 +95,7 @@ def test_a_report_into_a_device_leaves_the_device(castscope):
 def test_a_pipe_is_no_run_file(castscope):
     os.mkfifo(castscope.folder / "pipe")
     done = castscope("report", "pipe", timeout=60)
-    assert done.returncode == 3 and b"pipe: this is no ordinary file" in done.stderr
+    assert done.returncode == 3 and b"pipe: this is not an ordinary file" in done.stderr
 
 
 def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
@@ -179,7 +179,7 @@ def test_env_can_be_evaluated(castscope, python):
 
 def test_nothing_to_recover(castscope, tmp_path):
     done = castscope("recover", tmp_path / "nowhere")
-    assert done.returncode == 125 and b"is no run directory" in done.stderr
+    assert done.returncode == 125 and b"is not a run directory" in done.stderr
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:7390"])
@@ -191,7 +191,7 @@ def test_serve_refuses_to_be_open_to_others(castscope, address):
 @pytest.mark.parametrize("words, sentence", [(["bogus"], b"there is no command bogus"),
                                              (["--bogus"], b"there is no option --bogus"),
                                              ([], b"a command is missing"),
-                                             (["run", "--bogus", "x"], b"castscope run --help lists them")])
+                                             (["run", "--bogus", "x"], b"`castscope run --help` tells more")])
 def test_what_is_wrong_with_a_command_line_is_one_sentence(castscope, words, sentence):
     done = castscope(*words)
     assert done.returncode == 125 and done.stdout == b""
@@ -218,7 +218,7 @@ def test_doctor_examines_no_other_python_than_the_one_named(castscope, named, se
 
 def test_env_refuses_what_cannot_work(castscope, python):
     refused = castscope("env", "--collector", "nonsense", "--", python)
-    assert refused.returncode == 125 and b'"nonsense" is no collector\'s address' in refused.stderr
+    assert refused.returncode == 125 and b'"nonsense" is not a collector\'s address' in refused.stderr
     assert b"7390" in refused.stderr
     refused = castscope("env", "--plain", "-o", "a b", "--", python)
     assert refused.returncode == 125 and refused.stdout == b"" and b"CASTSCOPE_OUT" in refused.stderr

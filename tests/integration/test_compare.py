@@ -82,7 +82,7 @@ def test_a_function_by_its_name(compare, tmp_path):
     (("--", sys.executable), "a script, or -m and a module, must follow"),
     (("--", sys.executable, "-c", "pass"), "-c has no file to look into"),
     (("--entry", "a:b", "--", sys.executable, "x.py"), "after -- stands a script that marks its own"),
-    (("--modes", "jit", "--", sys.executable, "entry.py"), "'jit' is no mode"),
+    (("--modes", "jit", "--", sys.executable, "entry.py"), "'jit' is not a mode"),
     (("--", sys.executable, "empty.py"), "has nothing to compare"),
 ])
 def test_wrong_usage_says_what_is_meant(compare, tmp_path, arguments, sentence):

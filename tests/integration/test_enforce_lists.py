@@ -128,7 +128,7 @@ print(seen == [(torch.bfloat16, torch.float32)] * 2)
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
 def test_what_is_said_of_a_function_stands_above_the_lists(castscope, options):
-    """The policy asks for that: it is no deviation."""
+    """The policy asks for that: it is not a deviation."""
     (castscope.folder / "job.py").write_text("""
 import torch
 import torch.nn.functional as F

@@ -60,7 +60,7 @@ def test_a_folder_of_the_users_is_neither_recovered_nor_deleted(castscope, name,
     folder.chmod(0o700)
     (folder / "thesis.tex").write_text("precious")
     done = castscope("recover", *options, folder)
-    assert done.returncode == 125 and b"is no run directory" in done.stderr and done.stderr.count(b"\n") == 1
+    assert done.returncode == 125 and b"is not a run directory" in done.stderr and done.stderr.count(b"\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["chapters", "thesis.tex"]
     assert [path.name for path in castscope.folder.iterdir()] == [name]
 

@@ -47,10 +47,10 @@ def test_overloads_that_are_decided_otherwise_are_told_apart(policy):
 
 @pytest.mark.parametrize(("text", "said"), [
     ('{"device": "cpu",\n "operators": {"fp32": ["sofmax"]}}',
-     'bad.json:2:25: "sofmax" is no operator of PyTorch 2.13.0; did you mean "softmax"?'),
+     'bad.json:2:25: "sofmax" is not an operator of PyTorch 2.13.0; did you mean "softmax"?'),
     ('{"extends": "bad.json"}', "bad.json:1:2: policies extend each other in a circle: bad.json → bad.json"),
     ('{"extends": "torch-cua"}', 'did you mean "torch-cuda"?'),
-    ("{", "bad.json:1:2: this is no JSON"),
+    ("{", "bad.json:1:2: this is not JSON"),
 ])
 def test_a_wrong_policy_is_told_with_its_place(policy, castscope, text, said):
     (castscope.folder / "bad.json").write_text(text)
@@ -300,7 +300,7 @@ def test_a_policy_that_is_not_understood_starts_no_job(castscope, python):
     (castscope.folder / "bad.json").write_text('{"device": "cpu", "operators": {"fp32": ["sofmax"]}}')
     told = castscope("run", "--policy", "bad.json", "--", python, "-c", "open('ran', 'w')", text=True)
     assert told.returncode == 125
-    assert 'bad.json:1:42: "sofmax" is no operator' in told.stderr and "the job is not started" in told.stderr
+    assert 'bad.json:1:42: "sofmax" is not an operator' in told.stderr and "the job is not started" in told.stderr
     assert not (castscope.folder / "ran").exists()
 
 

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "server/ingest/recording_sink.h"
 #include "server/ingest/server.h"
+#include "server/ingest/testing/recording_sink.h"
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
 #include "tests/integration/wire_job.h"

@@ -6,7 +6,7 @@ import pytest
 HEAD = """\
 #include "agent/cpython/module_tree.h"
 #include "agent/cpython/python_api.h"
-using namespace castscope::observe;
+using namespace castscope::agent;
 """
 # A function that Python's API alone is given, and one that may wait and has the GIL.
 BARE = "void f{}(const PythonApi& api, PyObject* object) {{ {} }}\n"
@@ -19,11 +19,11 @@ KEEPS = [
     (BARE, "const HeldGil gil = HeldGil::of_caller(); KeepError keep(gil, api); Gil again(MayWait::having(gil), api);"),
     (GIVEN, "Gil gil(may_wait, api); KeepError keep(held, api);"),
 ]
-NO_GIL = "'const castscope::observe::HeldGil&'"
-COPIED = "use of deleted function 'castscope::observe::{0}::{0}("
+NO_GIL = "'const castscope::agent::HeldGil&'"
+COPIED = "use of deleted function 'castscope::agent::{0}::{0}("
 BREAKS = [
     # The GIL is waited for without leave.
-    (BARE, "Gil gil(api);", "no matching function for call to 'castscope::observe::Gil::Gil("),
+    (BARE, "Gil gil(api);", "no matching function for call to 'castscope::agent::Gil::Gil("),
     (BARE, "Gil gil(MayWait(), api);", "MayWait::MayWait()' is private"),
     (BARE, "Gil gil({}, api);", "MayWait::MayWait()' is private"),
     # What needs the GIL is called without a proof of it.
@@ -31,7 +31,7 @@ BREAKS = [
     (BARE, "(void)walk_modules(api, object);", NO_GIL),
     (BARE, "(void)text_of(MayWait::no_lock_held(), api, object);", NO_GIL),
     (BARE, "(void)text_of(HeldGil(), api, object);", "HeldGil::HeldGil()' is protected"),
-    (BARE, "KeepError keep(api);", "no matching function for call to 'castscope::observe::KeepError::KeepError("),
+    (BARE, "KeepError keep(api);", "no matching function for call to 'castscope::agent::KeepError::KeepError("),
     # A proof or a leave outlives the call that it was given to.
     (GIVEN, "MayWait mine = may_wait;", COPIED.format("MayWait")),
     (GIVEN, "auto later = [may_wait] {};", COPIED.format("MayWait")),

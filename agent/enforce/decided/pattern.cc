@@ -10,7 +10,7 @@ std::optional<Pattern> Pattern::parse(std::string_view text, std::string* error)
   while (!text.empty()) {
     const auto c = automaton::take_character(text);
     if (!c) {
-      *error = "at character " + std::to_string(characters.size() + 1) + ": this is no UTF-8";
+      *error = "at character " + std::to_string(characters.size() + 1) + ": this is not UTF-8";
       return std::nullopt;
     }
     characters += *c;

@@ -144,7 +144,7 @@ class Parser {
     if (is_next(U"-") && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
       ++at_;
       if (!character(high)) return false;
-      if (!is_one(low) || !is_one(high) || low > high) return wrong(begin, "this is no range of characters");
+      if (!is_one(low) || !is_one(high) || low > high) return wrong(begin, "this is not a range of characters");
       low[0].second = high[0].first;
     }
     append(into, low);

@@ -151,9 +151,9 @@ TEST(PatternTest, WhatIsNoPatternIsToldWithItsPlace) {
            {"[^", "1: this [ is never closed"},
            {"[]", "1: this [ is never closed"},
            {"[a-", "1: this [ is never closed"},
-           {"[bz-a]", "3: this is no range of characters"},
-           {R"([a-\d])", "2: this is no range of characters"},
-           {R"([\d-z])", "2: this is no range of characters"},
+           {"[bz-a]", "3: this is not a range of characters"},
+           {R"([a-\d])", "2: this is not a range of characters"},
+           {R"([\d-z])", "2: this is not a range of characters"},
            {"ab\\", "3: a backslash at the end stands for nothing"},
            {"[\\", "2: a backslash at the end stands for nothing"},
            {"*a", "1: there is nothing before this * to repeat"},
@@ -176,7 +176,7 @@ TEST(PatternTest, WhatIsNoPatternIsToldWithItsPlace) {
            {"(a$)*", "3: $ is supported at the end alone"},
            {"a(?i)b", "2: (?i) is supported at the start alone"},
            {"(?i)aé", "6: a character outside ASCII beside (?i) is not supported in module patterns"},
-           {"a\xff", "2: this is no UTF-8"}})
+           {"a\xff", "2: this is not UTF-8"}})
     EXPECT_EQ(mistake_in(text), std::string("at character ") + why) << text;
   for (const char* braces : {"a{", "a{}", "a{,2}", "a{x}", "a{1", "a{1,", "a{01}", "a{1,02}", "a{1 }"})
     EXPECT_EQ(mistake_in(braces),

@@ -38,7 +38,8 @@ class Seat {
   // `why` is set unless kYes.
   Taken take(std::string* why);
   void leave();
-  // Work came whose call was not recorded: records more functions, as soon as may be (`now`), or from the next time on.
+  // To be called when work came whose call was not recorded. Records more functions: at once if that is possible
+  // (`now`), else from the next stretch on.
   void record_more(bool now);
   bool is_ours() const { return ours_; }
   // Asks for what is complete, or (`forced`) for everything.

@@ -103,7 +103,7 @@ def never_cast(*names: str) -> Callable[[Target], Target]:
             pass                                      # features in float32, rois as they come
 
     ValueError where the target has no such argument, with the nearest one that it has, and where its signature cannot
-    be read (some functions made in C); TypeError for what is no name.
+    be read (some functions made in C); TypeError for what is not a name.
     """
     if not names or not all(isinstance(name, str) for name in names):
         raise TypeError("never_cast takes the names of arguments: @never_cast(\"rois\")")

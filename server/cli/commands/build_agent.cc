@@ -57,9 +57,9 @@ int build(const BuildOptions& options) {
 void add_build_agent(CommandLine& line) {
   const Command command = line.subcommand("build-agent", "Compile the preload library and an agent").hidden();
   auto options = std::make_shared<BuildOptions>();
-  command.option("--preload-into", options->preload_folder);
-  command.option("--agent-into", options->agent_folder);
-  command.option("--python", options->python);
+  command.option("--preload-into FOLDER", options->preload_folder, "Put libcastscope.so into this folder");
+  command.option("--agent-into FOLDER", options->agent_folder, "Put the agent into this folder");
+  command.option("--python PYTHON", options->python, "Build the agent for the PyTorch of this Python");
   command.on_run([options] { return build(*options); });
 }
 

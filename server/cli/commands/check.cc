@@ -101,19 +101,20 @@ void add_check(CommandLine& line) {
       .one_of(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end()))
       .shows_default();
   command
-      .option("--baseline", options->baseline,
+      .option("--baseline FILE", options->baseline,
               "A run file or report: findings that it already has do not make the check fail")
       .given();
   command
-      .option("--max-cast-share", options->max_cast_share,
+      .option("--max-cast-share PERCENT", options->max_cast_share,
               "The largest share of the steps' time that autocast's casts may take, such as 5%")
       .given();
-  command.option("--max-cache", options->max_cache, "The most that the autocast cache may hold, such as 2GiB").given();
+  command.option("--max-cache SIZE", options->max_cache, "The most that the autocast cache may hold, such as 2GiB")
+      .given();
   command.flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass although not all of it was seen");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
-  command.option("--json", options->json_file, "Write the JSON into this file too").given();
+  command.option("--json FILE", options->json_file, "Write the JSON into this file too").given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.footer(
       "Examples:\n"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/cli/commands/command_line.h"
+#include "server/cli/command_line/command_line.h"
 
 namespace castscope::cli {
 

@@ -132,22 +132,29 @@ void add_compare(CommandLine& line) {
   const Command command = line.subcommand(
       "compare", "Run the same code in eager, script, trace, compile and export, and tell where precisions differ");
   auto options = std::make_shared<CompareOptions>();
-  command.option("--entry", options->entries, "MODULE:FUNCTION to compare; may be given again, each with --inputs")
-      .given();
-  command.option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the --entry before it").given();
-  command.option("--python", options->python, "The Python that runs --entry (default: python3)").given();
   command
-      .option("--modes", options->modes,
-              "Compare only these of script,trace,compile,export with eager, which always runs")
+      .option("--entry MODULE:FUNCTION", options->entries,
+              "A function to compare; may be given again, each with --inputs")
       .given();
-  command.option("--json", options->json, "Write the comparisons into this file too, as JSON").given();
-  command.option("--html", options->html, "Write them into this file too, as a page with their tables").given();
-  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
+  command
+      .option("--inputs MODULE:FUNCTION", options->inputs,
+              "The function that makes the inputs of the --entry before it")
+      .given();
+  command.option("--python PYTHON", options->python, "The Python that runs --entry (default: python3)").given();
+  command
+      .option(
+          "--modes MODES", options->modes,
+          "Compare only these of script,trace,compile,export with eager, which always runs; with commas between them")
+      .given();
+  command.option("--json FILE", options->json, "Write the comparisons into this file too, as JSON").given();
+  command.option("--html FILE", options->html, "Write them into this file too, as a page with their tables").given();
+  command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   command.flag("--force", options->force, "Overwrite files that exist");
   command.option("-f,--format", options->format, "text, json or html").one_of({"text", "json", "html"}).shows_default();
   command.option("--color", options->color, "auto (on a terminal), always or never")
       .one_of({"auto", "always", "never"})
       .shows_default();
+  command.takes_job("[-- python SCRIPT [ARGUMENT...]]");
   command.footer(
       "A script says what is compared, with `@castscope.entry(inputs=make_inputs)` on a function, or\n"
       "`castscope.entry(inputs=make_inputs)(model)`; it is run as Python runs it, then its entries are compared.\n\n"

@@ -189,6 +189,7 @@ void add_doctor(CommandLine& line) {
   command.flag("--json", options->json, "Print JSON");
   command.flag("--build", options->build, "Build what is missing now");
   command.takes_other_words();
+  command.takes_job("[-- PYTHON]");
   command.footer(
       "Examples:\n"
       "  castscope doctor\n"

@@ -94,16 +94,17 @@ int print_environment(const EnvOptions& options) {
 void add_env(CommandLine& line) {
   const Command command = line.subcommand("env", "Print the variables for use without `castscope run`");
   auto options = std::make_shared<EnvOptions>();
-  command.option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
-  command.option("--collector", options->collector, "Send the run to a `castscope serve` at HOST:PORT");
-  command.option("--deep", options->deep, "Which steps are deep, as for `castscope run`").check(deep_problem);
+  command.option("-o,--output NAME", options->output, "Where the run goes, as for `castscope run`");
+  command.option("--collector HOST:PORT", options->collector, "Send the run to a `castscope serve` at HOST:PORT");
+  command.option("--deep STEPS", options->deep, "Which steps are deep, as for `castscope run`").check(deep_problem);
   command.option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
       .one_of({"auto", "on", "events", "off"});
-  command.option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`").given();
+  command.option("--enforce POLICY", options->enforce, "Carry out this policy, as for `castscope run`").given();
   command.flag("--all-kernels", options->all_kernels, "As for `castscope run`").needs("--enforce");
   command.flag("--apex", options->apex, kApexHelp);
   command.flag("--plain", options->plain, "Print NAME=VALUE without export and quotes, for env(1)");
   command.takes_other_words();
+  command.takes_job("[-- PYTHON]");
   command.footer(
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"

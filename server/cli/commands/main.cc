@@ -27,28 +27,6 @@ bool put(const std::string& text) {
 
 namespace {
 
-// The words after the first "--" belong to the job; only those before it are castscope's own. In commands that take no
-// job, "--" means what it means everywhere: there are no options after it.
-std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  const bool takes_job =
-      !words.empty() && (words[0] == "run" || words[0] == "env" || words[0] == "doctor" || words[0] == "compare");
-  if (!takes_job) return words;
-  auto mark = std::find(words.begin(), words.end(), "--");
-  if (mark == words.end()) return words;
-  line.job.assign(mark + 1, words.end());
-  words.erase(mark, words.end());
-  return words;
-}
-
-std::string what_is_wrong(const std::string& wrong, int argc, char** argv, const CommandLine& line) {
-  std::string first = argc > 1 ? argv[1] : "--";
-  if (line.knows(first)) return absl::StrCat(wrong, ": `castscope ", first, " --help` tells more");
-  if (first == "--") return "a command is missing: `castscope --help` lists them";
-  return absl::StrCat("there is no ", first[0] == '-' ? "option " : "command ", first,
-                      ": `castscope --help` lists all");
-}
-
 // If the output could not be written, the command has failed.
 int when_written(int status) {
   std::cout.flush();
@@ -94,9 +72,9 @@ int castscope_main(int argc, char** argv) {
   add_build_agent(line);
   add_counts(line);
 
-  const ParsedLine parsed = line.parse(split_off_job(argc, argv, line));
+  const ParsedLine parsed = line.parse({argv + 1, argv + argc});
   if (parsed.wrong.empty()) return when_written(parsed.run());
-  say(what_is_wrong(parsed.wrong, argc, argv, line));
+  say(parsed.wrong);
   return usage_status(argc, argv);
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/policy/load.h"
@@ -30,11 +31,6 @@ struct PolicyOptions {
   bool exit_code = false, force = false;
 };
 
-int fail_usage(const absl::Status& status) {
-  say(std::string(status.message()));
-  return kUsage;
-}
-
 // Checks all of them, even if the first is wrong.
 int check(const PolicyOptions& options) {
   int status = 0;
@@ -42,7 +38,7 @@ int check(const PolicyOptions& options) {
   for (const std::string& name : options.policies) {
     const auto policy = policy::load(name);
     if (!policy.ok()) {
-      status = fail_usage(policy.status());
+      status = fail(policy.status(), kUsage);
     } else if (options.format == "json") {
       list.push_back(report::policy_json(*policy));
     } else if (!put(report::policy_text(*policy, terminal_width(STDOUT_FILENO)))) {
@@ -55,8 +51,8 @@ int check(const PolicyOptions& options) {
 
 int diff(const PolicyOptions& options) {
   const auto before = policy::load(options.before), after = policy::load(options.after);
-  if (!before.ok()) return fail_usage(before.status());
-  if (!after.ok()) return fail_usage(after.status());
+  if (!before.ok()) return fail(before.status(), kUsage);
+  if (!after.ok()) return fail(after.status(), kUsage);
   const policy::PolicyDifference difference = policy::difference_of(*before, *after);
   const bool written =
       options.format == "json"
@@ -74,14 +70,15 @@ std::vector<std::string> asked_of(const PolicyOptions& options) {
 
 int explain(const PolicyOptions& options) {
   const std::string& name = options.op.empty() ? options.before : options.op;
+  if (name.empty()) return fail("OPERATOR is missing: `castscope policy explain --help` tells more", kUsage);
   auto list = nlohmann::ordered_json::array();
   std::string text;
   for (const std::string& asked : asked_of(options)) {
     const auto policy = policy::load(asked);
-    if (!policy.ok()) return fail_usage(policy.status());
+    if (!policy.ok()) return fail(policy.status(), kUsage);
     auto explanation =
         report::explained(*policy, {name, options.module, options.class_name}, terminal_width(STDOUT_FILENO));
-    if (!explanation.ok()) return fail_usage(explanation.status());
+    if (!explanation.ok()) return fail(explanation.status(), kUsage);
     for (auto& one : explanation->list) list.push_back(std::move(one));
     text += explanation->text;
   }
@@ -90,7 +87,7 @@ int explain(const PolicyOptions& options) {
 
 int from_run(const PolicyOptions& options) {
   if (absl::Status refused = refuse_output(options.output, {options.run_file}, options.force); !refused.ok())
-    return fail_usage(refused);
+    return fail(refused, kUsage);
   return into_output(options.output, [&](std::ostream& out) -> absl::Status {
     const auto run = store::read_as_it_is(options.run_file);
     if (!run.ok()) return run.status();
@@ -133,6 +130,10 @@ void add_policy(CommandLine& line) {
     command.on_run([options, run] { return run(*options); });
   };
 
+  group.footer(absl::StrCat(
+      "Examples:\n  castscope policy list\n  castscope policy explain torch.norm\n  castscope policy check mine.json",
+      kNames));
+
   const Command checking = group.subcommand("check", "Read policies, and say what is wrong with them and where");
   checking.option("POLICY", options->policies, "Policies").required();
   checking.footer(
@@ -141,13 +142,14 @@ void add_policy(CommandLine& line) {
   runs(checking, check);
 
   const Command explaining = group.subcommand("explain", "Tell what a policy decides for an operator, and why");
-  explaining.option("POLICY", options->before, "The policy; if it is left out, PyTorch's own policy of each device")
-      .required();
+  explaining.usage("[POLICY] OPERATOR");
+  explaining.option("POLICY", options->before, "The policy; if it is left out, PyTorch's own policy of each device");
   explaining.option(
       "OPERATOR", options->op,
       "linear, sum.dim_IntList, torchvision::roi_align; or a function or class: torch.norm, F.normalize, nn.LSTM");
-  explaining.option("--module", options->module, "Decide as for a module at this path, such as head.fc").given();
-  explaining.option("--class", options->class_name, "Decide as for a module of this class, such as torch.nn.LayerNorm")
+  explaining.option("--module PATH", options->module, "Decide as for a module at this path, such as head.fc").given();
+  explaining
+      .option("--class CLASS", options->class_name, "Decide as for a module of this class, such as torch.nn.LayerNorm")
       .given();
   explaining.footer(absl::StrCat(
       "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
@@ -175,9 +177,10 @@ void add_policy(CommandLine& line) {
   const Command following = group.subcommand("from-run", "Write the policy that a recorded run followed");
   following.option("RUN", options->run_file, "NAME.castscope").required();
   following
-      .option("--device", options->device, "cpu, cuda, xpu or mps; needed if the run used autocast on several devices")
+      .option("--device DEVICE", options->device,
+              "cpu, cuda, xpu or mps; needed if the run used autocast on several devices")
       .given();
-  following.option("-o,--output", options->output, "Write to this file instead of standard output").given();
+  following.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   following.flag("--force", options->force, "Overwrite a file that exists");
   following.footer(
       "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
@@ -188,7 +191,9 @@ void add_policy(CommandLine& line) {
       "or there is nothing to be seen in it.");
   following.on_run([options] { return from_run(*options); });
 
-  runs(group.subcommand("list", "Tell which policies are shipped"), list_shipped);
+  const Command listing = group.subcommand("list", "Tell which policies are shipped");
+  listing.footer("Examples:\n  castscope policy list\n  castscope policy list -f json");
+  runs(listing, list_shipped);
 }
 
 }  // namespace castscope::cli

@@ -278,8 +278,9 @@ void add_relay(CommandLine& line) {
   const Command command = line.subcommand("relay", "Relay a run that the preload library began").hidden();
   auto directory = std::make_shared<std::string>();
   auto collector = std::make_shared<CollectorAddress>();
-  command.option("--run-dir", *directory).required();
-  command.option("--collector", collector->address);
+  command.option("--run-dir FOLDER", *directory, "The directory of the run, which the preload library made").required();
+  command.option("--collector HOST:PORT", collector->address,
+                 "Send the run to a `castscope serve` instead of writing a run file");
   command.on_run([directory, collector] { return relay_until_end(*directory, *collector); });
 }
 
@@ -288,7 +289,7 @@ void add_recover(CommandLine& line) {
   auto options = std::make_shared<RecoverOptions>();
   command.option("RUN_DIRECTORY", options->directory,
                  "Recover only this run, even if its job still runs; by default all runs that are left over");
-  command.option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
+  command.option("-o,--output NAME", options->output, "Where the run goes, instead of where it was meant to go");
   command.flag("--force", options->force, "Overwrite files that exist");
   command.flag("--list", options->list, "Only list what is left over");
   command.flag("--discard", options->discard, "Delete what is left over instead");

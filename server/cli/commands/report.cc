@@ -76,7 +76,7 @@ void add_report(CommandLine& line) {
   auto options = std::make_shared<ReportOptions>();
   command.option("RUN", options->run_file, "NAME.castscope").required();
   command.option("-f,--format", options->format, format_help()).one_of(format_names()).shows_default();
-  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
+  command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command.flag("--force", options->force, "Overwrite a file that exists");
@@ -107,12 +107,13 @@ void add_convert(CommandLine& line) {
   command.option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
       .one_of({"jsonl", "chrome"})
       .shows_default();
-  command.option("-o,--output", options->output, "Write to this file instead of standard output").given();
+  command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.footer(
       "Examples:\n"
-      "  castscope convert train.castscope | head     as castscope report -f jsonl train.castscope | head\n"
-      "  castscope convert -f chrome train.castscope  as castscope report -f chrome train.castscope");
+      "  castscope convert train.castscope | head\n"
+      "  castscope convert -f chrome -o trace.json train.castscope\n\n"
+      "`castscope report -f jsonl` and `castscope report -f chrome` do the same.");
   command.on_run([options] { return report(*options); });
 }
 

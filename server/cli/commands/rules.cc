@@ -68,7 +68,8 @@ void add_explain(CommandLine& line) {
   add_format(command, *options);
   command.footer(
       "Examples:\n"
-      "  castscope explain cache-grows  as castscope rules cache-grows");
+      "  castscope explain cache-grows\n\n"
+      "`castscope rules cache-grows` does the same.");
   command.on_run([options] { return explain(*options); });
 }
 

@@ -316,6 +316,7 @@ void add_run(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
   add_run_options(command, *options);
   command.takes_other_words();
+  command.takes_job("-- COMMAND [ARGUMENT...]");
   command.footer(footer());
   command.on_run([&line, options, command] {
     options->command = command.remaining();

@@ -1,6 +1,5 @@
 #include "server/cli/commands/run_options.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/settings_file.h"
@@ -11,18 +10,21 @@ namespace castscope::cli {
 namespace {
 
 void add_output_options(const Command& command, RunOptions& options) {
-  command.option("-o,--output", options.output,
+  command.option("-o,--output NAME", options.output,
                  "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
   command.flag("--force", options.force, "Overwrite files that exist");
   command
       .option("--keep", options.keep,
-              "Which single events the run file keeps: `all` of them, or those of a bounded `window` (the default)")
+              "Which single events the run file keeps of those that are recorded: `all`, or a bounded `window`, which "
+              "is the "
+              "default. Counts are exact with both. Operators and calls that were passed through are recorded in deep "
+              "steps")
       .one_of({"all", "window"});
 }
 
 void add_observing_options(const Command& command, RunOptions& options) {
   command
-      .option("--deep", options.deep,
+      .option("--deep STEPS", options.deep,
               "Which steps are deep steps, in which every operator is observed: `always`, `never`, or N for every Nth; "
               "by default a few at the start, after a change, and now and then")
       .check(deep_problem);
@@ -34,15 +36,15 @@ void add_observing_options(const Command& command, RunOptions& options) {
       .one_of({"auto", "on", "events", "off"});
   command.flag("--progress", options.progress,
                "Show a live progress line on stderr, and report findings as they come up");
-  command.flag("--live{0}", options.live,
-               "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
+  command.flag_with_value("--live=PORT", "0", options.live,
+                          "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
 }
 
 void add_policy_options(const Command& command, RunOptions& options) {
   add_config_option(command, options.config);
   add_policy_option(command, options.policy);
   command
-      .option("--enforce", options.enforce,
+      .option("--enforce POLICY", options.enforce,
               "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
       .given()
       .excludes("--policy");
@@ -55,13 +57,13 @@ void add_policy_options(const Command& command, RunOptions& options) {
 }
 
 void add_collector_options(const Command& command, RunOptions& options) {
-  command.option("--collector", options.collector.address,
+  command.option("--collector HOST:PORT", options.collector.address,
                  "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
-  command.option("--token", options.collector.token, "The token that the collector asks for")
+  command.option("--token TOKEN", options.collector.token, "The token that the collector asks for")
       .from_variable("CASTSCOPE_TOKEN");
   command.flag("--tls", options.collector.tls.use, "Connect to the collector by TLS");
   command
-      .option("--ca", options.collector.tls.root_certificate_file,
+      .option("--ca FILE", options.collector.tls.root_certificate_file,
               "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
       .existing_file();
 }
@@ -79,8 +81,6 @@ std::string problem_of(const RunOptions& options, bool names_output) {
   if (options.command.empty()) return "run needs a command: castscope run -- python train.py";
   if (names_output && options.output.empty())
     return "-o is given an empty name: name the run, or leave -o out for a default name";
-  if (absl::StartsWith(options.command[0], "-"))
-    return absl::StrCat("run has no option ", options.command[0], ": castscope run --help lists them");
   if (options.collector.address.empty()) return "";
   if (!options.live.empty())
     return "--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there";

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/cli/commands/command_line.h"
+#include "server/cli/command_line/command_line.h"
 #include "server/cli/recording/recording.h"
 #include "server/rules/inquiry/settings.h"
 

@@ -235,19 +235,23 @@ int serve(const ServeOptions& options) {
 void add_serve(CommandLine& line) {
   const Command command = line.subcommand("serve", "Collect runs that come over the network");
   auto options = std::make_shared<ServeOptions>();
-  command.option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one").shows_default();
-  command.option("--folder", options->folder, "Where the run files go").shows_default();
   command
-      .option("--token", options->listen.token, "The token that relays must send (safer in the environment variable)")
+      .option("--listen ADDRESS", options->listen.address,
+              "Where relays connect: HOST:PORT or unix:PATH; port 0 = any free one")
+      .shows_default();
+  command.option("--folder FOLDER", options->folder, "Where the run files go").shows_default();
+  command
+      .option("--token TOKEN", options->listen.token,
+              "The token that relays must send (safer in the environment variable)")
       .from_variable("CASTSCOPE_TOKEN");
-  command.option("--cert", options->listen.certificate_file, "TLS certificate (PEM)").existing_file();
-  command.option("--key", options->listen.key_file, "Its key (PEM)").existing_file();
+  command.option("--cert FILE", options->listen.certificate_file, "TLS certificate (PEM)").existing_file();
+  command.option("--key FILE", options->listen.key_file, "Its key (PEM)").existing_file();
   command
       .option("--keep", options->keep,
               "Which single events the run files keep: `all` of them, or those of a bounded `window` (the default)")
       .one_of({"all", "window"});
-  command.flag("--web{127.0.0.1:0}", options->web,
-               "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
+  command.flag_with_value("--web=ADDRESS", "127.0.0.1:0", options->web,
+                          "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
   command.footer(
       "Examples:\n"
       "  castscope serve --folder runs\n"

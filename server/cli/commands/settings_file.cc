@@ -34,7 +34,7 @@ absl::Status hold_against(const std::string& policy, rules::Settings& settings) 
 
 void add_policy_option(const Command& command, std::string& policy) {
   command
-      .option("--policy", policy,
+      .option("--policy POLICY", policy,
               "Check the run against this policy (docs/policies.md): where autocast deviated from it is a finding, "
               "policy-deviation")
       .given();
@@ -42,7 +42,7 @@ void add_policy_option(const Command& command, std::string& policy) {
 
 void add_config_option(const Command& command, std::string& config) {
   command
-      .option("--config", config,
+      .option("--config FILE", config,
               "The rules' settings file, instead of the castscope.json in this folder or the nearest one above")
       .given();
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/cli/commands/command_line.h"
+#include "server/cli/command_line/command_line.h"
 #include "server/rules/inquiry/settings.h"
 
 namespace castscope::cli {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/recording/recording.h"
 #include "server/store/read/run_heading.h"
@@ -28,11 +29,6 @@ struct ViewOptions {
   int port = 0;
   bool no_browser = false;
 };
-
-int end_with(const absl::Status& status, int exit_status) {
-  say(std::string(status.message()));
-  return exit_status;
-}
 
 // Called before any thread starts, so that all threads leave these signals to the main thread.
 sigset_t block_signals_that_end() {
@@ -100,14 +96,14 @@ void open_browser(const std::string& url) {
 
 int view(const ViewOptions& options) {
   const auto settings = settings_here(options.config, options.policy);
-  if (!settings.ok()) return end_with(settings.status(), kUsage);
+  if (!settings.ok()) return fail(settings.status(), kUsage);
   const sigset_t ending = block_signals_that_end();
   const auto runs = std::make_shared<web::Runs>();
   if (absl::Status status = add_runs(options, {.settings = *settings, .this_host = host_name()}, *runs); !status.ok())
-    return end_with(status, kIncompleteData);
+    return fail(status, kIncompleteData);
   auto viewer = web::Viewer::on(absl::StrCat("127.0.0.1:", options.port), runs);
-  if (!viewer.ok()) return end_with(viewer.status(), kUsage);
-  if (absl::Status status = (*viewer)->start(); !status.ok()) return end_with(status, kUsage);
+  if (!viewer.ok()) return fail(viewer.status(), kUsage);
+  if (absl::Status status = (*viewer)->start(); !status.ok()) return fail(status, kUsage);
   if (!put((*viewer)->url() + "\n")) return kUsage;
   if (!options.no_browser && has_display() && isatty(STDOUT_FILENO)) open_browser((*viewer)->url());
   const bool damaged = say_damage(options, *runs);
@@ -128,7 +124,7 @@ void add_view(CommandLine& line) {
   const Command command = line.subcommand("view", "Look at runs in the browser: a timeline of every cast, and more");
   auto options = std::make_shared<ViewOptions>();
   command.option("RUN", options->runs, "NAME.castscope, several of them, or folders that hold some").required();
-  command.option("--port", options->port, "A port of 127.0.0.1; 0 = any free one").range(0, 65535).shows_default();
+  command.option("--port PORT", options->port, "A port of 127.0.0.1; 0 = any free one").range(0, 65535).shows_default();
   command.flag("--no-browser", options->no_browser, "Only print the address");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);

@@ -131,11 +131,11 @@ RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
 absl::Status RunDirectory::check() const {
   const auto refuse = [this](absl::string_view why) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, " is no run directory (", why, "): `castscope recover --list` shows what there is"));
+        absl::StrCat(path_, " is not a run directory (", why, "): `castscope recover --list` shows what there is"));
   };
   struct stat info;
   if (lstat(path_.c_str(), &info) != 0) return refuse(strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return refuse("it is no folder");
+  if (!S_ISDIR(info.st_mode)) return refuse("it is not a folder");
   if (!is_run_id(id())) return refuse("its name is not made of run- or bare- and three numbers");
   if (info.st_uid != geteuid()) return refuse("it belongs to somebody else");
   if ((info.st_mode & 077) != 0) return refuse("it is open to others");

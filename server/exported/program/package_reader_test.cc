@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 
 namespace castscope::exported {
 namespace {
@@ -83,7 +83,7 @@ TEST_F(PackageReaderTest, WhatHoldsNoProgramIsTold) {
 
 TEST_F(PackageReaderTest, WhatCannotBeReadIsTold) {
   EXPECT_EQ(error_of({{"m/archive_format", "pt2"}, {"m/models/model.json", "{"}}),
-            "cannot be read: m/models/model.json: it is no JSON, or was cut short");
+            "cannot be read: m/models/model.json: it is not JSON, or was cut short");
   EXPECT_EQ(error_of({{"m/archive_format", "pt2"}, {"m/models/model.json", "{}"}}),
             "cannot be read: m/models/model.json: it is not what torch.export writes: \"schema_version\" is missing");
   const std::string bytes = TestFolder::bytes_of(folder_.pt2(program_json(dropped())));

@@ -58,7 +58,7 @@ struct Node {
 };
 
 struct Graph {
-  std::vector<std::string> inputs, outputs;  // names of tensors; "" for what is no tensor
+  std::vector<std::string> inputs, outputs;  // names of tensors; "" for what is not a tensor
   std::vector<Node> nodes;
   std::map<std::string, Value> values;
 

@@ -26,17 +26,17 @@ class Reading {
 
   // Returns null after a complaint.
   const Json* object(const Json& in, const char* key, const std::string& place) {
-    return find(in, key, place, &Json::is_object, "is no object");
+    return find(in, key, place, &Json::is_object, "is not an object");
   }
   const Json* list(const Json& in, const char* key, const std::string& place) {
-    return find(in, key, place, &Json::is_array, "is no list");
+    return find(in, key, place, &Json::is_array, "is not a list");
   }
   std::string text(const Json& in, const char* key, const std::string& place) {
-    const Json* const found = find(in, key, place, &Json::is_string, "is no text");
+    const Json* const found = find(in, key, place, &Json::is_string, "is not text");
     return found == nullptr ? "" : found->get<std::string>();
   }
   std::int64_t number(const Json& in, const char* key, const std::string& place) {
-    const Json* const found = find(in, key, place, &Json::is_number_integer, "is no whole number");
+    const Json* const found = find(in, key, place, &Json::is_number_integer, "is not a whole number");
     return found == nullptr ? 0 : found->get<std::int64_t>();
   }
   void complain(const std::string& place, std::string_view sentence) {
@@ -258,9 +258,9 @@ absl::StatusOr<Program> read_program(std::string_view json, std::string name) {
   if (const std::string_view beyond = beyond_bounds(json); !beyond.empty())
     return absl::InvalidArgumentError(std::string(beyond));
   const Json parsed = Json::parse(json.begin(), json.end(), keep, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) return absl::DataLossError("it is no JSON, or was cut short");
+  if (parsed.is_discarded()) return absl::DataLossError("it is not JSON, or was cut short");
   ProgramReader reader;
-  if (!parsed.is_object()) return absl::InvalidArgumentError("it is no JSON object");
+  if (!parsed.is_object()) return absl::InvalidArgumentError("it is not a JSON object");
   Program program = reader.read(parsed);
   program.name = std::move(name);
   if (reader.reading.wrong().empty()) return program;

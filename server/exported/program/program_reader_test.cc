@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 
 namespace castscope::exported {
 namespace {
@@ -91,11 +91,11 @@ TEST(ProgramReaderTest, WhatIsOfAnotherKindIsAnErrorOrPassedOver) {
 
 TEST(ProgramReaderTest, WhatIsNoJsonIsTold) {
   const std::string whole = program_json(dropped()).dump();
-  EXPECT_EQ(error_of(""), "it is no JSON, or was cut short");
-  EXPECT_EQ(error_of("[1, 2]"), "it is no JSON object");
-  EXPECT_EQ(error_of("\xff\xfe"), "it is no JSON, or was cut short");
+  EXPECT_EQ(error_of(""), "it is not JSON, or was cut short");
+  EXPECT_EQ(error_of("[1, 2]"), "it is not a JSON object");
+  EXPECT_EQ(error_of("\xff\xfe"), "it is not JSON, or was cut short");
   for (std::size_t size = 1; size < whole.size(); size += 7)
-    EXPECT_EQ(error_of(whole.substr(0, size)), "it is no JSON, or was cut short") << size;
+    EXPECT_EQ(error_of(whole.substr(0, size)), "it is not JSON, or was cut short") << size;
 }
 
 TEST(ProgramReaderTest, WhatWouldTakeAllMemoryIsRefused) {

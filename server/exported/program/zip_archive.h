@@ -11,7 +11,7 @@
 
 namespace castscope::exported {
 
-// Decides by the first bytes; a file that cannot be read is no zip archive.
+// Decides by the first bytes; a file that cannot be read is not a zip archive.
 bool is_zip(const std::string& file);
 
 class ZipArchive {

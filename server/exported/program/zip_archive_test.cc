@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/exported/test_program.h"
+#include "server/exported/testing/test_program.h"
 
 namespace castscope::exported {
 namespace {

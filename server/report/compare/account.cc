@@ -19,7 +19,7 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
   const auto report = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded())
     return absl::DataLossError(
-        absl::StrCat(file, " is neither a run file nor a report: it is no JSON, or was cut short"));
+        absl::StrCat(file, " is neither a run file nor a report: it is not JSON, or was cut short"));
   return account_of(report, file, settings);
 }
 

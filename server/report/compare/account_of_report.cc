@@ -23,7 +23,7 @@ store::Finding finding_of(const ReportPart& part) {
   finding.rule = part.text("rule");
   finding.severity = part.text("severity");
   if (!rules::is_severity(finding.severity))
-    part.complain("severity", absl::StrCat("cannot be: \"", finding.severity, "\" is no severity"));
+    part.complain("severity", absl::StrCat("cannot be: \"", finding.severity, "\" is not a severity"));
   finding.title = part.text("title");
   finding.fix = part.text("fix");
   const ReportPart at = part.part("location");
@@ -142,7 +142,7 @@ void read_run(const ReportPart& run, Account& account) {
 absl::StatusOr<Account> account_of(const Json& report, const std::string& name, const rules::Settings& settings) {
   if (!report.is_object() || !report.contains("format") || !report.contains("run"))
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " is no report of castscope: give a run file (NAME.castscope) or its report (NAME.json)"));
+        absl::StrCat(name, " is not a castscope report: give a run file (NAME.castscope) or its report (NAME.json)"));
   const Json& format = report.at("format");
   if (format != 1)
     return absl::InvalidArgumentError(absl::StrCat(name, " is a report of format ", format.dump(),
@@ -163,7 +163,7 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
       account.precision.push_back(precision_of(one, account.project));
   }
   if (wrong.empty()) return account;
-  return absl::InvalidArgumentError(absl::StrCat(name, " is no whole report of castscope: ", wrong));
+  return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete castscope report: ", wrong));
 }
 
 }  // namespace castscope::report

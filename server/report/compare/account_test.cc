@@ -108,16 +108,16 @@ TEST(AccountTest, ALineWithoutTextIsKnownByItsNumber) {
 
 TEST(AccountTest, WhatIsNoReportIsASentence) {
   const auto error = [](const Json& json) { return std::string(account_of(json, "run.json", {}).status().message()); };
-  EXPECT_THAT(error(Json::array()), HasSubstr("run.json is no report of castscope"));
-  EXPECT_THAT(error({{"version", 1}}), HasSubstr("run.json is no report of castscope"));
+  EXPECT_THAT(error(Json::array()), HasSubstr("run.json is not a castscope report"));
+  EXPECT_THAT(error({{"version", 1}}), HasSubstr("run.json is not a castscope report"));
   Json newer = report(), part = report();
   newer["format"] = 7;
   EXPECT_THAT(error(newer), HasSubstr("a report of format 7, and this castscope knows format 1"));
   part["totals"].erase("casts");
-  EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
+  EXPECT_THAT(error(part), HasSubstr("run.json is not a complete castscope report"));
   part = report();
   part["sites"][0]["casts"] = "many";
-  EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
+  EXPECT_THAT(error(part), HasSubstr("run.json is not a complete castscope report"));
 }
 
 // A report may have been edited by hand, damaged, or written by a tool that rounds: a report that cannot be judged must
@@ -131,30 +131,30 @@ TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
     else
       json[at] = value;
     const std::string message(account_of(json, "run.json", {}).status().message());
-    constexpr std::string_view kBegin = "run.json is no whole report of castscope: ";
+    constexpr std::string_view kBegin = "run.json is not a complete castscope report: ";
     EXPECT_THAT(message, StartsWith(std::string(kBegin)));
     return message.substr(std::min(message.size(), kBegin.size()));
   };
   const Json missing(Json::value_t::discarded);
-  const std::string no_count = " is no whole number from 0 to 18446744073709551615";
+  const std::string no_count = " is not a whole number from 0 to 18446744073709551615";
   EXPECT_EQ(error_with("/run/exit", missing), "\"run.exit\" is missing");
-  EXPECT_EQ(error_with("/run/exit", "0"), "\"run.exit\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/run/exit", "0"), "\"run.exit\" is not a whole number of 64 bits");
   EXPECT_EQ(error_with("/run/complete", 1), "\"run.complete\" is neither true nor false");
-  EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is no list");
-  EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is no object");
+  EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is not a list");
+  EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is not an object");
   EXPECT_EQ(error_with("/findings/0/severity", "grave"),
-            "\"findings[0].severity\" cannot be: \"grave\" is no severity");
-  EXPECT_EQ(error_with("/processes", 1), "\"processes\" is no list");
-  EXPECT_EQ(error_with("/processes", "two"), "\"processes\" is no list");
-  EXPECT_EQ(error_with("/run", Json::array()), "\"run\" is no object");
-  EXPECT_EQ(error_with("/run/notices", Json::array({1})), "\"run.notices[0]\" is no text");
+            "\"findings[0].severity\" cannot be: \"grave\" is not a severity");
+  EXPECT_EQ(error_with("/processes", 1), "\"processes\" is not a list");
+  EXPECT_EQ(error_with("/processes", "two"), "\"processes\" is not a list");
+  EXPECT_EQ(error_with("/run", Json::array()), "\"run\" is not an object");
+  EXPECT_EQ(error_with("/run/notices", Json::array({1})), "\"run.notices[0]\" is not text");
   for (const Json& number : {Json(1e30), Json(-1), Json(0.5), Json("6"), Json()}) {
     EXPECT_EQ(error_with("/totals/cpu_ns", number), "\"totals.cpu_ns\"" + no_count) << number;
     EXPECT_EQ(error_with("/sites/1/casts", number), "\"sites[1].casts\"" + no_count) << number;
     EXPECT_EQ(error_with("/cache/peak_bytes", number), "\"cache.peak_bytes\"" + no_count) << number;
   }
-  EXPECT_EQ(error_with("/steps/runs/1/end_ns", 1e30), "\"steps.runs[1].end_ns\" is no whole number of 64 bits");
-  EXPECT_EQ(error_with("/sites/0/location/line", true), "\"sites[0].location.line\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/steps/runs/1/end_ns", 1e30), "\"steps.runs[1].end_ns\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/sites/0/location/line", true), "\"sites[0].location.line\" is not a whole number of 64 bits");
 }
 
 TEST(AccountTest, NumbersThatAToolWroteAnotherWayAreTheSame) {

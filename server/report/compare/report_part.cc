@@ -46,14 +46,14 @@ const Json* ReportPart::find(std::string_view key) const {
 const Json* ReportPart::list(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr || value->is_array()) return value;
-  complain(key, "is no list");
+  complain(key, "is not a list");
   return nullptr;
 }
 
 ReportPart ReportPart::part(std::string_view key) const {
   static const Json kNothing = Json::object();
   const Json* const value = find(key);
-  if (value != nullptr && !value->is_object()) complain(key, "is no object");
+  if (value != nullptr && !value->is_object()) complain(key, "is not an object");
   return {value != nullptr && value->is_object() ? *value : kNothing, place_of(key), *wrong_};
 }
 
@@ -63,7 +63,7 @@ std::vector<ReportPart> ReportPart::parts(std::string_view key) const {
   for (std::size_t i = 0; value != nullptr && i < value->size(); ++i) {
     const std::string entry = std::string(key) + "[" + std::to_string(i) + "]";
     if (!(*value)[i].is_object()) {
-      complain(entry, "is no object");
+      complain(entry, "is not an object");
       return {};
     }
     all.emplace_back((*value)[i], place_of(entry), *wrong_);
@@ -75,7 +75,7 @@ std::string ReportPart::text(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr) return "";
   if (value->is_string()) return value->get<std::string>();
-  complain(key, "is no text");
+  complain(key, "is not text");
   return "";
 }
 
@@ -88,7 +88,7 @@ std::vector<std::string> ReportPart::texts(std::string_view key) const {
     if ((*value)[i].is_string())
       all.push_back((*value)[i].get<std::string>());
     else
-      complain(std::string(key) + "[" + std::to_string(i) + "]", "is no text");
+      complain(std::string(key) + "[" + std::to_string(i) + "]", "is not text");
   }
   return all;
 }
@@ -104,7 +104,7 @@ std::uint64_t ReportPart::count(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr) return 0;
   if (is_count(*value)) return value->get<std::uint64_t>();
-  complain(key, "is no whole number from 0 to 18446744073709551615");
+  complain(key, "is not a whole number from 0 to 18446744073709551615");
   return 0;
 }
 
@@ -112,7 +112,7 @@ std::int64_t ReportPart::number(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr) return 0;
   if (is_whole(*value)) return value->get<std::int64_t>();
-  complain(key, "is no whole number of 64 bits");
+  complain(key, "is not a whole number of 64 bits");
   return 0;
 }
 

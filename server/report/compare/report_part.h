@@ -32,7 +32,7 @@ class ReportPart {
   std::int64_t number(std::string_view key) const;
   std::int64_t number_or_0(std::string_view key) const;  // 0 for null
 
-  // `sentence` goes on from the key: "is no severity".
+  // `sentence` goes on from the key: "is not a severity".
   void complain(std::string_view key, std::string_view sentence) const;
 
  private:

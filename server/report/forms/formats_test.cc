@@ -104,7 +104,7 @@ TEST(SarifTest, CodeWithoutAFileStandsAtTheScriptOrNowhere) {
     run.start.command = {"python", "train.py"};
     const auto at_script = sarif(model(run, {one}))["results"][0];
     EXPECT_EQ(at_script["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
-    const std::string told = *file == '\0' ? "The line is not known" : std::string(file) + ":3, which is no file";
+    const std::string told = *file == '\0' ? "The line is not known" : std::string(file) + ":3, which is not a file";
     EXPECT_THAT(at_script["message"]["text"].get<std::string>(), HasSubstr(told));
     ASSERT_EQ(at_script["relatedLocations"].size(), 1u);
     EXPECT_EQ(at_script["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "b.py");

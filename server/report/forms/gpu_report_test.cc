@@ -196,7 +196,7 @@ TEST_F(GpuReportTest, CastsTimedByEventsAreToldForThemselves) {
   run.gauges.gpu_casts_untimed = 1;
   run.end();
   const Model m = model();
-  EXPECT_EQ(m.gpu.all.ns, 1'830'000u) << "what events timed is no part of it";
+  EXPECT_EQ(m.gpu.all.ns, 1'830'000u) << "what events timed is not part of it";
   EXPECT_EQ(m.gpu.casts.ns, 400'000u);
   EXPECT_THAT(gpu_lines(m),
               Contains("GPU: 6 launches of casts took at most 112 µs in 3 steps of which CUDA events timed the casts "

@@ -145,7 +145,7 @@ Json result_json(const Model& model, std::size_t i, const std::map<std::string_v
   if (!finding.location || finding.location->file.empty()) {
     message += " (The line is not known.)";
   } else if (!is_placed) {
-    message += " (It is at " + place(model.run, finding.location) + ", which is no file.)";
+    message += " (It is at " + place(model.run, finding.location) + ", which is not a file.)";
   }
   Json result = {{"ruleId", finding.rule}};
   if (const auto index = rule_index.find(finding.rule); index != rule_index.end()) result["ruleIndex"] = index->second;

@@ -115,7 +115,7 @@ void write_sources(Html& html, const Model& model) {
     if (file.state == store::SourceState::kChanged) state = "was changed after the run began";
     if (file.state == store::SourceState::kGone) state = "is gone";
     if (file.state == store::SourceState::kUnreadable) state = "cannot be read";
-    if (file.state == store::SourceState::kNotText) state = "is no text";
+    if (file.state == store::SourceState::kNotText) state = "is not text";
     if (file.state == store::SourceState::kTooLarge) state = "is too large";
     const auto line = html.element("p");
     html.leaf("code", name);

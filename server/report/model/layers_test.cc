@@ -98,7 +98,7 @@ TEST_F(LayersTest, WhatComputesInWhichDtypeIsALine) {
 }
 
 // A region with autocast off holds operators in float32, and its readers look for those; operators that fill weights
-// are no layers.
+// are not layers.
 TEST_F(LayersTest, TheLineHasDisabledRegionsAndNoUpkeep) {
   const store::RunData data = recorded([](TestRun& run) {
     const auto outer = run.region("train.py", 5);

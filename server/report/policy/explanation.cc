@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/config/nearest.h"
 #include "server/policy/decide.h"
+#include "server/policy/functions.h"
 #include "server/policy/operators.h"
 #include "server/report/policy/reach.h"
 #include "server/report/policy/text.h"
@@ -103,6 +105,15 @@ Explanation of_function(const Policy& policy, const std::vector<const policy::Fu
   return explanation;
 }
 
+// "torch.nrm" may be an overload of an operator `torch`, but rather is a function.
+std::string trouble_with_name(const std::string& name, const std::string& as_operator) {
+  if (name.find('.') == std::string::npos) return as_operator;
+  std::vector<std::string_view> functions;
+  for (const policy::Function& function : policy::Functions::of_pytorch().all()) functions.push_back(function.name);
+  const std::string meant = config::meant(name, functions);
+  return meant.empty() ? as_operator : "is neither an operator nor a function" + meant;
+}
+
 }  // namespace
 
 absl::StatusOr<Explanation> explained(const Policy& policy, const Asked& question, int width) {
@@ -111,7 +122,7 @@ absl::StatusOr<Explanation> explained(const Policy& policy, const Asked& questio
   if (trouble.empty()) return of_operator(policy, asked, question, width);
   const auto functions = policy::Functions::of_pytorch().named(question.name);
   if (!functions.empty()) return of_function(policy, functions, question, width);
-  return absl::NotFoundError(StrCat("\"", question.name, "\" ", trouble));
+  return absl::NotFoundError(StrCat("\"", question.name, "\" ", trouble_with_name(question.name, trouble)));
 }
 
 }  // namespace castscope::report

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 
@@ -54,6 +55,9 @@ std::string titled(const std::string& title, const std::string& text, int width)
   const std::string pad(title.size() < kTitle ? kTitle - title.size() : 1, ' ');
   return wrapped(StrCat("  ", title, pad), std::string(kTitle + 2, ' '), text, width);
 }
+
+// A message for a banned operator may have several lines.
+std::string as_paragraph(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
 Json default_dtype(const policy::Policy& policy) {
   return policy.default_dtype ? Json(name(*policy.default_dtype)) : Json();
@@ -155,7 +159,7 @@ std::string policy_difference_text(const policy::Policy& before, const policy::P
                                    const policy::PolicyDifference& difference, int width) {
   std::string all = StrCat("castscope policy diff: ", before.name, " → ", after.name, "\n");
   for (const policy::SettingChange& change : difference.settings)
-    all += wrapped("  ", "      ", StrCat(change.what, ": ", change.before, " → ", change.after), width);
+    all += wrapped("  ", "      ", as_paragraph(StrCat(change.what, ": ", change.before, " → ", change.after)), width);
   std::map<std::pair<CastPolicy, CastPolicy>, std::vector<std::string>> ways;
   for (const policy::OperatorChange& change : difference.operators)
     ways[{change.before, change.after}].push_back(shown(change.op));

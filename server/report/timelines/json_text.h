@@ -1,4 +1,4 @@
-// Part of a trace that is written piece by piece, as JSON on one line. Bytes that are no UTF-8 are replaced.
+// Part of a trace that is written piece by piece, as JSON on one line. Bytes that are not UTF-8 are replaced.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -24,7 +24,7 @@ constexpr Threshold kThresholds[] = {
 
 std::string fix_for(const std::optional<AmpHandle>& handle) {
   const std::string no_leaf =
-      "; or give the model a tensor that is no leaf (x + 0), whose copy is not kept. With no cache at all (";
+      "; or give the model a tensor that is not a leaf (x + 0), whose copy is not kept. With no cache at all (";
   const std::string cost = ") each weight, too, would be cast again at each use.";
   if (handle)
     return "Call " + clearing_the_cache(*handle) + " after each pass" + no_leaf + without_the_cache(*handle) + cost;
@@ -105,7 +105,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         (gradient,) = torch.autograd.grad(loss, x)
         with torch.no_grad():
             x += 0.1 * gradient.sign())",
-                    .fix = "Open the region around each pass, or give the model a tensor that is no leaf (`x + 0`).",
+                    .fix = "Open the region around each pass, or give the model a tensor that is not a leaf (`x + 0`).",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_inputs,
 };

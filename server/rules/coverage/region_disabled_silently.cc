@@ -46,7 +46,7 @@ Reason reason_of(const store::Region& region) {
     return {"device_not_available", "there is no " + device + " device",
             "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
                 " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."};
-  return {"dtype_not_supported", dtype + " is no dtype that it casts to",
+  return {"dtype_not_supported", dtype + " is not a dtype that it casts to",
           "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
               " is meant, pass enabled=False, or leave the region out."};
 }

@@ -20,7 +20,7 @@ namespace {
 // With a single step the region ends before the weights are used again, so two steps are asked for. A step in which
 // several optimizers each take their own parameters, one after the other, counts as one (EvidenceTracker::optimizer).
 constexpr Threshold kThresholds[] = {
-    {.name = "optimizer_steps", .value = 2, .meaning = "fewer optimizer steps in one stay are no loop"}};
+    {.name = "optimizer_steps", .value = 2, .meaning = "fewer optimizer steps in one stay are not a loop"}};
 
 bool is_in_another(const store::RunData& data, const store::Region& region, std::uint64_t steps) {
   for (store::RegionId id = region.parent; id != 0; id = data.regions[id].parent)

@@ -50,7 +50,7 @@ void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& pr
   for (const Misaligned& one : all)
     if (one.by_size() && !worst->by_size()) worst = &one;
   Finding& finding = inquiry.add(use.stack);
-  finding.title = (worst->by_size() ? "sizes that are no multiple of " + std::to_string(worst->multiple)
+  finding.title = (worst->by_size() ? "sizes that are not a multiple of " + std::to_string(worst->multiple)
                                     : std::string("matrices that do not begin at a multiple of 16 bytes")) +
                   " keep " + short_name(use.op) +
                   " off Tensor Cores, or slow on them: " + part_of_time(time, product.ns);
@@ -86,14 +86,14 @@ const Rule rule = {
     .summary = "sizes or alignment keep a matrix product off Tensor Cores, or slow on them",
     .thresholds = kThresholds,
     .explanation = {.what = "cuBLAS was asked for a product in float16, bfloat16 or TF32 whose matrices are not "
-                            "aligned to 16 bytes: a dimension is no multiple of 8 (TF32: of 4), or a matrix begins "
+                            "aligned to 16 bytes: a dimension is not a multiple of 8 (TF32: of 4), or a matrix begins "
                             "in between.",
                     .why = "Tensor Cores are fed 16 bytes at a time. Kernels for other alignments load piece by piece, "
                            "or compute without Tensor Cores.",
                     .example = R"(# Needs a GPU.
 import torch
 
-head = torch.nn.Linear(768, 50257).cuda()  # a vocabulary that is no multiple of 8
+head = torch.nn.Linear(768, 50257).cuda()  # a vocabulary that is not a multiple of 8
 with torch.autocast("cuda", dtype=torch.bfloat16):
     head(torch.randn(4096, 768, device="cuda")))",
                     .fix = "Pad the dimension to a multiple of 8, or better of 64 (50257 to 50304).",

@@ -45,7 +45,7 @@ TEST_F(TensorCoresUnusedTest, PaddedItIsRight) {
 TEST_F(TensorCoresUnusedTest, Tf32WantsMultiplesOf4) {
   const auto findings = judged([](TestRun& run) { run_product(run, head(50258, 3, kFloat32, MatmulCompute::kTf32)); });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].title, HasSubstr("no multiple of 4"));
+  EXPECT_THAT(findings[0].title, HasSubstr("not a multiple of 4"));
   EXPECT_THAT(findings[0].fix, HasSubstr("to 50260"));
 }
 

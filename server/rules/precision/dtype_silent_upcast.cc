@@ -91,7 +91,7 @@ bool is_raised_by_script(const UseGraph& graph, store::OperatorUseId use, std::u
 }
 
 // The operator promotes: its low-precision operand was computed in the region and not brought along, and its float32
-// operand is no statistic.
+// operand is not a statistic.
 bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, const UseGraph& graph,
               const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;

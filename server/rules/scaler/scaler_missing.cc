@@ -28,7 +28,7 @@ constexpr Threshold kThresholds[] = {
     // operators.
     {"zeros", 0.1, "with fewer zeros among those, float16 still holds them"},
     // One or two steps are a trial, a benchmark or a test.
-    {"unmeasured_steps", 3, "where gradients were not sampled: with fewer optimizer steps it is no training"},
+    {"unmeasured_steps", 3, "where gradients were not sampled: with fewer optimizer steps it is not training"},
 };
 std::string fix_for(const std::optional<AmpHandle>& handle) {
   const std::string how =

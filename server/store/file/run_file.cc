@@ -29,7 +29,7 @@ absl::Status check_header(const std::string& path) {
   }
   if (!S_ISREG(file.st_mode)) {  // a pipe would keep us waiting for its writer
     return absl::InvalidArgumentError(absl::StrCat(
-        path, S_ISDIR(file.st_mode) ? ": this is a folder, not a run file" : ": this is no ordinary file"));
+        path, S_ISDIR(file.st_mode) ? ": this is a folder, not a run file" : ": this is not an ordinary file"));
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) {

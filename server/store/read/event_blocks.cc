@@ -54,7 +54,8 @@ struct ListedBlock {
   std::int64_t first_ns = 0, settled_ns = 0;
 };
 
-// Without what they hold, in the order received. An error leaves those before it.
+// Lists the blocks, without the events in them, in the order in which they were received. When one cannot be read,
+// those before it stay in the list.
 absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blocks) {
   auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();

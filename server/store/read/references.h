@@ -8,7 +8,8 @@
 
 namespace castscope::store {
 
-// Numbers count from 1, in order. From the first one that does not, rows are left out; how many.
+// The rows are numbered from 1, in order. Drops the first row whose number is another and all rows after it. Returns
+// how many those are.
 template <typename Row>
 std::size_t keep_numbered(Table<Row>& rows) {
   std::size_t good = 0;

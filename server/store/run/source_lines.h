@@ -16,7 +16,7 @@ enum class SourceState : std::uint8_t {
   kChanged = 1,     // written to since the run began: the lines may have moved
   kGone = 2,        // there is no such file, or it has no such line
   kUnreadable = 3,  // no right to read it
-  kNotText = 4,     // no ordinary file, or one that holds bytes which are no text
+  kNotText = 4,     // not an ordinary file, or one that holds bytes which are not text
   kTooLarge = 5,
 };
 std::string_view name(SourceState);  // "kept", "changed", "gone", "unreadable", "not_text", "too_large"

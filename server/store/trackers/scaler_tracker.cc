@@ -22,7 +22,7 @@ void ScalerTracker::note_step_past_scaler(Lane& at) {
 
 void ScalerTracker::backward(std::uint32_t lane_id) {
   Lane& at = lane(lane_id);
-  // It adds its gradients to those that wait, which have another scale.
+  // This pass adds its gradients to those that wait for the optimizer, which were made with another scale.
   if (at.early_update != 0 && at.update_between_backwards == 0) at.update_between_backwards = at.early_update;
   at.early_update = {};
   at.gradients = true;
@@ -97,7 +97,7 @@ void ScalerTracker::thread_begins(std::uint32_t lane_id) {
   at = fresh;
 }
 
-// Keeps the first, the last and the least scale. Anything but a positive number is no scale.
+// Keeps the first, the last and the least scale. Anything but a positive number is not a scale.
 void ScalerTracker::note_scale(double value) {
   if (!std::isfinite(value) || value <= 0) return;
   if (use_.first_scale == 0) use_.first_scale = value;

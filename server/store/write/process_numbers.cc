@@ -46,7 +46,7 @@ absl::Status ProcessNumbers::find(std::uint32_t local, CallSiteId* number) const
 
 void ProcessNumbers::site(std::uint32_t local, SiteId number) { set(sites_, local, number); }
 
-// A relay that comes back tells of a call site first as little as was known at its first use, and only then the rest.
+// A relay that comes back defines each call site anew: first with what was known at its first use, later with the rest.
 absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
   auto call_sites = Statement::prepare(
       database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_.number()));

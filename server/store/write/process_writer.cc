@@ -360,7 +360,7 @@ absl::Status ProcessWriter::take_step(std::uint32_t step, StepWork&& work) {
   const std::uint64_t fingerprint = work.fingerprint();
   if (!step_runs_.continues(step, work, fingerprint)) {
     CASTSCOPE_RETURN_IF_ERROR(write_step_run());
-    std::uint32_t number = 0;  // an incomplete step is no behaviour
+    std::uint32_t number = 0;  // an incomplete step is not behaviour
     if (!work.incomplete) CASTSCOPE_RETURN_IF_ERROR(tables_->behaviour(work, fingerprint, &number));
     step_runs_.begin(id_, step, work, fingerprint, number);
     step_run_id_ = tables_->next_step_run++;

@@ -56,7 +56,7 @@ class RunStore::Impl {
     has_evidence = true;
     return keep(write());
   }
-  // The same for what was worked out from the run, and is no news of it.
+  // The same for what was worked out from the run, and is not news of it.
   template <typename Write>
   absl::Status on_shown(Write write) {
     const std::lock_guard lock(mutex);

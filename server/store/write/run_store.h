@@ -46,9 +46,9 @@ class RunStore final : public RunSink {
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   absl::Status set_source(const SourceLines&);          // instead of those before
-  // Grows when evidence that was handed over was committed; findings and source are none. From any thread, at any time.
+  // Grows when evidence that was handed over was committed; findings and source lines are not evidence. Thread-safe.
   std::uint64_t commits() const { return commits_.load(); }
-  // Every process was seen to end by itself: false of one that vanished, or may still run.
+  // Whether every process was seen to end by itself. One that vanished, or may still run, was not.
   absl::StatusOr<bool> every_process_ended();
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();

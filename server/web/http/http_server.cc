@@ -78,7 +78,7 @@ class Connection {
       return refuse(431, "the request's header is too long");
     const bool is_bad = error && error.category() == make_error_code(http::error::bad_method).category();
     if (is_bad && error != http::error::end_of_stream && error != http::error::partial_message)
-      return refuse(400, "this is no HTTP request");
+      return refuse(400, "this is not an HTTP request");
     if (error) return false;
     return answer(parser);
   }

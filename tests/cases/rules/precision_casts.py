@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from apart import blocks, main, region, rows
 from torch import nn
 
-torch.set_num_threads(1)  # shares of time: threads that wait for one another on a busy machine are no share of anything
+torch.set_num_threads(1)  # shares of time: threads that wait for one another on a busy machine are not part of the work
 
 
 # ---- what annotations bring up

@@ -13,7 +13,7 @@ from rows import TOLD, Row, judged
 from running import JobFailed, OutOfTime, environment, say
 
 TURN_S = 0.4
-FEWEST_TURNS = 4  # fewer are no figure, where the time is over
+FEWEST_TURNS = 4  # fewer are not enough for a figure, where the time is over
 GPU_BOUND_FROM = 0.9  # of a step, in which the device computes; a slower CPU makes any workload one of launches
 MOST_STEPS = 300  # torch.profiler keeps all of a turn in memory
 # The most that castscope may add, relative to the plain step.

@@ -144,7 +144,7 @@ export function decodePicture(data: ArrayBuffer, length = data.byteLength): Pict
   const cursor = new Cursor(data, length);
   cursor.take(kHeaderBytes);
   const view = cursor.view;
-  if (view.getUint32(0, true) !== kMagic) throw new PictureError('This is no picture.');
+  if (view.getUint32(0, true) !== kMagic) throw new PictureError('This is not a picture.');
   if (view.getUint16(4, true) !== kVersion) throw new PictureError('The picture is of another version.');
   const i64 = (at: number) => Number(view.getBigInt64(at, true));
   const u32 = (at: number) => view.getUint32(at, true);

@@ -93,7 +93,7 @@ def _wanted(modes: Iterable[str]) -> list[str]:
     asked = [modes] if isinstance(modes, str) else list(modes)
     unknown = [mode for mode in asked if mode not in MODES]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no mode: {', '.join(MODES)}")
+        raise ValueError(f"{unknown[0]!r} is not a mode: {', '.join(MODES)}")
     return [mode for mode in MODES if mode == "eager" or mode in asked]
 
 

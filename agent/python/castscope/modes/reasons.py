@@ -85,7 +85,7 @@ def _export_reason(eager: Unit, other: Unit, ambient: dict[str, str]) -> str:
     region = regions.innermost(eager.stack)
     eager_cast = eager.input_dtypes != eager.arrived or eager.output_dtype not in eager.arrived
     if ambient and region is None and eager_cast and other.input_dtypes == other.arrived:
-        return "the autocast region around the call is no part of an exported program, which is run outside of it"
+        return "the autocast region around the call is not part of an exported program, which is run outside of it"
     return ""
 
 

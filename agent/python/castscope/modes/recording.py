@@ -63,7 +63,7 @@ def record(mode: str, function: Callable[..., Any], inputs: Any, options: Option
     Changes that the function leaves behind are undone. An error that the mode raises is in the recording.
     """
     if mode not in MODES:
-        raise ValueError(f"{mode!r} is no mode: {', '.join(MODES)}")
+        raise ValueError(f"{mode!r} is not a mode: {', '.join(MODES)}")
     function = uncompiled(function)
     inputs = inputs if isinstance(inputs, Inputs) else Inputs(inputs)
     options = dataclasses.replace(options or Options(), modules=ModuleNames(function))

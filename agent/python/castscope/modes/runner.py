@@ -40,7 +40,7 @@ exit status: 0 all compute in the same precision, 1 they do not, or a mode refus
 """
 
 _NO_ENTRIES = """\
-{program}: {script} has nothing to compare. Say what is, with inputs for it:
+{script} has nothing to compare. Say what is, with inputs for it:
 
     import castscope
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             if failed:
                 return FAILED
     except _Usage as error:
-        print(error, file=sys.stderr)
+        print(f"castscope: {error}", file=sys.stderr)
         return USAGE
     except ScriptFailed:
         return FAILED
@@ -124,7 +124,7 @@ def _modes(given: str | None) -> list[str] | None:
     modes = [mode.strip() for mode in given.split(",") if mode.strip()]
     for mode in modes:
         if mode not in MODES:
-            raise _Usage(f"--modes: {mode!r} is no mode: {', '.join(MODES)}")
+            raise _Usage(f"--modes: {mode!r} is not a mode: {', '.join(MODES)}")
     return modes
 
 
@@ -142,7 +142,7 @@ def _entries(options: argparse.Namespace, program: str) -> list[Entry]:
         raise _Usage(f"nothing to run: {program} --help tells how")
     _run(options.module is not None, command)
     if not entries.registered:
-        raise _Usage(_NO_ENTRIES.format(program=program, script=command[0]).rstrip())
+        raise _Usage(_NO_ENTRIES.format(script=command[0]).rstrip())
     return list(entries.registered)
 
 

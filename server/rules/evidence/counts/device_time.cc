@@ -5,7 +5,7 @@
 namespace castscope::rules {
 namespace {
 
-// torch.jit.trace ran the kernel, to record code or to check the trace: that is no part of a step's work.
+// torch.jit.trace ran the kernel, to record code or to check the trace: that is not part of a step's work.
 bool is_rehearsed(const store::RunData& data, const store::Kernel& kernel) {
   return (kernel.site != 0 && (data.sites[kernel.site].flags & lanes::kSiteTracing) != 0) ||
          (kernel.use != 0 && data.operator_uses[kernel.use].is(lanes::kUseTracing));

@@ -12,7 +12,7 @@
 
 namespace castscope::rules {
 
-// The list is closed; the words of `name` stand in reports. A number is no argument that could be cast, and a
+// The list is closed; the words of `name` stand in reports. A number is not an argument that could be cast, and a
 // conversion (`.to()`) none that autocast would cast.
 enum class NotCast : std::uint8_t {
   kNone = 0,        // it was cast, or the reason is not known

@@ -1,7 +1,7 @@
 // Arranges operator uses and flows as a graph, with their counts in all processes together (deep steps).
 //
 // A value is followed from the use that made it to those that take it; views, copies and conversions that change
-// nothing are no uses, so the value between two uses is the same.
+// nothing are not uses, so the value between two uses is the same.
 #pragma once
 
 #include <cstdint>

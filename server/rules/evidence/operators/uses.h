@@ -31,7 +31,7 @@ inline bool is_forward(const store::OperatorUse& use) {
 
 // The operator gave nothing back and writes to nothing: an exception ended it.
 inline bool raised(const store::OperatorUse& use) { return use.result == kNoDtype && !use.is(lanes::kUseWrites); }
-// The operator fills parameters or buffers, as initialization and optimizers do, and is no part of a model's
+// The operator fills parameters or buffers, as initialization and optimizers do, and is not part of a model's
 // computation.
 bool is_upkeep(const store::OperatorUse&);
 

@@ -14,7 +14,7 @@ namespace castscope::rules {
 struct FunctionMethod {
   enum class Kind : std::uint8_t { kNone, kForward, kBackward };
   Kind kind = Kind::kNone;
-  // "make.<locals>.Product"; "" for a Function of PyTorch's own, or one whose methods are no methods of a class.
+  // "make.<locals>.Product"; "" for a Function of PyTorch's own, or one whose methods are not methods of a class.
   std::string file, owner;
 };
 FunctionMethod function_method(const store::RunData&, store::StackId stack);

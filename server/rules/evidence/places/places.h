@@ -27,7 +27,7 @@ Line line_of(const store::RunData&, store::StackId stack);
 std::string place_text(const store::RunData&, const store::CodeLocation&);
 
 // Resolves "." and ".." in a path that is relative to the folder in which the job was started ("job/../lib/a.py" is
-// "lib/a.py"). A text that is no path ("<string>") stays.
+// "lib/a.py"). A text that is not a path ("<string>") stays.
 std::string plain_path(std::string_view file);
 
 // Returns the name that a file has everywhere: relative to the project (RunStart::project()); from "site-packages/" on

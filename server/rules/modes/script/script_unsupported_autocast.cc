@@ -98,7 +98,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "TorchScript refuses a way to use autocast",
     .thresholds = {},
-    .explanation = {.what = "Scripted code uses autocast as a decorator, with an `enabled` that is no constant, as "
+    .explanation = {.what = "Scripted code uses autocast as a decorator, with an `enabled` that is not a constant, as "
                             "`with … as`, on a device that TorchScript does not know, or around an operator that "
                             "autocast refuses.",
                     .why = "The exception is raised when the script is first called, and is one sentence without a "

@@ -1,5 +1,5 @@
 // What stands on the command line: commands, their options, and which of them were given. The library that reads it is
-// known to command_line.cc alone, since every file that includes its templates takes seconds more to compile.
+// known to this folder alone, since every file that includes its templates takes seconds more to compile.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,8 @@ class Option;
 }  // namespace CLI
 
 namespace castscope::cli {
+
+struct LineState;
 
 // An option of a command, of which this is a handle: copies mean the same option.
 class Option {
@@ -43,21 +45,27 @@ class Option {
 // CommandLine, and so must the targets of its options; what is given to on_run keeps them.
 class Command {
  public:
-  // `names` are as in "-o,--output"; a name without dashes is that of an argument.
-  Option option(const std::string& names, std::string& target, const std::string& help = "") const;
-  Option option(const std::string& names, std::vector<std::string>& target, const std::string& help = "") const;
-  Option option(const std::string& names, int& target, const std::string& help = "") const;
+  // `names` are as in "-o,--output FILE", where --help calls the value FILE; a name without dashes is that of an
+  // argument.
+  Option option(const std::string& names, std::string& target, const std::string& help) const;
+  Option option(const std::string& names, std::vector<std::string>& target, const std::string& help) const;
+  Option option(const std::string& names, int& target, const std::string& help) const;
   Option flag(const std::string& names, bool& target, const std::string& help) const;
-  // The name of a flag with a value is as in "--live{0}": 0 is the value of a bare --live.
-  Option flag(const std::string& names, std::string& target, const std::string& help) const;
+  // `name` is as in "--live=PORT", and `bare` the value of a --live that is given none.
+  Option flag_with_value(const std::string& name, const std::string& bare, std::string& target,
+                         const std::string& help) const;
 
   // A command with subcommands does nothing without one of them.
   Command subcommand(const std::string& name, const std::string& help) const;
-  // --help does not list this command.
+  // Neither --help nor a suggestion names this command.
   Command hidden() const;
+  // What stands behind the options in the usage line, where that is not just the arguments.
+  void usage(const std::string& words) const;
+  // The words behind "--" become the line's job; `words` tell of them in the usage line.
+  void takes_job(const std::string& words) const;
   // The text at the end of --help.
   void footer(const std::string& text) const;
-  // From the first word on that is no option, all words are left to remaining().
+  // From the first word on that is not an option, all words are left to remaining().
   void takes_other_words() const;
   // `run` returns the exit status. It is called if the command was chosen.
   void on_run(const std::function<int()>& run) const;
@@ -68,15 +76,15 @@ class Command {
 
  private:
   friend class CommandLine;
-  Command(CLI::App* app, std::function<int()>* chosen) : app_(app), chosen_(chosen) {}
+  Command(CLI::App* app, LineState* line) : app_(app), line_(line) {}
   CLI::App* app_;
-  std::function<int()>* chosen_;
+  LineState* line_;
 };
 
 // The result of reading a command line.
 struct ParsedLine {
-  std::string wrong;         // what is wrong with them; "" = nothing
-  std::function<int()> run;  // what they ask for, --help and --version too; returns the exit status
+  std::string wrong;         // a sentence about what is wrong with it; "" = nothing
+  std::function<int()> run;  // what it asks for, --help and --version too; returns the exit status
 };
 
 class CommandLine {
@@ -89,16 +97,18 @@ class CommandLine {
 
   Command subcommand(const std::string& name, const std::string& help);
   void footer(const std::string& text);
-  // Whether there is a command of this name.
-  bool knows(const std::string& name) const;
   // `words` are those behind the program's name.
   ParsedLine parse(std::vector<std::string> words);
 
-  std::vector<std::string> job;  // the words after "--"
+  // The words behind the first "--" of a command that takes a job. In other commands, "--" means what it means
+  // everywhere: there are no options behind it.
+  std::vector<std::string> job;
 
  private:
+  void split_off_job(std::vector<std::string>& words);
+
+  std::unique_ptr<LineState> state_;
   std::unique_ptr<CLI::App> app_;
-  std::function<int()> chosen_;
 };
 
 }  // namespace castscope::cli
