@@ -78,7 +78,7 @@ def test_a_file_that_exists_is_kept_until_it_is_forced(run, tmp_path, option):
     given = ("--modes", "script", "--format", "html", option, "kept.html")
     done = run(*given, "train.py", train="raise SystemExit('it ran')")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "kept.html exists: choose another file, or --force\n"  # and the script was not run
+    assert done.stderr == "castscope: kept.html exists: choose another file, or --force\n"  # and the script was not run
     assert (tmp_path / "kept.html").read_text() == "mine"
     done = run("--force", *given, "train.py", train=DIFFERENT)
     assert done.returncode == 1, done.stderr

@@ -179,7 +179,7 @@ def test_limits_that_look_alike_are_told_in_full(castscope, python):
 
 @pytest.mark.parametrize("change, sentence", [
     (lambda report: report["findings"][0].update(severity="grave"), b'"grave" is not a severity'),
-    (lambda report: report.pop("findings"), b'no whole report of castscope: "findings" is missing'),
+    (lambda report: report.pop("findings"), b'not a complete castscope report: "findings" is missing'),
     (lambda report: report.update(findings={}), b'"findings" is not a list'),
     (lambda report: report.update(processes=1), b'"processes" is not a list'),
     (lambda report: report["run"].pop("exit"), b'"run.exit" is missing'),
