@@ -7,6 +7,7 @@ tell of the dummies. `scripts/check --long` runs this.
 Exit status: 0, or 1 where a patch touches more files than it may or a dummy is not in the report.
 """
 
+import argparse
 import json
 import pathlib
 import shutil
@@ -66,6 +67,7 @@ def report_of_job(tree, folder):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     failed = False
     for kind, most in MOST_FILES.items():
         files = files_of(HERE / f"{kind}.patch")
