@@ -185,7 +185,7 @@ def test_other_ends_of_a_script(run, source, status, said):
 
 @pytest.mark.parametrize("arguments, said", [
     ([], "nothing to run"),
-    (["--modes", "onnx", "train.py"], "'onnx' is not a mode: eager, script, trace, compile, export"),
+    (["--modes", "onnx", "train.py"], "'onnx' is not a mode; there are eager, script, trace, compile, export"),
     (["nowhere.py"], "cannot run nowhere.py"),
     (["-m", "nowhere"], "cannot run nowhere"),
     (["--entry", "net:f"], "1 --entry but 0 --inputs"),

@@ -8,8 +8,8 @@
 
 namespace castscope::config {
 
-// Returns the nearest of these names: one that contains the written text, or is a few letters away. Returns nothing
-// when none is near.
+// Returns the nearest of these names: one that contains the written text, or is a few letters away, whatever their
+// case. Returns nothing when none is near.
 std::optional<std::string> nearest(std::string_view written, std::span<const std::string_view> names);
 
 // "; did you mean \"linear\"?", or nothing.

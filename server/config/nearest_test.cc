@@ -20,6 +20,15 @@ TEST(NearestTest, AGoodPartOfAName) {
   EXPECT_EQ(nearest("torch", std::array<std::string_view, 1>{"_test_functorch_fallback"}), std::nullopt);
 }
 
+TEST(NearestTest, OfTwoTheOneThatBeginsAlike) {
+  EXPECT_EQ(nearest("of", std::array<std::string_view, 2>{"on", "off"}), "off");
+}
+
+TEST(NearestTest, CaseIsNoDifference) {
+  EXPECT_EQ(nearest("JSON", std::array<std::string_view, 2>{"jsonl", "json"}), "json");
+  EXPECT_EQ(nearest("lstn", std::array<std::string_view, 1>{"LSTM"}), "LSTM");
+}
+
 TEST(NearestTest, ASwapIsOneMistake) {
   constexpr std::array<std::string_view, 2> kTwo = {"inner", "linear"};
   EXPECT_EQ(nearest("linaer", kTwo), "linear");

@@ -21,12 +21,12 @@ LINES = ("plain_models.py", "modeling_bert.py", "activations.py")
 
 
 @pytest.fixture(scope="module", params=WAYS, ids="-".join)
-def ran(request, tmp_path_factory):
+def ran(request, generated_code, tmp_path_factory):
     """The job under castscope; alone, with its conversions counted; that count."""
     folder = tmp_path_factory.mktemp("-".join(request.param))
     environment = pytest.MonkeyPatch()
     request.addfinalizer(environment.undo)
-    environment.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder / "code"))
+    environment.setenv("TORCHINDUCTOR_CACHE_DIR", str(generated_code))
     job = [sys.executable, str(runs.WORKLOADS / "compile_modes.py"), *request.param]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         watched = pool.submit(runs.under_castscope, job, folder / "castscope")

@@ -47,8 +47,8 @@ WORKLOADS = [
 
 
 @pytest.mark.parametrize(("command", "status"), WORKLOADS)
-def test_counts_and_results_are_exact(command, status, tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "code"))
+def test_counts_and_results_are_exact(command, status, generated_code, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(generated_code))
     with concurrent.futures.ThreadPoolExecutor() as pool:
         alone = pool.submit(runs.plain, command, tmp_path / "alone")
         counted = pool.submit(runs.under_oracle, command, tmp_path / "oracle")

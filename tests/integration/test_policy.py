@@ -105,7 +105,7 @@ def test_what_functions_end_in(policy):
         assert {way[2] for way in told[name]} == {"fp32"}
     text = " ".join(policy("explain", "torch-cpu", "torch.norm").stdout.split())
     assert "Tensor.norm" not in text
-    assert "torch.norm: end in" in text and "linalg_vector_norm (passthrough)" in text
+    assert "torch.norm: ends in" in text and "linalg_vector_norm (passthrough)" in text
 
 
 def test_what_is_made_of_other_operators_is_followed_into_them(policy):
@@ -219,8 +219,8 @@ def test_layers_and_losses_are_explained(policy):
         assert functions(policy, "torch-cuda", name) == {"torch.nn.BCELoss": [
             (["binary_cross_entropy.default"], "binary_cross_entropy.default", "banned", True)]}
     text = " ".join(policy("explain", "BCELoss").stdout.split())
-    assert "BCELoss by torch-cpu from Python torch.nn.BCELoss: end in binary_cross_entropy (fp32) " in text
-    assert "end in binary_cross_entropy (banned); it raises: torch.nn.functional.binary_cross_entropy and" in text
+    assert "BCELoss by torch-cpu from Python torch.nn.BCELoss: ends in binary_cross_entropy (fp32) " in text
+    assert "ends in binary_cross_entropy (banned); it raises: torch.nn.functional.binary_cross_entropy and" in text
     assert functions(policy, "apex-o1", "nn.Softmin") == {"torch.nn.Softmin": "float"}
     assert policy("explain", "torch-cpu", "nn.LSTN").returncode == 2
 

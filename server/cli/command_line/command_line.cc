@@ -21,6 +21,7 @@ struct LineState {
   std::shared_ptr<HelpText> help = std::make_shared<HelpText>();
   std::set<std::string> job_takers;
   std::function<int()> chosen;
+  Hint hint = [](const std::string&) { return std::string(); };
 };
 
 namespace {
@@ -112,7 +113,7 @@ Option Command::option(const std::string& names, int& target, const std::string&
 }
 
 Option Command::flag(const std::string& names, bool& target, const std::string& help) const {
-  return Option(app_->add_flag(names, target, help));
+  return Option(app_->add_flag(names, target, help)->disable_flag_override());
 }
 
 Option Command::flag_with_value(const std::string& name, const std::string& bare, std::string& target,
@@ -170,6 +171,8 @@ Command CommandLine::subcommand(const std::string& name, const std::string& help
 
 void CommandLine::footer(const std::string& text) { app_->footer(text); }
 
+void CommandLine::hint_at_commands(const Hint& hint) { state_->hint = hint; }
+
 void CommandLine::split_off_job(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
   if (mark == words.end() || !state_->job_takers.contains(words[0])) return;
@@ -179,11 +182,11 @@ void CommandLine::split_off_job(std::vector<std::string>& words) {
 
 ParsedLine CommandLine::parse(std::vector<std::string> words) {
   split_off_job(words);
-  std::reverse(words.begin(), words.end());  // CLI11 wants them in reverse order
+  std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 wants them
   try {
-    app_->parse(words);
+    app_->parse(reversed);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return {.wrong = sentence_about(error, *app_), .run = nullptr};
+    if (error.get_exit_code() != 0) return {.wrong = sentence_about(error, *app_, state_->hint, words), .run = nullptr};
     return {.wrong = "", .run = [this, error] { return app_->exit(error); }};  // --help, --version
   }
   return {.wrong = sentence_about_other_words(*app_), .run = state_->chosen};

@@ -97,6 +97,8 @@ class CommandLine {
 
   Command subcommand(const std::string& name, const std::string& help);
   void footer(const std::string& text);
+  // `hint` returns what to say of a word that stands in a command's place, and resembles no command: "; …", or "".
+  void hint_at_commands(const std::function<std::string(const std::string& word)>& hint);
   // `words` are those behind the program's name.
   ParsedLine parse(std::vector<std::string> words);
 

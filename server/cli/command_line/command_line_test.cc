@@ -75,7 +75,7 @@ TEST_F(CommandLineTest, WithoutTwoDashesTheJobIsWhatRemains) {
 
 TEST_F(CommandLineTest, NoJobBeginsWithAnOption) {
   EXPECT_EQ(wrong({"run", "--polcy", "x", "job"}),
-            "there is no option --polcy; did you mean --policy?: `tool run --help` tells more");
+            "there is no option --polcy; did you mean --policy? `tool run --help` tells more");
 }
 
 TEST_F(CommandLineTest, WhereNoJobIsTakenNoOptionStandsBehindTwoDashes) {
@@ -91,23 +91,40 @@ TEST_F(CommandLineTest, AFlagWithAValueThatCanBeLeftOut) {
 }
 
 TEST_F(CommandLineTest, ACommandThatDoesNotExist) {
-  EXPECT_EQ(wrong({"rnu"}), "there is no command rnu; did you mean run?: `tool --help` lists all");
+  EXPECT_EQ(wrong({"rnu"}), "there is no command rnu; did you mean run? `tool --help` lists all");
   EXPECT_EQ(wrong({"secert"}), "there is no command secert: `tool --help` lists all")
       << "hidden ones are not suggested";
   EXPECT_EQ(wrong({}), "a command is missing after `tool`: `tool --help` lists all");
   EXPECT_EQ(wrong({"--bogus"}), "there is no option --bogus: `tool --help` lists all");
   EXPECT_EQ(wrong({"policy"}), "a command is missing after `tool policy`: `tool policy --help` lists all");
   EXPECT_EQ(wrong({"policy", "explian", "x"}),
-            "there is no command explian; did you mean explain?: `tool policy --help` lists all");
+            "there is no command explian; did you mean explain? `tool policy --help` lists all");
 }
 
 TEST_F(CommandLineTest, AnOptionThatDoesNotExist) {
   EXPECT_EQ(wrong({"view", "a", "--prot=8"}),
-            "there is no option --prot; did you mean --port?: `tool view --help` tells more");
+            "there is no option --prot; did you mean --port? `tool view --help` tells more");
   EXPECT_EQ(wrong({"view", "--bogus"}), "there is no option --bogus: `tool view --help` tells more")
       << "RUN is missing, too";
   EXPECT_EQ(wrong({"policy", "explain", "a", "b", "c", "d"}),
             "these words are too many: c d: `tool policy explain --help` tells more");
+}
+
+TEST_F(CommandLineTest, AWordInAWrongPlace) {
+  EXPECT_EQ(wrong({"--port", "8", "view", "a"}),
+            "--port stands before `tool view`: what belongs to it stands behind it: `tool view --help` tells more");
+  EXPECT_EQ(wrong({"help", "view"}),
+            "help stands before `tool view`: what belongs to it stands behind it: `tool view --help` tells more");
+  EXPECT_EQ(wrong({"policy", "-f", "explain", "x"}),
+            "-f stands before `tool policy explain`: what belongs to it stands behind it: `tool policy explain --help` "
+            "tells more");
+}
+
+TEST_F(CommandLineTest, WhatElseAWordCouldHaveMeant) {
+  line_.hint_at_commands([](const std::string& word) { return word == "python" ? "; a job stands behind run" : ""; });
+  EXPECT_EQ(wrong({"python", "train.py"}),
+            "there is no command python; a job stands behind run: `tool --help` lists all");
+  EXPECT_EQ(wrong({"--", "python"}), "there is no command --: `tool --help` lists all");
 }
 
 TEST_F(CommandLineTest, AValueThatIsMissingOrCannotBe) {
@@ -116,12 +133,15 @@ TEST_F(CommandLineTest, AValueThatIsMissingOrCannotBe) {
   EXPECT_THAT(wrong({"run", "--policy"}), StartsWith("--policy needs a value, POLICY: "));
   EXPECT_THAT(wrong({"run", "--policy", ""}), StartsWith("--policy: its value is empty: "));
   EXPECT_THAT(wrong({"run", "--gpu", "event"}),
-              StartsWith("--gpu: \"event\" is not one of auto, events, off; did you mean \"events\"?: "));
+              StartsWith("--gpu: \"event\" is not one of auto, events, off; did you mean \"events\"? "));
   for (const char* const port : {"x", "7x", "", "-1", "65536", "99999999999999999999"})
     EXPECT_THAT(wrong({"view", "a", "--port", port}), HasSubstr("is not a whole number from 0 to 65535: "));
   EXPECT_THAT(wrong({"view", "a", "--ca", "/nowhere"}), StartsWith("--ca: there is no file /nowhere: "));
   EXPECT_THAT(wrong({"view", "a", "--ca", "/"}), StartsWith("--ca: / is a folder: "));
   EXPECT_THAT(wrong({"run", "--all-kernels=x", "--enforce", "a"}), StartsWith("--all-kernels takes no value: "));
+  EXPECT_THAT(wrong({"run", "--all-kernels=false", "--enforce", "a"}), StartsWith("--all-kernels takes no value: "));
+  EXPECT_THAT(wrong({"run", "--gpu", "off", "--gpu=off"}), StartsWith("--gpu is given twice: "));
+  EXPECT_THAT(wrong({"view", "a", "--port", "1", "--port", "2"}), StartsWith("--port is given twice: "));
 }
 
 TEST_F(CommandLineTest, OptionsThatDoNotGoTogether) {

@@ -46,17 +46,26 @@ std::string about_option(const CLI::App& command, const std::string& word) {
 }
 
 // About a command that does nothing without a command of its own.
-std::string about_command(const CLI::App& command, const std::vector<std::string>& left) {
-  const std::vector<std::string> names = listed_commands(command);
+std::string about_command(const CLI::App& command, const std::vector<std::string>& left, const Hint& hint) {
   if (left.empty()) return absl::StrCat("a command is missing after `", full_name(command), "`");
-  if (left[0].starts_with("-")) return about_option(command, left[0]);
-  return absl::StrCat("there is no command ", left[0], meant(left[0], names));
+  if (left[0].starts_with("-") && left[0] != "--") return about_option(command, left[0]);
+  const std::string guess = meant(left[0], listed_commands(command));
+  return absl::StrCat("there is no command ", left[0], guess.empty() ? hint(left[0]) : guess);
 }
 
 std::string about_extra_words(const CLI::App& command, const std::vector<std::string>& left) {
   const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
   if (option != left.end()) return about_option(command, *option);
-  return absl::StrCat("these words are too many: ", absl::StrJoin(left, " "));
+  return absl::StrCat(left.size() == 1 ? "this word is too many: " : "these words are too many: ",
+                      absl::StrJoin(left, " "));
+}
+
+// Words that CLI11 leaves to a command further up: those before the name of this one, and some of those behind "--".
+std::string about_misplaced_words(const CLI::App& command, const std::vector<std::string>& left,
+                                  const std::vector<std::string>& words) {
+  const auto name = std::find(words.begin(), words.end(), command.get_name());
+  if (std::find(words.begin(), name, left[0]) == name) return absl::StrCat("this word is too many: ", left[0]);
+  return absl::StrCat(left[0], " stands before `", full_name(command), "`: what belongs to it stands behind it");
 }
 
 std::string about_missing(const CLI::App& command) {
@@ -67,13 +76,14 @@ std::string about_missing(const CLI::App& command) {
   return absl::StrCat(absl::StrJoin(missing, " and "), missing.size() == 1 ? " is missing" : " are missing");
 }
 
-// The library's text names the option first.
+// The library's text names the option first, with or without its dashes.
 const CLI::Option* option_of(const CLI::ParseError& error, const CLI::App& command) {
   std::string_view text = error.what();
   constexpr std::string_view kOfConversions = "Could not convert: ";
   if (text.starts_with(kOfConversions)) text.remove_prefix(kOfConversions.size());
   for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
+    std::string name = option->get_name();
+    if (!text.starts_with('-')) name.erase(0, name.find_first_not_of('-'));
     if (text.starts_with(name) && text.substr(name.size(), 1).find_first_of(": ") == 0) return option;
   }
   return nullptr;
@@ -82,6 +92,7 @@ const CLI::Option* option_of(const CLI::ParseError& error, const CLI::App& comma
 std::string about_value(const CLI::ParseError& error, const CLI::App& command) {
   const CLI::Option* option = option_of(error, command);
   if (option == nullptr) return error.what();
+  if (option->count() > 1) return absl::StrCat(shown_name(*option), " is given twice");
   if (option->get_expected_max() == 0 || option->get_type_name().empty())
     return absl::StrCat(shown_name(*option), " takes no value");
   return absl::StrCat(shown_name(*option), " needs a value, ", option->get_type_name());
@@ -98,28 +109,33 @@ std::string about_pair(const CLI::App& command) {
   return "";
 }
 
-std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& command) {
-  const std::vector<std::string> left = command.remaining();
+std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& program, const Hint& hint,
+                          const std::vector<std::string>& words) {
+  const CLI::App& command = chosen(program);
+  const std::vector<std::string> left = command.remaining(), left_above = program.remaining(/*recurse=*/true);
   const bool lacks_command = command.get_require_subcommand_min() > 0 && command.get_subcommands().empty();
-  if (lacks_command) return about_command(command, left);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return about_extra_words(command, left);
+  if (lacks_command && left_above == left) return about_command(command, left, hint);
   // A word that is not known is often the reason why another one is missing.
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
-    return left.empty() ? about_missing(command) : about_extra_words(command, left);
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (is_missing || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    if (!left.empty()) return about_extra_words(command, left);
+    return left_above.empty() ? about_missing(command) : about_misplaced_words(command, left_above, words);
+  }
   if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
   const std::string pair = about_pair(command);
   return pair.empty() ? about_value(error, command) : pair;
 }
 
 std::string with_help(const std::string& sentence, const CLI::App& command) {
-  return absl::StrCat(sentence, ": `", full_name(command), " --help` ",
+  return absl::StrCat(sentence, sentence.ends_with('?') ? " `" : ": `", full_name(command), " --help` ",
                       listed_commands(command).empty() ? "tells more" : "lists all");
 }
 
 }  // namespace
 
-std::string sentence_about(const CLI::ParseError& error, const CLI::App& program) {
-  return with_help(what_is_wrong(error, chosen(program)), chosen(program));
+std::string sentence_about(const CLI::ParseError& error, const CLI::App& program, const Hint& hint,
+                           const std::vector<std::string>& words) {
+  return with_help(what_is_wrong(error, program, hint, words), chosen(program));
 }
 
 std::string sentence_about_other_words(const CLI::App& program) {

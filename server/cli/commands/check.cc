@@ -96,7 +96,8 @@ void add_check(CommandLine& line) {
   auto options = std::make_shared<CheckOptions>();
   command
       .option("FILE", options->file, "NAME.castscope, or its report NAME.json; or a program of torch.export, NAME.pt2")
-      .required();
+      .required()
+      .given();
   command.option("--fail-on", options->gate.fail_on, "The lowest severity that makes the check fail")
       .one_of(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end()))
       .shows_default();

@@ -95,7 +95,7 @@ int compare(const CompareOptions& options, const Words& job) {
   }
   const auto python = probe_python(command[0]);
   if (!python.ok()) {
-    say(absl::StrCat(command[0], ": ", python.status().message()));
+    say(std::string(python.status().message()));
     return kUsage;
   }
   if (!python->torch) {

@@ -51,8 +51,8 @@ int diff(const DiffOptions& options) {
 void add_diff(CommandLine& line) {
   const Command command = line.subcommand("diff", "Tell what changed from one run to another");
   auto options = std::make_shared<DiffOptions>();
-  command.option("A", options->before, "The run before: NAME.castscope, or its report NAME.json").required();
-  command.option("B", options->after, "The run after").required();
+  command.option("A", options->before, "The run before: NAME.castscope, or its report NAME.json").required().given();
+  command.option("B", options->after, "The run after").required().given();
   command.flag("--exit-code", options->exit_code,
                "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
   add_config_option(command, options->config);

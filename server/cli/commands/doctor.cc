@@ -194,7 +194,7 @@ void add_doctor(CommandLine& line) {
       "Examples:\n"
       "  castscope doctor\n"
       "  castscope doctor --build -- .venv/bin/python\n\n"
-      "The exit status is 1 when something has to be fixed before a job can be observed.");
+      "Exit status: 0, 1 when something has to be fixed before a job can be observed, 125 for a wrong command line.");
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

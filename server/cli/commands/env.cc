@@ -112,7 +112,8 @@ void add_env(CommandLine& line) {
       "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
       "The first process with PyTorch starts a detached relay process, which writes the run file when the last process "
-      "with PyTorch has ended.");
+      "with PyTorch has ended.\n\n"
+      "Exit status: 0, 125 when the variables cannot be made.");
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

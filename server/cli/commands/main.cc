@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/job.h"
+#include "server/cli/toolkit/child.h"
 #include "server/cli/version.h"
 #include "server/log/log.h"
 #include "server/report/text/words.h"
@@ -26,6 +28,16 @@ bool put(const std::string& text) {
 }
 
 namespace {
+
+// Somebody may have left out the command's name, or ask for help in another way.
+std::string hint_at_command(const std::string& word) {
+  std::error_code error;
+  if (word == "help") return "; each command has --help";
+  if (word.ends_with(".castscope"))
+    return absl::StrCat("; `castscope report ", word, "` and `castscope view ", word, "` show a run");
+  const bool is_program = word == "--" || std::filesystem::exists(word, error) || !find_in_path(word).empty();
+  return is_program ? "; to run a job: castscope run -- python train.py" : "";
+}
 
 // If the output could not be written, the command has failed.
 int when_written(int status) {
@@ -53,6 +65,7 @@ int castscope_main(int argc, char** argv) {
   CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
                    absl::StrCat("castscope ", kVersion));
   line.footer("Begin with:  castscope run -- python train.py");
+  line.hint_at_commands(hint_at_command);
   add_run(line);
   add_report(line);
   add_convert(line);

@@ -62,6 +62,8 @@ int diff(const PolicyOptions& options) {
   return options.exit_code && difference.any() ? kFound : 0;
 }
 
+bool is_policy(const std::string& name) { return name.ends_with(".json") || policy::shipped_policy(name); }
+
 // Without a policy on the command line, these are PyTorch's own policies of each device.
 std::vector<std::string> asked_of(const PolicyOptions& options) {
   if (!options.op.empty()) return {options.before};
@@ -70,7 +72,8 @@ std::vector<std::string> asked_of(const PolicyOptions& options) {
 
 int explain(const PolicyOptions& options) {
   const std::string& name = options.op.empty() ? options.before : options.op;
-  if (name.empty()) return fail("OPERATOR is missing: `castscope policy explain --help` tells more", kUsage);
+  if (options.op.empty() && (name.empty() || is_policy(name)))
+    return fail("OPERATOR is missing: `castscope policy explain --help` tells more", kUsage);
   auto list = nlohmann::ordered_json::array();
   std::string text;
   for (const std::string& asked : asked_of(options)) {
@@ -135,10 +138,10 @@ void add_policy(CommandLine& line) {
       kNames));
 
   const Command checking = group.subcommand("check", "Read policies, and say what is wrong with them and where");
-  checking.option("POLICY", options->policies, "Policies").required();
+  checking.option("POLICY", options->policies, "Policies").required().given();
   checking.footer(
-      absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check policies/*.json", kNames,
-                   "\nExit status: 0, or 2 when one of them is not understood."));
+      absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check main.json branch.json",
+                   kNames, "\nExit status: 0, or 2 when one of them is not understood."));
   runs(checking, check);
 
   const Command explaining = group.subcommand("explain", "Tell what a policy decides for an operator, and why");
@@ -160,22 +163,23 @@ void add_policy(CommandLine& line) {
       "that\n"
       "the shipped policies were made from), and which of these the policy does not reach, because they write into an\n"
       "argument (in place, out=). For an operator it also tells what PyTorch's own autocast does with it on other\n"
-      "devices."));
+      "devices.\n"
+      "Exit status: 0, 2 for a policy or an operator that is not known."));
   runs(explaining, explain);
 
   const Command differing =
       group.subcommand("diff", "Tell how two policies differ, operator by operator and function by function");
-  differing.option("A", options->before, "The policy before").required();
-  differing.option("B", options->after, "The policy after").required();
+  differing.option("A", options->before, "The policy before").required().given();
+  differing.option("B", options->after, "The policy after").required().given();
   differing.flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
-  differing.footer(
-      absl::StrCat("Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
-                   "  castscope policy diff --exit-code main.json branch.json",
-                   kNames));
+  differing.footer(absl::StrCat(
+      "Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
+      "  castscope policy diff --exit-code main.json branch.json",
+      kNames, "\nExit status: 0, 1 with --exit-code when they differ, 2 when one of them is not understood."));
   runs(differing, diff);
 
   const Command following = group.subcommand("from-run", "Write the policy that a recorded run followed");
-  following.option("RUN", options->run_file, "NAME.castscope").required();
+  following.option("RUN", options->run_file, "NAME.castscope").required().given();
   following
       .option("--device DEVICE", options->device,
               "cpu, cuda, xpu or mps; needed if the run used autocast on several devices")
@@ -192,7 +196,9 @@ void add_policy(CommandLine& line) {
   following.on_run([options] { return from_run(*options); });
 
   const Command listing = group.subcommand("list", "Tell which policies are shipped");
-  listing.footer("Examples:\n  castscope policy list\n  castscope policy list -f json");
+  listing.footer(
+      "Examples:\n  castscope policy list\n  castscope policy list -f json\n\nExit status: 0, 2 for a wrong command "
+      "line.");
   runs(listing, list_shipped);
 }
 

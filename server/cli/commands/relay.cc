@@ -297,7 +297,8 @@ void add_recover(CommandLine& line) {
       "Examples:\n"
       "  castscope recover --list\n"
       "  castscope recover\n"
-      "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456");
+      "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456\n\n"
+      "Exit status: 0, 125 when a run file cannot be made, or a run was not seen whole.");
   command.on_run([options] { return recover_all(*options); });
 }
 

@@ -74,7 +74,7 @@ void add_report(CommandLine& line) {
   const Command command =
       line.subcommand("report", "Write a report of a run: JSON, SARIF, HTML, Markdown, CSV, a graph or a trace");
   auto options = std::make_shared<ReportOptions>();
-  command.option("RUN", options->run_file, "NAME.castscope").required();
+  command.option("RUN", options->run_file, "NAME.castscope").required().given();
   command.option("-f,--format", options->format, format_help()).one_of(format_names()).shows_default();
   command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   add_config_option(command, options->config);
@@ -103,7 +103,7 @@ void add_convert(CommandLine& line) {
   const Command command = line.subcommand("convert", "The old name of `castscope report -f jsonl`").hidden();
   auto options = std::make_shared<ReportOptions>();
   options->format = "jsonl";
-  command.option("RUN", options->run_file, "NAME.castscope").required();
+  command.option("RUN", options->run_file, "NAME.castscope").required().given();
   command.option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
       .one_of({"jsonl", "chrome"})
       .shows_default();

@@ -56,7 +56,8 @@ void add_rules(CommandLine& line) {
       "  castscope rules\n"
       "  castscope rules cache-grows\n"
       "  castscope rules -f json cache-grows | jq .thresholds\n"
-      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'");
+      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'\n\n"
+      "Exit status: 0, 2 for a rule that does not exist.");
   command.on_run([options] { return options->rule.empty() ? list(*options) : explain(*options); });
 }
 

@@ -304,9 +304,13 @@ std::string footer() {
          "  castscope run --live -- python train.py\n"
          "  castscope run --enforce torch-cpu -- python train.py\n"
          "  castscope run --apex -- python train.py   # from apex import amp\n\n"
-         "The exit status and the standard streams are the command's own, and signals are passed on to it; castscope "
-         "writes its messages to stderr. When the command has ended, castscope waits for the collector, " +
-         std::string(kCollectorPatience) + ".";
+         "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
+         "to "
+         "stderr. When the command has ended, castscope waits for the collector, " +
+         std::string(kCollectorPatience) +
+         ".\n\nExit status: the command's own; 125 when castscope itself fails before it starts the command, 126 when "
+         "the "
+         "command cannot be started, 127 when there is no such command.";
 }
 
 }  // namespace

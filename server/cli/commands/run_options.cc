@@ -14,11 +14,10 @@ void add_output_options(const Command& command, RunOptions& options) {
                  "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
   command.flag("--force", options.force, "Overwrite files that exist");
   command
-      .option("--keep", options.keep,
-              "Which single events the run file keeps of those that are recorded: `all`, or a bounded `window`, which "
-              "is the "
-              "default. Counts are exact with both. Operators and calls that were passed through are recorded in deep "
-              "steps")
+      .option(
+          "--keep", options.keep,
+          "Which of the recorded events the run file keeps: `all`, or a bounded `window`, which is the default. Counts "
+          "are exact with both. Operators and calls that were passed through are recorded in deep steps only")
       .one_of({"all", "window"});
 }
 

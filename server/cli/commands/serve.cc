@@ -230,6 +230,13 @@ int serve(const ServeOptions& options) {
   return 0;
 }
 
+std::string folder_problem(const std::string& folder) {
+  std::error_code error;
+  if (folder.empty()) return "its value is empty";
+  const bool is_other = std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error);
+  return is_other ? absl::StrCat(folder, " is not a folder") : "";
+}
+
 }  // namespace
 
 void add_serve(CommandLine& line) {
@@ -238,8 +245,9 @@ void add_serve(CommandLine& line) {
   command
       .option("--listen ADDRESS", options->listen.address,
               "Where relays connect: HOST:PORT or unix:PATH; port 0 = any free one")
+      .given()
       .shows_default();
-  command.option("--folder FOLDER", options->folder, "Where the run files go").shows_default();
+  command.option("--folder FOLDER", options->folder, "Where the run files go").check(folder_problem).shows_default();
   command
       .option("--token TOKEN", options->listen.token,
               "The token that relays must send (safer in the environment variable)")
@@ -260,7 +268,8 @@ void add_serve(CommandLine& line) {
       "Findings are logged as they come up, each one once, with run, rule, line and process. After ten findings of a "
       "rule\nin one run, further ones are only counted.\n\n"
       "An address that other machines can reach is refused unless certificate, key and token are given. If --web names "
-      "a\nport, the page has the same address after a restart: its token is kept in the folder.");
+      "a\nport, the page has the same address after a restart: its token is kept in the folder.\n\n"
+      "Exit status: 0 after SIGINT or SIGTERM, 125 when it cannot start.");
   command.on_run([options] { return serve(*options); });
 }
 

@@ -123,7 +123,7 @@ int view(const ViewOptions& options) {
 void add_view(CommandLine& line) {
   const Command command = line.subcommand("view", "Look at runs in the browser: a timeline of every cast, and more");
   auto options = std::make_shared<ViewOptions>();
-  command.option("RUN", options->runs, "NAME.castscope, several of them, or folders that hold some").required();
+  command.option("RUN", options->runs, "NAME.castscope, several of them, or folders that hold some").required().given();
   command.option("--port PORT", options->port, "A port of 127.0.0.1; 0 = any free one").range(0, 65535).shows_default();
   command.flag("--no-browser", options->no_browser, "Only print the address");
   add_config_option(command, options->config);

@@ -71,11 +71,11 @@ bool CollectorWatch::look() {
   const std::string trouble = relay_.trouble();
   in_trouble_ = trouble.empty() ? 0 : in_trouble_ + 1;
   if (!said_ && in_trouble_ == kLooksBeforeWeSay) {
-    say(absl::StrCat("the collector at ", address_, " cannot be reached (", trouble,
+    say(absl::StrCat("the run does not reach the collector at ", address_, " (", trouble,
                      "); the job goes on, and what it does is kept for as long as there is room"));
     said_ = true;
   } else if (said_ && trouble.empty()) {
-    say(absl::StrCat("the collector at ", address_, " is reached now"));
+    say(absl::StrCat("the run reaches the collector at ", address_, " now"));
     return false;
   }
   return true;

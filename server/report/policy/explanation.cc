@@ -1,6 +1,8 @@
 #include "server/report/policy/explanation.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,13 +107,20 @@ Explanation of_function(const Policy& policy, const std::vector<const policy::Fu
   return explanation;
 }
 
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
 // "torch.nrm" may be an overload of an operator `torch`, but rather is a function.
 std::string trouble_with_name(const std::string& name, const std::string& as_operator) {
+  constexpr std::string_view kTorch = "torch.";  // "nn.LSTM" is torch.nn.LSTM
   if (name.find('.') == std::string::npos) return as_operator;
   std::vector<std::string_view> functions;
-  for (const policy::Function& function : policy::Functions::of_pytorch().all()) functions.push_back(function.name);
-  const std::string meant = config::meant(name, functions);
-  return meant.empty() ? as_operator : "is neither an operator nor a function" + meant;
+  for (const policy::Function& function : policy::Functions::of_pytorch().all()) {
+    functions.push_back(function.name);
+    if (function.name.starts_with(kTorch)) functions.push_back(std::string_view(function.name).substr(kTorch.size()));
+  }
+  const auto meant = config::nearest(name, functions);
+  if (!meant || !config::nearest(last_part(name), std::array{last_part(*meant)})) return as_operator;
+  return StrCat("is neither an operator nor a function; did you mean \"", *meant, "\"?");
 }
 
 }  // namespace

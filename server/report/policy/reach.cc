@@ -53,7 +53,7 @@ void add(std::vector<std::string>& list, std::string text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
-// "end in linalg_vector_norm (fp32); not reached: div.out, which writes into an argument"
+// "ends in linalg_vector_norm (fp32); not reached: div.out, which writes into an argument"
 std::string fate_text(const Policy& policy, const Function& function, const std::vector<policy::ModuleUse>& modules) {
   if (const policy::FunctionRule* rule = rule_of(policy, function))
     return StrCat("as a whole: functions ", std::string(name(rule->cast)),
@@ -69,7 +69,7 @@ std::string fate_text(const Policy& policy, const Function& function, const std:
       add(messages, on_one_line(absl::StrJoin(
                         absl::StrSplit(decided.decision.message, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ")));
   }
-  std::string text = reached.empty() ? "" : StrCat("end in ", absl::StrJoin(reached, ", "));
+  std::string text = reached.empty() ? "" : StrCat("ends in ", absl::StrJoin(reached, ", "));
   if (!writing.empty())
     absl::StrAppend(&text, text.empty() ? "" : "; ", "not reached: ", absl::StrJoin(writing, ", "),
                     writing.size() == 1 ? ", which writes into an argument" : ", which write into an argument");

@@ -29,11 +29,14 @@ absl::StatusOr<RunHeading> read_heading(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   RunHeading heading;
-  CASTSCOPE_RETURN_IF_ERROR(each(*database, "SELECT name, value FROM run ORDER BY name",
-                                 [&](const Statement& row) { put(heading, row.text(0), row); }));
-  CASTSCOPE_RETURN_IF_ERROR(each(*database, "SELECT coalesce(sum(received), 0) FROM lanes",
-                                 [&](const Statement& row) { row.get(0, heading.events); }));
-  return heading;
+  absl::Status status = each(*database, "SELECT name, value FROM run ORDER BY name",
+                             [&](const Statement& row) { put(heading, row.text(0), row); });
+  if (status.ok())
+    status = each(*database, "SELECT coalesce(sum(received), 0) FROM lanes",
+                  [&](const Statement& row) { row.get(0, heading.events); });
+  if (status.ok()) return heading;
+  const auto whole = open_run_file(path);  // knows better what is wrong with a file that was cut short
+  return whole.ok() ? status : whole.status();
 }
 
 }  // namespace castscope::store

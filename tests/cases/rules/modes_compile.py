@@ -8,6 +8,7 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="castscope-cases
 
 import torch
 import torch._functorch.config
+import torch._inductor.compile_fx  # what torch.compile would import in the process of each case anew
 import torch._inductor.config
 from apart import main, region
 

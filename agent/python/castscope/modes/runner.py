@@ -124,7 +124,7 @@ def _modes(given: str | None) -> list[str] | None:
     modes = [mode.strip() for mode in given.split(",") if mode.strip()]
     for mode in modes:
         if mode not in MODES:
-            raise _Usage(f"--modes: {mode!r} is not a mode: {', '.join(MODES)}")
+            raise _Usage(f"--modes: {mode!r} is not a mode; there are {', '.join(MODES)}")
     return modes
 
 
