@@ -37,7 +37,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // alike.
 std::size_t furthest(std::string_view written, std::string_view name) {
   const bool begins_alike = 3 * alike(written, name) >= 2 * written.size();
-  return std::min<std::size_t>((written.size() + 1) / (begins_alike ? 2 : 3), 3);
+  return std::min<std::size_t>(begins_alike ? (written.size() + 1) / 2 : written.size() / 3, 3);
 }
 
 }  // namespace
