@@ -44,7 +44,9 @@ const Api* api() {
                        resolve(a->as_long, "PyLong_AsLong") && resolve(a->matches, "PyErr_ExceptionMatches") &&
                        resolve(a->exception, "PyExc_Exception") && resolve(a->fetch, "PyErr_Fetch") &&
                        resolve(a->restore, "PyErr_Restore") && resolve(a->add_pending, "Py_AddPendingCall");
-    return whole ? a : nullptr;
+    if (whole) return a;
+    delete a;
+    return nullptr;
   }();
   return found;
 }

@@ -150,28 +150,32 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   if (enclosing.op.empty()) return false;
   if (site.op.empty()) site.op = enclosing.op;  // outside the dispatcher's tables: the event names the operator
   if (enclosing.op != site.op) return false;
-  auto [names, fresh] = arguments_.try_emplace(memory::OwnString(site.op));
-  if (fresh) names->second = argument_names(site.op);
+  const auto found = arguments_.try_emplace(memory::OwnString(site.op));
+  auto& names = found.first->second;
+  if (found.second) names = argument_names(site.op);
   // The same tensor may stand in several places (mm(x, x)): places that other call sites already have are ruled out.
   std::vector<std::uint32_t> open = enclosing.positions;
   if (open.size() > 1)
-    for (const auto& [key, other] : sites_)
+    for (const auto& entry : sites_) {
+      const auto& other = entry.second;
       if (other.learned && other.op == site.op)
-        std::erase_if(open,
-                      [&](std::uint32_t p) { return p < names->second.size() && names->second[p] == other.argument; });
-  if (open.empty() || open.back() >= names->second.size()) return false;
+        std::erase_if(open, [&](std::uint32_t p) { return p < names.size() && names[p] == other.argument; });
+    }
+  if (open.empty() || open.back() >= names.size()) return false;
   site.learned = open.size() == 1;
   // Until a call tells them apart: compilers pass arguments right to left, so the first call site to come gets the last
   // free place.
   std::sort(open.begin(), open.end());
   if (!site.learned) {
     if (!site.argument.empty()) return false;
-    for (const auto& [key, other] : sites_)
+    for (const auto& entry : sites_) {
+      const auto& other = entry.second;
       if (other.op == site.op && open.size() > 1)
-        std::erase_if(open, [&](std::uint32_t p) { return names->second[p] == other.argument; });
+        std::erase_if(open, [&](std::uint32_t p) { return names[p] == other.argument; });
+    }
     open = {open.back()};
   }
-  site.argument = names->second[open[0]];
+  site.argument = names[open[0]];
   site.position = open[0];
   definitions_.update_call_site(
       site.id, {definitions_.op(site.op), open[0], definitions_.string(site.argument), site.code_address});
