@@ -17,7 +17,7 @@ struct CastSource {
 // castscope's own cache fills this in. With both false, the cache had the copy already.
 struct CastOutcome {
   bool converted = false, kept = false;
-  // What the cache dropped for the new copy: its old copy, and copies of weights that are gone or not used any more.
+  // The cache drops these when it keeps the new copy: the old one, and copies of weights that are gone or unused.
   CacheContents gone;
 };
 

@@ -33,8 +33,8 @@ class ModuleRules {
 
  private:
   using Running = agent::PythonStack::Modules;
-  // CacheContents by known_ and by threads' rows, which read it without a lock. A reference that nothing else holds
-  // waits in unheld_ until the GIL is at hand.
+  // known_ holds it, and so do the rows of threads, which read theirs without a lock. A reference that nothing else
+  // holds waits in unheld_ until somebody has the GIL.
   using WeakRef = std::shared_ptr<const agent::PyObject>;
   struct Known {
     WeakRef innermost, outermost;

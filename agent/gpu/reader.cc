@@ -168,8 +168,8 @@ bool Timing::is_drained() {
   return launches_.outstanding() == 0 || ++rounds_drained_ >= kMostRoundsDrained;
 }
 
-// Whether recording may end now: not within a capture, and not between a capture's end and the making of the graph that
-// is replayed, since that tells whose its kernels are.
+// Recording may not end within a capture. After the capture it goes on until the graph is made ready to launch, because
+// CUPTI then reports which nodes are copies of which.
 bool Timing::may_leave() const { return !is_capturing() && !is_graph_awaited(lanes::monotonic_ns()); }
 
 void Timing::leave_when_drained() {

@@ -114,12 +114,7 @@ def instructions(programs):
     """Returns for each program the counts of some processes, in instructions a step."""
     if shutil.which("valgrind") is None:
         raise SystemExit("scripts/bench: instructions are counted by valgrind: install it (Debian: valgrind)")
-    found = {name: [] for name in programs}
-    for number in range(COUNTS):
-        measure.say(f"instructions: process {number + 1} of {COUNTS}")
-        for name, program in turns(number, programs):
-            found[name].append(instructions_once(program))
-    return found
+    return in_pairs("instructions", instructions_once)(programs, COUNTS)
 
 
 def in_pairs(section, once):

@@ -16,7 +16,7 @@
 
 namespace castscope::cli {
 
-// What the commands of a line share.
+// All commands of a line point to one of these.
 struct LineState {
   std::shared_ptr<HelpText> help = std::make_shared<HelpText>();
   std::set<std::string> job_takers;

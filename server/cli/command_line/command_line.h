@@ -59,7 +59,7 @@ class Command {
   Command subcommand(const std::string& name, const std::string& help) const;
   // Neither --help nor a suggestion names this command.
   Command hidden() const;
-  // What stands behind the options in the usage line, where that is not just the arguments.
+  // The usage line ends with these words, instead of the names of the arguments.
   void usage(const std::string& words) const;
   // The words behind "--" become the line's job; `words` tell of them in the usage line.
   void takes_job(const std::string& words) const;

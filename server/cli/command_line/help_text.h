@@ -17,7 +17,7 @@ std::string shown_name(const CLI::Option& option);
 class HelpText final : public CLI::Formatter {
  public:
   HelpText();
-  // What stands behind the options in the command's usage line.
+  // The command's usage line ends with these words, instead of the names of its arguments.
   void set_usage(const CLI::App* command, std::string words) { usages_[command] = std::move(words); }
 
   std::string make_usage(const CLI::App* command, std::string name) const override;

@@ -53,18 +53,22 @@ std::string about_command(const CLI::App& command, const std::vector<std::string
   return absl::StrCat("there is no command ", left[0], guess.empty() ? hint(left[0]) : guess);
 }
 
+std::string about_too_many(const std::vector<std::string>& words) {
+  return absl::StrCat(words.size() == 1 ? "this word is too many: " : "these words are too many: ",
+                      absl::StrJoin(words, " "));
+}
+
 std::string about_extra_words(const CLI::App& command, const std::vector<std::string>& left) {
   const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
   if (option != left.end()) return about_option(command, *option);
-  return absl::StrCat(left.size() == 1 ? "this word is too many: " : "these words are too many: ",
-                      absl::StrJoin(left, " "));
+  return about_too_many(left);
 }
 
 // Words that CLI11 leaves to a command further up: those before the name of this one, and some of those behind "--".
 std::string about_misplaced_words(const CLI::App& command, const std::vector<std::string>& left,
                                   const std::vector<std::string>& words) {
   const auto name = std::find(words.begin(), words.end(), command.get_name());
-  if (std::find(words.begin(), name, left[0]) == name) return absl::StrCat("this word is too many: ", left[0]);
+  if (std::find(words.begin(), name, left[0]) == name) return about_too_many(left);
   return absl::StrCat(left[0], " stands before `", full_name(command), "`: what belongs to it stands behind it");
 }
 

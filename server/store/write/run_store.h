@@ -48,7 +48,7 @@ class RunStore final : public RunSink {
   absl::Status set_source(const SourceLines&);          // instead of those before
   // Grows when evidence that was handed over was committed; findings and source lines are not evidence. Thread-safe.
   std::uint64_t commits() const { return commits_.load(); }
-  // Whether every process was seen to end by itself. One that vanished, or may still run, was not.
+  // Returns true if each process told that it ends. A process that vanished did not, nor one that may still run.
   absl::StatusOr<bool> every_process_ended();
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
