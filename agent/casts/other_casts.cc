@@ -189,6 +189,7 @@ class Asked {
     if (t->in_cached_cast && t->conversion.source == nullptr) return;
     t_ = t;
     t->to_caller = caller;
+    g_features.conversion_is_asked(*t);
   }
   ~Asked() {
     if (t_ != nullptr) t_->to_caller = nullptr;

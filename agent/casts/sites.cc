@@ -166,6 +166,7 @@ Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, c
                   const void* native_caller, const void* tensor) {
   Recording& r = *g_process.recording.load();
   if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
+  g_features.code_is_met(t, key.stack, key.module);
   Sight seen(native_caller, tensor);
   lanes::SiteDefinition d{};
   ModuleNames::Module module = name_stack(may_wait, t, seen.raw, d);
@@ -196,6 +197,8 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
                           std::uint8_t device, const void* native_caller, const void* tensor) {
   Recording& r = *g_process.recording.load();
   if (t.passes.used() >= kMaxRows) return &t.lane.lane().overflow;
+  const auto python = summary_of(t);
+  g_features.code_is_met(t, python.hash, python.module);
   lanes::SiteDefinition d{};
   d.call_site = r.call_sites.find(call_site, native_caller, tensor).id;
   d.region = region;

@@ -29,7 +29,9 @@
   GAUGE(gpu_lost, gpu_lost, kNumber, "of them that CUPTI dropped, or never delivered")                          \
   GAUGE(gpu_unplaced, gpu_unplaced, kNumber, "that came, and whose operator was not known any more")            \
   GAUGE(gpu_event_steps, gpu_event_steps, kNumber, "deep steps in which only casts were timed, by CUDA events") \
-  GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")
+  GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")  \
+  GAUGE(deep_gap, deep_gap, kNumber, "1 + the first step that was not looked at to its end; 0 = each was")      \
+  GAUGE(deep_refused, deep_refused, kNumber, "how often the budget did not allow to look at new code")
 
 #define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)
 

@@ -9,10 +9,12 @@
 #include "agent/gpu/gpu.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
+#include "agent/operators/places.h"
 #include "agent/operators/schedule.h"
 #include "agent/operators/use_record.h"
 #include "agent/operators/values.h"
 #include "agent/regions/regions.h"
+#include "agent/session/call_stack.h"
 #include "agent/session/marks.h"
 #include "agent/torch/torch_python.h"
 
@@ -20,18 +22,30 @@ namespace castscope::operators {
 
 namespace {
 
+// What is looked at, and until when.
+enum class Looking : std::uint8_t {
+  kNothing,
+  kStep,     // a deep step, to its end
+  kTail,     // what follows an optimizer's step, up to the next region
+  kCapture,  // the capture of a CUDA graph
+  kNewCode,  // code that is met for the first time in the midst of a step
+};
+
 // Decides when to look. Made anew in a forked child, whose steps are its own.
 struct Watch {
   explicit Watch(Mode mode) : schedule(mode) {}
   std::mutex mutex;
   Schedule schedule;
-  bool begun = false;
-  bool in_tail = false;                            // looking at what follows an optimizer's step, in no deep step
+  std::atomic<bool> begun{false};
+  Looking looking = Looking::kNothing;
   std::uint64_t in_tails = 0;                      // operators looked at in earlier tails
   bool in_capture = false;                         // a CUDA graph is being captured
   std::uint32_t next = 0;                          // the step that step_is_next has looked at
   std::size_t places = 0;                          // sites and regions known when the step before began
-  std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
+  std::atomic<std::uint64_t> operators_before{0};  // looked at when the present stretch began
+  std::uint64_t places_named = 0;                  // at the last look at them
+  std::uint64_t operators_at_new_place = 0;        // looked at when a place was last named
+  bool has_gap = false;                            // some step was not looked at to its end
 };
 Watch* g_watch = nullptr;
 Mode g_mode;
@@ -50,31 +64,56 @@ void switch_callbacks(bool on) {
   segment.header().deep_ticks.fetch_add(segment.now() - begin, std::memory_order_relaxed);
 }
 
-enum class Looking { kStep, kTail, kCapture };
-void look(agent::ThreadState& t, Watch& watch, Looking what) {
+Spent spent(const Watch& watch) {
+  agent::Recording& r = *recording();
+  const lanes::SegmentHeader& h = r.segment.header();
+  const std::uint64_t run_ns = lanes::monotonic_ns() - h.monotonic0_ns;
+  const double ns_per_tick = static_cast<double>(run_ns) / static_cast<double>(r.segment.now() - h.clock0);
+  const auto looked = static_cast<double>(h.deep_ticks.load(std::memory_order_relaxed));
+  return {.operators = h.deep_operators.load(std::memory_order_relaxed),
+          .places = watch.places_named,
+          .looked_ns = static_cast<std::uint64_t>(looked * ns_per_tick),
+          .run_ns = run_ns};
+}
+
+// `in_operator`: the thread may be inside an operator whose begin was not looked at.
+void look(agent::ThreadState& t, Watch& watch, Looking what, bool in_operator = false) {
   watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
+  watch.operators_at_new_place = watch.operators_before;
+  watch.looking = what;
   const bool was_on = deep();
   if (!was_on) g_session.fetch_add(1);
   g_stretch.fetch_add(1);
-  begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
-  if (what != Looking::kTail) gpu::stretch_begins(what == Looking::kStep);
+  if (!in_operator) begin_stretch(operators_of(t));
+  if (what == Looking::kStep || what == Looking::kCapture) gpu::stretch_begins(what == Looking::kStep);
   if (was_on) return;
   agent::ask_for(agent::kLooking, true);
   agent::doubt_all_hits(true);
   switch_callbacks(true);
 }
 
-// Returns whether there was a tail.
-bool leave_tail(Watch& watch) {
-  if (!std::exchange(watch.in_tail, false)) return false;
-  watch.in_tails += recording()->segment.header().deep_operators.load() - watch.operators_before;
-  return true;
+// Returns whether a whole step had been looked at.
+bool leave(Watch& watch) {
+  const Looking was = std::exchange(watch.looking, Looking::kNothing);
+  if (was == Looking::kTail)
+    watch.in_tails += recording()->segment.header().deep_operators.load() - watch.operators_before;
+  return was == Looking::kStep;
 }
 
 void count_deep_step() { recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed); }
 
+// Notes the first step that is not looked at to its end.
+void note_gap(Watch& watch, std::uint32_t step) {
+  if (!std::exchange(watch.has_gap, true))
+    recording()->segment.header().deep_gap.store(std::uint64_t{step} + 1, std::memory_order_relaxed);
+}
+
+void tell_refused(const Watch& watch) {
+  recording()->segment.header().deep_refused.store(watch.schedule.refused(), std::memory_order_relaxed);
+}
+
 void switch_on(agent::ThreadState& t, Watch& watch) {
-  const bool was_told = deep() && !leave_tail(watch);
+  const bool was_told = leave(watch) && deep();
   look(t, watch, Looking::kStep);
   if (was_told) return;
   agent::log_line("observes every operator from step %u on", recording()->steps.current());
@@ -83,7 +122,7 @@ void switch_on(agent::ThreadState& t, Watch& watch) {
 
 void switch_off(agent::ThreadState* t, Watch& watch) {
   if (!agent::ask_for(agent::kLooking, false)) return;
-  const bool was_told = !leave_tail(watch);
+  const bool was_told = leave(watch);
   gpu::stretch_ends();
   agent::doubt_all_hits(false);
   switch_callbacks(false);
@@ -93,14 +132,12 @@ void switch_off(agent::ThreadState* t, Watch& watch) {
 
 // Whether the step is deep.
 bool begin_step(agent::ThreadState& t, Watch& watch, std::uint32_t step) {
-  agent::Recording& r = *recording();
-  const lanes::SegmentHeader& h = r.segment.header();
-  const std::size_t places = r.definitions.places();
+  const std::size_t places = recording()->definitions.places();
   const bool changed = places != watch.places;
   watch.places = places;
-  const bool is_deep =
-      watch.schedule.step_begins(step, changed, h.deep_operators.load(std::memory_order_relaxed),
-                                 h.deep_ticks.load(std::memory_order_relaxed), r.segment.now() - h.clock0);
+  const bool is_deep = watch.schedule.step_begins(step, changed, spent(watch));
+  tell_refused(watch);
+  if (!is_deep) note_gap(watch, step);
   if (is_deep)
     switch_on(t, watch);
   else if (!watch.in_capture)
@@ -112,19 +149,30 @@ Stretch present_stretch() {
   return {g_stretch.load(std::memory_order_relaxed), g_session.load(std::memory_order_relaxed)};
 }
 
+// Whether what is looked at is worth more of it.
+bool goes_on(const Watch& watch, std::uint64_t operators) {
+  const std::uint64_t since = operators - watch.operators_before;
+  const std::uint64_t quiet = operators - watch.operators_at_new_place;
+  if (g_mode.kind != Mode::kAutomatic) return true;
+  if (watch.looking == Looking::kTail) return since < kOperatorsInTail;
+  if (watch.looking == Looking::kNewCode) return watch.schedule.new_code_goes_on(quiet, spent(watch));
+  return watch.schedule.goes_on(since, quiet, spent(watch));
+}
+
 void looked_at(std::uint64_t operators, std::uint64_t ticks) {
   agent::Recording* r = recording();
   if (r == nullptr) return;
   lanes::SegmentHeader& h = r->segment.header();
   h.deep_ticks.fetch_add(ticks, std::memory_order_relaxed);
   const std::uint64_t now = h.deep_operators.fetch_add(operators, std::memory_order_relaxed) + operators;
-  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  Watch& watch = *g_watch;
+  std::unique_lock lock(watch.mutex, std::try_to_lock);
   if (!lock || !deep()) return;
-  const std::uint64_t since = now - g_watch->operators_before;
-  if (g_watch->in_capture) return;
-  const bool is_short = g_watch->in_tail && g_mode.kind == Mode::kAutomatic;
-  if (is_short ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
-    switch_off(agent::thread_slot(), *g_watch);
+  if (const std::uint64_t places = places_named(); std::exchange(watch.places_named, places) != places)
+    watch.operators_at_new_place = now;
+  if (watch.in_capture || goes_on(watch, now)) return;
+  if (watch.looking == Looking::kStep) note_gap(watch, r->steps.current());
+  switch_off(agent::thread_slot(), watch);
 }
 
 void operator_met() {
@@ -139,8 +187,7 @@ void operator_met() {
   if (t == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
   if (deep()) return;
-  g_watch->in_tail = true;  // the first step begins with the first region
-  look(*t, *g_watch, Looking::kTail);
+  look(*t, *g_watch, Looking::kTail);  // the first step begins with the first region
 }
 
 }  // namespace
@@ -184,19 +231,13 @@ void step_is_next(agent::ThreadState& t) {
 
 void step_has_begun() {
   std::lock_guard lock(g_watch->mutex);
-  if (deep() && !g_watch->in_tail && g_watch->next == recording()->steps.current()) count_deep_step();
+  if (deep() && g_watch->looking == Looking::kStep && g_watch->next == recording()->steps.current()) count_deep_step();
 }
 
 void optimizer_stepped(agent::ThreadState& t) {
   if (deep() || g_mode.kind == Mode::kNever) return;
-  agent::Recording& r = *recording();
-  const lanes::SegmentHeader& h = r.segment.header();
   std::unique_lock lock(g_watch->mutex, std::try_to_lock);
-  if (!lock || deep() ||
-      !g_watch->schedule.tail_begins(g_watch->in_tails, h.deep_ticks.load(std::memory_order_relaxed),
-                                     r.segment.now() - h.clock0))
-    return;
-  g_watch->in_tail = true;
+  if (!lock || deep() || !g_watch->schedule.tail_begins(g_watch->in_tails, spent(*g_watch))) return;
   look(t, *g_watch, Looking::kTail);
 }
 
@@ -206,15 +247,37 @@ void capture_begins(agent::ThreadState& t) {
   if (g_watch->in_capture) return;
   g_watch->in_capture = true;
   if (deep()) return gpu::stretch_begins(false);  // a tail is not timed by itself
-  g_watch->in_tail = true;
   look(t, *g_watch, Looking::kCapture);
 }
 
 void capture_ends() {
   if (g_mode.kind == Mode::kNever || recording() == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
-  if (!std::exchange(g_watch->in_capture, false) || !g_watch->in_tail) return;
+  if (!std::exchange(g_watch->in_capture, false) || g_watch->looking == Looking::kStep) return;
   switch_off(agent::thread_slot(), *g_watch);
+}
+
+void code_is_met(agent::ThreadState& t, std::uint64_t stack, const void* module) {
+  // A thread without frames (autograd's) runs what a line has called that is looked at.
+  if (deep() || g_mode.kind != Mode::kAutomatic || stack == agent::PythonStack::kNoFrames) return;
+  if (is_known_code(stack, module)) return;
+  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  if (!lock || deep() || !g_watch->begun) return;
+  const bool looks = g_watch->schedule.new_code_begins(spent(*g_watch));
+  tell_refused(*g_watch);
+  if (looks) look(t, *g_watch, Looking::kNewCode, true);
+}
+
+void conversion_is_asked(agent::ThreadState& t) {
+  if (deep() || g_mode.kind != Mode::kAutomatic || !g_watch->begun) return;
+  const auto python = agent::summary_of(t);
+  const std::uint64_t code = agent::mix(python.hash, reinterpret_cast<std::uint64_t>(python.module), 1);
+  try {
+    if (t.conversions_met.size() >= Places::kMost) t.conversions_met.clear();
+    if (!t.conversions_met.insert(code).second) return;
+  } catch (const std::exception&) {  // out of memory: it may be met again
+  }
+  code_is_met(t, python.hash, python.module);
 }
 
 void cast_made(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {

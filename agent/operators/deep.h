@@ -36,6 +36,11 @@ void cast_made(agent::ThreadState& t, const void* source, std::uint8_t to, std::
 // The same at the first sight of a site whose values alone show what is wrong with it, in a step that is not deep. Does
 // nothing in a job in which no step is ever deep.
 void first_cast_of(agent::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+// This thread is about to make a cast, or to call an operator, that it meets for the first time: code in which no
+// operator was ever looked at is looked at from here on.
+void code_is_met(agent::ThreadState& t, std::uint64_t stack, const void* module);
+// The same for a conversion that a line asks for: its operator is the first that is looked at.
+void conversion_is_asked(agent::ThreadState& t);
 // The outermost operator use that this thread is in the midst of, for a fact about it; defined at need. 0 = none.
 std::uint32_t open_use(agent::ThreadState& t);
 

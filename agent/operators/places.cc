@@ -1,5 +1,6 @@
 #include "agent/operators/places.h"
 
+#include <atomic>
 #include <mutex>
 
 #include "agent/casts/planned_casts.h"
@@ -102,8 +103,14 @@ bool is_of(const Place& place, const PlaceKey& key) {
 struct Named {
   std::mutex mutex;
   memory::OwnMap<PlaceKey, Place, PlaceHash> places;
+  memory::OwnSet<std::uint64_t> code;   // that calls them: code_key
+  std::atomic<std::uint64_t> count{0};  // of all that were ever named
 };
 Named* g_named = new Named;
+
+std::uint64_t code_key(std::uint64_t stack, const void* module) {
+  return mix(stack, reinterpret_cast<std::uint64_t>(module), 1);
+}
 
 Place name(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, const GivenTensor* given,
            std::size_t n) {
@@ -114,8 +121,10 @@ Place name(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, c
   }
   Place place = make(may_wait, t, key, given, n);
   std::lock_guard lock(g_named->mutex);
-  if (g_named->places.size() >= Places::kMost) g_named->places.clear();
+  if (g_named->places.size() >= Places::kMost) g_named->places.clear(), g_named->code.clear();
   g_named->places.insert_or_assign(key, place);
+  g_named->code.insert(code_key(key.stack, key.module));
+  g_named->count.fetch_add(1, std::memory_order_relaxed);
   return place;
 }
 
@@ -123,6 +132,13 @@ Place name(const MayWait& may_wait, const ThreadState& t, const PlaceKey& key, c
 
 ModuleReference::~ModuleReference() {
   if (agent::Recording* r = agent::g_process.recording.load()) r->modules.give_back(weakref_);
+}
+
+std::uint64_t places_named() { return g_named->count.load(std::memory_order_relaxed); }
+
+bool is_known_code(std::uint64_t stack, const void* module) {
+  std::lock_guard lock(g_named->mutex);
+  return g_named->code.contains(code_key(stack, module));
 }
 
 void places_after_fork() { g_named = new Named; }

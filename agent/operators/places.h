@@ -119,6 +119,11 @@ class Places {
   memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;
 };
 
+// How many places this process has named so far, of all threads.
+std::uint64_t places_named();
+// Whether an operator was looked at that this stack, in this module, had called.
+bool is_known_code(std::uint64_t stack, const void* module);
+
 // Called in a forked child, whose numbers are its own.
 void places_after_fork();
 

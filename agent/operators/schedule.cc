@@ -14,10 +14,8 @@ Mode mode_of(std::string_view text) {
   return {Mode::kEvery, every};
 }
 
-bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t operators, std::uint64_t looked,
-                           std::uint64_t run) {
+bool Schedule::step_begins(std::uint64_t step, bool changed, const Spent& spent) {
   step_ = step;
-  if (std::exchange(after_change_, false)) operators_in_changes_ += operators - operators_before_;
   switch (mode_.kind) {
     case Mode::kAlways:
       return true;
@@ -29,17 +27,23 @@ bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t opera
       break;
   }
   if (step < kFirstSteps) return deep_ = true;
-  if (changed && !deep_) due_ = changed_ = true;  // a deep step has looked at its own new things
+  const bool is_new = changed && !deep_;  // a deep step has looked at its own new things
+  if (is_new) due_ = changed_ = true;
   if (step >= distance_) {
     due_ = true;
     while (distance_ <= step) distance_ *= 10;
   }
-  deep_ = due_ && (is_in_budget(looked, run) || (changed_ && operators_in_changes_ < kOperatorsAfterChanges));
-  if (!deep_) return false;
-  after_change_ = changed_;
-  operators_before_ = operators;
-  due_ = changed_ = false;
+  deep_ = due_ && (is_in_budget(spent) || (changed_ && affords_new_code(spent)));
+  if (deep_) due_ = changed_ = false;
+  if (is_new && !deep_) ++refused_;
   return deep_;
+}
+
+bool Schedule::new_code_begins(const Spent& spent) {
+  if (mode_.kind != Mode::kAutomatic) return false;
+  if (affords_new_code(spent)) return true;
+  ++refused_;
+  return false;
 }
 
 }  // namespace castscope::operators

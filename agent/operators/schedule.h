@@ -1,4 +1,4 @@
-// Decides which steps are deep: docs/decisions/deep-steps.md. Knows nothing of PyTorch, and keeps no time of its own.
+// Decides which steps are deep: docs/decisions/deep-steps.md. Knows nothing of PyTorch, and asks no clock.
 #pragma once
 
 #include <cstdint>
@@ -18,50 +18,72 @@ inline constexpr std::uint64_t kFirstSteps = 3;
 // Limits for the code that follows the optimizer's step: a handful of operators, or a whole evaluation, whose first
 // batches suffice. So many operators are looked at whatever the budget says (some 60 ms once), later ones as it allows.
 inline constexpr std::uint64_t kOperatorsInTail = 2'000, kOperatorsInFirstTails = 20'000;
-// The limit for steps after something new was met (the model is scripted after a while, an evaluation begins): so many
-// operators are looked at whatever the budget says, later ones as it allows.
-inline constexpr std::uint64_t kOperatorsAfterChanges = 20'000;
-// The limit for a job without steps, which would otherwise be deep for ever: about what a few steps of a large model
-// call.
-inline constexpr std::uint64_t kOperatorsWithoutSteps = 20'000;
+// Code that is met for the first time is looked at, however late: so many operators in all whatever the budget says,
+// and so many more for each place in the code at which an operator was found. So a job of a few large layers, each of
+// which runs once, is looked at whole, and one that runs the same code again pays once. All that is free may take half
+// a second together, about 60,000 places.
+inline constexpr std::uint64_t kOperatorsFree = 20'000, kOperatorsPerPlace = 30, kMostFreeNs = 500'000'000;
+// Looking ends after so many operators of which none came from a place that was not known: what is new has been seen. A
+// job without steps would otherwise be deep for ever.
+inline constexpr std::uint64_t kQuietOperators = 2'000;
 // 0.2 % of the run: a fifth of the 1 % that the bench allows for a whole step.
 inline constexpr std::uint64_t kBudgetDivisor = 500;
+// What looking at new code may take beyond what is free: 3 % of the run. A job whose every step brings new code is
+// looked at as often as that allows; what was left out is counted.
+inline constexpr std::uint64_t kNewCodeDivisor = 33;
 // Only the time in our callbacks is measured. PyTorch boxes arguments and results for them, which takes about twice as
 // long again (the bench's tiny transformer, one deep step compared with another: 0.7 ms, of which 0.25 ms are ours).
 inline constexpr std::uint64_t kTimesMeasured = 3;
+
+// What looking has taken since the recording began.
+struct Spent {
+  std::uint64_t operators = 0;              // looked at
+  std::uint64_t places = 0;                 // places in the code at which they were found
+  std::uint64_t looked_ns = 0, run_ns = 0;  // time spent looking, and time in all
+};
 
 class Schedule {
  public:
   explicit Schedule(Mode mode) : mode_(mode) {}
 
   // Step `step` begins: returns whether it is deep. `changed`: something new was met since the step before began.
-  // `operators`: looked at so far. `looked` and `run`: time spent looking so far, and time since the recording began,
-  // in any one unit.
-  bool step_begins(std::uint64_t step, bool changed, std::uint64_t operators, std::uint64_t looked, std::uint64_t run);
+  bool step_begins(std::uint64_t step, bool changed, const Spent& spent);
   // Whether to look at the operators after the optimizer's step, up to the next region, of a step that is not deep.
   // `in_tails`: operators looked at in earlier tails.
-  bool tail_begins(std::uint64_t in_tails, std::uint64_t looked, std::uint64_t run) const {
-    return mode_.kind == Mode::kAutomatic && (in_tails < kOperatorsInFirstTails || is_in_budget(looked, run));
+  bool tail_begins(std::uint64_t in_tails, const Spent& spent) const {
+    return mode_.kind == Mode::kAutomatic && (in_tails < kOperatorsInFirstTails || is_in_budget(spent));
   }
-  // Whether a deep step goes on after so many operators since it began.
-  bool goes_on(std::uint64_t operators) const {
-    return mode_.kind != Mode::kAutomatic || step_ > 0 || operators < kOperatorsWithoutSteps;
+  // Code that was never looked at is about to run, and nothing is looked at: whether to look from here on.
+  bool new_code_begins(const Spent& spent);
+  // Whether looking that began in the midst of a step goes on. `quiet`: operators since the last new place.
+  bool new_code_goes_on(std::uint64_t quiet, const Spent& spent) const {
+    return quiet < kQuietOperators && affords_new_code(spent);
   }
+  // Whether a deep step goes on after so many operators since it began. It does to its end, but a job without steps has
+  // only one.
+  bool goes_on(std::uint64_t operators, std::uint64_t quiet, const Spent& spent) const {
+    return mode_.kind != Mode::kAutomatic || step_ > 0 || operators < kOperatorsFree || new_code_goes_on(quiet, spent);
+  }
+  // How often new code was not looked at because of the budget.
+  std::uint64_t refused() const { return refused_; }
 
  private:
-  static bool is_in_budget(std::uint64_t looked, std::uint64_t run) {
-    return looked * kTimesMeasured <= run / kBudgetDivisor;
+  static bool is_in_budget(const Spent& spent) {
+    return spent.looked_ns * kTimesMeasured <= spent.run_ns / kBudgetDivisor;
+  }
+  static bool affords_new_code(const Spent& spent) {
+    const bool free =
+        spent.operators < kOperatorsFree + kOperatorsPerPlace * spent.places && spent.looked_ns < kMostFreeNs;
+    return free || spent.looked_ns * kTimesMeasured <= spent.run_ns / kNewCodeDivisor;
   }
 
   Mode mode_;
   std::uint64_t step_ = 0;
   std::uint64_t distance_ = 10;  // when the next step is deep by distance
   bool deep_ = false;
-  bool due_ = false;                        // a deep step is due; stays set until the budget allows it
-  bool changed_ = false;                    // it is due because of something new
-  bool after_change_ = false;               // the present step is deep because of something new
-  std::uint64_t operators_before_ = 0;      // looked at before it began
-  std::uint64_t operators_in_changes_ = 0;  // looked at in earlier steps of that kind
+  bool due_ = false;      // a deep step is due; stays set until the budget allows it
+  bool changed_ = false;  // it is due because of something new
+  std::uint64_t refused_ = 0;
 };
 
 }  // namespace castscope::operators

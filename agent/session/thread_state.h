@@ -160,6 +160,7 @@ struct ThreadState : memory::InOwnMemory {
   memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's region and that around it: definitions
   memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // cast sites in scripts' regions
   Annotated annotated;
+  memory::OwnSet<std::uint64_t> conversions_met;  // code that asked for a conversion while nothing was looked at
   OpenRegion restoring;  // was left, and sets autocast to what it remembers; looked at if it is entered again
 };
 

@@ -27,6 +27,8 @@ void listen_always() {
   g_features.cast_was_made = operators::cast_made;
   g_features.pass_was_made = operators::pass_made;
   g_features.first_cast_was_made = operators::first_cast_of;
+  g_features.code_is_met = operators::code_is_met;
+  g_features.conversion_is_asked = operators::conversion_is_asked;
   g_features.timed_cast_begins = gpu::cast_begins;
   g_features.timed_cast_ends = gpu::cast_ends;
   g_features.cast_was_traced = compile::cast_traced;

@@ -86,6 +86,11 @@ struct Features {
   // The first sight of a site whose values alone show what is wrong with it, whether or not operators are looked at.
   void (*first_cast_was_made)(ThreadState& t, const void* source, std::uint8_t to,
                               std::uint32_t site) = [](ThreadState&, const void*, std::uint8_t, std::uint32_t) {};
+  // This thread is about to cast, or to pass on, at a place that it meets for the first time: its stack and module.
+  void (*code_is_met)(ThreadState& t, std::uint64_t stack, const void* module) = [](ThreadState&, std::uint64_t,
+                                                                                    const void*) {};
+  // A line of code asks for a conversion; its operator has not begun.
+  void (*conversion_is_asked)(ThreadState& t) = [](ThreadState&) {};
   // Called around a cast while work on a GPU is timed.
   TimedCast (*timed_cast_begins)(ThreadState& t) = [](ThreadState&) { return TimedCast{}; };
   void (*timed_cast_ends)(ThreadState& t, const TimedCast& cast,

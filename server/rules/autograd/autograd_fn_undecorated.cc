@@ -54,6 +54,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "the backward of a custom autograd Function runs outside autocast, its forward ran inside",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what =
              "A custom torch.autograd.Function ran its forward in an autocast region, which cast its arguments down. "

@@ -55,6 +55,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "the backward of a custom autograd Function is cast to another dtype than its forward",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "Autocast was on while the backward of a custom torch.autograd.Function ran, and cast to another "
                  "dtype than in forward: float16 instead of bfloat16, or low precision where forward had float32.",

@@ -130,6 +130,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "what a checkpoint recomputes during backward has another dtype than in forward",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "The same code ran in forward under autocast, and again during backward, to save memory, in another "
                  "dtype: autocast was not in the state that it had been in during forward.",

@@ -44,6 +44,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "one thread's region ends and clears the cache under another thread's open region",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what = "A thread left its outermost autocast region while another thread was in one.",
                     .why = "All threads share one autocast cache, and the end of any thread's outermost region clears "
                            "it. The other thread casts its weights again: no error, but time.",

@@ -71,6 +71,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "new entries keep going into the autocast cache of one long region",
     .thresholds = kThresholds,
+    .sees = kEvents,
     .explanation = {.what = "One stay in an autocast region puts weight after weight into the autocast cache, and none "
                             "of them is used again there.",
                     .why = "Each entry keeps the weight and its copy alive. Only the end of the outermost region "

@@ -88,6 +88,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "the autocast cache holds inputs that require grad",
     .thresholds = kThresholds,
+    .sees = kEvents,
     .explanation = {.what = "An input that requires grad went into the autocast cache, and was changed in place, or "
                             "was followed by many others in the same region.",
                     .why = "Autocast takes every float32 leaf that requires grad for a weight. A changed input is "

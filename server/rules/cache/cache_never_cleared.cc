@@ -57,6 +57,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "autocast is switched on so that nothing clears its cache",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what =
                         "Autocast was switched on by `torch.set_autocast_enabled` without a context manager, weights "
                         "went into its cache, and nothing cleared it.",

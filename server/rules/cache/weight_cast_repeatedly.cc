@@ -250,6 +250,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "a weight is cast again at each use because its copy is not kept",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what = "Within one stay in an autocast region the same weight is cast more than once.",
                     .why = "Autocast keeps copies only of float32 leaf parameters that require grad, outside "
                            "inference mode and with its cache on. Anything else is cast again at each use.",

@@ -136,6 +136,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a region ends before the work that it is meant for begins",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation = {.what =
                         "An autocast region is entered and left without a single operator that it could cast, and the "
                         "work runs outside.",

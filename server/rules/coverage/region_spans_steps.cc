@@ -153,6 +153,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a region is open over several optimizer steps",
     .thresholds = kThresholds,
+    .sees = kEvents,
     .explanation =
         {.what = "The training loop runs inside one autocast region.",
          .why = "Autocast casts each weight once and keeps the copy until the outermost region ends, or the code "

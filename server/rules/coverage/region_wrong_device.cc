@@ -91,6 +91,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a region is for another device than all operators in it",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "An autocast region is for one device; the tensors in it are on another.",
                     .why = "Autocast is switched on for one type of device. PyTorch accepts any that it has heard of, "
                            "without a warning, and operators on other devices run as if there were no region.",

@@ -150,6 +150,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a thread started inside a region computes without autocast",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation = {.what = "A thread runs operators that autocast would cast, in no region, while another is in one.",
                     .why =
                         "The state of autocast belongs to the thread that entered the region. A thread that is started "

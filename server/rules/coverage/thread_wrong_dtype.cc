@@ -98,6 +98,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "a backward thread computes in another low dtype than the region that it serves",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "Backward is called in a region of one low dtype, and a thread of the engine computes in "
                  "another.",

@@ -86,6 +86,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "FSDP casts a table or positions that were meant to stay in float32",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation = {.what =
                         "A buffer, or whole numbers beyond what the policy's dtype can tell apart, were passed to a "
                         "module under `fully_shard` with a `MixedPrecisionPolicy`, and FSDP cast them.",

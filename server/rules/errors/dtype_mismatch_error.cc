@@ -283,6 +283,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "an operator raised because a half met another dtype, or because it has no kernel for one",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "An operator raised because its arguments have different floating dtypes, one of them "
                  "float16 or bfloat16; or because PyTorch has no kernel of it for these at all.",

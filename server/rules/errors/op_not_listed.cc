@@ -166,6 +166,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "an operator that autocast does not know got arguments of different dtypes",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "In a region an operator that is on none of autocast's lists got a half and another "
                             "floating dtype together. Where it raised, the finding is an error.",
                     .why = "Autocast aligns the arguments of the operators that it knows. To any other they go as they "

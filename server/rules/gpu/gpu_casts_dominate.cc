@@ -65,6 +65,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "casts take a large part of the GPU's time",
     .thresholds = kThresholds,
+    .sees = kEvents | kDevice,
     .explanation = {.what = "Of what the GPU did in the timed steps, kernels that only convert dtypes took more than "
                             "a fifth. The finding stands at the line whose casts cost most, and names the next ones.",
                     .why = "A conversion is memory traffic without any computing. Where it costs as much as it saves, "

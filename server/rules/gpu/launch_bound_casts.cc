@@ -86,6 +86,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "most kernels of a step are casts too small for their launch",
     .thresholds = kThresholds,
+    .sees = kDevice,
     .explanation = {.what = "More than half of the kernels of a step are casts, and the median cast takes less time "
                             "on the GPU than it takes to launch it.",
                     .why = "The GPU waits for the CPU, which is busy launching casts: in a small model autocast may "

@@ -74,6 +74,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "a matrix product computes in true float32 though autocast is on",
     .thresholds = kThresholds,
+    .sees = kOperators | kDevice,
     .explanation = {.what = "In an autocast region cuBLAS was asked for a product of float32 matrices, computed in "
                             "float32: autocast did not cast its inputs, and TF32 is off.",
                     .why = "No Tensor Core computes that. The same product in bfloat16 takes a tenth of the time, in "

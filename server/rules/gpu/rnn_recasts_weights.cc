@@ -109,6 +109,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "cuDNN's RNN has the same weights cast again at every call",
     .thresholds = kThresholds,
+    .sees = kOperators,
     .explanation = {.what = "An LSTM, GRU or RNN on a GPU is called several times with the same weights in autocast "
                             "regions.",
                     .why = "Autocast's kernel for cuDNN's RNN copies all weights, in low precision, into one buffer "

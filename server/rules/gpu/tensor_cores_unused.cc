@@ -85,6 +85,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "sizes or alignment keep a matrix product off Tensor Cores, or slow on them",
     .thresholds = kThresholds,
+    .sees = kOperators | kDevice,
     .explanation = {.what = "cuBLAS was asked for a product in float16, bfloat16 or TF32 whose matrices are not "
                             "aligned to 16 bytes: a dimension is not a multiple of 8 (TF32: of 4), or a matrix begins "
                             "in between.",

@@ -126,6 +126,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "TF32 is off where float32 products take time, or on against the settings",
     .thresholds = kThresholds,
+    .sees = kOperators | kDevice,
     .explanation = {.what = "Products of float32 matrices outside autocast were computed in true float32 on a GPU "
                             "that has TF32, and took a tenth of its time or more; or they were rounded to TF32 though "
                             "`torch.backends.cuda.matmul.allow_tf32` is off.",

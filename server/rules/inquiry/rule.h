@@ -27,6 +27,15 @@ struct Threshold {
   std::string_view meaning;  // one line: "fewer entries of one line in one region are ordinary code"
 };
 
+// What a rule looks at beyond counts, definitions and facts, which are exact and of the whole run. Where that was not
+// recorded, or not all of it, an empty answer does not mean that all is well (judged_rules.h).
+enum Sees : std::uint8_t {
+  kCountsAlone = 0,
+  kOperators = 1,  // operators of deep steps, the values between them, and how far these reach
+  kEvents = 2,     // what happened within one stay in a region, or from step to step
+  kDevice = 4,     // kernels and matrix products of GPUs
+};
+
 // The text of `castscope explain`, in short paragraphs of Markdown.
 struct Explanation {
   std::string_view what;     // what happens
@@ -43,6 +52,7 @@ struct Rule {
   std::string_view severity;  // error, warning, performance, info
   std::string_view summary;   // one line, for lists
   std::span<const Threshold> thresholds;
+  std::uint8_t sees = kCountsAlone;  // Sees, together; without it there is nothing that the rule could find
   Explanation explanation;
   void (*judge)(Inquiry&);
 };

@@ -186,6 +186,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "evaluation computes in another dtype than training does",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what =
              "The same operators of the same model compute in low precision in training, in an autocast region, and "

@@ -110,6 +110,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "autocast runs these operators in float32, whatever they are given",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "Operators that were given low-precision tensors in an autocast region were run in float32: they are "
                  "on autocast's float32 list of the device. The loss at the end of training is left out.",

@@ -68,6 +68,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "these operators compute in another dtype under the autocast of another device",
     .thresholds = kThresholds,
+    .sees = kOperators,
     .explanation =
         {.what =
              "Operators computed in low precision because autocast of this device has no rule for them; autocast of "

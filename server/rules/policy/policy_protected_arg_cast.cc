@@ -115,6 +115,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "boxes are rounded by autocast on their way to the operator that takes them",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation =
         {.what = "An operator takes boxes (an argument that its schema calls boxes, rois, bboxes, proposals, dets or "
                  "anchors), and they went through an operator that autocast cast down, with values that the "

@@ -141,6 +141,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "casting weights that do not change takes much of an operator's time",
     .thresholds = kThresholds,
+    .sees = kOperators,
     .explanation = {.what =
                         "An operator is given few rows at a time and a large weight that is cast for it, though the "
                         "weight does not change between the calls.",

@@ -133,6 +133,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "a value is brought to float32 by the code and cast straight back by autocast",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "The code brings a low-precision value to float32 (`.float()`, `.to(weight.dtype)`), and "
                             "all that take it are operators that autocast runs in low precision.",
                     .why = "The value is cast twice and has gained nothing. If somebody wrote `.float()` so that the "

@@ -115,6 +115,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "autocast casts what is float16 to bfloat16, or the other way round",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "The weights, or a value on the way, are in one low precision and the autocast region is "
                             "in the other: autocast casts from one to the other at each use.",
                     .why = "The value is rounded twice, and keeps the smaller range of the one and the fewer digits of "

@@ -179,6 +179,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "finite values become infinite in float16",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation = {.what = "An operator that computes in float16 was given finite numbers and gave back infinities.",
                     .why = "float16 ends at 65,504. What goes beyond is infinite, and NaN an operator or two later.",
                     .example = R"(import torch

@@ -138,6 +138,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "autocast takes one value up to float32 and down again, several times in a step",
     .thresholds = kThresholds,
+    .sees = kOperators,
     .explanation = {.what = "Blocks in which an operator that autocast runs in float32 stands between operators that "
                             "it runs in low precision: each value is cast up for the one and down for the next.",
                     .why = "Each block costs two casts of a whole activation, and the memory of its float32 copy, "

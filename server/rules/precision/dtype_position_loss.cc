@@ -102,6 +102,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "integers too large for low precision are cast to it, so that neighbours become equal",
     .thresholds = {},
+    .sees = kOperators | kEvents,
     .explanation =
         {.what = "A tensor of whole numbers (positions, times, samples of sound) is cast to bfloat16 or float16 for an "
                  "operator, and its largest are beyond what that dtype can tell apart.",

@@ -362,6 +362,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a float32 operand makes a low-precision stream float32 from there on",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "In an autocast region an operator gets a low-precision value and a float32 one, computes "
                             "in float32 by PyTorch's promotion, and its result goes on as float32 until autocast "
                             "casts it down for the next matrix product.",

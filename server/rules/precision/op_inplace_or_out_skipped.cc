@@ -91,6 +91,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "a matrix product in its in-place or out= form, which autocast leaves alone",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "A matrix product in an autocast region is called in-place (`addmm_`) or with `out=`.",
                     .why = "Autocast has kernels for the forms that give back a new tensor only. These run in the "
                            "dtype of their arguments: in float32 and no faster than without autocast, or they raise "

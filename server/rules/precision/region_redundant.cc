@@ -95,6 +95,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "an autocast region around a model that is in low precision already casts nothing",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "An autocast region in which nothing was cast: the weights and what goes in are in the "
                             "region's low precision already.",
                     .why = "It does nothing, and hides that the model has no float32 weights any more: an optimizer "

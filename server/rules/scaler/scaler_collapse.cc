@@ -56,6 +56,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "GradScaler skips step after step, and its scale falls towards 0",
     .thresholds = kThresholds,
+    .sees = kEvents,
     .explanation = {.what = "Gradients were inf or NaN many times in a row. GradScaler skipped each of these optimizer "
                             "steps and halved its scale, which fell below 1.",
                     .why = "GradScaler says nothing of it: the job goes on, and learns nothing. A scale below 1 cannot "

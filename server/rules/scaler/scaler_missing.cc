@@ -154,6 +154,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "float16 gradients vanish, or may vanish unseen, because the loss is not scaled",
     .thresholds = kThresholds,
+    .sees = kOperators | kEvents,
     .explanation = {.what = "A model is trained in a float16 region without gradient scaling. Where gradients were "
                             "sampled, they are so small that float16 makes zeros of them. On a GPU, and without deep "
                             "steps, none is sampled: then the finding says that it was not measured. It is not given "

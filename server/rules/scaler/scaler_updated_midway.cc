@@ -36,6 +36,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "the scale changed while gradients were being accumulated",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what = "`GradScaler.update` was called after a backward pass whose gradients no optimizer step "
                             "had taken, and another backward added to them.",
                     .why = "When the scale changes there, gradients of different scale are added up, and no division "

@@ -48,6 +48,7 @@ const Rule rule = {
     .severity = "info",
     .summary = "GradScaler is used though autocast runs in bfloat16",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what = "GradScaler scales the loss and checks the gradients, while all autocast regions of the "
                             "process are bfloat16.",
                     .why = "Scaling keeps gradients within float16's range. bfloat16 has the range of float32: scaling "

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "server/rules/judgement.h"
+#include "server/rules/testing/sees_test.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/write/run_store.h"
 
@@ -35,6 +36,7 @@ std::vector<Finding> RulesTest::judged(const std::function<void(TestRun&)>& act,
   EXPECT_TRUE(data.ok()) << data.status().message();
   const std::vector<Finding> finished = judge(*data);
   EXPECT_EQ(as_json(live), as_json(finished));
+  hold_against_what_rules_say_they_see(*data, finished);
   return finished;
 }
 

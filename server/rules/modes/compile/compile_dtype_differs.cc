@@ -84,6 +84,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "compiled code computes in another dtype than eager code",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "The same line ran in Python, within a region, and in a graph of torch.compile, and its "
                             "matrix product, convolution or attention computed in different dtypes.",
                     .why = "Compiled code is meant to compute what eager code does. Seen with compilers that bring an "

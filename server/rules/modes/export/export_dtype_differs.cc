@@ -59,6 +59,7 @@ const Rule rule = {
     .severity = kExportSeverity,
     .summary = "an exported program computes in another dtype than eager code",
     .thresholds = {},
+    .sees = kOperators,
     .explanation =
         {.what = "The same line ran in Python, within an autocast region, and in a program of torch.export, and an "
                  "operator of it computed in different dtypes.",

@@ -148,6 +148,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "a line computes in another dtype in TorchScript than in Python",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "The same line ran in Python and by TorchScript, scripted or traced, each in a region, "
                             "and an operator of it computed in different dtypes. Where only TorchScript ran it, what "
                             "it was seen to do is held against what eager autocast does with that operator: operands "

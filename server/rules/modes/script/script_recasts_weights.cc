@@ -60,6 +60,7 @@ const Rule rule = {
     .severity = "performance",
     .summary = "TorchScript casts the same weight again at each use",
     .thresholds = {},
+    .sees = kEvents,
     .explanation = {.what = "A scripted or traced model used a weight several times within one autocast region.",
                     .why = "Eager autocast keeps the copy of a weight until the outermost region ends; a graph of "
                            "TorchScript casts it each time.",

@@ -59,6 +59,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "a region of a script does not reach the Python code that it calls",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "Scripted code has an autocast region around a call of Python code: a function marked with "
                             "`torch.jit.ignore`, or one that TorchScript calls without compiling it.",
                     .why = "TorchScript writes the casts of a region into its graph and leaves the state of eager "

@@ -1,0 +1,88 @@
+#include "server/rules/evidence/counts/looked_at.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "server/store/run/causes.h"
+
+namespace castscope::rules {
+namespace {
+
+using Code = std::pair<std::uint32_t, std::uint32_t>;  // stack, module
+
+// Operators that were called, by the code that called them. Two graphs of a line's code are told apart by its module.
+struct Seen {
+  std::set<Code> code;
+  std::set<std::uint32_t> modules, regions;
+};
+
+Seen seen_in_deep_steps(const store::RunData& run) {
+  Seen seen;
+  for (const store::UseCount& count : run.use_counts) {
+    const store::OperatorUse* use = count.times == 0 ? nullptr : run.operator_uses.find(count.use);
+    if (use == nullptr) continue;
+    seen.code.insert({use->stack, use->module});
+    seen.modules.insert(use->module);
+    seen.regions.insert(use->region);
+  }
+  return seen;
+}
+
+// Whether operators at this place could have been looked at: eager code or a script, within a region.
+bool may_be_looked_at(const store::Site& site) {
+  return site.region != 0 && site.stack != 0 && !site.compiled() && !site.traced() && !site.pass_through();
+}
+
+std::vector<bool> used_sites(const store::RunData& run) {
+  std::vector<bool> used(run.sites.size() + 1);
+  for (const store::SiteUse& use : run.site_uses)
+    if (use.counts.casts + use.counts.hits > 0) used[use.site] = true;
+  return used;
+}
+
+void note_process(LookedAt& all, const store::Process& process) {
+  all.deep_steps += process.gauges.deep_steps;
+  all.operators += process.gauges.deep_operators;
+  all.ns += process.gauges.deep_ns;
+  all.refused += process.gauges.deep_refused;
+  if (process.gauges.deep_gap == 0) return;
+  const std::uint64_t step = process.gauges.deep_gap - 1;
+  if (!all.first_gap || step < all.first_gap->step) all.first_gap = {process.id, step};
+}
+
+}  // namespace
+
+LookedAt looked_at(const store::RunData& run) {
+  LookedAt all;
+  for (const store::Process& process : run.processes) note_process(all, process);
+  all.site_looked_at = store::Table<bool, store::Site>(run.sites.size());
+  const Seen seen = seen_in_deep_steps(run);
+  const std::vector<bool> used = used_sites(run);
+  std::set<std::uint32_t> modules, regions;
+  for (const store::Site& site : run.sites) {
+    const bool looked = seen.code.contains({site.stack, site.module});
+    all.site_looked_at[site.id] = looked;
+    if (!used[site.id] || !may_be_looked_at(site)) continue;
+    ++all.sites;
+    if (!looked) all.sites_not.push_back(site.id);
+    if (site.module != 0 && modules.insert(site.module).second && !seen.modules.contains(site.module))
+      all.modules_not.push_back(site.module);
+    if (regions.insert(site.region).second && !seen.regions.contains(site.region))
+      all.regions_not.push_back(site.region);
+  }
+  all.modules = modules.size();
+  all.regions = regions.size();
+  std::ranges::sort(all.modules_not);
+  std::ranges::sort(all.regions_not);
+  return all;
+}
+
+std::string deep_mode(const store::RunData& run) {
+  std::string mode = run.start.deep;
+  for (const store::Process& process : run.processes)
+    if (const std::string told = process.attribute("deep"); !told.empty()) mode = told;
+  return mode.empty() || mode == "auto" ? "automatic" : mode;
+}
+
+}  // namespace castscope::rules

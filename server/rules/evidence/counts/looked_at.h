@@ -1,0 +1,35 @@
+// What of a run was looked at operator by operator (docs/decisions/deep-steps.md), and what was not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+struct LookedAt {
+  std::uint64_t deep_steps = 0, operators = 0, ns = 0;  // of all processes; ns: spent looking
+  // The first step that was not looked at to its end, of the process in which that came first.
+  struct Gap {
+    store::ProcessId process = {};
+    std::uint64_t step = 0;
+  };
+  std::optional<Gap> first_gap;
+  std::uint64_t refused = 0;  // how often the budget did not allow to look at new code
+  // Places where autocast cast or hit, or where a region's code converted, and modules and regions that did so: all,
+  // and those at whose code no operator was ever looked at. What runs in compiled graphs is not among them: its
+  // operators are known from the graph.
+  store::Table<bool, store::Site> site_looked_at;
+  std::uint64_t sites = 0, modules = 0, regions = 0;
+  std::vector<store::SiteId> sites_not;
+  std::vector<store::ModuleId> modules_not;
+  std::vector<store::RegionId> regions_not;
+};
+LookedAt looked_at(const store::RunData&);
+
+// Which steps were to be deep, as the run was told: "always", "never", "7" for every seventh; "automatic".
+std::string deep_mode(const store::RunData&);
+
+}  // namespace castscope::rules

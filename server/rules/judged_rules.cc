@@ -1,0 +1,101 @@
+#include "server/rules/judged_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/rules.h"
+#include "server/store/run/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// How far one kind of evidence goes, and a sentence where that is not all the way.
+struct Reach {
+  Judged judged = Judged::kFull;
+  std::string because;
+};
+
+Reach reach_of_run(const store::RunData& run) {
+  if (run.damage && run.damage->evidence)
+    return {Judged::kNot, "the run file is damaged or cut short, and what rules look at is not all there"};
+  if (run.processes.empty()) return {Judged::kNot, "no process with PyTorch was seen"};
+  return {};
+}
+
+std::string of_all(std::uint64_t part, std::uint64_t all, const char* what) {
+  return absl::StrCat(part, " of ", all, " ", what);
+}
+
+Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
+  const std::string mode = deep_mode(run);
+  if (looked.operators == 0)
+    return {Judged::kNot, mode == "never" ? "no step was looked at operator by operator: --deep never"
+                                          : "no operator was looked at: the job entered no autocast region, and only "
+                                            "--deep always looks at such a job"};
+  std::string because;
+  if (!looked.sites_not.empty())
+    because = absl::StrCat(of_all(looked.sites_not.size(), looked.sites, "places of casts"),
+                           " were in no step that was looked at operator by operator");
+  if (looked.refused > 0)
+    absl::StrAppend(&because, because.empty() ? "" : "; ", "code that was new was left out ", looked.refused,
+                    looked.refused == 1 ? " time" : " times", ", since looking had taken what it may");
+  return because.empty() ? Reach{} : Reach{Judged::kPartly, because};
+}
+
+Reach reach_of_events(const store::RunData& run) {
+  std::uint64_t dropped = 0;
+  for (const store::Process& process : run.processes)
+    for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
+  if (dropped == 0) return {};
+  return {Judged::kPartly, absl::StrCat(dropped, " events were dropped")};
+}
+
+bool is_on_gpu(const store::RunData& run) {
+  const auto is_gpu = [](std::uint8_t device) { return store::device_name(device) == "cuda"; };
+  return std::ranges::any_of(run.sites, [&](const store::Site& site) { return is_gpu(site.device); }) ||
+         std::ranges::any_of(run.operator_uses, [&](const store::OperatorUse& use) { return is_gpu(use.device); });
+}
+
+Reach reach_of_device(const store::RunData& run) {
+  if (!is_on_gpu(run) || device_time(run).timed()) return {};
+  return {Judged::kNot, "the job used a GPU, and no kernel was timed"};
+}
+
+void take_worse(Reach& reach, const Reach& other) {
+  if (other.judged > reach.judged) {
+    reach = other;
+  } else if (other.judged == reach.judged && !other.because.empty() && other.because != reach.because) {
+    absl::StrAppend(&reach.because, "; ", other.because);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Judged judged) {
+  constexpr std::array<std::string_view, 3> kNames = {"full", "partly", "not"};
+  return kNames[static_cast<std::size_t>(judged)];
+}
+
+std::vector<JudgedRule> judged_rules(const store::RunData& run, const LookedAt& looked, const Settings& settings) {
+  const Reach whole = reach_of_run(run), operators = reach_of_operators(run, looked), events = reach_of_events(run),
+              device = reach_of_device(run);
+  std::vector<JudgedRule> all;
+  for (const Rule* rule : all_rules()) {
+    if (!settings.selects(rule->name)) {
+      all.push_back({rule, Judged::kNot, "castscope.json does not select it", true});
+      continue;
+    }
+    Reach reach = whole;
+    if (whole.judged != Judged::kNot) {
+      if (rule->sees & kOperators) take_worse(reach, operators);
+      if (rule->sees & kEvents) take_worse(reach, events);
+      if (rule->sees & kDevice) take_worse(reach, device);
+    }
+    all.push_back({rule, reach.judged, std::move(reach.because)});
+  }
+  return all;
+}
+
+}  // namespace castscope::rules

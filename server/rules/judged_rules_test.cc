@@ -1,0 +1,112 @@
+#include "server/rules/judged_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+// A run with one place of casts in a region, where an operator was looked at or not.
+store::RunData run_with_a_cast(bool looked_at) {
+  store::RunData run;
+  store::Process process;
+  process.id = store::ProcessId(1);
+  process.gauges.deep_operators = 10;
+  run.processes.push_back(process);
+  run.stacks.push_back({{{"train.py", "step", 7}}, false});
+  run.regions.push_back({.id = store::RegionId(1)});
+  run.sites.push_back({.id = store::SiteId(1), .stack = store::StackId(1), .region = store::RegionId(1)});
+  run.site_uses.push_back({.process = store::ProcessId(1), .site = store::SiteId(1), .counts = {.casts = 4}});
+  if (looked_at) {
+    run.operator_uses.push_back({.id = store::OperatorUseId(1), .stack = store::StackId(1)});
+    run.use_counts.push_back({.process = store::ProcessId(1), .use = store::OperatorUseId(1), .times = 2});
+  }
+  return run;
+}
+
+JudgedRule judged(const store::RunData& run, std::string_view rule, const Settings& settings = {}) {
+  const auto all = judged_rules(run, looked_at(run), settings);
+  return *std::ranges::find_if(all, [&](const JudgedRule& of) { return of.rule->name == rule; });
+}
+
+TEST(JudgedRules, FullWhereEachPlaceWasLookedAt) {
+  for (const JudgedRule& of : judged_rules(run_with_a_cast(true), looked_at(run_with_a_cast(true)), {})) {
+    EXPECT_EQ(name(of.judged), "full") << of.rule->name << ": " << of.because;
+    EXPECT_EQ(of.because, "");
+  }
+}
+
+TEST(JudgedRules, PartlyWhereAPlaceWasNotLookedAt) {
+  const JudgedRule of = judged(run_with_a_cast(false), "cast-undoes-float");
+  EXPECT_EQ(of.judged, Judged::kPartly);
+  EXPECT_EQ(of.because, "1 of 1 places of casts were in no step that was looked at operator by operator");
+  EXPECT_EQ(judged(run_with_a_cast(false), "cache-grows").judged, Judged::kFull) << "it looks at no operator";
+}
+
+TEST(JudgedRules, PartlyWhereTheBudgetCutLookingOff) {
+  store::RunData run = run_with_a_cast(true);
+  run.processes.front().gauges.deep_refused = 3;
+  const JudgedRule of = judged(run, "cast-undoes-float");
+  EXPECT_EQ(of.judged, Judged::kPartly);
+  EXPECT_EQ(of.because, "code that was new was left out 3 times, since looking had taken what it may");
+}
+
+TEST(JudgedRules, NotWhereNothingWasLookedAt) {
+  store::RunData run = run_with_a_cast(false);
+  run.processes.front().gauges.deep_operators = 0;
+  run.start.deep = "never";
+  const JudgedRule of = judged(run, "cast-undoes-float");
+  EXPECT_EQ(of.judged, Judged::kNot);
+  EXPECT_EQ(of.because, "no step was looked at operator by operator: --deep never");
+  EXPECT_EQ(judged({}, "cache-grows").because, "no process with PyTorch was seen");
+}
+
+TEST(JudgedRules, PartlyWhereEventsWereDropped) {
+  store::RunData run = run_with_a_cast(true);
+  run.processes.front().lanes.push_back({.lane = 1, .tid = 1, .written = 5, .dropped = 2});
+  EXPECT_EQ(judged(run, "cache-grows").because, "2 events were dropped");
+  EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
+}
+
+TEST(JudgedRules, NotWhereSettingsDoNotSelectIt) {
+  const JudgedRule of = judged(run_with_a_cast(true), "cache-grows", {.select = {"scaler-*"}});
+  EXPECT_EQ(of.judged, Judged::kNot);
+  EXPECT_TRUE(of.deselected);
+  EXPECT_EQ(of.because, "castscope.json does not select it");
+}
+
+TEST(JudgedRules, DeviceRulesNeedKernelsOnlyWhereAGpuWasUsed) {
+  store::RunData run = run_with_a_cast(true);
+  EXPECT_EQ(judged(run, "gpu-casts-dominate").judged, Judged::kFull);
+  run.sites.front().device = 1;
+  EXPECT_EQ(judged(run, "gpu-casts-dominate").because, "the job used a GPU, and no kernel was timed");
+}
+
+TEST(LookedAt, WhatRunsInCompiledGraphsOrOutsideOfRegionsIsNotAsked) {
+  store::RunData run = run_with_a_cast(false);
+  run.sites.front().flags = lanes::kSiteCompiled;
+  EXPECT_TRUE(looked_at(run).sites_not.empty());
+  run.sites.front().flags = 0;
+  EXPECT_EQ(looked_at(run).sites_not.size(), 1u);
+  run.sites.front().region = {};
+  EXPECT_TRUE(looked_at(run).sites_not.empty());
+}
+
+TEST(LookedAt, TheFirstGapIsThatOfTheProcessInWhichItCameFirst) {
+  store::RunData run;
+  for (const std::uint64_t gap : {0, 8, 4}) {
+    store::Process process;
+    process.id = store::ProcessId(run.processes.size() + 1);
+    process.gauges.deep_gap = gap;
+    run.processes.push_back(process);
+  }
+  ASSERT_TRUE(looked_at(run).first_gap);
+  EXPECT_EQ(looked_at(run).first_gap->step, 3u);
+  EXPECT_EQ(looked_at(run).first_gap->process, 3u);
+}
+
+}  // namespace
+}  // namespace castscope::rules
