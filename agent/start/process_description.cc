@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "agent/enforce/enforcing.h"
 #include "agent/torch/autocast_state.h"
@@ -51,7 +52,8 @@ void describe_process(Recording& r) {
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
   d.attribute("torch", torch_version());
   d.attribute("python", python_version());
-  if (const char* deep = std::getenv("CASTSCOPE_DEEP"); deep != nullptr && deep[0] != 0) d.attribute("deep", deep);
+  for (const auto& [variable, name] : {std::pair{"CASTSCOPE_DEEP", "deep"}, std::pair{"CASTSCOPE_GPU", "gpu_timing"}})
+    if (const char* value = std::getenv(variable); value != nullptr && value[0] != 0) d.attribute(name, value);
   if (enforce::is_on()) {
     d.attribute("enforced_policy", enforce::policy_name());
     d.attribute("enforced_policy_hash", enforce::policy_hash());

@@ -28,12 +28,17 @@ std::string of_all(std::uint64_t part, std::uint64_t all, const char* what) {
   return absl::StrCat(part, " of ", all, " ", what);
 }
 
+std::string why_nothing_was_looked_at(const store::RunData& run) {
+  if (deep_mode(run) == "never") return "no step was looked at operator by operator: --deep never";
+  const bool in_region =
+      std::ranges::any_of(run.region_uses, [](const store::RegionUse& use) { return use.entered > 0; });
+  return in_region ? "no operator was looked at"
+                   : "no operator was looked at: the job entered no autocast region, and only --deep always looks at "
+                     "such a job";
+}
+
 Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
-  const std::string mode = deep_mode(run);
-  if (looked.operators == 0)
-    return {Judged::kNot, mode == "never" ? "no step was looked at operator by operator: --deep never"
-                                          : "no operator was looked at: the job entered no autocast region, and only "
-                                            "--deep always looks at such a job"};
+  if (looked.operators == 0) return {Judged::kNot, why_nothing_was_looked_at(run)};
   std::string because;
   if (!looked.sites_not.empty())
     because = absl::StrCat(of_all(looked.sites_not.size(), looked.sites, "places of casts"),

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "server/rules/evidence/counts/looked_at.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/inquiry/settings.h"
+#include "server/rules/judged_rules.h"
 #include "server/store/run/run_data.h"
 #include "server/store/run/source_lines.h"
 
@@ -20,6 +22,9 @@ struct Judgement {
   std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
   // Sentences about settings that have no effect: comments on findings' lines, a policy of another device.
   std::vector<std::string> hints;
+  // How far the rules could judge: filled by weigh().
+  LookedAt looked_at;
+  std::vector<JudgedRule> rules;
 };
 
 // Sorts the findings out. `project`: RunStart::project(). A line whose text is not kept silences nothing.

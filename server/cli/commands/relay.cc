@@ -109,6 +109,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                            .record = record,
                            .output = *output,
                            .deep = variable("CASTSCOPE_DEEP"),
+                           .gpu = variable("CASTSCOPE_GPU"),
                            .overwrite = false,
                            .resume = false,
                            .main_process = first_attached(directory),

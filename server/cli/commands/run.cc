@@ -277,6 +277,7 @@ int run(const RunOptions& options) {
                             .record = record,
                             .output = *output,
                             .deep = options.deep.empty() ? variable("CASTSCOPE_DEEP") : options.deep,
+                            .gpu = options.gpu.empty() ? variable("CASTSCOPE_GPU") : options.gpu,
                             .overwrite = options.force,
                             .resume = false,
                             .child = job,

@@ -156,6 +156,7 @@ absl::Status Recording::open_store() {
                         .start_ns = record.begin_realtime_ns,
                         .policy = options_.settings.policy ? policy::compiled(*options_.settings.policy) : "",
                         .deep = options_.deep,
+                        .gpu = options_.gpu,
                         .checkout = checkout_of(record.cwd)};
   std::string path = options_.output.run_file();
   std::error_code error;

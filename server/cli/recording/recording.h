@@ -37,7 +37,7 @@ struct RecordingOptions {
   RunDirectory directory;
   RunRecord record;
   Output output;          // for local collecting
-  std::string deep = {};  // as in store::RunStart
+  std::string deep = {}, gpu = {};  // as in store::RunStart
   bool overwrite = false;
   bool resume = false;     // continue the existing run file
   pid_t main_process = 0;  // its end is the run's, where nobody waits for the job

@@ -1,5 +1,6 @@
 #include "server/report/compare/account.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/judging/judged_run.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/model/model.h"
 
 namespace castscope::report {
@@ -24,6 +26,21 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
 }
 
 }  // namespace
+
+bool could_find(const Account& account, const store::Finding& finding, const std::string& finding_project) {
+  const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
+  if (of == account.unjudged.end()) return true;
+  if (of->judged == rules::name(rules::Judged::kNot)) return false;
+  if (!finding.location) return !account.left_out_new_code;
+  const std::string file = portable_path(finding.location->file, finding_project);
+  bool is_there = false;
+  for (const AccountSite& site : account.sites) {
+    if (site.file != file || site.function != finding.location->function) continue;
+    if (site.looked_at) return true;
+    is_there = true;
+  }
+  return !is_there && !account.left_out_new_code;
+}
 
 std::vector<std::string> why_incomplete(const Account& account) {
   std::vector<std::string> all;

@@ -24,6 +24,7 @@ struct AccountSite {
   std::string text;            // the line's, normalised; "line 12" where it is not known
   std::string op, argument, phase, cause, from, to;
   std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
+  bool looked_at = true;  // false: no operator was ever looked at there
   bool operator==(const AccountSite&) const = default;
 };
 
@@ -34,6 +35,12 @@ struct AccountPrecision {
   bool grad_mode = false;
   std::uint64_t calls = 0;  // in deep steps
   bool operator==(const AccountPrecision&) const = default;
+};
+
+// A rule that could not judge all of the run (rules/judged_rules.h).
+struct AccountRule {
+  std::string rule, judged, because;  // judged: "partly", "not"
+  bool operator==(const AccountRule&) const = default;
 };
 
 struct Account {
@@ -54,6 +61,8 @@ struct Account {
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<AccountSite> sites;  // in the report's order
   std::vector<AccountPrecision> precision;
+  std::vector<AccountRule> unjudged;  // without those that settings do not select; of reports of format 1 none is known
+  bool left_out_new_code = false;     // the budget for looking at operators did not allow it
 };
 
 Account account_of(const Model&, const std::string& name);
@@ -63,6 +72,10 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
                                    const rules::Settings& settings);
 // Makes the account of a file, which is either a run file or a report. A run file is judged by the settings.
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
+
+// Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
+// at that place.
+bool could_find(const Account&, const store::Finding&, const std::string& finding_project);
 
 // Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen
 // whole and ended well.

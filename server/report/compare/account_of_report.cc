@@ -62,6 +62,7 @@ AccountSite site_of(const ReportPart& part, const store::SourceLines& source, co
   site.hits = part.count("cache_hits");
   site.bytes = part.count("bytes");
   site.cpu_ns = part.count("cpu_ns");
+  if (part.has("looked_at") && !part.is_null("looked_at")) site.looked_at = part.flag("looked_at");
   return site;
 }
 
@@ -126,6 +127,14 @@ std::string failure_of(const ReportPart& run) {
   return status == 0 ? "" : absl::StrCat("exit status ", status);
 }
 
+void read_coverage(const ReportPart& coverage, const rules::Settings& settings, Account& account) {
+  account.left_out_new_code = coverage.count("new_code_left_out") > 0;
+  for (const ReportPart& part : coverage.parts("rules")) {
+    const AccountRule of{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
+    if (of.judged != rules::name(rules::Judged::kFull) && settings.selects(of.rule)) account.unjudged.push_back(of);
+  }
+}
+
 void read_run(const ReportPart& run, Account& account) {
   account.command = absl::StrJoin(run.texts("command"), " ");
   account.run_folder = run.text("cwd");
@@ -162,6 +171,7 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
     for (const ReportPart& one : whole.parts("precision"))
       account.precision.push_back(precision_of(one, account.project));
   }
+  if (whole.has("coverage")) read_coverage(whole.part("coverage"), settings, account);
   if (wrong.empty()) return account;
   return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete castscope report: ", wrong));
 }

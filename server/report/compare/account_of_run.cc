@@ -25,7 +25,8 @@ std::string argument_of_site(const store::RunData& run, const store::Site& site)
   return at.argument == lanes::kUnknownArgument ? "" : absl::StrCat(at.argument);
 }
 
-AccountSite site_of(const store::RunData& run, const SiteTotal& total, const std::string& project) {
+AccountSite site_of(const Model& model, const SiteTotal& total, const std::string& project) {
+  const store::RunData& run = model.run;
   const store::Site& from = run.sites[total.site];
   const store::CodeLocation at = run.user_location(from.stack).value_or(store::CodeLocation());
   AccountSite site;
@@ -46,6 +47,7 @@ AccountSite site_of(const store::RunData& run, const SiteTotal& total, const std
   site.hits = total.counts.hits;
   site.bytes = total.counts.bytes;
   site.cpu_ns = total.counts.cpu_ns;
+  site.looked_at = model.looked_at.site_looked_at[total.site].value_or(true);
   return site;
 }
 
@@ -97,9 +99,13 @@ Account account_of(const Model& model, const std::string& name) {
   account.fingerprints = model.fingerprints;
   account.ignored_by_settings = model.ignored_by_settings;
   account.ignored_in_code = model.ignored_in_code;
-  for (const SiteTotal& total : model.sites) account.sites.push_back(site_of(run, total, account.project));
+  for (const SiteTotal& total : model.sites) account.sites.push_back(site_of(model, total, account.project));
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));
+  for (const rules::JudgedRule& of : model.rules)
+    if (of.judged != rules::Judged::kFull && !of.deselected)
+      account.unjudged.push_back({std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
+  account.left_out_new_code = model.looked_at.refused > 0;
   return account;
 }
 

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "server/report/text/words.h"
+
 namespace castscope::report {
 namespace {
 
@@ -129,13 +131,21 @@ std::vector<PrecisionChange> precision_changes(const Account& before, const Acco
   return changes;
 }
 
-std::vector<std::size_t> only_in(const Account& account, const Account& other) {
+// Sorts the findings that the other does not have: by whether the other would have found them.
+void find_only_in(const Account& account, const Account& other, std::vector<std::size_t>& only,
+                  std::vector<std::size_t>& unseen) {
   const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
-  std::vector<std::size_t> all;
   for (std::size_t i = 0; i < account.fingerprints.size(); ++i) {
-    if (!there.contains(account.fingerprints[i])) all.push_back(i);
+    if (there.contains(account.fingerprints[i])) continue;
+    (could_find(other, account.findings[i], account.project) ? only : unseen).push_back(i);
   }
-  return all;
+}
+
+void doubt_unseen(const Account& account, const Account& other, const std::vector<std::size_t>& unseen,
+                  std::vector<std::string>& doubts) {
+  if (unseen.empty()) return;
+  doubts.push_back(other.name + ": it did not look at the code of " + counted(unseen.size(), "finding", "findings") +
+                   " of " + account.name);
 }
 
 }  // namespace
@@ -170,11 +180,13 @@ Difference difference_of(const Account& before, const Account& after) {
     return std::make_pair(a.change, cost(b)) < std::make_pair(b.change, cost(a));
   });
   difference.precision = precision_changes(before, after);
-  difference.new_findings = only_in(after, before);
-  difference.fixed_findings = only_in(before, after);
+  find_only_in(after, before, difference.new_findings, difference.unseen_before);
+  find_only_in(before, after, difference.fixed_findings, difference.unseen_after);
   for (const Account* account : {&before, &after}) {
     for (const std::string& why : why_incomplete(*account)) difference.doubts.push_back(account->name + ": " + why);
   }
+  doubt_unseen(after, before, difference.unseen_before, difference.doubts);
+  doubt_unseen(before, after, difference.unseen_after, difference.doubts);
   return difference;
 }
 

@@ -42,8 +42,11 @@ struct Difference {
   std::vector<PrecisionChange> precision;
   std::vector<std::size_t> new_findings;    // of the second account
   std::vector<std::size_t> fixed_findings;  // of the first
+  // Findings of the second at code that the first did not look at, and the other way round: nobody knows whether they
+  // are new, or fixed.
+  std::vector<std::size_t> unseen_before, unseen_after;
   // Why the two runs cannot be compared for sure: in one of them nothing was observed, it was not seen whole, or its
-  // job failed. Whole sentences.
+  // job failed; or one did not look where the other found something. Whole sentences.
   std::vector<std::string> doubts;
   // The runs differ in length, so sites are compared by what one step does.
   bool per_step = false;

@@ -172,6 +172,21 @@ TEST(DifferenceTest, FindingsNewAndFixed) {
 }
 
 // A site that is costlier from A to B is cheaper from B to A, and nothing else changes.
+TEST(DifferenceTest, WhatOneRunDidNotLookAtIsNeitherNewNorFixed) {
+  Account shallow = account({}), deep = account({});
+  add_finding(deep, "cast-undoes-float", "f:1");
+  add_finding(deep, "cache-grows", "g:1");
+  shallow.unjudged = {{"cast-undoes-float", "not", "no step was looked at operator by operator: --deep never"}};
+  const Difference less = difference_of(deep, shallow), more = difference_of(shallow, deep);
+  EXPECT_THAT(less.unseen_after, ElementsAre(0));
+  EXPECT_THAT(less.fixed_findings, ElementsAre(1));
+  EXPECT_THAT(more.unseen_before, ElementsAre(0));
+  EXPECT_THAT(more.new_findings, ElementsAre(1));
+  EXPECT_THAT(less.doubts, ElementsAre("run.castscope: it did not look at the code of 1 finding of run.castscope"));
+  EXPECT_THAT(difference_text(deep, shallow, less, 80), HasSubstr("findings not looked at after: 1\n"));
+  EXPECT_EQ(difference_json(deep, shallow, less)["findings"]["unseen_after"].size(), 1u);
+}
+
 TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
   const auto mirrored = [](const Account& a, const Account& b) {
     std::vector<std::string> there = changes(difference_of(a, b)), back = changes(difference_of(b, a));

@@ -190,6 +190,8 @@ std::string difference_text(const Account& before, const Account& after, const D
   all += "\n" + totals_text(difference);
   all += findings_text(after, difference.new_findings, "new", width);
   all += findings_text(before, difference.fixed_findings, "fixed", width);
+  all += findings_text(after, difference.unseen_before, "not looked at before", width);
+  all += findings_text(before, difference.unseen_after, "not looked at after", width);
   all += precision_text(difference, width);
   all += not_looked_at(before, after, width) + not_looked_at(after, before, width);
   for (const Change change : {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper})
@@ -230,7 +232,9 @@ Json difference_json(const Account& before, const Account& after, const Differen
           {"totals", totals},
           {"findings",
            {{"new", findings_json(after, difference.new_findings)},
-            {"fixed", findings_json(before, difference.fixed_findings)}}},
+            {"fixed", findings_json(before, difference.fixed_findings)},
+            {"unseen_before", findings_json(after, difference.unseen_before)},
+            {"unseen_after", findings_json(before, difference.unseen_after)}}},
           {"precision", precision},
           {"sites", sites}};
 }

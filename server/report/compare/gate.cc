@@ -28,6 +28,8 @@ void examine_limits(const Account& account, const Gate& gate, Verdict& verdict) 
   }
 }
 
+bool is_judged(const Account& account) { return account.unjudged.empty(); }
+
 }  // namespace
 
 Verdict examine(const Account& account, const Gate& gate, const Account* baseline) {
@@ -36,10 +38,18 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   if (baseline != nullptr) before.insert(baseline->fingerprints.begin(), baseline->fingerprints.end());
   for (std::size_t i = 0; i < account.findings.size(); ++i) {
     const bool grave = rules::place_of_severity(account.findings[i].severity) <= rules::place_of_severity(gate.fail_on);
-    (before.contains(account.fingerprints[i]) ? verdict.known : grave ? verdict.failing : verdict.below).push_back(i);
+    const bool known = before.contains(account.fingerprints[i]);
+    const bool is_compared =
+        known || baseline == nullptr || could_find(*baseline, account.findings[i], account.project);
+    (known          ? verdict.known
+     : !is_compared ? verdict.unseen_before
+     : grave        ? verdict.failing
+                    : verdict.below)
+        .push_back(i);
   }
   for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
-    if (!now.contains(baseline->fingerprints[i])) verdict.gone.push_back(i);
+    if (now.contains(baseline->fingerprints[i])) continue;
+    (could_find(account, baseline->findings[i], baseline->project) ? verdict.gone : verdict.unseen_now).push_back(i);
   }
   verdict.incomplete = why_incomplete(account);
   examine_limits(account, gate, verdict);
@@ -49,7 +59,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     verdict.outcome = Outcome::kIncomplete;
   } else if (!verdict.failing.empty() || exceeded) {
     verdict.outcome = Outcome::kFindings;
-  } else if (!verdict.incomplete.empty() && !gate.allow_incomplete) {
+  } else if ((!verdict.incomplete.empty() && !gate.allow_incomplete) || (gate.require_deep && !is_judged(account))) {
     verdict.outcome = Outcome::kIncomplete;
   }
   return verdict;

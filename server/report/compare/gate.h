@@ -18,6 +18,7 @@ struct Gate {
   std::optional<double> max_cast_share;  // of the steps' time, 0 … 1
   std::optional<std::uint64_t> max_cache_bytes;
   bool allow_incomplete = false;
+  bool require_deep = false;  // rules that could not judge all of the run make it inconclusive
 };
 
 struct Limit {
@@ -34,7 +35,9 @@ struct Verdict {
   Outcome outcome = Outcome::kClean;
   std::vector<std::size_t> failing, below;  // below: of lower severity than `fail_on`
   std::vector<std::size_t> known;           // in the baseline
+  std::vector<std::size_t> unseen_before;   // not in the baseline, whose run did not look at such code
   std::vector<std::size_t> gone;            // of the baseline's findings: not there any more
+  std::vector<std::size_t> unseen_now;      // of the baseline's findings: at code that this run did not look at
   std::vector<Limit> limits;                // the limits that the gate sets
   std::vector<std::string> incomplete;      // why the result is uncertain
 };

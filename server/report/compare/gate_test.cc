@@ -134,5 +134,53 @@ TEST(GateTest, JsonHasAll) {
   EXPECT_EQ(json["baseline"], nullptr);
 }
 
+// A run whose rule of this severity could judge only so far.
+Account judged(std::string judged, Account one) {
+  one.unjudged = {{"rule-of-warning", std::move(judged), "no step was looked at operator by operator: --deep never"}};
+  return one;
+}
+
+TEST(GateTest, RulesThatCouldNotJudgeAreListedInsteadOfClean) {
+  const Account run = judged("not", account_with());
+  EXPECT_EQ(examine(run, {}).outcome, Outcome::kClean);
+  EXPECT_EQ(text_of(run, {}),
+            "castscope check: run.castscope clean, as far as rules could judge\n\n"
+            "  1 rule not judged, because no step was looked at operator by operator: --deep never: rule-of-warning\n");
+  Gate strict;
+  strict.require_deep = true;
+  EXPECT_EQ(examine(run, strict).outcome, Outcome::kIncomplete);
+  EXPECT_THAT(text_of(run, strict), HasSubstr("nothing was found, but rules could not judge all of the run"));
+  EXPECT_EQ(examine(account_with(), strict).outcome, Outcome::kClean);
+}
+
+TEST(GateTest, FindingsAtCodeThatTheBaselineDidNotLookAtAreNotNew) {
+  const Account now = account_with({{"warning", "a"}}), before = judged("not", account_with());
+  const Verdict verdict = examine(now, {}, &before);
+  EXPECT_TRUE(verdict.failing.empty());
+  EXPECT_THAT(verdict.unseen_before, ElementsAre(0));
+  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("1 finding at code that the run of run.castscope did not look at"));
+}
+
+TEST(GateTest, FindingsOfTheBaselineAtCodeThatThisRunDidNotLookAtAreNotGone) {
+  const Account now = judged("not", account_with()), before = account_with({{"warning", "a"}});
+  const Verdict verdict = examine(now, {}, &before);
+  EXPECT_TRUE(verdict.gone.empty());
+  EXPECT_THAT(verdict.unseen_now, ElementsAre(0));
+  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("is at code that this run did not look at"));
+}
+
+TEST(GateTest, WhereARuleJudgedInPartThePlaceDecides) {
+  const Account now = account_with({{"warning", "a"}});
+  Account before = judged("partly", account_with());
+  before.sites.push_back({.file = "train.py", .function = "train", .looked_at = false});
+  EXPECT_THAT(examine(now, {}, &before).unseen_before, ElementsAre(0));
+  before.sites.push_back({.file = "train.py", .function = "train", .looked_at = true});
+  EXPECT_THAT(examine(now, {}, &before).failing, ElementsAre(0));
+  before.sites.clear();
+  EXPECT_THAT(examine(now, {}, &before).failing, ElementsAre(0)) << "there was no such code";
+  before.left_out_new_code = true;
+  EXPECT_THAT(examine(now, {}, &before).unseen_before, ElementsAre(0)) << "or it was left out";
+}
+
 }  // namespace
 }  // namespace castscope::report

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/report/compare/gate.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/text/lines.h"
@@ -62,11 +63,14 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
     case Outcome::kIncomplete:
       if (!account.damage.empty())
         return "inconclusive" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
+      if (verdict.incomplete.empty() || gate.allow_incomplete)
+        return "inconclusive: nothing was found, but rules could not judge all of the run (--require-deep)";
       return "inconclusive: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
     case Outcome::kClean:
       break;
   }
-  return verdict.incomplete.empty() ? "clean" : "clean, as far as the incomplete data show";
+  if (!verdict.incomplete.empty()) return "clean, as far as the incomplete data show";
+  return account.unjudged.empty() ? "clean" : "clean, as far as rules could judge";
 }
 
 // Lists the findings that do not fail the gate, so that none vanishes without a word.
@@ -77,12 +81,39 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
     all.push_back(counted(verdict.below.size(), "finding", "findings") + " below " + gate.fail_on);
   if (!verdict.known.empty())
     all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name));
+  if (!verdict.unseen_before.empty())
+    all.push_back(counted(verdict.unseen_before.size(), "finding", "findings") + " at code that the run of " +
+                  on_one_line(baseline->name) + " did not look at");
   if (account.ignored_by_settings > 0)
     all.push_back(counted(account.ignored_by_settings, "finding", "findings") + " ignored by " +
                   (names.settings_file.empty() ? "castscope.json" : on_one_line(names.settings_file)));
   if (account.ignored_in_code > 0)
     all.push_back(counted(account.ignored_in_code, "finding", "findings") + " ignored by comments in the code");
   return all;
+}
+
+// "not judged: 12 rules, because …: cache-grows, …": rules that share the reason share a sentence.
+std::string unjudged_text(const Account& account, int width) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // what is said of them; their names
+  for (const AccountRule& of : account.unjudged) {
+    const std::string what = (of.judged == "not" ? "not judged, because " : "judged in part, because ") + of.because;
+    auto at = std::ranges::find_if(groups, [&](const auto& group) { return group.first == what; });
+    if (at == groups.end()) at = groups.insert(groups.end(), {what, {}});
+    at->second.push_back(of.rule);
+  }
+  std::string text;
+  for (const auto& [what, rules] : groups)
+    text += wrapped(
+        "  ", "    ",
+        counted(rules.size(), "rule", "rules") + " " + on_one_line(what) + ": " + absl::StrJoin(rules, ", "), width);
+  return text;
+}
+
+Json unjudged_json(const Account& account) {
+  Json list = Json::array();
+  for (const AccountRule& of : account.unjudged)
+    list.push_back({{"rule", of.rule}, {"judged", of.judged}, {"because", of.because}});
+  return list;
 }
 
 Json finding_json(const Account& account, std::size_t i) {
@@ -123,6 +154,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
+  rest += unjudged_text(account, width);
   for (const std::string& notice : account.notices)
     if (notice != account.damage) rest += wrapped("  note: ", "    ", on_one_line(notice), width);
   for (const std::string& sentence : left_out(account, gate, verdict, baseline, names))
@@ -131,6 +163,11 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
     rest += wrapped("  gone: ", "    ",
                     counted(verdict.gone.size(), "finding", "findings") + " of " + on_one_line(baseline->name) +
                         (verdict.gone.size() == 1 ? " is" : " are") + " not there any more",
+                    width);
+  if (!verdict.unseen_now.empty())
+    rest += wrapped("  not looked at: ", "    ",
+                    counted(verdict.unseen_now.size(), "finding", "findings") + " of " + on_one_line(baseline->name) +
+                        (verdict.unseen_now.size() == 1 ? " is" : " are") + " at code that this run did not look at",
                     width);
   return all + (rest.empty() ? "" : "\n" + rest);
 }
@@ -144,8 +181,6 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                       {"value", limit.value ? Json(*limit.value) : Json()},
                       {"exceeded", limit.exceeded()}});
   }
-  Json gone = Json::array();
-  for (const std::size_t i : verdict.gone) gone.push_back(finding_json(*baseline, i));
   return {{"format", 1},
           {"outcome", kOutcomes[static_cast<std::size_t>(verdict.outcome)]},
           {"exit", static_cast<int>(verdict.outcome)},
@@ -157,7 +192,10 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
           {"failing", list_json(account, verdict.failing)},
           {"below", list_json(account, verdict.below)},
           {"known", list_json(account, verdict.known)},
-          {"gone", gone},
+          {"unseen_before", list_json(account, verdict.unseen_before)},
+          {"gone", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.gone)},
+          {"unseen_now", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
+          {"unjudged", unjudged_json(account)},
           {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
           {"limits", limits}};
 }

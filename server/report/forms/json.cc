@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/forms/coverage_json.h"
 #include "server/report/forms/layers_json.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/json_values.h"
@@ -76,6 +77,7 @@ Json run_json(const Model& model) {
   run["enforced_policy"] =
       policy.empty() ? Json() : Json{{"name", policy}, {"hash", rules::enforced_policy_hash(data)}};
   run["enforcing_would_save"] = savings_json(model.enforcing);
+  run["recording"] = recording_json(data);
   run["notices"] = model.notices;
   if (data.damage) run["damage"] = data.damage->sentence;
   return run;
@@ -157,7 +159,7 @@ Json regions_json(const Model& model) {
 }
 
 // gpu_ns is the time on the device; null where no kernels were timed.
-Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) {
+Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns, std::optional<bool> looked_at) {
   const store::Site& site = data.sites[total.site];
   const store::Module module = site.module ? data.modules[site.module] : store::Module();
   Json json = {{"id", site.id},
@@ -175,6 +177,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) 
                {"cause", store::name(site.cause)},
                {"phase", store::name(site.phase)},
                {"compiled", site.compiled()},
+               {"looked_at", looked_at ? Json(*looked_at) : Json()},
                {"region", number_or_null(site.region)},
                {"casts", total.counts.casts},
                {"cache_hits", total.counts.hits},
@@ -335,12 +338,14 @@ Json to_json(const Model& model) {
                  {"roles", roles_json(model)},
                  {"model_input", model_input_json(model)},
                  {"cache", cache_json(model.totals.cache)},
+                 {"coverage", coverage_json(model)},
                  {"findings", findings_json(model)},
                  {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
                  {"regions", regions_json(model)}};
   Json sites = Json::array();
   for (const SiteTotal& total : model.sites)
-    sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site].ns) : Json()));
+    sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site].ns) : Json(),
+                              model.looked_at.site_looked_at[total.site]));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
   report["layers"] = layers_json(model);

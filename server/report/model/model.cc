@@ -65,6 +65,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .notices = std::move(told),
           .hints = std::move(judgement.hints),
           .enforcing = rules::saved_by_enforcing(run),
+          .looked_at = std::move(judgement.looked_at),
+          .rules = std::move(judgement.rules),
           .gpu = rules::device_time(run),
           .roles = by_role(run),
           .layers = layers_of(run),

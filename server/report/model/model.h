@@ -42,6 +42,8 @@ struct Model {
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement
   std::optional<store::Savings> enforcing;  // what `castscope run --enforce` would have saved
+  rules::LookedAt looked_at;                // operator by operator
+  std::vector<rules::JudgedRule> rules;     // how far each could judge
   rules::DeviceTime gpu;                    // of timed steps
   std::vector<RoleTotal> roles;
   Layers layers;

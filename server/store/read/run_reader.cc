@@ -24,6 +24,8 @@ void put(RunData& data, const std::string& name, const Statement& row) {
   if (name == "checkout") start.checkout = row.text(1);
   if (name == "policy") start.policy = row.text(1);
   if (name == "deep") start.deep = row.text(1);
+  if (name == "gpu") start.gpu = row.text(1);
+  if (name == "keep") start.keep = row.text(1);
   if (name == "host") start.host = row.text(1);
   if (name == "castscope_version") start.castscope_version = row.text(1);
   if (name == "start_ns") start.start_ns = row.number(1);

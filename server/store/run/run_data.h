@@ -28,6 +28,8 @@ struct RunStart {
   std::int64_t start_ns = 0;  // wall clock, since the epoch
   std::string policy = {};    // it is held against or follows, as server/policy/compiled.h has it; "" = none
   std::string deep = {};      // which steps are to be deep, as `castscope run` was told; "" = not told
+  std::string gpu = {};       // whether kernels are to be timed, likewise
+  std::string keep = {};      // which events the file keeps: "all", "window"; "" = not known
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
   // From where files are called the same on every machine.
   const std::string& project() const { return checkout.empty() ? cwd : checkout; }

@@ -197,6 +197,8 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
   if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
   if (!start.deep.empty()) CASTSCOPE_RETURN_IF_ERROR(set("deep", start.deep));
+  if (!start.gpu.empty()) CASTSCOPE_RETURN_IF_ERROR(set("gpu", start.gpu));
+  CASTSCOPE_RETURN_IF_ERROR(set("keep", options.keep_all ? "all" : "window"));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
   CASTSCOPE_RETURN_IF_ERROR(set("start_ns", start.start_ns));

@@ -41,6 +41,16 @@ std::vector<bool> used_sites(const store::RunData& run) {
   return used;
 }
 
+std::uint64_t steps_of(const store::RunData& run) {
+  std::set<std::uint32_t> processes;
+  for (const store::RegionUse& use : run.region_uses)
+    if (use.entered > 0) processes.insert(use.process);
+  std::uint64_t steps = 0;
+  for (const store::Process& process : run.processes)
+    if (processes.contains(process.id)) steps += process.gauges.steps + 1;
+  return steps;
+}
+
 void note_process(LookedAt& all, const store::Process& process) {
   all.deep_steps += process.gauges.deep_steps;
   all.operators += process.gauges.deep_operators;
@@ -56,14 +66,15 @@ void note_process(LookedAt& all, const store::Process& process) {
 LookedAt looked_at(const store::RunData& run) {
   LookedAt all;
   for (const store::Process& process : run.processes) note_process(all, process);
-  all.site_looked_at = store::Table<bool, store::Site>(run.sites.size());
+  all.steps = steps_of(run);
+  all.site_looked_at = decltype(all.site_looked_at)(run.sites.size());
   const Seen seen = seen_in_deep_steps(run);
   const std::vector<bool> used = used_sites(run);
   std::set<std::uint32_t> modules, regions;
   for (const store::Site& site : run.sites) {
+    if (!used[site.id] || !may_be_looked_at(site)) continue;
     const bool looked = seen.code.contains({site.stack, site.module});
     all.site_looked_at[site.id] = looked;
-    if (!used[site.id] || !may_be_looked_at(site)) continue;
     ++all.sites;
     if (!looked) all.sites_not.push_back(site.id);
     if (site.module != 0 && modules.insert(site.module).second && !seen.modules.contains(site.module))

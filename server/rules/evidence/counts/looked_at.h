@@ -10,7 +10,8 @@
 namespace castscope::rules {
 
 struct LookedAt {
-  std::uint64_t deep_steps = 0, operators = 0, ns = 0;  // of all processes; ns: spent looking
+  // Of all processes. steps: of those that entered a region; ns: spent looking.
+  std::uint64_t steps = 0, deep_steps = 0, operators = 0, ns = 0;
   // The first step that was not looked at to its end, of the process in which that came first.
   struct Gap {
     store::ProcessId process = {};
@@ -18,10 +19,10 @@ struct LookedAt {
   };
   std::optional<Gap> first_gap;
   std::uint64_t refused = 0;  // how often the budget did not allow to look at new code
-  // Places where autocast cast or hit, or where a region's code converted, and modules and regions that did so: all,
-  // and those at whose code no operator was ever looked at. What runs in compiled graphs is not among them: its
-  // operators are known from the graph.
-  store::Table<bool, store::Site> site_looked_at;
+  // Places in regions where autocast cast or hit, or where code converted, with their modules and regions: how many
+  // there are, and those at whose code no operator was ever looked at. What runs in compiled graphs is not among them:
+  // its operators are known from the graph.
+  store::Table<std::optional<bool>, store::Site> site_looked_at;  // nothing: it is not among them
   std::uint64_t sites = 0, modules = 0, regions = 0;
   std::vector<store::SiteId> sites_not;
   std::vector<store::ModuleId> modules_not;

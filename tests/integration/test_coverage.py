@@ -1,0 +1,94 @@
+"""What was looked at operator by operator, what was not, and how far each rule could judge."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# A model that runs often, and then once another whose code brings a value to float32 in vain.
+LATE = """
+import sys, torch
+from torch import nn
+
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(20))
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+class Second(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 8)
+    def forward(self, x):
+        h = self.up(x)
+        h = h.float()
+        return self.down(h)
+
+first, second, x = First(), Second(), torch.randn(4, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(int(sys.argv[1])):
+        first(x)
+    second(x)
+"""
+
+
+def record(castscope, folder, name, *options, forwards=5):
+    script = folder / "late.py"
+    script.write_text(textwrap.dedent(LATE))
+    subprocess.run([castscope, "run", "-o", folder / name, *options, "--", sys.executable, script, str(forwards)],
+                   check=True, capture_output=True)
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def rules_of(report):
+    return {finding["rule"] for finding in report["findings"]}
+
+
+@pytest.mark.job
+@pytest.mark.parametrize("forwards", [5, 400, 3000])
+def test_new_code_is_looked_at_however_late_it_comes(castscope, tmp_path, forwards):
+    report = record(castscope, tmp_path, "late", forwards=forwards)
+    assert "cast-undoes-float" in rules_of(report)
+    assert any(row["model"] == "Second" for row in report["precision"])
+    coverage = report["coverage"]
+    assert coverage["sites_not_looked_at"] == [] and coverage["modules_not_looked_at"] == []
+    assert {rule["judged"] for rule in coverage["rules"]} == {"full"}
+    # A job without steps is looked at in part where it goes on for long, and that is told.
+    assert (coverage["first_step_not_looked_at"] is None) == (forwards == 5)
+
+
+@pytest.mark.job
+def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, tmp_path):
+    looked = record(castscope, tmp_path, "looked", "--deep", "always")
+    blind = record(castscope, tmp_path, "blind", "--deep", "never")
+    assert looked["run"]["recording"]["deep"] == "always" and blind["run"]["recording"]["deep"] == "never"
+    assert "cast-undoes-float" not in rules_of(blind)
+    judged = {rule["rule"]: rule for rule in blind["coverage"]["rules"]}
+    assert judged["cast-undoes-float"] == {
+        "rule": "cast-undoes-float", "judged": "not",
+        "because": "no step was looked at operator by operator: --deep never"}
+    assert judged["cache-blocks-swap"]["judged"] == "full"
+    assert len(blind["coverage"]["sites_not_looked_at"]) == blind["coverage"]["sites"]["all"] > 0
+
+    def run(*command):
+        return subprocess.run([castscope, *command], capture_output=True, text=True)
+
+    for kind in "castscope", "json":
+        files = tmp_path / f"looked.{kind}", tmp_path / f"blind.{kind}"
+        check = run("check", files[1])
+        assert check.returncode == 0 and "clean, as far as rules could judge" in check.stdout
+        assert "cast-undoes-float" in check.stdout
+        assert run("check", "--require-deep", files[1]).returncode == 3
+        assert run("check", "--require-deep", files[0]).returncode == 0
+        difference = json.loads(run("diff", "-f", "json", *files).stdout)
+        assert difference["findings"]["fixed"] == []
+        assert [finding["rule"] for finding in difference["findings"]["unseen_after"]] == ["cast-undoes-float"]
+        assert run("diff", "--exit-code", *files).returncode == 3
+        gate = json.loads(run("check", "-f", "json", "--fail-on", "info", "--baseline", files[1], files[0]).stdout)
+        assert gate["failing"] == [] and [finding["rule"] for finding in gate["unseen_before"]] == ["cast-undoes-float"]
