@@ -1,14 +1,11 @@
 """What was looked at operator by operator, what was not, and how far each rule could judge."""
 
 import json
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
 # A model that runs often, and then once another whose code brings a value to float32 in vain.
-LATE = """
+LATE = """\
 import sys, torch
 from torch import nn
 
@@ -38,22 +35,20 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 """
 
 
-def record(castscope, folder, name, *options, forwards=5):
-    script = folder / "late.py"
-    script.write_text(textwrap.dedent(LATE))
-    subprocess.run([castscope, "run", "-o", folder / name, *options, "--", sys.executable, script, str(forwards)],
-                   check=True, capture_output=True)
-    return json.loads((folder / f"{name}.json").read_text())
+def record(castscope, python, name, *options, forwards=5):
+    (castscope.folder / "late.py").write_text(LATE)
+    done = castscope("run", "-o", name, *options, "--", python, "late.py", forwards)
+    assert done.returncode == 0, done.stderr
+    return castscope.report(name)
 
 
 def rules_of(report):
     return {finding["rule"] for finding in report["findings"]}
 
 
-@pytest.mark.job
 @pytest.mark.parametrize("forwards", [5, 400, 3000])
-def test_new_code_is_looked_at_however_late_it_comes(castscope, tmp_path, forwards):
-    report = record(castscope, tmp_path, "late", forwards=forwards)
+def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards):
+    report = record(castscope, python, "late", forwards=forwards)
     assert "cast-undoes-float" in rules_of(report)
     assert any(row["model"] == "Second" for row in report["precision"])
     coverage = report["coverage"]
@@ -63,10 +58,9 @@ def test_new_code_is_looked_at_however_late_it_comes(castscope, tmp_path, forwar
     assert (coverage["first_step_not_looked_at"] is None) == (forwards == 5)
 
 
-@pytest.mark.job
-def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, tmp_path):
-    looked = record(castscope, tmp_path, "looked", "--deep", "always")
-    blind = record(castscope, tmp_path, "blind", "--deep", "never")
+def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, python):
+    looked = record(castscope, python, "looked", "--deep", "always")
+    blind = record(castscope, python, "blind", "--deep", "never")
     assert looked["run"]["recording"]["deep"] == "always" and blind["run"]["recording"]["deep"] == "never"
     assert "cast-undoes-float" not in rules_of(blind)
     judged = {rule["rule"]: rule for rule in blind["coverage"]["rules"]}
@@ -76,19 +70,19 @@ def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, tmp_path):
     assert judged["cache-blocks-swap"]["judged"] == "full"
     assert len(blind["coverage"]["sites_not_looked_at"]) == blind["coverage"]["sites"]["all"] > 0
 
-    def run(*command):
-        return subprocess.run([castscope, *command], capture_output=True, text=True)
-
     for kind in "castscope", "json":
-        files = tmp_path / f"looked.{kind}", tmp_path / f"blind.{kind}"
-        check = run("check", files[1])
-        assert check.returncode == 0 and "clean, as far as rules could judge" in check.stdout
-        assert "cast-undoes-float" in check.stdout
-        assert run("check", "--require-deep", files[1]).returncode == 3
-        assert run("check", "--require-deep", files[0]).returncode == 0
-        difference = json.loads(run("diff", "-f", "json", *files).stdout)
+        files = f"looked.{kind}", f"blind.{kind}"
+        check = castscope("check", files[1])
+        text = " ".join(check.stdout.decode().split())
+        assert check.returncode == 0 and f"{files[1]} clean, as far as rules could judge" in text
+        assert "cast-undoes-float" in text
+        assert castscope("check", "--require-deep", files[1]).returncode == 3
+        assert castscope("check", "--require-deep", files[0]).returncode == 0
+        difference = json.loads(castscope("diff", "-f", "json", *files).stdout)
         assert difference["findings"]["fixed"] == []
         assert [finding["rule"] for finding in difference["findings"]["unseen_after"]] == ["cast-undoes-float"]
-        assert run("diff", "--exit-code", *files).returncode == 3
-        gate = json.loads(run("check", "-f", "json", "--fail-on", "info", "--baseline", files[1], files[0]).stdout)
-        assert gate["failing"] == [] and [finding["rule"] for finding in gate["unseen_before"]] == ["cast-undoes-float"]
+        assert castscope("diff", "--exit-code", *files).returncode == 3
+        gate = castscope("check", "-f", "json", "--fail-on", "info", "--baseline", files[1], files[0])
+        gate = json.loads(gate.stdout)
+        assert gate["failing"] == []
+        assert [finding["rule"] for finding in gate["unseen_before"]] == ["cast-undoes-float"]
