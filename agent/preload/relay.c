@@ -48,7 +48,7 @@ void relay_start(void) {
   const char* program = find_program(path);
   if (program == NULL) {
     say("no relay can be started, since CASTSCOPE_BIN does not name the castscope program: "
-        "`castscope recover` makes the run file when the job has ended.");
+        "`castscope recover` lists the run when the job has ended, and says how to make its file.");
     return;
   }
   const char* collector = environment_get("CASTSCOPE_COLLECTOR");
@@ -67,7 +67,8 @@ void relay_start(void) {
   long child = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
   if (child == 0) become_relay(program, (char* const*)arguments, environment);
   if (child < 0) {
-    say("no relay can be started (fork fails): `castscope recover` makes the run file when the job has ended.");
+    say("no relay can be started (fork fails): "
+        "`castscope recover` lists the run when the job has ended, and says how to make its file.");
     return;
   }
   while (waitpid((pid_t)child, NULL, __WCLONE) < 0 && errno == EINTR) {

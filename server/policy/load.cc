@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/config/nearest.h"
@@ -35,15 +37,15 @@ struct Source {
 absl::StatusOr<std::string> content_of(const std::string& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) {
-    return absl::NotFoundError(
-        StrCat(file, ": ", fs::exists(file, error) ? "this is not a regular file" : std::strerror(ENOENT)));
+    return absl::NotFoundError(StrCat(
+        file, " cannot be read: ", fs::exists(file, error) ? "it is not an ordinary file" : std::strerror(ENOENT)));
   }
   if (fs::file_size(file, error) > kLargest)
     return absl::InvalidArgumentError(StrCat(file, ": too large for a policy"));
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
-  if (!stream) return absl::PermissionDeniedError(StrCat(file, ": cannot be read: ", std::strerror(errno)));
+  if (!stream) return absl::PermissionDeniedError(StrCat(file, " cannot be read: ", std::strerror(errno)));
   return text.str();
 }
 
@@ -55,8 +57,8 @@ absl::StatusOr<Source> find(const std::string& name, const std::string& folder) 
     const auto names = shipped_names();
     std::string list;
     for (const std::string_view one : names) list.append(list.empty() ? "" : ", ").append(one);
-    return absl::NotFoundError(StrCat("no policy \"", name, "\" is shipped", config::meant(name, names), " (there are ",
-                                      list, "; a file's name ends with .json)"));
+    return absl::InvalidArgumentError(StrCat("no policy \"", name, "\" is shipped", config::meant(name, names),
+                                             " (there are ", list, "; a file's name ends with .json)"));
   }
   const fs::path file = fs::path(folder) / name;
   auto text = content_of(file.string());
@@ -188,6 +190,15 @@ class Loader {
 };
 
 }  // namespace
+
+bool is_json_schema(const std::string& name) {
+  if (!name.ends_with(".json")) return false;
+  const auto text = content_of(name);
+  if (!text.ok()) return false;
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("$schema") || !json["$schema"].is_string()) return false;
+  return absl::StrContains(json["$schema"].get_ref<const std::string&>(), "json-schema.org/");
+}
 
 absl::StatusOr<Policy> load(const std::string& name, const Operators& operators) {
   return Loader(operators).load(name, "", "");

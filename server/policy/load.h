@@ -15,4 +15,7 @@ namespace castscope::policy {
 // itself.
 absl::StatusOr<Policy> load(const std::string& name, const Operators& = Operators::of_pytorch());
 
+// Whether it is a file that says of itself that it is a JSON Schema: policies' own lies beside the shipped ones.
+bool is_json_schema(const std::string& name);
+
 }  // namespace castscope::policy

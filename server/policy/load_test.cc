@@ -82,10 +82,17 @@ TEST_F(LoadTest, ACircleIsTold) {
 
 TEST_F(LoadTest, WhatIsNotThereIsTold) {
   EXPECT_THAT(complaint("torch-cuba"), HasSubstr("did you mean \"torch-cuda\"?"));
-  EXPECT_THAT(complaint((folder_ / "none.json").string()), HasSubstr("none.json: No such file"));
+  EXPECT_THAT(complaint((folder_ / "none.json").string()), HasSubstr("none.json cannot be read: No such file"));
   EXPECT_THAT(complaint(write("d.json", "{\"extends\": \"torch-cpuu\"}")),
               HasSubstr("d.json:1:2: no policy \"torch-cpuu\""));
-  EXPECT_THAT(complaint(folder_.string() + "/"), HasSubstr("not a regular file"));
+  EXPECT_THAT(complaint(folder_.string() + "/"), HasSubstr("cannot be read: it is not an ordinary file"));
+}
+
+TEST_F(LoadTest, ASchemaIsToldFromAPolicyThatNamesOne) {
+  EXPECT_TRUE(is_json_schema(write("s.json", R"({"$schema": "https://json-schema.org/draft/2020-12/schema"})")));
+  EXPECT_FALSE(is_json_schema(write("p.json", R"({"$schema": "policy.schema.json", "device": "cpu"})")));
+  EXPECT_FALSE(is_json_schema(write("q.json", "{")));
+  EXPECT_FALSE(is_json_schema("torch-cpu"));
 }
 
 TEST_F(LoadTest, TwoThatDisagreeNeedAWord) {

@@ -23,10 +23,14 @@ bool may_be_address(const std::string& address) {
 
 }  // namespace
 
+absl::Status check_address(const std::string& address) {
+  if (may_be_address(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", address, "\" is not a collector's address: give HOST:PORT, such as 127.0.0.1:7390"));
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls) {
-  if (!may_be_address(address))
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is not a collector's address: give HOST:PORT, such as 127.0.0.1:7390"));
+  if (absl::Status status = check_address(address); !status.ok()) return status;
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (tls.use) {
     grpc::SslCredentialsOptions options;

@@ -17,6 +17,9 @@ struct Tls {
   std::string root_certificate_file = {};  // "" = the system's
 };
 
+// Whether it is "host:port" or "unix:PATH"; the error is a sentence. It starts nothing.
+absl::Status check_address(const std::string& address);
+
 // Makes a channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that is not
 // valid, or a certificate file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls = {});

@@ -119,7 +119,7 @@ def end_of_waiting(castscope, python, address):
     begin = time.monotonic()
     _, err = job.communicate(timeout=60)
     seconds = time.monotonic() - begin
-    assert job.returncode == 0 and b"`castscope recover` goes on with it" in err
+    assert job.returncode == 0 and f"`castscope recover {directory}` goes on with what is left".encode() in err
     castscope("recover", "--discard", directory)
     return seconds
 

@@ -67,7 +67,8 @@ def test_what_nobody_can_read_is_no_success(castscope, command):
     with open("/dev/full", "wb") as full:
         done = castscope(*command.split(), capture_output=False, stdout=full, stderr=subprocess.PIPE)
     nothing_to_say = command == "recover --list" and b"nothing to recover" in done.stderr
-    assert nothing_to_say or (done.returncode == 125 and b"standard output cannot be written" in done.stderr)
+    assert nothing_to_say or (done.returncode == (125 if command == "run --help" else 2)
+                               and b"standard output cannot be written" in done.stderr)
 
 
 @pytest.mark.parametrize("command", ["report", "convert"])
@@ -179,13 +180,13 @@ def test_env_can_be_evaluated(castscope, python):
 
 def test_nothing_to_recover(castscope, tmp_path):
     done = castscope("recover", tmp_path / "nowhere")
-    assert done.returncode == 125 and b"is not a run directory" in done.stderr
+    assert done.returncode == 3 and b"is not a run directory" in done.stderr
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:7390"])
 def test_serve_refuses_to_be_open_to_others(castscope, address):
     done = castscope("serve", "--listen", address)
-    assert done.returncode == 125 and done.stderr.count(b"\n") == 1
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("words, sentence", [(["bogus"], b"there is no command bogus"),
@@ -194,15 +195,8 @@ def test_serve_refuses_to_be_open_to_others(castscope, address):
                                              (["run", "--bogus", "x"], b"`castscope run --help` tells more")])
 def test_what_is_wrong_with_a_command_line_is_one_sentence(castscope, words, sentence):
     done = castscope(*words)
-    assert done.returncode == 125 and done.stdout == b""
+    assert done.returncode == (125 if words[:1] == ["run"] else 2) and done.stdout == b""
     assert done.stderr.startswith(b"castscope: ") and sentence in done.stderr and done.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("command", ["report", "convert", "check", "diff"])
-def test_wrong_words_of_commands_that_answer_have_the_status_of_grep(castscope, command):
-    done = castscope(command, "--bogus", "x")
-    assert done.returncode == 2 and done.stdout == b"" and done.stderr.count(b"\n") == 1
-    assert f"`castscope {command} --help` tells more".encode() in done.stderr
 
 
 def test_version_as_an_option(castscope):
@@ -218,10 +212,10 @@ def test_doctor_examines_no_other_python_than_the_one_named(castscope, named, se
 
 def test_env_refuses_what_cannot_work(castscope, python):
     refused = castscope("env", "--collector", "nonsense", "--", python)
-    assert refused.returncode == 125 and b'"nonsense" is not a collector\'s address' in refused.stderr
+    assert refused.returncode == 2 and b'"nonsense" is not a collector\'s address' in refused.stderr
     assert b"7390" in refused.stderr
     refused = castscope("env", "--plain", "-o", "a b", "--", python)
-    assert refused.returncode == 125 and refused.stdout == b"" and b"CASTSCOPE_OUT" in refused.stderr
+    assert refused.returncode == 2 and refused.stdout == b"" and b"CASTSCOPE_OUT" in refused.stderr
 
 
 def test_env_in_an_environment_of_its_own_repeats_nothing(castscope, python_without_us):
@@ -243,5 +237,5 @@ def test_what_is_left_over_is_listed_on_stdout(castscope):
     job.kill()
     job.communicate(timeout=60)
     listed = castscope("recover", "--list")
-    assert any(line.split(b": ")[0] == directory for line in listed.stdout.splitlines()), listed
+    assert directory in listed.stdout.splitlines(), listed
     castscope("recover", "--discard", directory.decode())

@@ -366,4 +366,4 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                          check=False)
     assert (job.returncode, job.stdout) == (0, "torch.float32\n"), job.stderr
     refused = castscope("env", "--enforce", "fp32-evrything", "--", sys.executable, text=True)
-    assert refused.returncode == 125 and "fp32-everything" in refused.stderr and refused.stdout == ""
+    assert refused.returncode == 2 and "fp32-everything" in refused.stderr and refused.stdout == ""

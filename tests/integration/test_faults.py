@@ -48,7 +48,7 @@ def test_a_run_that_is_recorded_is_not_recovered(castscope, python):
     job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
     directory = job.stdout.readline().decode().strip()
     done = castscope("recover", directory)
-    assert done.returncode == 125 and b"still being recorded" in done.stderr
+    assert done.returncode == 3 and b"still being recorded" in done.stderr
     job.communicate(b"\n", timeout=60)
 
 
@@ -60,7 +60,7 @@ def test_a_folder_of_the_users_is_neither_recovered_nor_deleted(castscope, name,
     folder.chmod(0o700)
     (folder / "thesis.tex").write_text("precious")
     done = castscope("recover", *options, folder)
-    assert done.returncode == 125 and b"is not a run directory" in done.stderr and done.stderr.count(b"\n") == 1
+    assert done.returncode == 3 and b"is not a run directory" in done.stderr and done.stderr.count(b"\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["chapters", "thesis.tex"]
     assert [path.name for path in castscope.folder.iterdir()] == [name]
 
@@ -185,7 +185,7 @@ def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope
     job.communicate(timeout=60)
     (castscope.folder / "run.castscope").unlink()
     done = castscope("recover", directory)
-    assert done.returncode == 125 and b"nothing that the recorder of this run had seen is left" in done.stderr
+    assert done.returncode == 3 and b"nothing that the recorder of this run had seen is left" in done.stderr
     report = castscope.report()
     assert report["run"]["complete"] is False
     assert any("nothing that the recorder of this run had seen is left" in notice
@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_neither_deleted_nor_recovered_as_nothing(castsco
     of_another_format(segment)
     for output in (["-o", "rescued"], []):  # the second goes on with the run file that was begun
         done = castscope("recover", *output, directory)
-        assert done.returncode == 125 and b"it has format version 99" in done.stderr, done.stderr
+        assert done.returncode == 3 and b"it has format version 99" in done.stderr, done.stderr
         assert f"stays in {directory}: the castscope that recorded it".encode() in done.stderr
         assert segment.exists() and not list(castscope.folder.glob("rescued*"))
     segment.write_bytes(was)
@@ -232,7 +232,7 @@ def test_of_what_can_be_read_in_part_the_rest_stays(castscope, python):
     other.write_bytes(segment.read_bytes())
     of_another_format(other)
     done = castscope("recover", "-o", "rescued", directory)
-    assert done.returncode == 125 and b"recovered " in done.stderr and f"stays in {directory}".encode() in done.stderr
+    assert done.returncode == 3 and b"recovered " in done.stderr and f"stays in {directory}".encode() in done.stderr
     assert other.exists() and not segment.exists()
     report = castscope.report("rescued")
     assert report["run"]["complete"] is False

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from program import ROOT
 
 
 @pytest.fixture
@@ -60,10 +61,33 @@ def test_a_wrong_policy_is_told_with_its_place(policy, castscope, text, said):
     assert "torch-cpu: understood" in told.stdout
 
 
+def test_the_folder_of_the_shipped_policies_can_be_checked_whole(policy):
+    files = sorted(str(path) for path in ROOT.glob("policies/*.json"))
+    told = policy("check", *files)
+    (schema,) = (file for file in files if file.endswith("policy.schema.json"))
+    assert told.returncode == 0
+    assert told.stderr == f"castscope: {schema}: this is a JSON Schema, not a policy: it is passed over\n"
+    assert told.stdout.count(": understood") == len(files) - 1
+
+
+def test_a_schema_alone_is_no_policy(policy):
+    told = policy("check", ROOT / "policies/policy.schema.json")
+    assert told.returncode == 2 and "there is no policy among these files" in told.stderr
+
+
+@pytest.mark.parametrize("names, status", [(["torch-cpu", "bad.json"], 2), (["bad.json", "gone.json", "torch-cpu"], 3),
+                                           (["gone.json", "bad.json"], 3)])
+def test_of_several_policies_the_worst_counts_and_each_is_told(policy, castscope, names, status):
+    (castscope.folder / "bad.json").write_text('{"operatrs": {}}')
+    told = policy("check", *names)
+    assert told.returncode == status
+    assert all(f"{name}: understood" in told.stdout or f"castscope: {name}" in told.stderr for name in names)
+
+
 def test_a_policy_that_is_not_there(policy):
     told = policy("explain", "none.json", "linear")
-    assert (told.returncode, told.stdout) == (2, "")
-    assert "none.json: No such file or directory" in told.stderr
+    assert (told.returncode, told.stdout) == (3, "")
+    assert "none.json cannot be read: No such file or directory" in told.stderr
 
 
 def test_a_wrong_command_line(policy):

@@ -85,7 +85,7 @@ def test_explain(castscope):
         assert part in text
     assert json.loads(castscope("explain", "-f", "json", "cache-grows").stdout)["severity"] == "warning"
     unknown = castscope("explain", "cache-grow")
-    assert unknown.returncode == 2 and b"did you mean cache-grows?" in unknown.stderr
+    assert unknown.returncode == 2 and b'did you mean "cache-grows"?' in unknown.stderr
 
 
 def test_rules(castscope):

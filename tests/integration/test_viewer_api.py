@@ -272,7 +272,6 @@ def test_a_port_that_is_taken_costs_the_page_and_not_the_job(castscope, python):
         done = castscope("run", f"--live={taken.getsockname()[1]}", "-o", "run", "--", python, "-c", WORK + "work(1)")
     assert done.returncode == 0 and b"the job runs without the viewer" in done.stderr
     assert castscope.report()["totals"]["casts"] == CASTS
-    assert castscope("run", "--live=no", "--", "true").returncode == 0
 
 
 def test_nothing_of_the_viewer_reaches_the_job(castscope, python):
@@ -302,6 +301,6 @@ def test_serve_shows_what_it_records_and_what_it_has(castscope, python):
 
 def test_serve_refuses_an_address_that_others_reach(castscope):
     done = castscope("serve", "--listen", "127.0.0.1:0", "--web=0.0.0.0:0")
-    assert done.returncode == 125 and b"ssh -L" in done.stderr
+    assert done.returncode == 2 and b"ssh -L" in done.stderr
 
 

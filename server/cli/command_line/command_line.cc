@@ -31,7 +31,14 @@ template <class Target>
 CLI::Option* add(CLI::App* app, const std::string& names, Target& target, const std::string& help) {
   const std::size_t end = names.find(' ');
   CLI::Option* option = app->add_option(names.substr(0, end), target, help);
-  return option->type_name(end == std::string::npos ? "" : names.substr(end + 1));
+  option->type_name(end == std::string::npos ? "" : names.substr(end + 1));
+  if (option->get_snames().empty()) return option;
+  // `-o=NAME` would be taken for the value "=NAME".
+  return option->check([letter = option->get_snames().front()](const std::string& value) {
+    const std::string rest = value.substr(std::min<std::size_t>(1, value.size()));
+    return value.starts_with('=') ? absl::StrCat("there is no = behind -", letter, ": write -", letter, " ", rest)
+                                  : std::string();
+  });
 }
 
 bool is_number_from(const std::string& text, int least, int most) {

@@ -18,6 +18,7 @@ class CommandLineTest : public testing::Test {
     const Command run = line_.subcommand("run", "Run a job");
     run.option("--gpu", gpu_, "What is timed").one_of({"auto", "events", "off"});
     run.option("--policy POLICY", policy_, "Check").given();
+    run.option("-o,--output NAME", output_, "Where it goes");
     run.option("--enforce POLICY", enforce_, "Enforce").excludes("--policy");
     run.flag("--all-kernels", all_kernels_, "All of them").needs("--enforce");
     run.flag_with_value("--live=PORT", "0", live_, "Serve a page");
@@ -50,7 +51,7 @@ class CommandLineTest : public testing::Test {
     return testing::internal::GetCapturedStdout();
   }
 
-  std::string gpu_, policy_, enforce_, live_, operator_, ca_;
+  std::string gpu_, output_, policy_, enforce_, live_, operator_, ca_;
   std::vector<std::string> runs_, words_;
   int port_ = 7;
   bool all_kernels_ = false;
@@ -75,7 +76,7 @@ TEST_F(CommandLineTest, WithoutTwoDashesTheJobIsWhatRemains) {
 
 TEST_F(CommandLineTest, NoJobBeginsWithAnOption) {
   EXPECT_EQ(wrong({"run", "--polcy", "x", "job"}),
-            "there is no option --polcy; did you mean --policy? `tool run --help` tells more");
+            "there is no option --polcy; did you mean \"--policy\"? `tool run --help` tells more");
 }
 
 TEST_F(CommandLineTest, WhereNoJobIsTakenNoOptionStandsBehindTwoDashes) {
@@ -91,19 +92,19 @@ TEST_F(CommandLineTest, AFlagWithAValueThatCanBeLeftOut) {
 }
 
 TEST_F(CommandLineTest, ACommandThatDoesNotExist) {
-  EXPECT_EQ(wrong({"rnu"}), "there is no command rnu; did you mean run? `tool --help` lists all");
+  EXPECT_EQ(wrong({"rnu"}), "there is no command rnu; did you mean \"run\"? `tool --help` lists all");
   EXPECT_EQ(wrong({"secert"}), "there is no command secert: `tool --help` lists all")
       << "hidden ones are not suggested";
   EXPECT_EQ(wrong({}), "a command is missing after `tool`: `tool --help` lists all");
   EXPECT_EQ(wrong({"--bogus"}), "there is no option --bogus: `tool --help` lists all");
   EXPECT_EQ(wrong({"policy"}), "a command is missing after `tool policy`: `tool policy --help` lists all");
   EXPECT_EQ(wrong({"policy", "explian", "x"}),
-            "there is no command explian; did you mean explain? `tool policy --help` lists all");
+            "there is no command explian; did you mean \"explain\"? `tool policy --help` lists all");
 }
 
 TEST_F(CommandLineTest, AnOptionThatDoesNotExist) {
   EXPECT_EQ(wrong({"view", "a", "--prot=8"}),
-            "there is no option --prot; did you mean --port? `tool view --help` tells more");
+            "there is no option --prot; did you mean \"--port\"? `tool view --help` tells more");
   EXPECT_EQ(wrong({"view", "--bogus"}), "there is no option --bogus: `tool view --help` tells more")
       << "RUN is missing, too";
   EXPECT_EQ(wrong({"policy", "explain", "a", "b", "c", "d"}),
@@ -142,6 +143,15 @@ TEST_F(CommandLineTest, AValueThatIsMissingOrCannotBe) {
   EXPECT_THAT(wrong({"run", "--all-kernels=false", "--enforce", "a"}), StartsWith("--all-kernels takes no value: "));
   EXPECT_THAT(wrong({"run", "--gpu", "off", "--gpu=off"}), StartsWith("--gpu is given twice: "));
   EXPECT_THAT(wrong({"view", "a", "--port", "1", "--port", "2"}), StartsWith("--port is given twice: "));
+}
+
+TEST_F(CommandLineTest, AShortOptionTakesItsValueWithoutAnEqualsSign) {
+  EXPECT_EQ(wrong({"run", "-o=mine", "job"}),
+            "--output: there is no = behind -o: write -o mine: `tool run --help` tells more");
+  ASSERT_EQ(wrong({"run", "--output=mine", "job", "-o=x"}), "");
+  EXPECT_EQ(output_, "mine");
+  ASSERT_EQ(wrong({"run", "-omine", "job"}), "");
+  EXPECT_EQ(output_, "mine");
 }
 
 TEST_F(CommandLineTest, OptionsThatDoNotGoTogether) {

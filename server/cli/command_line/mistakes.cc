@@ -21,8 +21,7 @@ const CLI::App& chosen(const CLI::App& program) {
 
 std::string meant(const std::string& written, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const auto near = config::nearest(written, views);
-  return near ? absl::StrCat("; did you mean ", *near, "?") : "";
+  return config::meant(written, views);
 }
 
 std::vector<std::string> listed_commands(const CLI::App& command) {

@@ -49,7 +49,7 @@ int build(const BuildOptions& options) {
   if (status.ok() && !options.agent_folder.empty()) status = build_agent(sources, options.agent_folder, options.python);
   if (status.ok()) return 0;
   say(std::string(status.message()));
-  return kOwnFailure;
+  return kIncompleteData;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/check_exported.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/settings_file.h"
@@ -67,8 +68,9 @@ int check(CheckOptions options) {
   std::optional<report::Account> baseline;
   if (!options.baseline.empty()) {
     auto read = report::read_account(options.baseline, *settings);
-    if (!read.ok()) return fail(absl::StrCat("the baseline: ", read.status().message()), kUsage);
-    if (!read->damage.empty()) return fail(absl::StrCat("the baseline: ", read->name, ": ", read->damage), kUsage);
+    if (!read.ok()) return fail(absl::StrCat("the baseline: ", read.status().message()), kIncompleteData);
+    if (!read->damage.empty())
+      return fail(absl::StrCat("the baseline: ", read->name, ": ", read->damage), kIncompleteData);
     baseline = *std::move(read);
   }
   const report::Account* const before = baseline ? &*baseline : nullptr;
@@ -120,12 +122,12 @@ void add_check(CommandLine& line) {
   command.option("--json FILE", options->json_file, "Write the JSON into this file too").given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.footer(
-      "Examples:\n"
-      "  castscope check train.castscope\n"
-      "  castscope check --fail-on performance --max-cast-share 5% --max-cache 2GiB train.json\n"
-      "  castscope check --baseline main.json --json check.json train.castscope\n"
-      "  castscope check model.pt2\n\n"
-      "Exit status: 0 clean, 1 findings or a limit exceeded, 2 wrong usage, 3 incomplete or unreadable data.");
+      absl::StrCat("Examples:\n"
+                   "  castscope check train.castscope\n"
+                   "  castscope check --fail-on performance --max-cast-share 5% --max-cache 2GiB train.json\n"
+                   "  castscope check --baseline main.json --json check.json train.castscope\n"
+                   "  castscope check model.pt2\n\n",
+                   exit_statuses_of("check")));
   command.on_run([options] { return check(*options); });
 }
 

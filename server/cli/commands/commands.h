@@ -20,6 +20,7 @@ void add_rules(CommandLine& line);
 void add_recover(CommandLine& line);
 void add_view(CommandLine& line);
 void add_serve(CommandLine& line);
+void add_schema(CommandLine& line);
 void add_env(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_relay(CommandLine& line);        // hidden: for the preload library
@@ -27,10 +28,10 @@ void add_build_agent(CommandLine& line);  // hidden: for CMake
 void add_counts(CommandLine& line);       // hidden: for the pytest plugin
 void add_version(CommandLine& line);
 
-// The exit status of castscope's own failures, as `env`, `timeout` and `nohup` have one: most jobs' statuses differ
-// from it.
+// The exit status of failures of `castscope run` itself, as `env`, `timeout` and `nohup` have one: most jobs' statuses
+// differ from it.
 inline constexpr int kOwnFailure = 125;
-// The exit statuses of commands that answer questions, as grep and diff have them.
+// The exit statuses of all other commands, as grep and diff have them. exit_statuses.cc has what they mean for each.
 inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
 
 // Writes "castscope: …" to stderr.

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/python_probe.h"
 #include "server/cli/toolkit/toolkit.h"
@@ -108,7 +109,7 @@ int compare(const CompareOptions& options, const Words& job) {
     const auto package = obtain_python_package(say);
     if (!package.ok()) {
       say(std::string(package.status().message()));
-      return kOwnFailure;
+      return kIncompleteData;
     }
     const char* path = getenv("PYTHONPATH");
     changes.push_back(absl::StrCat("PYTHONPATH=", *package, path == nullptr || *path == '\0' ? "" : ":",
@@ -123,7 +124,7 @@ int compare(const CompareOptions& options, const Words& job) {
   variables.push_back(nullptr);
   execvpe(arguments[0], arguments.data(), variables.data());
   say(absl::StrCat(command[0], ": ", strerror(errno)));
-  return kOwnFailure;
+  return kIncompleteData;
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ void add_compare(CommandLine& line) {
       .one_of({"auto", "always", "never"})
       .shows_default();
   command.takes_job("[-- python SCRIPT [ARGUMENT...]]");
-  command.footer(
+  command.footer(absl::StrCat(
       "A script says what is compared, with `@castscope.entry(inputs=make_inputs)` on a function, or\n"
       "`castscope.entry(inputs=make_inputs)(model)`; it is run as Python runs it, then its entries are compared.\n\n"
       "Examples:\n"
@@ -163,9 +164,8 @@ void add_compare(CommandLine& line) {
       "  castscope compare --modes script,compile -- python -m project.train\n"
       "  castscope compare --entry project.model:step --inputs project.model:make_batch\n"
       "  castscope compare --json modes.json --html modes.html -- python train.py\n"
-      "  castscope compare -f html -o modes.html --force -- python train.py\n\n"
-      "Exit status: 0 the same precision everywhere, 1 it differs or a mode refused the code, 2 wrong usage,\n"
-      "3 the script failed.");
+      "  castscope compare -f html -o modes.html --force -- python train.py\n\n",
+      exit_statuses_of("compare")));
   command.on_run([&line, options] { return compare(*options, line.job); });
 }
 

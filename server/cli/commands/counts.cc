@@ -18,14 +18,14 @@ void add_counts(CommandLine& line) {
     const auto counts = relay::live_counts(*directory, *pid);
     if (!counts.ok()) {
       say(std::string(counts.status().message()));
-      return kOwnFailure;
+      return kIncompleteData;
     }
     const nlohmann::ordered_json json = {{"casts", counts->casts},
                                          {"cache_hits", counts->hits},
                                          {"pass_through", counts->passes},
                                          {"traced", counts->traced},
                                          {"bytes", counts->bytes}};
-    return put(json.dump() + "\n") ? 0 : kOwnFailure;
+    return put(json.dump() + "\n") ? 0 : kIncompleteData;
   });
 }
 

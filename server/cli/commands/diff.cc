@@ -5,7 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
@@ -58,14 +60,12 @@ void add_diff(CommandLine& line) {
   add_config_option(command, options->config);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
   command.footer(
-      "Examples:\n"
-      "  castscope diff before.castscope after.castscope\n"
-      "  castscope diff --exit-code main.json branch.json\n"
-      "  castscope diff -f json a.castscope b.castscope | jq '.sites[] | select(.change == \"new\")'\n\n"
-      "Places are aligned by their code, not by line numbers. Exit status: 0, or 1 with --exit-code when the runs\n"
-      "differ; 2 wrong usage; 3 unreadable data, and with --exit-code a run in which no process with PyTorch was "
-      "seen,\n"
-      "that was not seen whole, or whose job failed.");
+      absl::StrCat("Examples:\n"
+                   "  castscope diff before.castscope after.castscope\n"
+                   "  castscope diff --exit-code main.json branch.json\n"
+                   "  castscope diff -f json a.castscope b.castscope | jq '.sites[] | select(.change == \"new\")'\n\n"
+                   "Places are aligned by their code, not by line numbers.\n\n",
+                   exit_statuses_of("diff")));
   command.on_run([options] { return diff(*options); });
 }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/doctor/gpu_checks.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/run_directory.h"
@@ -137,8 +138,9 @@ Check check_shared_memory() {
   double megabytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize) / (1 << 20);
   std::string found = absl::StrFormat("%.0f MB free in /dev/shm", megabytes);
   if (megabytes >= 48) return {"memory", "ok", found, ""};
-  return {"memory", "warning", found + "; a process may take up to 48 MB",
-          "free some (castscope recover --list), or give the container more (docker run --shm-size=1g)"};
+  return {
+      "memory", "warning", found + "; a process may take up to 48 MB",
+      "free some (castscope recover lists what is left over), or give the container more (docker run --shm-size=1g)"};
 }
 
 Check check_leftovers() {
@@ -147,7 +149,7 @@ Check check_leftovers() {
     n += !directory.is_recorded() && !directory.has_living_process();
   if (n == 0) return {"leftovers", "ok", "none", ""};
   return {"leftovers", "warning", absl::StrFormat("%d run%s whose recorder is gone", n, n == 1 ? "" : "s"),
-          "castscope recover makes their run files, castscope recover --discard deletes them"};
+          "castscope recover lists them, and says how to make their run files or to delete them"};
 }
 
 void print_json(const std::vector<Check>& checks) {
@@ -175,7 +177,7 @@ int examine(const DoctorOptions& options) {
   checks.push_back(check_leftovers());
   options.json ? print_json(checks) : print_text(checks);
   for (const Check& check : checks) {
-    if (check.state == "problem") return 1;
+    if (check.state == "problem") return kFound;
   }
   return 0;
 }
@@ -191,10 +193,10 @@ void add_doctor(CommandLine& line) {
   command.takes_other_words();
   command.takes_job("[-- PYTHON]");
   command.footer(
-      "Examples:\n"
-      "  castscope doctor\n"
-      "  castscope doctor --build -- .venv/bin/python\n\n"
-      "Exit status: 0, 1 when something has to be fixed before a job can be observed, 125 for a wrong command line.");
+      absl::StrCat("Examples:\n"
+                   "  castscope doctor\n"
+                   "  castscope doctor --build -- .venv/bin/python\n\n",
+                   exit_statuses_of("doctor")));
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

@@ -6,9 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/python_probe.h"
 #include "server/policy/compiled.h"
 #include "server/policy/load.h"
 #include "server/relay/connect.h"
@@ -41,33 +45,42 @@ bool add_policy(const EnvOptions& options, std::vector<std::string>& variables) 
   return true;
 }
 
+// Returns "", or why the variables cannot be made for this command. Tells of one that is no Python, since they are then
+// made for another one.
+std::string problem_of_python(const std::vector<std::string>& command) {
+  if (command.empty() || !named_python(command).empty()) return "";
+  if (find_in_path(command[0]).empty()) return absl::StrCat(command[0], ": there is no such program");
+  const std::string python = python_of(command);
+  say(absl::StrCat(command[0], " is not a Python: ",
+                   python.empty() ? "no agent is built for it" : absl::StrCat("the agent is made for ", python)));
+  return "";
+}
+
 int print_environment(const EnvOptions& options) {
   if (!options.collector.empty()) {
-    if (auto channel = relay::connect(options.collector); !channel.ok()) {
-      say(std::string(channel.status().message()));
-      return kOwnFailure;
-    }
+    if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
   }
+  if (const std::string problem = problem_of_python(options.command); !problem.empty()) return fail(problem, kUsage);
   auto preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message()));
-    return kOwnFailure;
+    return kIncompleteData;
   }
   if (!fits_into_ld_preload(*preload)) {
     say(absl::StrCat(*preload,
                      " cannot be named in LD_PRELOAD, which splits its value at spaces and colons: set XDG_CACHE_HOME "
                      "to a folder whose path has none"));
-    return kOwnFailure;
+    return kUsage;
   }
   std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
-  if (!add_policy(options, variables)) return kOwnFailure;
+  if (!add_policy(options, variables)) return kUsage;
   if (options.apex) variables.emplace_back(kApexVariable);
   if (!options.output.empty()) {
     std::error_code error;
     const std::string place = std::filesystem::absolute(options.output, error).string();
     if (error) {
       say("the working directory is gone: give -o an absolute name");
-      return kOwnFailure;
+      return kUsage;
     }
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
   }
@@ -78,7 +91,7 @@ int print_environment(const EnvOptions& options) {
     if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
     say(absl::StrCat("a shell would split or change ", one_line(variable, 200),
                      ", which --plain does not quote: leave --plain out, and use `eval`"));
-    return kOwnFailure;
+    return kUsage;
   }
   for (const std::string& variable : variables) {
     std::size_t equals = variable.find('=');
@@ -105,15 +118,15 @@ void add_env(CommandLine& line) {
   command.flag("--plain", options->plain, "Print NAME=VALUE without export and quotes, for env(1)");
   command.takes_other_words();
   command.takes_job("[-- PYTHON]");
-  command.footer(
+  command.footer(absl::StrCat(
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
       "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
       "The first process with PyTorch starts a detached relay process, which writes the run file when the last process "
-      "with PyTorch has ended.\n\n"
-      "Exit status: 0, 125 when the variables cannot be made.");
+      "with PyTorch has ended.\n\n",
+      exit_statuses_of("env")));
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());

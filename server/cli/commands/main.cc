@@ -40,24 +40,16 @@ std::string hint_at_command(const std::string& word) {
 }
 
 // If the output could not be written, the command has failed.
-int when_written(int status) {
+int when_written(int status, int usage_status) {
   std::cout.flush();
   const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written || status != 0) return status;
   say("standard output cannot be written");
-  return kOwnFailure;
+  return usage_status;
 }
 
-// The exit status for a wrong word on the command line. For a command that answers a question, 1 would be an answer,
-// and CI does not expect 125.
-int usage_status(int argc, char** argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
-  for (const char* const question :
-       {"check", "compare", "convert", "diff", "explain", "policy", "report", "rules", "view"}) {
-    if (first == question) return kUsage;
-  }
-  return kOwnFailure;
-}
+// The exit status for what is wrong before a command is carried out. Those of `castscope run` are its job's.
+int usage_status(int argc, char** argv) { return argc > 1 && std::string(argv[1]) == "run" ? kOwnFailure : kUsage; }
 
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
@@ -78,6 +70,7 @@ int castscope_main(int argc, char** argv) {
   add_recover(line);
   add_view(line);
   add_serve(line);
+  add_schema(line);
   add_relay(line);
   add_version(line);
   add_env(line);
@@ -86,7 +79,7 @@ int castscope_main(int argc, char** argv) {
   add_counts(line);
 
   const ParsedLine parsed = line.parse({argv + 1, argv + argc});
-  if (parsed.wrong.empty()) return when_written(parsed.run());
+  if (parsed.wrong.empty()) return when_written(parsed.run(), usage_status(argc, argv));
   say(parsed.wrong);
   return usage_status(argc, argv);
 }

@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
+#include "server/cli/commands/input_file.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/policy/load.h"
@@ -31,14 +33,25 @@ struct PolicyOptions {
   bool exit_code = false, force = false;
 };
 
-// Checks all of them, even if the first is wrong.
+// A file that cannot be read is not a mistake in a policy.
+int status_of(const absl::Status& problem) {
+  return absl::IsNotFound(problem) || absl::IsPermissionDenied(problem) ? kIncompleteData : kUsage;
+}
+
+// Checks all of them, even if the first is wrong; returns the worst status. `policies/*.json` may name a schema, too.
 int check(const PolicyOptions& options) {
   int status = 0;
+  bool any = false;
   auto list = nlohmann::ordered_json::array();
   for (const std::string& name : options.policies) {
+    if (policy::is_json_schema(name)) {
+      say(absl::StrCat(report::on_one_line(name), ": this is a JSON Schema, not a policy: it is passed over"));
+      continue;
+    }
+    any = true;
     const auto policy = policy::load(name);
     if (!policy.ok()) {
-      status = fail(policy.status(), kUsage);
+      status = std::max(status, fail(policy.status(), status_of(policy.status())));
     } else if (options.format == "json") {
       list.push_back(report::policy_json(*policy));
     } else if (!put(report::policy_text(*policy, terminal_width(STDOUT_FILENO)))) {
@@ -46,13 +59,13 @@ int check(const PolicyOptions& options) {
     }
   }
   if (options.format == "json" && !put(list.dump(1) + "\n")) return kUsage;
-  return status;
+  return any ? status : fail("there is no policy among these files", kUsage);
 }
 
 int diff(const PolicyOptions& options) {
   const auto before = policy::load(options.before), after = policy::load(options.after);
-  if (!before.ok()) return fail(before.status(), kUsage);
-  if (!after.ok()) return fail(after.status(), kUsage);
+  if (!before.ok()) return fail(before.status(), status_of(before.status()));
+  if (!after.ok()) return fail(after.status(), status_of(after.status()));
   const policy::PolicyDifference difference = policy::difference_of(*before, *after);
   const bool written =
       options.format == "json"
@@ -78,7 +91,7 @@ int explain(const PolicyOptions& options) {
   std::string text;
   for (const std::string& asked : asked_of(options)) {
     const auto policy = policy::load(asked);
-    if (!policy.ok()) return fail(policy.status(), kUsage);
+    if (!policy.ok()) return fail(policy.status(), status_of(policy.status()));
     auto explanation =
         report::explained(*policy, {name, options.module, options.class_name}, terminal_width(STDOUT_FILENO));
     if (!explanation.ok()) return fail(explanation.status(), kUsage);
@@ -93,7 +106,7 @@ int from_run(const PolicyOptions& options) {
     return fail(refused, kUsage);
   return into_output(options.output, [&](std::ostream& out) -> absl::Status {
     const auto run = store::read_as_it_is(options.run_file);
-    if (!run.ok()) return run.status();
+    if (!run.ok()) return about_run_file(options.run_file, run.status());
     const auto policy =
         report::policy_followed(*run, options.device, std::filesystem::path(options.run_file).filename().string());
     if (!policy.ok()) return policy.status();
@@ -141,7 +154,7 @@ void add_policy(CommandLine& line) {
   checking.option("POLICY", options->policies, "Policies").required().given();
   checking.footer(
       absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check main.json branch.json",
-                   kNames, "\nExit status: 0, or 2 when one of them is not understood."));
+                   kNames, "\n\n", exit_statuses_of("policy check")));
   runs(checking, check);
 
   const Command explaining = group.subcommand("explain", "Tell what a policy decides for an operator, and why");
@@ -163,8 +176,8 @@ void add_policy(CommandLine& line) {
       "that\n"
       "the shipped policies were made from), and which of these the policy does not reach, because they write into an\n"
       "argument (in place, out=). For an operator it also tells what PyTorch's own autocast does with it on other\n"
-      "devices.\n"
-      "Exit status: 0, 2 for a policy or an operator that is not known."));
+      "devices.\n\n",
+      exit_statuses_of("policy explain")));
   runs(explaining, explain);
 
   const Command differing =
@@ -172,10 +185,10 @@ void add_policy(CommandLine& line) {
   differing.option("A", options->before, "The policy before").required().given();
   differing.option("B", options->after, "The policy after").required().given();
   differing.flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
-  differing.footer(absl::StrCat(
-      "Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
-      "  castscope policy diff --exit-code main.json branch.json",
-      kNames, "\nExit status: 0, 1 with --exit-code when they differ, 2 when one of them is not understood."));
+  differing.footer(
+      absl::StrCat("Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
+                   "  castscope policy diff --exit-code main.json branch.json",
+                   kNames, "\n\n", exit_statuses_of("policy diff")));
   runs(differing, diff);
 
   const Command following = group.subcommand("from-run", "Write the policy that a recorded run followed");
@@ -186,19 +199,17 @@ void add_policy(CommandLine& line) {
       .given();
   following.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   following.flag("--force", options->force, "Overwrite a file that exists");
-  following.footer(
+  following.footer(absl::StrCat(
       "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
       "  castscope policy diff torch-cuda seen.json\n\n"
       "It extends PyTorch's own policy of the device, and states every operator whose arguments went through\n"
-      "autocast's casting.\n"
-      "Exit status: 0; 2 for a wrong command line or an output that cannot be written; 3 where the run cannot be read\n"
-      "or there is nothing to be seen in it.");
+      "autocast's casting.\n\n",
+      exit_statuses_of("policy from-run")));
   following.on_run([options] { return from_run(*options); });
 
   const Command listing = group.subcommand("list", "Tell which policies are shipped");
-  listing.footer(
-      "Examples:\n  castscope policy list\n  castscope policy list -f json\n\nExit status: 0, 2 for a wrong command "
-      "line.");
+  listing.footer(absl::StrCat("Examples:\n  castscope policy list\n  castscope policy list -f json\n\n",
+                              exit_statuses_of("policy list")));
   runs(listing, list_shipped);
 }
 

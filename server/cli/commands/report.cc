@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
+#include "server/cli/commands/input_file.h"
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
@@ -35,7 +37,7 @@ std::string report_beside(const std::string& run_file) {
 
 int print_summary_of(const ReportOptions& options, const rules::Settings& settings) {
   const auto run = judging::read_and_judge(options.run_file, settings);
-  if (!run.ok()) return fail(run.status(), kIncompleteData);
+  if (!run.ok()) return fail(about_run_file(options.run_file, run.status()), kIncompleteData);
   print_summary(**run, {options.run_file, report_beside(options.run_file)});
   const absl::Status damage = report::damage_status(options.run_file, (*run)->data);
   return damage.ok() ? 0 : fail(damage, kIncompleteData);
@@ -50,7 +52,8 @@ int report(const ReportOptions& options) {
   if (!settings.ok()) return fail(settings.status(), kUsage);
   if (options.summary) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
-    return report::write_report(options.run_file, *report::format_of(options.format), *settings, out);
+    return about_run_file(options.run_file,
+                          report::write_report(options.run_file, *report::format_of(options.format), *settings, out));
   });
 }
 
@@ -82,16 +85,15 @@ void add_report(CommandLine& line) {
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.flag("--summary", options->summary, "Print the summary for people on stderr instead");
   command.footer(
-      "Examples:\n"
-      "  castscope report train.castscope | jq .totals\n"
-      "  castscope report -f html -o train.html train.castscope\n"
-      "  castscope report -f dot train.castscope | dot -Tsvg > graph.svg\n"
-      "  castscope report -f jsonl train.castscope | head\n"
-      "  castscope report -f sarif -o castscope.sarif train.castscope\n"
-      "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
-      "  castscope report --summary train.castscope\n\n"
-      "Exit status: 0, 2 for a wrong command line or an output that cannot be written, 3 for a run file that cannot\n"
-      "be read, or is damaged or cut short: what can be read of it is reported.");
+      absl::StrCat("Examples:\n"
+                   "  castscope report train.castscope | jq .totals\n"
+                   "  castscope report -f html -o train.html train.castscope\n"
+                   "  castscope report -f dot train.castscope | dot -Tsvg > graph.svg\n"
+                   "  castscope report -f jsonl train.castscope | head\n"
+                   "  castscope report -f sarif -o castscope.sarif train.castscope\n"
+                   "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
+                   "  castscope report --summary train.castscope\n\n",
+                   exit_statuses_of("report")));
   command.on_run([command, options] {
     options->other_form = command.count("--format") + command.count("--output") > 0;
     return report(*options);
@@ -110,15 +112,17 @@ void add_convert(CommandLine& line) {
   command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.footer(
-      "Examples:\n"
-      "  castscope convert train.castscope | head\n"
-      "  castscope convert -f chrome -o trace.json train.castscope\n\n"
-      "`castscope report -f jsonl` and `castscope report -f chrome` do the same.");
+      absl::StrCat("Examples:\n"
+                   "  castscope convert train.castscope | head\n"
+                   "  castscope convert -f chrome -o trace.json train.castscope\n\n"
+                   "`castscope report -f jsonl` and `castscope report -f chrome` do the same.\n\n",
+                   exit_statuses_of("report")));
   command.on_run([options] { return report(*options); });
 }
 
 void add_version(CommandLine& line) {
   const Command command = line.subcommand("version", "Print castscope's version");
+  command.footer(exit_statuses_of("version"));
   command.on_run([] {
     std::printf("castscope %s\n", kVersion);
     return 0;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/commands/summary.h"
 #include "server/report/findings/explain.h"
 #include "server/rules/rules.h"
@@ -23,9 +25,10 @@ int explain(const ExplainOptions& options) {
   const rules::Rule* const rule = rules::find_rule(options.rule);
   if (rule == nullptr) {
     const auto near = rules::nearest_rule(options.rule);
-    say(absl::StrCat("there is no rule ", options.rule, near ? absl::StrCat("; did you mean ", *near, "?") : "",
-                     near ? " " : ": ", "`castscope rules` lists all"));
-    return kUsage;
+    return fail(
+        absl::StrCat("there is no rule \"", options.rule, "\"",
+                     near ? absl::StrCat("; did you mean \"", *near, "\"? ") : ": ", "`castscope rules` lists all"),
+        kUsage);
   }
   return put(options.format == "json" ? report::explanation_json(*rule).dump(1) + "\n"
                                       : report::explanation_text(*rule, terminal_width(STDOUT_FILENO)))
@@ -52,12 +55,12 @@ void add_rules(CommandLine& line) {
   command.option("RULE", options->rule, "Explain this rule: what it finds, why that matters, and the fix").given();
   add_format(command, *options);
   command.footer(
-      "Examples:\n"
-      "  castscope rules\n"
-      "  castscope rules cache-grows\n"
-      "  castscope rules -f json cache-grows | jq .thresholds\n"
-      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'\n\n"
-      "Exit status: 0, 2 for a rule that does not exist.");
+      absl::StrCat("Examples:\n"
+                   "  castscope rules\n"
+                   "  castscope rules cache-grows\n"
+                   "  castscope rules -f json cache-grows | jq .thresholds\n"
+                   "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'\n\n",
+                   exit_statuses_of("rules")));
   command.on_run([options] { return options->rule.empty() ? list(*options) : explain(*options); });
 }
 
@@ -68,9 +71,10 @@ void add_explain(CommandLine& line) {
   command.option("RULE", options->rule, "The rule's name, as findings have it").required();
   add_format(command, *options);
   command.footer(
-      "Examples:\n"
-      "  castscope explain cache-grows\n\n"
-      "`castscope rules cache-grows` does the same.");
+      absl::StrCat("Examples:\n"
+                   "  castscope explain cache-grows\n\n"
+                   "`castscope rules cache-grows` does the same.\n\n",
+                   exit_statuses_of("rules")));
   command.on_run([options] { return explain(*options); });
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/live_viewer.h"
 #include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
@@ -48,7 +49,7 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
 int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
   if (error.no_process_left) {  // as with `exec`: the job takes over this process
     say("the limits (ulimit -u, -v) allow no process beside castscope; the job takes its place and runs unobserved");
-    signals.become(options.command, environment_with({}));
+    signals.become(options.command, environment_with(lent_package(say)));
   }
   say(error.sentence);
   return error.shell_status;
@@ -63,7 +64,8 @@ int run_unobserved(SignalForwarding& signals, const RunOptions& options, const s
   }
   say(absl::StrCat(why, "; the job runs unobserved"));
   SignalForwarding::StartError error;
-  if (signals.start(options.command, environment_with({}), error) < 0) return could_not_start(signals, options, error);
+  if (signals.start(options.command, environment_with(lent_package(say)), error) < 0)
+    return could_not_start(signals, options, error);
   leave_as(signals.wait());
 }
 
@@ -123,7 +125,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
   } else if (!result.relay.delivered || (!result.problem.empty() && result.run == nullptr)) {
     std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
     say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
-                     "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
+                     "; `castscope recover ", directory.path(), "` goes on with what is left"));
   } else {
     if (!result.problem.empty()) say(result.problem);
     directory.discard();
@@ -159,7 +161,8 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .begin_realtime_ns = realtime_ns(),
           .pid = getpid(),
           .pid_ticks = start_ticks(getpid()),
-          .keep_all = options.keep == "all"};
+          .keep_all = options.keep == "all",
+          .job = batch_job()};
 }
 
 // Begins to record, in another place if the disk or the quota is full; `recorded` then says where.
@@ -268,9 +271,8 @@ int run(const RunOptions& options) {
     directory->discard();
     return could_not_start(signals, options, error);
   }
-  guard_sentence(
-      absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
-                   directory->path(), ": `castscope recover` makes the run file"));
+  guard_sentence(absl::StrCat("castscope itself has failed; the job goes on: `castscope recover ", directory->path(),
+                              "` makes the run file of what was seen of it until now"));
   viewer.start();
   // Only now: the job does not wait for gRPC and SQLite, and inherits nothing from them.
   RecordingOptions recorded{.directory = *directory,
@@ -298,20 +300,18 @@ int run(const RunOptions& options) {
 }
 
 std::string footer() {
-  return "Examples:\n"
-         "  castscope run -- python train.py --epochs 3\n"
-         "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
-         "  castscope run --keep all -o deep -- python -m project.train\n"
-         "  castscope run --live -- python train.py\n"
-         "  castscope run --enforce torch-cpu -- python train.py\n"
-         "  castscope run --apex -- python train.py   # from apex import amp\n\n"
-         "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
-         "to "
-         "stderr. When the command has ended, castscope waits for the collector, " +
-         std::string(kCollectorPatience) +
-         ".\n\nExit status: the command's own; 125 when castscope itself fails before it starts the command, 126 when "
-         "the "
-         "command cannot be started, 127 when there is no such command.";
+  return absl::StrCat(
+      "Examples:\n"
+      "  castscope run -- python train.py --epochs 3\n"
+      "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
+      "  castscope run --keep all -o deep -- python -m project.train\n"
+      "  castscope run --live -- python train.py\n"
+      "  castscope run --enforce torch-cpu -- python train.py\n"
+      "  castscope run --apex -- python train.py   # from apex import amp\n\n"
+      "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
+      "to "
+      "stderr. When the command has ended, castscope waits for the collector, ",
+      std::string(kCollectorPatience), ".\n\n", exit_statuses_of("run"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
+#include "server/relay/connect.h"
 
 namespace castscope::cli {
 namespace {
@@ -35,8 +36,10 @@ void add_observing_options(const Command& command, RunOptions& options) {
       .one_of({"auto", "on", "events", "off"});
   command.flag("--progress", options.progress,
                "Show a live progress line on stderr, and report findings as they come up");
-  command.flag_with_value("--live=PORT", "0", options.live,
-                          "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
+  command
+      .flag_with_value("--live=PORT", "0", options.live,
+                       "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1")
+      .range(0, 65535);
 }
 
 void add_policy_options(const Command& command, RunOptions& options) {
@@ -81,6 +84,8 @@ std::string problem_of(const RunOptions& options, bool names_output) {
   if (names_output && options.output.empty())
     return "-o is given an empty name: name the run, or leave -o out for a default name";
   if (options.collector.address.empty()) return "";
+  if (const absl::Status status = relay::check_address(options.collector.address); !status.ok())
+    return std::string(status.message());
   if (!options.live.empty())
     return "--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there";
   if (!options.policy.empty())

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
@@ -189,7 +190,7 @@ int serve(const ServeOptions& options) {
   const std::string folder = fs::absolute(options.folder, error).string();
   if (error || access(options.folder.c_str(), W_OK) != 0) {
     say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
-    return kOwnFailure;
+    return kUsage;
   }
   // Called before any thread starts, so that all threads leave these signals to this one.
   sigset_t stop;
@@ -207,7 +208,7 @@ int serve(const ServeOptions& options) {
   auto server = ingest::Server::start(options.listen, keeper);
   if (!server.ok()) {
     say(std::string(server.status().message()));
-    return kOwnFailure;
+    return kUsage;
   }
   log::info(absl::StrCat("collecting on ", (*server)->address(), " into ", folder));
   std::unique_ptr<web::Viewer> viewer;
@@ -215,7 +216,7 @@ int serve(const ServeOptions& options) {
     auto started = start_viewer(options, folder, runs);
     if (!started.ok()) {
       say(std::string(started.status().message()));
-      return kOwnFailure;
+      return kUsage;
     }
     viewer = *std::move(started);
     log::info(absl::StrCat("runs can be watched at ", viewer->url()));
@@ -260,7 +261,7 @@ void add_serve(CommandLine& line) {
       .one_of({"all", "window"});
   command.flag_with_value("--web=ADDRESS", "127.0.0.1:0", options->web,
                           "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
-  command.footer(
+  command.footer(absl::StrCat(
       "Examples:\n"
       "  castscope serve --folder runs\n"
       "  castscope serve --folder runs --web=127.0.0.1:7391\n"
@@ -268,8 +269,8 @@ void add_serve(CommandLine& line) {
       "Findings are logged as they come up, each one once, with run, rule, line and process. After ten findings of a "
       "rule\nin one run, further ones are only counted.\n\n"
       "An address that other machines can reach is refused unless certificate, key and token are given. If --web names "
-      "a\nport, the page has the same address after a restart: its token is kept in the folder.\n\n"
-      "Exit status: 0 after SIGINT or SIGTERM, 125 when it cannot start.");
+      "a\nport, the page has the same address after a restart: its token is kept in the folder.\n\n",
+      exit_statuses_of("serve")));
   command.on_run([options] { return serve(*options); });
 }
 

@@ -5,13 +5,18 @@
 #include <memory>
 
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/input_file.h"
 #include "server/policy/load.h"
 #include "server/rules/castscope_json.h"
 
 namespace castscope::cli {
 
 absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder) {
-  if (!config.empty()) return rules::read_settings(config);
+  if (!config.empty()) {
+    auto settings = rules::read_settings(config);
+    if (!settings.ok()) return about_input(config, settings.status());
+    return settings;
+  }
   const char* home = std::getenv("HOME");
   const std::string found = rules::find_settings(folder, home != nullptr ? home : "");
   return found.empty() ? rules::Settings() : rules::read_settings(found);

@@ -13,10 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
+#include "server/cli/commands/input_file.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/recording/recording.h"
 #include "server/store/read/run_heading.h"
+#include "server/store/read/run_reader.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/viewer.h"
 
@@ -39,12 +42,19 @@ sigset_t block_signals_that_end() {
   return ending;
 }
 
+// What is wrong with a run file whose heading cannot be read, as `castscope report` says it.
+absl::Status about_unreadable(const std::string& file, const absl::Status& status) {
+  const auto run = store::read_as_it_is(file);
+  return about_run_file(file, run.ok() ? status : run.status());
+}
+
 // Shows each named run as far as it can be read; a folder may hold other files too.
 absl::Status add_runs(const ViewOptions& options, const web::FileRunOptions& read, web::Runs& runs) {
   for (const std::string& name : options.runs) {
     std::error_code error;
     if (!std::filesystem::is_directory(name, error)) {
-      if (const auto heading = store::read_heading(name); !heading.ok()) return heading.status();
+      if (const auto heading = store::read_heading(name); !heading.ok())
+        return about_unreadable(name, heading.status());
       runs.put(std::make_shared<web::FileRun>(runs.free_id(name), name, read));
       continue;
     }
@@ -128,17 +138,15 @@ void add_view(CommandLine& line) {
   command.flag("--no-browser", options->no_browser, "Only print the address");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
-  command.footer(
+  command.footer(absl::StrCat(
       "Examples:\n"
       "  castscope view train.castscope\n"
       "  castscope view --no-browser before.castscope after.castscope\n"
       "  castscope view --port 7391 runs/\n\n"
       "The address is printed first, and is all that stands on standard output. It holds a token: whoever knows it "
       "can\nsee the run and its source code. Only this machine can reach it; to look from another one:\n"
-      "  ssh -L 7391:127.0.0.1:7391 MACHINE    # while castscope view --port 7391 … runs there\n\n"
-      "Exit status: 0 after Ctrl-C, 2 for a wrong command line, 3 for a run file that cannot be read, or is damaged "
-      "or\n"
-      "cut short: what can be read of it is shown.");
+      "  ssh -L 7391:127.0.0.1:7391 MACHINE    # while castscope view --port 7391 … runs there\n\n",
+      exit_statuses_of("view")));
   command.on_run([options] { return view(*options); });
 }
 

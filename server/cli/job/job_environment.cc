@@ -54,37 +54,44 @@ bool fits_into_ld_preload(const std::string& path) { return path.find_first_of("
 
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
                                              const Say& say, bool lend) {
-  PythonInstall python = prepare_python(command, say);
+  const PythonInstall python = prepare_python(command, say);
+  // Of a script (`sh train.sh`) nobody knows which Python it starts: one without the package can be among them.
+  const bool has_package = python.has_castscope && !named_python(command).empty();
   std::vector<std::string> result = {
       ld_preload_with(preload),
       absl::StrCat("CASTSCOPE_BIN=", program_path()),
       absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
   };
-  if (lend || !python.has_castscope) {
-    auto package = obtain_python_package(say);
-    std::string path = variable("PYTHONPATH");
-    // Our package comes first, so that no other sitecustomize hides ours; ours removes itself and runs the other one.
-    const bool known = package.ok() && absl::StartsWith(absl::StrCat(path, ":"), absl::StrCat(*package, ":"));
-    if (package.ok() && !known) result.push_back(absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path));
+  if (lend || !has_package) {
+    for (std::string& variable : lent_package(say)) result.push_back(std::move(variable));
   }
   return result;
+}
+
+std::vector<std::string> lent_package(const Say& say) {
+  const auto package = obtain_python_package(say);
+  if (!package.ok()) return {};
+  const std::string path = variable("PYTHONPATH");
+  // Our folder comes first, so that no other sitecustomize hides ours; ours removes itself and runs the other one.
+  if (absl::StartsWith(absl::StrCat(path, ":"), absl::StrCat(*package, ":"))) return {};
+  return {absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path)};
 }
 
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend) {
   if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
     say("CASTSCOPE_OFF is set: the job runs unobserved");
-    return {};
+    return {.variables = lent_package(say)};
   }
   absl::StatusOr<std::string> preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));
-    return {};
+    return {.variables = lent_package(say)};
   }
   return {true, *preload, observing_variables(command, *preload, say, lend)};
 }
 
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say) {
-  if (!prepared.observed) return environment_with({});
+  if (!prepared.observed) return environment_with(prepared.variables);
   if (!fits_into_ld_preload(prepared.preload)) {
     const std::string path = directory.path() + "/libcastscope.so";
     if (symlink(prepared.preload.c_str(), path.c_str()) != 0) say(absl::StrCat(path, ": ", strerror(errno)));

@@ -15,11 +15,15 @@ namespace castscope::cli {
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
                                              const Say& say, bool lend = false);
 
+// Returns the variable by which a job's Python finds the package castscope, where it has none of its own; nothing when
+// the package cannot be written to the cache. A script may import it, whether or not the job is observed.
+std::vector<std::string> lent_package(const Say& say);
+
 // The variables of a `castscope run` job, without its run directory. May take a minute, when an agent has to be built.
 struct Preparation {
   bool observed = false;
-  std::string preload;
-  std::vector<std::string> variables;
+  std::string preload = {};
+  std::vector<std::string> variables = {};
 };
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend = false);
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,15 @@ std::vector<std::string> command_line(pid_t pid) {
   if (!text.empty() && text.back() == '\0') text.pop_back();
   if (text.empty()) return {};
   return absl::StrSplit(text, '\0');
+}
+
+std::string batch_job() {
+  for (const char* name :
+       {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID"}) {
+    const char* value = getenv(name);
+    if (value != nullptr && *value != '\0') return absl::StrCat(name, "=", value);
+  }
+  return "";
 }
 
 std::string working_folder() {

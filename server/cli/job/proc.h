@@ -13,6 +13,8 @@ std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process,
 bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = any start time
 double process_age(pid_t pid);                  // seconds; below zero: there is no such process
 std::vector<std::string> command_line(pid_t pid);
+// Returns the job of a batch system or of CI that this process belongs to, as "SLURM_JOB_ID=123"; "" = none is known.
+std::string batch_job();
 // Returns this process's working folder, in the kernel's words if it was deleted; "" = not known.
 std::string working_folder();
 // Returns the folder at or above this one that is a Git checkout; "" = none.

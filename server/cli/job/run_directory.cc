@@ -172,10 +172,10 @@ std::string RunDirectory::id() const { return fs::path(path_).filename().string(
 bool RunDirectory::is_bare() const { return absl::StartsWith(id(), "bare-"); }
 
 absl::Status RunDirectory::write_record(const RunRecord& record) const {
-  nlohmann::ordered_json json = {{"command", record.command},  {"cwd", record.cwd},
-                                 {"stem", record.stem},        {"begin_realtime_ns", record.begin_realtime_ns},
-                                 {"pid", record.pid},          {"pid_ticks", record.pid_ticks},
-                                 {"keep_all", record.keep_all}};
+  nlohmann::ordered_json json = {{"command", record.command},   {"cwd", record.cwd},
+                                 {"stem", record.stem},         {"begin_realtime_ns", record.begin_realtime_ns},
+                                 {"pid", record.pid},           {"pid_ticks", record.pid_ticks},
+                                 {"keep_all", record.keep_all}, {"job", record.job}};
   std::ofstream file(path_ + "/run.json");
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
@@ -199,8 +199,8 @@ std::optional<RunRecord> RunDirectory::read_record() const {
   nlohmann::json json = nlohmann::json::parse(text.view(), nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
-    return RunRecord{json.at("command"), json.at("cwd"),       json.at("stem"),    json.at("begin_realtime_ns"),
-                     json.at("pid"),     json.at("pid_ticks"), json.at("keep_all")};
+    return RunRecord{json.at("command"), json.at("cwd"),       json.at("stem"),     json.at("begin_realtime_ns"),
+                     json.at("pid"),     json.at("pid_ticks"), json.at("keep_all"), json.value("job", "")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -255,6 +255,21 @@ bool RunDirectory::tells_of_unrecorded() const {
   return std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
     return sentence.empty() || absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved");
   });
+}
+
+std::uint64_t RunDirectory::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const fs::path& path : files_in(path_)) {
+    struct stat info;
+    if (lstat(path.c_str(), &info) == 0) bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+  }
+  return bytes;
+}
+
+std::int64_t RunDirectory::made_at() const {
+  const std::vector<std::string> parts = absl::StrSplit(id(), '-');
+  std::int64_t seconds = 0;
+  return parts.size() > 1 && absl::SimpleAtoi(parts[1], &seconds) ? seconds : 0;
 }
 
 // A process makes its file when its agent starts; the file stays empty until the first event.

@@ -29,6 +29,7 @@ struct RunRecord {
   pid_t pid = 0;  // the castscope that records it
   std::uint64_t pid_ticks = 0;
   bool keep_all = false;
+  std::string job = {};  // of a batch system or CI: "SLURM_JOB_ID=123"
 };
 
 class RunDirectory {
@@ -55,7 +56,9 @@ class RunDirectory {
   void note(const std::string& sentence) const;  // adds a sentence
   // Whether a sentence says that something of the job was not recorded, or would say so if there had been room for it.
   bool tells_of_unrecorded() const;
-  bool has_segments() const;  // segments with contents
+  bool has_segments() const;     // segments with contents
+  std::uint64_t bytes() const;   // what its files take of the memory, or the disk
+  std::int64_t made_at() const;  // seconds since 1970
   // The processes that are attached or have a segment, and still run the program with the agent, not one that exec
   // replaced it by.
   std::vector<pid_t> living_processes() const;

@@ -69,14 +69,22 @@ TEST_F(RunDirectoryTest, IsClosedToOthers) {
   EXPECT_FALSE(directory_.is_bare());
 }
 TEST_F(RunDirectoryTest, RecordComesBack) {
-  RunRecord record{{"python", "näch \xff.py"}, "/here", "/there/run", 12, getpid(), start_ticks(getpid()), true};
+  RunRecord record{{"python", "näch \xff.py"}, "/here", "/there/run",       12, getpid(),
+                   start_ticks(getpid()),      true,    "SLURM_JOB_ID=4711"};
   ASSERT_TRUE(directory_.write_record(record).ok());
   auto back = directory_.read_record();
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->command[0], "python");
   EXPECT_EQ(back->stem, "/there/run");
   EXPECT_TRUE(back->keep_all);
+  EXPECT_EQ(back->job, "SLURM_JOB_ID=4711");
   EXPECT_TRUE(directory_.is_recorded());
+}
+TEST_F(RunDirectoryTest, ARecordOfAnOlderCastscopeNamesNoJob) {
+  touch("run.json", R"({"command": ["sh"], "cwd": "/", "stem": "/x", "begin_realtime_ns": 1, "pid": 2, "pid_ticks": 3,
+                        "keep_all": false})");
+  ASSERT_TRUE(directory_.read_record().has_value());
+  EXPECT_EQ(directory_.read_record()->job, "");
 }
 TEST_F(RunDirectoryTest, DamagedRecordIsNone) {
   for (const char* text : {"", "{", "[]", "{}", "{\"command\": 3}", "{\"command\": [], \"cwd\": null}"}) {

@@ -1,0 +1,123 @@
+#include "server/cli/commands/exit_statuses.h"
+
+#include <algorithm>
+
+#include "server/report/text/lines.h"
+
+namespace castscope::cli {
+namespace {
+
+struct Meaning {
+  std::string_view command, status, text;
+};
+
+constexpr std::string_view kWrongUsage = "the command line is wrong";
+constexpr std::string_view kWrongUsageOfReader =
+    "the command line, castscope.json or a policy is wrong, or an output cannot be written";
+
+// tests/integration/test_exit_statuses.py holds docs/exit-statuses.md against these.
+constexpr Meaning kMeanings[] = {
+    {"run", "the job's", "the job has run; when a signal ends the job, the same signal ends castscope"},
+    {"run", "125",
+     "the job was not started: the command line, a policy or a named castscope.json is wrong, or the "
+     "output exists already"},
+    {"run", "126", "the job's command cannot be started"},
+    {"run", "127", "there is no such command"},
+
+    {"report", "0", "the report was written"},
+    {"report", "2", kWrongUsageOfReader},
+    {"report", "3", "the run file cannot be read, or it is damaged or cut short: what can be read of it is reported"},
+
+    {"check", "0", "clean"},
+    {"check", "1", "there are findings of --fail-on or higher, or a limit is exceeded"},
+    {"check", "2", kWrongUsageOfReader},
+    {"check", "3",
+     "a file cannot be read, is damaged or cut short; or the data are incomplete and nothing was found in them: not "
+     "all "
+     "of the run was seen, no process with PyTorch was, or the job failed (--allow-incomplete lets these pass)"},
+
+    {"compare", "0", "the precision is the same in every mode"},
+    {"compare", "1", "precisions differ, or a mode refused the code"},
+    {"compare", "2",
+     "the command line is wrong, there is no such script, the Python has no PyTorch, or an output cannot be written"},
+    {"compare", "3", "the script failed, or could not be started"},
+
+    {"diff", "0", "the runs were compared; with --exit-code: nothing but times differs"},
+    {"diff", "1", "with --exit-code: something differs"},
+    {"diff", "2", kWrongUsageOfReader},
+    {"diff", "3",
+     "a file cannot be read, is damaged or cut short; with --exit-code also when the runs cannot be compared for sure, "
+     "whatever differs: in one of them no process with PyTorch was seen, not all was seen, or its job failed"},
+
+    {"policy check", "0", "every policy is understood"},
+    {"policy check", "2", "the command line or a policy is wrong"},
+    {"policy check", "3", "a file cannot be read"},
+
+    {"policy explain", "0", "the operator or function was explained"},
+    {"policy explain", "2", "the command line or a policy is wrong, or there is no such operator or function"},
+    {"policy explain", "3", "a file cannot be read"},
+
+    {"policy diff", "0", "the policies were compared; with --exit-code: they decide the same"},
+    {"policy diff", "1", "with --exit-code: they differ"},
+    {"policy diff", "2", "the command line or a policy is wrong"},
+    {"policy diff", "3", "a file cannot be read"},
+
+    {"policy from-run", "0", "the policy was written"},
+    {"policy from-run", "2", "the command line is wrong, or an output cannot be written"},
+    {"policy from-run", "3", "the run file cannot be read, is damaged or cut short, or shows nothing of autocast"},
+
+    {"policy list", "0", "the policies were listed"},
+    {"policy list", "2", kWrongUsage},
+
+    {"rules", "0", "the rules were listed, or the rule was explained"},
+    {"rules", "2", "the command line is wrong, or there is no such rule"},
+
+    {"recover", "0", "what is left over was listed; or all that was named was recovered, or deleted"},
+    {"recover", "2", "the command line is wrong, or an output cannot be written"},
+    {"recover", "3",
+     "a named run cannot be taken: it is no run directory, it is still being recorded, or, with --discard, its job "
+     "still "
+     "runs; or no run file can be made of what is left, or the run was not seen whole"},
+
+    {"view", "0", "it ended by Ctrl-C"},
+    {"view", "2", "the command line, castscope.json or a policy is wrong, or the port is taken"},
+    {"view", "3", "a run file cannot be read, or it is damaged or cut short: what can be read of it is shown"},
+
+    {"serve", "0", "it ended by SIGINT or SIGTERM"},
+    {"serve", "2", "the command line is wrong, the folder cannot be written, or an address cannot be used"},
+
+    {"env", "0", "the variables were printed"},
+    {"env", "2", "the command line or a policy is wrong, or the variables cannot hold a value"},
+    {"env", "3", "the preload library cannot be built"},
+
+    {"doctor", "0", "jobs can be observed here"},
+    {"doctor", "1", "something has to be fixed before a job can be observed"},
+    {"doctor", "2", kWrongUsage},
+
+    {"schema", "0", "the schema was printed, or the schemas were listed"},
+    {"schema", "2", "the command line is wrong, or there is no such schema"},
+
+    {"version", "0", "the version was printed"},
+    {"version", "2", kWrongUsage},
+};
+
+constexpr int kWidth = 120;
+
+}  // namespace
+
+std::string exit_statuses_of(std::string_view command) {
+  std::size_t longest = 0;
+  for (const Meaning& one : kMeanings)
+    if (one.command == command) longest = std::max(longest, one.status.size());
+  std::string text = "Exit status:\n";
+  for (const Meaning& one : kMeanings) {
+    if (one.command != command) continue;
+    std::string begin = "  " + std::string(one.status);
+    begin.resize(longest + 4, ' ');
+    text += report::wrapped(begin, std::string(begin.size(), ' '), one.text, kWidth);
+  }
+  while (text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,211 @@
+// castscope recover: makes the run files of runs whose recorder is gone, or deletes what is left of them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/fail.h"
+#include "server/cli/commands/late_recording.h"
+#include "server/cli/commands/leftovers.h"
+#include "server/cli/commands/summary.h"
+#include "server/cli/job/proc.h"
+#include "server/relay/unreadable.h"
+
+namespace castscope::cli {
+namespace {
+
+struct RecoverOptions {
+  std::vector<std::string> names;
+  std::string output;
+  bool all = false, force = false, list = false, discard = false;
+};
+
+void say_what_stays(const RunDirectory& directory) {
+  say(absl::StrCat("what could not be read stays in ", directory.path(),
+                   ": the castscope that recorded it, or one of the same format, reads it with `castscope recover ",
+                   directory.path(), "`; `castscope recover --discard ", directory.path(), "` deletes it"));
+}
+
+bool took_all(const relay::Summary& summary) {
+  return summary.delivered && std::all_of(summary.processes.begin(), summary.processes.end(),
+                                          [](const auto& process) { return process.problem.empty(); });
+}
+
+// Where the run's file goes, if it does not go on in the one that its recorder had begun.
+absl::StatusOr<Output> place(const RunRecord& record, const RecoverOptions& options, OutputClaim& claim) {
+  std::string wish = options.output;
+  std::error_code error;
+  if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(Output{record.stem}.run_file(), error))
+    wish = record.stem + ".castscope";
+  auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force, claim);
+  if (!chosen.ok()) return chosen;
+  if (absl::Status status = check_writable(*chosen); !status.ok()) return status;
+  return chosen;
+}
+
+int record(const RunDirectory& directory, RecordingOptions recorded) {
+  const auto expected = recorded.expected;
+  auto recording = Recording::begin(std::move(recorded));
+  if (!recording.ok()) return fail(recording.status(), kUsage);
+  if (directory.has_living_process()) {
+    say("the job still runs: recording goes on until it ends");
+    wait_for_last_process(**recording, directory);
+  }
+  RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
+  if (!result.problem.empty()) say(result.problem);
+  if (result.run == nullptr || !result.relay.delivered) return kIncompleteData;
+  const bool whole = took_all(result.relay);
+  if (whole) directory.discard();
+  say(absl::StrCat("recovered ", result.output.run_file()));
+  if (!result.missing.empty()) say(result.missing);
+  print_summary(*result.run, {result.output.run_file(), result.output.report_file()});
+  if (!whole) say_what_stays(directory);
+  return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kIncompleteData : 0;
+}
+
+int recover(const RunDirectory& directory, const RecoverOptions& options) {
+  RunRecord run = directory.read_record().value_or(describe(directory));
+  Output output{run.stem};
+  OutputClaim claim;
+  const bool resume =
+      options.output.empty() && claim.take(run.stem) && !run.stem.empty() && is_file_of(output.run_file(), directory);
+  // An empty run file would only be in the way of a castscope that can read the segments.
+  if (const auto why = resume ? std::vector<std::string>() : relay::why_unreadable(directory.path()); !why.empty()) {
+    for (const std::string& sentence : why) say(sentence);
+    say_what_stays(directory);
+    return kIncompleteData;
+  }
+  if (!resume) {
+    const auto chosen = place(run, options, claim);
+    if (!chosen.ok()) return fail(chosen.status(), kUsage);
+    output = *chosen;
+  }
+  std::optional<std::vector<pid_t>> expected;
+  if (!resume) expected = directory.attached();
+  run.pid = getpid();
+  run.pid_ticks = start_ticks(getpid());
+  run.stem = output.stem;
+  (void)directory.write_record(run);
+  return record(directory, {.directory = directory,
+                            .record = run,
+                            .output = output,
+                            .overwrite = options.force,
+                            .resume = resume,
+                            .main_process = first_attached(directory),
+                            .expected = expected,
+                            .collector = {},
+                            .settings = settings_of_job(run)});
+}
+
+int discard(const RunDirectory& directory, const RecoverOptions& options) {
+  const std::string name = title(directory);
+  if (directory.is_recorded() || directory.has_living_process()) {
+    say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone"));
+    return options.all ? 0 : kIncompleteData;
+  }
+  const bool gone = directory.discard();
+  say(gone ? absl::StrCat("deleted ", name)
+           : absl::StrCat("deleted castscope's files in ", name, "; it holds other files, which stay"));
+  return 0;
+}
+
+int list(const std::vector<RunDirectory>& directories) {
+  std::string text;
+  for (const RunDirectory& directory : directories) text += told(directory, std::time(nullptr));
+  if (!put(text)) return kUsage;
+  if (!directories.empty())
+    say("`castscope recover RUN…` makes the run files of those that are named, --all of all; with --discard they are "
+        "deleted");
+  return 0;
+}
+
+// A name without a folder is that of a run directory in the place where they are made.
+RunDirectory named(const std::string& name) {
+  if (name.find('/') == std::string::npos) {
+    for (const RunDirectory& directory : RunDirectory::all())
+      if (directory.id() == name) return directory;
+  }
+  return RunDirectory(name);
+}
+
+// Returns "" or what is wrong with the options.
+std::string problem_of(const RecoverOptions& options) {
+  const bool takes = options.all || !options.names.empty();
+  if (options.discard && !takes)
+    return "--discard needs to be told what to delete, RUN… or --all: `castscope recover` lists what is left over";
+  if ((options.force || !options.output.empty()) && !takes)
+    return "which run is to be recovered? Name it, or give --all: `castscope recover` lists what is left over";
+  if (options.all && !options.names.empty()) return "--all takes what is not named, too: give one of the two";
+  if (!options.output.empty() && (options.all || options.names.size() > 1))
+    return "-o is the name of one run: name one RUN";
+  return "";
+}
+
+// Before any file there is read, written or deleted.
+absl::Status check_all(const std::vector<RunDirectory>& directories, const RecoverOptions& options) {
+  for (const RunDirectory& directory : directories) {
+    if (absl::Status status = directory.check(); !status.ok()) return status;
+    if (options.discard || options.list || !directory.is_recorded()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory.path(), " is still being recorded by process ", directory.read_record()->pid));
+  }
+  return absl::OkStatus();
+}
+
+int recover_all(const RecoverOptions& options) {
+  if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
+  std::vector<RunDirectory> directories;
+  for (const std::string& name : options.names) directories.push_back(named(name));
+  if (options.names.empty()) directories = leftovers();
+  if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
+  if (directories.empty()) say("there is nothing to recover");
+  if (options.list || (options.names.empty() && !options.all)) return list(directories);
+  int status = 0;
+  for (const RunDirectory& directory : directories) {
+    if (options.discard) {
+      status = std::max(status, discard(directory, options));
+    } else if (options.all && directory.has_living_process()) {
+      // People who clean up after a crash do not want to wait for a job that may run for days.
+      say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone; name it to have it recorded"));
+    } else {
+      status = std::max(status, recover(directory, options));
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_recover(CommandLine& line) {
+  const Command command = line.subcommand("recover", "Make the run files of runs whose recorder died");
+  auto options = std::make_shared<RecoverOptions>();
+  command
+      .option("RUN", options->names,
+              "The run directory of a run to recover, even if its job still runs; without it, and without --all, what "
+              "is left over is listed")
+      .given();
+  command.flag("--all", options->all,
+               "Recover all that is left over of jobs that have ended. It is everything of this user: on a shared "
+               "account, other people's jobs as well");
+  command.option("-o,--output NAME", options->output,
+                 "Where the run goes; by default where it was meant to go, or into this folder if that is not known");
+  command.flag("--force", options->force, "Overwrite files that exist");
+  command.flag("--list", options->list, "List what is left over, or what is named");
+  command.flag("--discard", options->discard, "Delete what is left over instead").excludes("--list");
+  command.footer(
+      absl::StrCat("Examples:\n"
+                   "  castscope recover\n"
+                   "  castscope recover run-1700000000-123-456\n"
+                   "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456\n"
+                   "  castscope recover --discard --all\n\n",
+                   exit_statuses_of("recover")));
+  command.on_run([options] { return recover_all(*options); });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,84 @@
+// castscope schema: prints the JSON Schemas of what castscope reads and writes, and the description of the viewer's
+// API.
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/fail.h"
+#include "server/cli/commands/summary.h"
+#include "server/config/nearest.h"
+#include "server/report/text/lines.h"
+
+// cmake/EmbedSources.cmake writes these into an assembler file: name, begin and end of each file, ended by a null.
+extern "C" {
+struct castscope_schema_file {
+  const char* path;
+  const char* begin;
+  const char* end;
+};
+extern const castscope_schema_file castscope_schema_files[];
+}
+
+namespace castscope::cli {
+namespace {
+
+struct Schema {
+  std::string_view name, path, meaning;
+};
+
+// CMake embeds docs/*.schema.json, policies/*.schema.json and docs/openapi.json: a further schema is one line here.
+constexpr Schema kSchemas[] = {
+    {"openapi", "docs/openapi.json", "the API of `castscope view` and `castscope serve --web`, as OpenAPI"},
+    {"policy", "policies/policy.schema.json", "a policy file"},
+    {"report", "docs/report.schema.json", "the JSON report of a run (`castscope report`)"},
+    {"settings", "docs/castscope.schema.json", "the rules' settings, castscope.json"},
+};
+
+std::string_view text_of(const Schema& schema) {
+  for (const auto* file = castscope_schema_files; file->path != nullptr; ++file) {
+    if (file->path == schema.path) return {file->begin, static_cast<std::size_t>(file->end - file->begin)};
+  }
+  return "";
+}
+
+int list() {
+  std::string text;
+  for (const Schema& one : kSchemas) {
+    std::string name(one.name);
+    name.resize(12, ' ');
+    text += report::wrapped(name, std::string(12, ' '), one.meaning, terminal_width(1));
+  }
+  return put(text) ? 0 : kUsage;
+}
+
+int print(const std::string& name) {
+  const auto* const schema =
+      std::find_if(std::begin(kSchemas), std::end(kSchemas), [&](const Schema& one) { return one.name == name; });
+  if (schema != std::end(kSchemas)) return put(std::string(text_of(*schema))) ? 0 : kUsage;
+  std::vector<std::string_view> names;
+  for (const Schema& one : kSchemas) names.push_back(one.name);
+  const std::string meant = config::meant(name, names);
+  return fail(absl::StrCat("there is no schema \"", name, "\"", meant, meant.empty() ? ": " : " ",
+                           "`castscope schema` lists all"),
+              kUsage);
+}
+
+}  // namespace
+
+void add_schema(CommandLine& line) {
+  const Command command =
+      line.subcommand("schema", "Print the schema of a report, a settings file, a policy or the API");
+  auto name = std::make_shared<std::string>();
+  command.option("SCHEMA", *name, "The schema to print; without it, all are listed").given();
+  command.footer(
+      absl::StrCat("Examples:\n"
+                   "  castscope schema\n"
+                   "  castscope schema report > report.schema.json\n\n",
+                   exit_statuses_of("schema")));
+  command.on_run([name] { return name->empty() ? list() : print(*name); });
+}
+
+}  // namespace castscope::cli

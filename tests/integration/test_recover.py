@@ -1,0 +1,116 @@
+"""castscope recover lists what is left over, and takes what it is told to."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from program import clean_environment
+
+
+@pytest.fixture
+def leave(castscope):
+    """Leaves a run over: its recorder is killed, then its job ends. Returns its run directory."""
+    left = []
+
+    def run(output="run", **environment):
+        job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; read line", output=output, stdin=subprocess.PIPE,
+                              env=clean_environment(**environment))
+        left.append(job.stdout.readline().decode().strip())
+        while b"recording into" not in job.stderr.readline():
+            pass
+        job.kill()
+        job.communicate(timeout=60)
+        return left[-1]
+
+    yield run
+    for directory in left:
+        castscope("recover", "--discard", directory)
+
+
+def told(castscope, directory):
+    """What the list says of the run: a line for each of its words."""
+    text = castscope("recover", text=True).stdout
+    lines = text[text.index(directory):].splitlines()[1:]
+    of_it = itertools.takewhile(lambda line: line.startswith("  "), lines)
+    return {line[2:11].strip(): line[12:] for line in of_it}
+
+
+def test_without_a_name_it_lists_and_takes_nothing(castscope, leave):
+    directory = leave(SLURM_JOB_ID="4711")
+    of_it = told(castscope, directory)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d, less than a minute ago", of_it["began"])
+    assert of_it["command"].startswith("sh -c echo $CASTSCOPE_RUN") and of_it["in"] == str(castscope.folder)
+    assert of_it["job"] == "SLURM_JOB_ID=4711" and re.fullmatch(r"\d+\.\d MB", of_it["size"])
+    assert of_it["written"] == "by no process any more"
+    assert of_it["goes to"] == str(castscope.folder / "run.castscope")
+    assert os.path.isdir(directory)
+
+
+def test_the_list_says_how_to_go_on(castscope, leave):
+    leave()
+    done = castscope("recover", "--list", text=True)
+    assert done.returncode == 0 and "`castscope recover RUN…` makes the run files" in done.stderr
+
+
+def test_a_run_is_named_by_its_directory_or_by_the_name_of_that(castscope, leave):
+    first, second, third = leave("a"), leave("b"), leave("c")
+    done = castscope("recover", os.path.basename(first), second, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [(castscope.folder / f"{name}.json").exists() for name in "abc"] == [True, True, False]
+    assert not os.path.exists(first) and not os.path.exists(second) and os.path.exists(third)
+    assert f"recovered {castscope.folder}/a.castscope" in done.stderr
+
+
+def test_a_place_that_another_file_has_is_told(castscope, leave):
+    directory = leave()
+    (castscope.folder / "run.castscope").write_text("mine")
+    of_it = told(castscope, directory)
+    assert of_it["goes to"] == ("the folder in which `castscope recover` is called, since "
+                                f"{castscope.folder}/run.castscope is another file now")
+
+
+def mounts_work():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True,
+                                                check=False).returncode == 0
+
+
+# Loses two runs, then calls `castscope recover` with the options.
+DRIVER = """
+import os, pathlib, subprocess, sys
+castscope, *options = sys.argv[1:]
+for name in "ab":
+    job = subprocess.Popen([castscope, "run", "-o", name, "--", "sh", "-c", "read line"], stdin=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    while b"recording into" not in job.stderr.readline():
+        pass
+    job.kill()
+    job.communicate()
+subprocess.run([castscope, "recover", *options], check=True)
+print(len(list(pathlib.Path("/dev/shm").glob("castscope-*/run-*"))), "left")
+"""
+
+
+@pytest.mark.skipif(not mounts_work(), reason="needs root, for a /dev/shm of its own: all that is left over is taken")
+@pytest.mark.parametrize("options, taken, left", [(["--all"], ["a", "b"], 0), (["--discard", "--all"], [], 0),
+                                                  ([], [], 2)])
+def test_all_that_is_left_over_is_taken_only_when_told_so(castscope, options, taken, left):
+    script = 'mount -t tmpfs none /dev/shm && exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c", DRIVER, castscope.program,
+                           *options], cwd=castscope.folder, env=clean_environment(), capture_output=True, text=True,
+                          timeout=300, check=False)
+    assert done.returncode == 0 and done.stdout.endswith(f"{left} left\n"), done
+    assert [name for name in "ab" if (castscope.folder / f"{name}.json").exists()] == taken, done
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--discard"], "--discard needs to be told what to delete"),
+    (["--force"], "which run is to be recovered?"),
+    (["-o", "x", "--all"], "-o is the name of one run"),
+    (["-o", "x", "run-1-2-3", "run-1-2-4"], "-o is the name of one run"),
+    (["--all", "run-1-2-3"], "--all takes what is not named, too")])
+def test_what_is_not_clear_is_asked(castscope, words, sentence):
+    done = castscope("recover", *words, text=True)
+    assert done.returncode == 2 and sentence in done.stderr and done.stderr.count("\n") == 1
