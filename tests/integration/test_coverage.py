@@ -67,7 +67,7 @@ def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards
     judged = {rule["rule"]: rule for rule in coverage["rules"]}
     assert judged["cast-undoes-float"] == {
         "rule": "cast-undoes-float", "judged": "partly",
-        "because": "3 of 67 places of casts were in no step that was looked at operator by operator"}
+        "because": "3 of 48 places of casts were in no step that was looked at operator by operator"}
     assert judged["cache-grows"]["judged"] == "full"
 
 

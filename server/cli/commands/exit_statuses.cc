@@ -33,8 +33,8 @@ constexpr Meaning kMeanings[] = {
     {"check", "2", kWrongUsageOfReader},
     {"check", "3",
      "a file cannot be read, is damaged or cut short; or the data are incomplete and nothing was found in them: not "
-     "all "
-     "of the run was seen, no process with PyTorch was, or the job failed (--allow-incomplete lets these pass)"},
+     "all of the run was seen, no process with PyTorch was, or the job failed (--allow-incomplete lets these pass); "
+     "with --require-deep also when a rule could not judge all of the run"},
 
     {"compare", "0", "the precision is the same in every mode"},
     {"compare", "1", "precisions differ, or a mode refused the code"},
@@ -47,7 +47,8 @@ constexpr Meaning kMeanings[] = {
     {"diff", "2", kWrongUsageOfReader},
     {"diff", "3",
      "a file cannot be read, is damaged or cut short; with --exit-code also when the runs cannot be compared for sure, "
-     "whatever differs: in one of them no process with PyTorch was seen, not all was seen, or its job failed"},
+     "whatever differs: in one of them no process with PyTorch was seen, not all was seen, its job failed, or it did "
+     "not look at code where the other found something"},
 
     {"policy check", "0", "every policy is understood"},
     {"policy check", "2", "the command line or a policy is wrong"},

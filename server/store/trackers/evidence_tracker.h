@@ -25,6 +25,9 @@ namespace castscope::store {
 // The facts about a site that the tracker needs, worked out once when the site is defined.
 struct SiteFacts {
   SiteId site = {};
+  // The local site under which its events are evidence. Several local sites may be one of the run (`h = f(h); h = f(h)`
+  // on one line): a stay is one stay of all of them.
+  std::uint32_t tracked_as = 0;
   RegionId outermost_region = {};
   std::uint32_t consumer = 0;  // same for the same weight of the same module in one dtype: a hash
   bool watch_repeats = false;  // a weight or buffer whose copy is not kept

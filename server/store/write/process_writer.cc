@@ -114,6 +114,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
       changed_counters_.push_back(key);
     }
   }
+  track_together(info.id, facts.site, *number);
   facts.site = *number;
   facts.outermost_region = tables_->definitions.outermost(site.region);
   facts.consumer = (site.module * 0x9e3779b1u ^ site.call_site) * 256u + site.to;
@@ -125,6 +126,18 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
     facts.raw_region = outermost.kind == lanes::RegionKind::kRaw && outermost.nesting == 0;
   }
   return absl::OkStatus();
+}
+
+void ProcessWriter::track_together(std::uint32_t local, SiteId before, SiteId now) {
+  if (before == now) return;
+  if (const auto known = tracked_.find(before); known != tracked_.end() && known->second == local) {
+    tracked_.erase(known);
+    // Another of that site's takes over, from here on.
+    for (std::uint32_t other = 1; other < facts_.size(); ++other)
+      if (other != local && facts_[other].site == before)
+        facts_[other].tracked_as = tracked_.try_emplace(before, other).first->second;
+  }
+  facts_[local].tracked_as = tracked_.try_emplace(now, local).first->second;
 }
 
 absl::Status ProcessWriter::define(const ThreadInfo& thread) {
@@ -201,12 +214,15 @@ absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& e
     return absl::FailedPreconditionError(
         absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));
   }
+  const SiteFacts& facts = facts_[event.site];
+  lanes::Event tracked = event;
+  tracked.site = facts.tracked_as;
   if (event.kind == lanes::EventKind::kCast) {
     step.cast(event);
-    evidence_.cast(lane, event, facts_[event.site]);
+    evidence_.cast(lane, tracked, facts);
   } else {
     step.hit(event);
-    evidence_.hit(lane, event);
+    evidence_.hit(lane, tracked);
   }
   return absl::OkStatus();
 }

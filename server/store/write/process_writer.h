@@ -61,6 +61,8 @@ class ProcessWriter {
   void break_off(std::uint32_t lane);
   absl::Status adopt_counters(const Database&);
   absl::Status define_site(const SiteInfo&);
+  // A local site turns out to be this one of the run: it has been another before, or none.
+  void track_together(std::uint32_t local, SiteId before, SiteId now);
   absl::Status write_counters();
   absl::Status write_evidence(bool last);
   absl::Status write_steps(bool last);
@@ -74,6 +76,7 @@ class ProcessWriter {
   DeepWriter deep_;
   std::vector<LocalSite> sites_;
   std::vector<SiteFacts> facts_;                               // by local site; site 0 = not told yet
+  absl::flat_hash_map<SiteId, std::uint32_t> tracked_;         // the local site by which each of the run is tracked
   absl::flat_hash_map<std::uint64_t, CounterState> counters_;  // lane << 32 | local site
   std::vector<std::uint64_t> changed_counters_;
   absl::flat_hash_map<std::uint32_t, LaneRow> lanes_;

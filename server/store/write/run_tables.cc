@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
   tables->window = *std::move(window);
   const std::pair<Statement*, const char*> all[] = {
       {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
-      // The larger value wins: an earlier life of the file, and sites of one process that turned out to be one.
+      // The larger value wins: an earlier life of the file, or a call site of which more was learnt meanwhile.
       {&tables->put_site_evidence,
        "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
        "hits_after_growth = iif(excluded.most_kept >= most_kept, excluded.hits_after_growth, hits_after_growth), "
