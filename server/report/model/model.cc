@@ -10,6 +10,7 @@
 #include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/causes.h"
 #include "server/store/run/names.h"
+#include "server/store/run/process_order.h"
 
 namespace castscope::report {
 namespace {
@@ -57,6 +58,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .sites = cast_sites(run),
           .regions = region_totals(run),
           .processes = process_totals(run),
+          .process_order = store::processes_in_order(run),
+          .process_places = store::places_in_order(run),
           .findings = std::move(judgement.findings),
           .fingerprints = std::move(prints),
           .silenced = std::move(judgement.silenced),

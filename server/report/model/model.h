@@ -35,9 +35,11 @@ struct Model {
   std::vector<SiteTotal> sites;  // that cast or hit, costliest first
   store::Table<RegionTotal, store::Region> regions;
   store::Table<ProcessTotal, store::Process> processes;
-  std::vector<rules::Finding> findings;   // errors first
-  std::vector<std::string> fingerprints;  // of `findings`
-  std::vector<rules::Finding> silenced;   // by castscope.json or a comment
+  std::vector<store::ProcessId> process_order;               // by rank, host and start: lists are in this order
+  store::Table<std::size_t, store::Process> process_places;  // the place of each in it
+  std::vector<rules::Finding> findings;                      // errors first
+  std::vector<std::string> fingerprints;                     // of `findings`
+  std::vector<rules::Finding> silenced;                      // by castscope.json or a comment
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement

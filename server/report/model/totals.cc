@@ -8,6 +8,7 @@
 
 #include "server/report/text/words.h"
 #include "server/store/run/causes.h"
+#include "server/store/run/process_order.h"
 
 namespace castscope::report {
 
@@ -61,9 +62,13 @@ std::vector<SiteTotal> cast_sites(const store::RunData& data) {
     total.first_ns += first_ns_of(use);
     total.uses.push_back(&use);
   }
+  const auto places = store::places_in_order(data);
   std::vector<SiteTotal> all;
-  for (SiteTotal& total : by_site)
-    if (total.site != 0) all.push_back(std::move(total));
+  for (SiteTotal& total : by_site) {
+    if (total.site == 0) continue;
+    std::ranges::sort(total.uses, {}, [&](const store::SiteUse* use) { return places[use->process]; });
+    all.push_back(std::move(total));
+  }
   std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
     return std::make_tuple(b.later_ns(), b.counts.casts, a.site) <
            std::make_tuple(a.later_ns(), a.counts.casts, b.site);
