@@ -63,6 +63,15 @@ TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
   EXPECT_THAT(reject(Batch("time").begin().events(1, 0, events)), HasSubstr("a time of an event of"));
 }
 
+// The file has no room for such a lane, and an error of the file would be the end of the run.
+TEST_F(BoundsTest, ALaneBeyondTheLastIsItsProcessesFault) {
+  EXPECT_EQ(reject(Batch("a").begin().casts(65536, 0, 1, 0)),
+            "process a sent something of lane 65536, and lanes end at 65535; the rest of it is ignored");
+  EXPECT_THAT(reject(Batch("b").begin().site(1).counter(65536, 1, 1)), HasSubstr("something of lane 65536"));
+  EXPECT_THAT(reject(Batch("c").begin().lane(4'000'000'000, 1)), HasSubstr("something of lane 4000000000"));
+  accept(Batch("d").begin().lane(65535, 1));
+}
+
 // The words of GradScaler's events are floating-point numbers: -1 is a large integer.
 TEST_F(BoundsTest, AScaleIsNoCount) {
   std::vector<lanes::Event> events(1);

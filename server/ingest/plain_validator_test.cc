@@ -1,5 +1,7 @@
 // Definitions and events as messages: they become what the packed forms become, and are checked alike.
-#include <initializer_list>
+#include <google/protobuf/stubs/logging.h>
+
+#include <random>
 
 #include "server/ingest/validator_test.h"
 
@@ -203,6 +205,38 @@ TEST_F(PlainValidatorTest, SaysWhatItDoesNotUnderstand) {
                             b.batch().mutable_events(0)->set_packed("x");
                           }),
               HasSubstr("both packed and plain events"));
+}
+
+// Good batches with overwritten bytes are accepted or rejected, never crash, and leave nothing of an unknown kind.
+TEST_F(PlainValidatorTest, SurvivesDamage) {
+  const google::protobuf::LogSilencer silence;
+  std::mt19937_64 random(7);
+  Batch source = defined();
+  v1::Cast& cast = *event(source, 10).mutable_cast();
+  cast.set_site(1);
+  for (const std::uint32_t size : {2, 3, 5, 7, 11}) cast.add_shape(size);
+  event(source, 20).set_region_enter(1);
+  event(source, 30).set_step_begin(v1::STEP_REASON_EXPLICIT);
+  const std::string good = source.counter(1, 1, 5).lane(1, 3).batch().SerializeAsString();
+  int taken = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    v1::Batch batch;
+    if (!batch.ParseFromString(bytes)) continue;
+    RecordingSink sink;
+    RunValidator validator;
+    const Verdict verdict = validator.apply(batch, sink);
+    ASSERT_TRUE(verdict.failed.ok());
+    taken += verdict.ok() ? 1 : 0;
+    for (const auto& [key, process] : sink.processes) {
+      for (const auto& [id, site] : process.sites) ASSERT_TRUE(lanes::is_listed(site.cause));
+      for (const auto& [id, lane] : process.lanes)
+        for (const lanes::Event& one : lane.events) ASSERT_LE(one.kind, lanes::kLastEventKind);
+    }
+  }
+  EXPECT_GT(taken, 0);
 }
 
 }  // namespace

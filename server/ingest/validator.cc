@@ -106,7 +106,7 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
 absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane** out) {
   auto it = lanes_.find(id);
   if (it == lanes_.end()) {
-    if (lanes_.size() >= kMostLanes) return invalid("more lanes than a process can have");
+    if (id >= kMostLanes) return invalid(absl::StrCat("something of lane ", id, ", and lanes end at ", kMostLanes - 1));
     it = lanes_.emplace(id, std::make_unique<Lane>()).first;
     it->second->row.lane = id;
   }
