@@ -42,4 +42,5 @@ def test_each_addition_has_its_list():
     sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
     titles = {section.splitlines()[0]: len(re.findall(r"^\d+\. ", section, re.MULTILINE)) for section in sections}
     assert titles == {"A rule": 2, "A fact": 2, "A gauge": 4, "A kind of definition": 6,
-                      "A reason why a run is not complete": 3, "A form of report": 4, "A policy that is shipped": 1, "A version of PyTorch": 3}
+                      "A reason why a run is not complete": 3, "A form of report": 4, "A policy that is shipped": 1,
+                      "A version of PyTorch": 3}

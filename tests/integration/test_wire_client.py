@@ -167,6 +167,14 @@ def test_a_batch_after_the_goodbye_is_refused_and_the_file_says_so(wire, collect
     assert not run["complete"]
 
 
+def test_a_message_that_is_too_large_is_an_exhausted_resource(wire, collector):
+    client = wire.Client(collector.address, "large")
+    process = wire.Process(client, pid=1)
+    process.attribute("argv", "x" * (16 << 20))
+    code, sentence = refused(wire, process.batch)
+    assert code == "RESOURCE_EXHAUSTED" and "larger than max" in sentence
+
+
 # What a process says, its sentence in the report, and the code beside it.
 LIES = {
     "early": ("process client-host/7/1/0 sent a batch before it was introduced", "process_rejected"),

@@ -378,6 +378,8 @@ TEST_F(WireTest, AProcessThatTalksNonsenseHarmsNobodyElse) {
   int problems = 0;
   for (const relay::ProcessSummary& process : summary.processes) problems += process.problem.empty() ? 0 : 1;
   EXPECT_EQ(problems, 1);
+  ASSERT_THAT(sink_->missing, SizeIs(1)) << "the file says it, too";
+  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("on no list"));
   std::uint64_t casts = 0;
   for (const auto& [key, process] : sink_->processes)
     for (const auto& [id, row] : process.counters) casts += row.casts;
