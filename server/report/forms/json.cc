@@ -68,7 +68,8 @@ Json run_json(const Model& model) {
        data.end ? Json(static_cast<double>((data.end->end_ns - data.start.start_ns) / 1'000'000) / 1e3) : Json()}};
   run["exit"] = model.exit ? Json(*model.exit) : Json();
   run["signal"] = data.end && data.end->signal ? Json(*data.end->signal) : Json();
-  run["complete"] = model.complete;
+  run["complete"] = model.complete();
+  run["missing"] = missing_json(data, model.missing);
   run["castscope"] = data.start.castscope_version;
   const store::Process* const first =
       model.process_order.empty() ? nullptr : &data.processes[model.process_order.front()];

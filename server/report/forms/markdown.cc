@@ -70,7 +70,7 @@ std::string heading(const Model& model) {
   const std::string failure = failure_text(model), end = failure.empty() ? "" : "; " + failure;
   if (model.findings.empty()) {
     if (model.run.damage) return text + "no findings in what can be read of the run file" + end;
-    if (!model.complete) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
+    if (!model.complete()) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
     return text + "no findings" + end;
   }
   return text + counted(model.findings.size(), "finding", "findings") + " (" + by_severity(model.findings) + ")" + end;
@@ -227,7 +227,7 @@ std::string markdown_text(const Model& model) {
   text += in_brief(model);
   for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
   for (const std::string& line : protected_lines(model.run)) text += markdown_escaped(line) + ".\n";
-  if (!model.complete && !model.run.damage)
+  if (!model.complete() && !model.run.damage)
     text += "\n**The run is not complete:** only what had been recorded by then is counted here.\n";
   text += notices_of(model);
   text += findings(model);

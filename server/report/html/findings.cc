@@ -94,7 +94,7 @@ std::string nothing_found(const Model& model) {
     return "The rules found nothing wrong in what was seen, but " + failure +
            ": what it did not come to is not judged.";
   if (model.run.damage) return "The rules found nothing wrong in what can be read of the run file.";
-  return model.complete ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.";
+  return model.complete() ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.";
 }
 
 }  // namespace

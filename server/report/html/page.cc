@@ -61,7 +61,7 @@ void write_alerts(Html& html, const Model& model) {
     failure[0] = 'T';
     html.leaf("p", failure + ".", {{"class", "alert"}});
   }
-  if (!model.complete && !model.run.damage) {
+  if (!model.complete() && !model.run.damage) {
     html.leaf("p", "This run is not complete: only what had been recorded by then is counted here.",
               {{"class", "alert"}});
   }

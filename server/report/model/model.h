@@ -52,7 +52,8 @@ struct Model {
   std::optional<ModelInput> input;
   std::uint64_t steps = 0;
   std::optional<int> exit;
-  bool complete = false;
+  std::vector<store::Incomplete> missing;  // what keeps the run from being complete
+  bool complete() const { return missing.empty(); }
   bool judged() const {
     return !run.damage || !run.damage->evidence;
   }  // else an empty list does not mean that all is well

@@ -10,8 +10,11 @@ const char* const kTables = R"sql(
 -- What the run is: command, cwd, host, start_ns, end_ns, exit_status, signal, complete, …
 CREATE TABLE run (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE notices (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL);
+-- What was not taken, so that the run is not complete: process = key of the process that it came from, also of one that
+-- was never introduced. What follows from other tables (a process that was killed) stands there, not here.
+CREATE TABLE incomplete (reason INTEGER, process TEXT, sentence TEXT NOT NULL);
 -- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, process_end,
--- fact_kind, staleness, gpu_work, matmul_compute.
+-- fact_kind, staleness, gpu_work, matmul_compute, incomplete.
 CREATE TABLE names (list TEXT, number INTEGER, name TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;
 
 CREATE TABLE processes (
@@ -184,6 +187,10 @@ SELECT o.process, o.host, o.pid, p.parent_pid, o.rank,
   p.gpu_event_steps, p.gpu_casts_untimed, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
 FROM v_process_order o JOIN processes p ON p.id = o.process ORDER BY o.place;
+
+CREATE VIEW v_incomplete AS
+SELECT (SELECT name FROM names WHERE list = 'incomplete' AND number = i.reason) AS reason, i.process, i.sentence
+FROM incomplete i ORDER BY rowid;
 
 CREATE VIEW v_findings AS
 SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings
