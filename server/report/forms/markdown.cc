@@ -7,6 +7,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/html_writer.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -233,6 +234,9 @@ std::string markdown_text(const Model& model) {
   text += findings(model);
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     text += "\n" + markdown_escaped(ignored) + ".\n";
+  if (model.judged())
+    for (const std::string& sentence : unjudged_sentences(model.rules))
+      text += "\n" + markdown_escaped(sentence) + ".\n";
   const std::string tail = costs(model);
   text += text.size() + tail.size() <= kMostBytes
               ? tail

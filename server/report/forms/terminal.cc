@@ -8,6 +8,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -138,7 +139,7 @@ class Page {
 
   void findings() {
     const std::vector<rules::Finding>& all = model_.findings;
-    if (all.empty() && model_.silenced.empty()) return;
+    if (all.empty() && model_.silenced.empty()) return unjudged();
     line("");
     line(styled("1", "findings"));
     for (std::size_t i = 0; i < std::min(all.size(), kTerminalFindings); ++i) {
@@ -155,6 +156,13 @@ class Page {
     if (all.size() > kTerminalFindings)
       line("  and " + grouped(all.size() - kTerminalFindings) + " more in the report");
     if (const std::string text = ignored_text(model_); !text.empty()) wrapped("  ", "  ", text);
+    unjudged();
+  }
+
+  // Where nothing was cast, the headline has said what there is to say.
+  void unjudged() {
+    if (model_.sites.empty() || !model_.judged()) return;
+    for (const std::string& sentence : unjudged_sentences(model_.rules)) wrapped("  ", "    ", sentence + ".");
   }
 
   void what_enforcing_saves() {

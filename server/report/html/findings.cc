@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "server/report/html/parts.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/words.h"
 #include "server/rules/rules.h"
 
@@ -113,6 +114,9 @@ void write_findings(Html& html, const Model& model) {
   }
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     html.leaf("p", ignored + ".", {{"class", "soft"}});
+  if (model.judged())
+    for (const std::string& sentence : unjudged_sentences(model.rules))
+      html.leaf("p", sentence + ".", {{"class", "soft"}});
 }
 
 }  // namespace castscope::report

@@ -115,7 +115,7 @@ FROM sites s LEFT JOIN v_locations l ON l.stack = s.stack LEFT JOIN modules m ON
 -- Processes in the order in which reports tell of them: by rank, host and start (run/process_order.h). Two hosts may
 -- have processes of the same pid; `process` tells all of a run apart.
 CREATE VIEW v_process_order AS
-SELECT id AS process, host, pid, rank, row_number() OVER (ORDER BY rank IS NULL, rank, host, begin_realtime_ns, id) AS place
+SELECT id AS process, host, pid, rank, row_number() OVER (ORDER BY rank IS NULL, rank, host, begin_ns, id) AS place
 FROM (SELECT p.*, (SELECT CAST(value AS INTEGER) FROM attributes a WHERE a.process = p.id AND a.name = 'rank' AND
   value GLOB '[0-9]*' AND NOT value GLOB '*[^0-9]*' ORDER BY rowid DESC LIMIT 1) AS rank FROM processes p);
 
