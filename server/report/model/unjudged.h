@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/judged_rules.h"
+#include "server/report/model/model.h"
 
 namespace castscope::report {
 
