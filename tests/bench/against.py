@@ -21,6 +21,7 @@ import ending
 import measure
 import native
 import runs
+from intervals import median_interval
 
 FOLDER = runs.CASTSCOPE.parent / "against"
 WARM_UP, COUNTED = 10, 20  # callgrind's steps, none of them deep
@@ -133,16 +134,6 @@ def in_pairs(section, once):
 def step_once(program):
     """Returns the CPU ms of the tiny step."""
     return measure.steps_once("tiny", "castscope", program=program)["cpu_ms"]
-
-
-def median_interval(values, confidence=0.95):
-    """The order statistics between which the median lies with that probability, whatever the distribution."""
-    ordered, n = sorted(values), len(values)
-    for low in range(n // 2, -1, -1):
-        inside = sum(math.comb(n, k) for k in range(low + 1, n - low)) / 2 ** n
-        if inside >= confidence:
-            return ordered[low], ordered[n - 1 - low]
-    return ordered[0], ordered[-1]
 
 
 def call_rows(least):

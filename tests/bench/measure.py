@@ -17,6 +17,7 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
+from intervals import median_interval  # noqa: E402
 
 OBSERVERS = ["nothing", "castscope", "castscope-deep", "profiler", "profiler-stacks", "dispatch-mode"]
 STEPS = {"tiny": 400, "mid": 20}
@@ -82,6 +83,23 @@ def steps(rounds):
     return found
 
 
+def new_code(rounds):
+    """A job with new code in each step: CPU time as a ratio to `--deep never`, and how often code was left out."""
+    command = [sys.executable, str(HERE / "new_code.py"), "4000"]
+    rows, base, left_out = [], [], []
+    for number in range(3 * rounds):
+        say(f"new-code: round {number + 1} of {3 * rounds}")
+        for options in [(), ("--deep", "never")][::1 if number % 2 else -1]:
+            result, report = run(command, castscope=True, options=options, environment=STEADY_HEAP)
+            (base if options else rows).append(result["cpu_s"])
+            if not options:
+                left_out.append(report["coverage"]["new_code_left_out"])
+    ratios = [row / other for row, other in zip(rows, base)]
+    low, high = median_interval(ratios)
+    return {"ratio": statistics.median(ratios), "ratio_low": low, "ratio_high": high, "pairs": len(ratios),
+            "seconds": statistics.median(base), "left_out": statistics.median(left_out)}
+
+
 def modes(rounds):
     """As steps(), of the tiny transformer scripted, traced and compiled."""
     found, observers = {}, ["nothing", "castscope", "profiler", "profiler-stacks"]
@@ -97,9 +115,10 @@ def modes(rounds):
 
 def summed_up(rows, base):
     out = {key: statistics.median(row[key] for row in rows) for key in ("cpu_ms", "wall_ms", "import_ms", "peak_mb")}
-    ratios = sorted(row["cpu_ms"] / other["cpu_ms"] for row, other in zip(rows, base))
+    ratios = [row["cpu_ms"] / other["cpu_ms"] for row, other in zip(rows, base)]
     out["ratio"] = statistics.median(ratios)
-    out["ratio_low"], out["ratio_high"] = ratios[0], ratios[-1]
+    out["ratio_low"], out["ratio_high"] = median_interval(ratios)
+    out["pairs"] = len(ratios)
     out["wall_ratio"] = statistics.median(row["wall_ms"] / other["wall_ms"] for row, other in zip(rows, base))
     for key in ("import_ms", "peak_mb"):
         out["more_" + key] = statistics.median(row[key] - other[key] for row, other in zip(rows, base))
@@ -331,5 +350,5 @@ def growth(_rounds):
             "file_mb": size1 / 1e6, "events": events1}
 
 
-SECTIONS = {"steps": steps, "modes": modes, "calls": calls, "gains": gains, "operators": operators, "ring": ring,
-            "pipeline": pipeline, "sizes": sizes, "growth": growth}
+SECTIONS = {"steps": steps, "new-code": new_code, "modes": modes, "calls": calls, "gains": gains,
+            "operators": operators, "ring": ring, "pipeline": pipeline, "sizes": sizes, "growth": growth}

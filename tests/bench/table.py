@@ -27,6 +27,10 @@ class Row:
                 f"{'met' if self.met() else '**missed**'} |")
 
 
+def interval_of(ratio):
+    return f" (median of {ratio['pairs']} pairs, 95 %: {ratio['ratio_low']:.3f}–{ratio['ratio_high']:.3f})"
+
+
 def target_rows(found):
     rows = []
     if calls := found.get("calls"):
@@ -47,10 +51,14 @@ def target_rows(found):
         for size, most in (("tiny", 1.02), ("mid", 1.005)):
             mine = steps[size]["castscope"]
             rows.append(Row(f"whole step, {size} transformer, CPU time of the thread", mine["ratio"], "", most,
-                            digits=4, note=f" ({mine['ratio_low']:.3f}–{mine['ratio_high']:.3f})"))
+                            digits=4, note=interval_of(mine)))
         mine = steps["tiny"]["castscope"]
         rows.append(Row("`import torch` takes longer by", mine["more_import_ms"], "ms", 150, digits=0))
         rows.append(Row("more memory in the job at its peak", mine["more_peak_mb"], "MB", 64))
+    if new := found.get("new-code"):
+        rows.append(Row(f"a job of {new['seconds']:.0f} s with new code in each step, against `--deep never`",
+                        new["ratio"], "", 1.05, digits=4,
+                        note=interval_of(new) + f", new code left out {new['left_out']:,.0f} times"))
     if ring := found.get("ring"):
         rows.append(Row("ring, one writer, nothing lost", ring["events_per_s"] / 1e6, "M events/s", 10, at_most=False))
     if pipeline := found.get("pipeline"):
