@@ -135,5 +135,18 @@ TEST_F(RegionUseTest, EvidenceOfPlacesThatAreOneLineCountsTogether) {
   EXPECT_EQ(data.site_uses[0].evidence.same_source, 12u);
 }
 
+// A counter's ticks and those of single events are turned into ns at different times.
+TEST_F(RegionUseTest, TheTimesOfStepsAddUpToThoseOfSites) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t region = run.region("train.py", 5), weight = run.weight("train.py", 10, "fc");
+  for (int step = 0; step < 3; ++step) run.enter(region).cast(weight, kTensor, true, 1000, 333).exit().step();
+  run.counter(weight).cpu_ns += 7;
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  EXPECT_EQ(query("SELECT sum(cpu_ns) FROM step_runs"), 3 * 333 + 7);
+  EXPECT_EQ(query("SELECT sum(cpu_ns) FROM counters"), 3 * 333 + 7);
+}
+
 }  // namespace
 }  // namespace castscope::store

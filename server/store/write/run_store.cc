@@ -23,6 +23,7 @@
 #include "server/store/write/findings_table.h"
 #include "server/store/write/process_writer.h"
 #include "server/store/write/run_tables.h"
+#include "server/store/write/step_times.h"
 
 namespace castscope::store {
 class RunStore::Impl {
@@ -237,6 +238,7 @@ absl::Status RunStore::Impl::begin() {
 absl::Status RunStore::Impl::commit(bool last) {
   CASTSCOPE_RETURN_IF_ERROR(begin());
   for (ProcessWriter& process : processes) CASTSCOPE_RETURN_IF_ERROR(keep(process.write(last || finished)));
+  if (last || finished) CASTSCOPE_RETURN_IF_ERROR(keep(settle_step_times(database)));
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("COMMIT")));
   in_transaction = false;
   // Now: who sees the number finds in the file what it stands for.
