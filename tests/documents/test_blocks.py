@@ -1,0 +1,194 @@
+"""Every code block of README.md and docs/ does what its page says: it is run as it stands.
+
+python   runs; on docs/first-finding.md it is the script train.py that other pages run
+sh       runs in a folder with train.py and the run files that it names, and ends with 0
+text     is what the block before it prints, if it follows one; else it is in PICTURES
+json     is read, and fits the schema that it names in "$schema"; so is jsonc
+sql      runs on a run file
+yaml     is read; the commands of castscope in it exist, with their options
+"""
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import jsonschema
+import pytest
+import yaml
+from blocks import ROOT, all_blocks, blocks_of, is_printed, without_comments
+
+# Blocks that are not run, with the reason. Their form is checked all the same: Python is parsed, and each command of
+# castscope exists with its options.
+GPU = "needs a GPU"
+ELSEWHERE = "needs a program that is not among those that the tests install"
+EXCEPTIONS = {
+    "README.md: scripts/demo    # installs what is missing, builds, trains a small transformer under castscope":
+        "installs packages, builds all of castscope and runs all tests",
+    "docs/gpu.md: castscope run -- python train.py               # kernels are timed in a few steps": GPU,
+    "docs/launchers.md: mpirun -n 2 castscope run -- python train.py": ELSEWHERE,
+    "docs/launchers.md: srun castscope run -- python train.py": ELSEWHERE,
+    "docs/launchers.md: castscope run -- deepspeed train.py": ELSEWHERE,
+    "docs/launchers.md: castscope run -- jupyter nbconvert --to notebook --execute train.ipynb": ELSEWHERE,
+}
+# Text that no command of its page prints.
+PICTURES = {
+    "docs/architecture.md: training process (python train.py)          same host                 any host                    person / CI":
+        "a drawing",
+    "docs/gpu.md: GPU: 12.3 ms in 5 timed steps, 18 % of it casts (top: model.py:12 linear weight 1.2 ms)": GPU,
+    "docs/lanes.md: 0        SegmentHeader            magic, version, sizes, pid, start time, clock pairs, cache, deep-step and GPU gauges, end mark":
+        "a drawing",
+    "docs/lanes.md: process 4711 end 1 exit 0 steps 0 cache peak 2048 bytes 1 entries, 1 clears, lost 0 0 0":
+        "a dump that is shortened and explained line by line; agent/lanes has the test of lanes_dump",
+}
+# Pages whose blocks build on each other, in a folder of their own; each is one test.
+STORIES = ["docs/first-finding.md"]
+# Run by tests of their own: test_launchers.py.
+OWN_TESTS = {block.name for block in blocks_of("docs/launchers.md") if re.search(r" -o \w+ ", block.text)}
+SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
+           "report.schema.json": "docs/report.schema.json"}
+LANGUAGES = {"python", "sh", "text", "json", "jsonc", "sql", "yaml"}
+
+
+def blocks(*languages):
+    found = [block for block in all_blocks() if block.language in languages and block.page not in STORIES]
+    return pytest.mark.parametrize("block", found, ids=lambda block: block.name)
+
+
+def commands_of(text):
+    """The command lines of a shell script that begin with castscope, or have it as their program; comments are off."""
+    text = re.sub(r"\\\n", " ", text)
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        for at, word in enumerate(words):
+            if word == "castscope":
+                end = next((i for i, later in enumerate(words[at:], at) if later in ("|", "||", ">", ">>", "&&", ";")),
+                           len(words))
+                yield words[at + 1:end]
+                break
+
+
+@pytest.fixture(scope="session")
+def options_of(programs):
+    """Returns the options that a command of castscope has, from its --help; None where there is no such command."""
+    known = {}
+
+    def ask(command):
+        if command not in known:
+            done = subprocess.run([programs / "castscope", *command, "--help"], capture_output=True, text=True,
+                                  check=False)
+            is_there = f"Usage: castscope {' '.join(command)} " in done.stdout
+            known[command] = set(re.findall(r"(?<![\w-])-{1,2}[a-z][\w-]*", done.stdout)) if is_there else None
+        return known[command]
+    return ask
+
+
+def check_form(words, options_of):
+    """A command of castscope exists, and has the options that stand before the job's own command."""
+    words = words[:words.index("--")] if "--" in words else words
+    depth = 2 if words[:1] == ["policy"] else 1
+    command, rest = tuple(words[:depth]), words[depth:]
+    options = options_of(command)
+    assert options is not None, f"there is no castscope {' '.join(command)}"
+    given = {word.split("=")[0] for word in rest if re.match(r"--?[a-zA-Z]", word)}
+    assert given <= options, f"castscope {' '.join(command)} has no {', '.join(sorted(given - options))}"
+
+
+def test_every_block_has_a_language():
+    assert {block.name: block.language for block in all_blocks() if block.language not in LANGUAGES} == {}
+
+
+def test_what_is_not_run_is_there():
+    names = [block.name for block in all_blocks() if block.page not in STORIES]
+    assert set(EXCEPTIONS) | set(PICTURES) <= set(names)
+    assert len(set(names)) == len(names), "two blocks of a page begin alike: a name would mean both"
+
+
+@blocks("sh")
+def test_a_shell_block_runs(block, workshop, options_of):
+    for words in commands_of(block.text):
+        check_form(words, options_of)
+    if block.name in EXCEPTIONS or block.name in OWN_TESTS:
+        return
+    done = workshop.first if block.text == workshop.first_block else workshop.run(block.text)
+    assert done.returncode == 0, done.stdout
+    shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
+    if shown is not None and shown.follows and shown.language == "text":
+        assert is_printed(shown.text, done.stdout), done.stdout
+
+
+@blocks("text")
+def test_text_is_what_a_command_prints(block):
+    earlier = [other for other in blocks_of(block.page) if other.line < block.line]
+    assert block.name in PICTURES or (block.follows and earlier[-1].language in ("sh", "python"))
+
+
+@blocks("python")
+def test_python_runs(block, workshop):
+    ast.parse(block.text)
+    if block.name in EXCEPTIONS:
+        return
+    if "pytest.mark" in block.text:
+        (workshop.folder / "test_of_page.py").write_text(block.text)
+        done = workshop.run_python("-m", "pytest", "-q", "-p", "castscope.pytest_plugin", "--castscope", "-p",
+                                   "no:cacheprovider", "test_of_page.py")
+    else:
+        done = workshop.run_python("-c", block.text)
+    assert done.returncode == 0, done.stdout
+    shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
+    if shown is not None and shown.follows and shown.language == "text":
+        assert is_printed(shown.text, done.stdout), done.stdout
+
+
+@blocks("json", "jsonc")
+def test_json_is_read_and_fits_its_schema(block):
+    text = without_comments(block.text) if block.language == "jsonc" else block.text
+    value = json.loads(text)
+    named = value["$schema"].rsplit("/", 1)[-1]
+    jsonschema.validate(value, json.loads((ROOT / SCHEMAS[named]).read_text()))
+
+
+@blocks("sql")
+def test_sql_runs(block, workshop):
+    (workshop.folder / "page.sql").write_text(block.text)
+    done = workshop.run("sqlite3 -bail train.castscope < page.sql")
+    assert done.returncode == 0, done.stdout
+    assert "Error" not in done.stdout and done.stdout.strip()
+
+
+@blocks("yaml")
+def test_yaml_is_read_and_its_commands_exist(block, options_of):
+    jobs = yaml.safe_load(block.text)["jobs"]
+    commands = [words for job in jobs.values() for step in job["steps"] if "run" in step
+                for words in commands_of(step["run"])]
+    assert commands
+    for words in commands:
+        check_form(words, options_of)
+
+
+@pytest.mark.parametrize("page", STORIES)
+def test_a_story_goes_as_its_page_says(page, fresh, options_of):
+    told = blocks_of(page)
+    for block, after in zip(told, [*told[1:], None]):
+        if block.language == "python":
+            assert fresh.script.read_text() == block.text
+        elif block.language == "sh":
+            for words in commands_of(block.text):
+                check_form(words, options_of)
+            done = fresh.run(block.text)
+            assert done.returncode == 0, f"{block.name}\n{done.stdout}"
+            if after is not None and after.follows and after.language == "text":
+                assert is_printed(after.text, done.stdout), f"{block.name}\n{done.stdout}"
+
+
+def test_numbers_and_breaks_may_differ_and_words_may_not():
+    assert is_printed("a 1 b\nc", "x a 22.5\nb c y")
+    assert is_printed("a … d", "a b\nc d") and not is_printed("d … a", "a b\nc d")
+    assert not is_printed("a 1 b", "a 1 c")
+
+
+def test_options_that_are_not_there_are_found(options_of):
+    check_form(shlex.split("run -o smoke -- python train.py --steps 20"), options_of)
+    for wrong in ("run --bogus -- python x.py", "bogus", "policy bogus x"):
+        with pytest.raises(AssertionError):
+            check_form(shlex.split(wrong), options_of)
