@@ -41,8 +41,9 @@ PICTURES = {
     "docs/lanes.md: process 4711 end 1 exit 0 steps 0 cache peak 2048 bytes 1 entries, 1 clears, lost 0 0 0":
         "a dump that is shortened and explained line by line; agent/lanes has the test of lanes_dump",
 }
-# Pages whose blocks build on each other, in a folder of their own; each is one test.
-STORIES = ["docs/first-finding.md"]
+# Pages whose blocks build on each other, in a folder of their own; each is one test. Blocks of Python that are scripts
+# have their names, those that have none are run.
+STORIES = {"docs/first-finding.md": ["train.py"], "docs/package.md": [None, None, "model.py"]}
 # Run by tests of their own: test_launchers.py.
 OWN_TESTS = {block.name for block in blocks_of("docs/launchers.md") if re.search(r" -o \w+ ", block.text)}
 SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
@@ -94,6 +95,14 @@ def check_form(words, options_of):
     assert given <= options, f"castscope {' '.join(command)} has no {', '.join(sorted(given - options))}"
 
 
+def check_run(block, done):
+    """It ended well, and printed what the page shows behind it."""
+    assert done.returncode == 0, f"{block.name}\n{done.stdout}"
+    shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
+    if shown is not None and shown.follows and shown.language == "text":
+        assert is_printed(shown.text, done.stdout), f"{block.name}\n{done.stdout}"
+
+
 def test_every_block_has_a_language():
     assert {block.name: block.language for block in all_blocks() if block.language not in LANGUAGES} == {}
 
@@ -110,11 +119,7 @@ def test_a_shell_block_runs(block, workshop, options_of):
         check_form(words, options_of)
     if block.name in EXCEPTIONS or block.name in OWN_TESTS:
         return
-    done = workshop.first if block.text == workshop.first_block else workshop.run(block.text)
-    assert done.returncode == 0, done.stdout
-    shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
-    if shown is not None and shown.follows and shown.language == "text":
-        assert is_printed(shown.text, done.stdout), done.stdout
+    check_run(block, workshop.first if block.text == workshop.first_block else workshop.run(block.text))
 
 
 @blocks("text")
@@ -134,10 +139,7 @@ def test_python_runs(block, workshop):
                                    "no:cacheprovider", "test_of_page.py")
     else:
         done = workshop.run_python("-c", block.text)
-    assert done.returncode == 0, done.stdout
-    shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
-    if shown is not None and shown.follows and shown.language == "text":
-        assert is_printed(shown.text, done.stdout), done.stdout
+    check_run(block, done)
 
 
 @blocks("json", "jsonc")
@@ -168,17 +170,18 @@ def test_yaml_is_read_and_its_commands_exist(block, options_of):
 
 @pytest.mark.parametrize("page", STORIES)
 def test_a_story_goes_as_its_page_says(page, fresh, options_of):
-    told = blocks_of(page)
-    for block, after in zip(told, [*told[1:], None]):
-        if block.language == "python":
-            assert fresh.script.read_text() == block.text
+    scripts = iter(STORIES[page])
+    for block in blocks_of(page):
+        script = next(scripts) if block.language == "python" else None
+        if script is not None:
+            (fresh.folder / script).write_text(block.text)
+        elif block.language == "python":
+            check_run(block, fresh.run_python("-c", block.text))
         elif block.language == "sh":
             for words in commands_of(block.text):
                 check_form(words, options_of)
-            done = fresh.run(block.text)
-            assert done.returncode == 0, f"{block.name}\n{done.stdout}"
-            if after is not None and after.follows and after.language == "text":
-                assert is_printed(after.text, done.stdout), f"{block.name}\n{done.stdout}"
+            check_run(block, fresh.run(block.text))
+    assert next(scripts, ...) is ...
 
 
 def test_numbers_and_breaks_may_differ_and_words_may_not():
