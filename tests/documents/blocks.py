@@ -19,8 +19,8 @@ class Block:
 
     @property
     def name(self):
-        """How a test calls it, and how EXCEPTIONS do: lines may move."""
-        return f"{self.page}: {self.text.strip().splitlines()[0].strip()}" if self.text.strip() else self.page
+        """How tests call it: by the begin of its first line, since lines may move."""
+        return f"{self.page}: {self.text.strip()[:60].splitlines()[0].strip()}" if self.text.strip() else self.page
 
 
 def blocks_of(page):

@@ -29,7 +29,9 @@ class Workshop:
 
     def _run(self, *command, with_package=False):
         path = os.pathsep.join([str(self.programs), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
-        more = {"PATH": path, "OMP_NUM_THREADS": "1"} | ({"PYTHONPATH": str(runs.ROOT / "agent/python")} if with_package else {})
+        more = {"PATH": path, "OMP_NUM_THREADS": "1"}
+        if with_package:
+            more["PYTHONPATH"] = str(runs.ROOT / "agent/python")
         return subprocess.run(command, cwd=self.folder, env=runs.clean_environment() | more, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
 

@@ -10,9 +10,9 @@ ENTRIES = dict(re.findall(r"^- \*\*([^*]+)\*\*: (.+)$", PAGE, re.MULTILINE))
 WORDS = {"deep step", "region", "stay", "pass-through", "site", "lane", "cast", "hit", "kept", "cause", "role", "phase",
          "behaviour", "step", "rank", "relay", "collector", "agent", "preload", "policy", "looked at", "judged", "fact",
          "flow", "operator use", "segment", "event", "run file", "finding", "rule", "timed step", "traced", "mode"}
-LEAD_THERE = ["README.md", "docs/architecture.md", "docs/ci.md", "docs/first-finding.md", "docs/gpu.md", "docs/lanes.md",
-              "docs/life-of-a-cast.md", "docs/package.md", "docs/policies.md", "docs/reports.md", "docs/run-file.md",
-              "docs/decisions/deep-steps.md"]
+LEAD_THERE = ["README.md", "docs/architecture.md", "docs/ci.md", "docs/first-finding.md", "docs/gpu.md",
+              "docs/lanes.md", "docs/life-of-a-cast.md", "docs/package.md", "docs/policies.md", "docs/reports.md",
+              "docs/run-file.md", "docs/decisions/deep-steps.md"]
 
 
 def test_it_has_the_words():

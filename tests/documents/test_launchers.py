@@ -7,7 +7,7 @@ import pytest
 from blocks import blocks_of
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-from work import eventually  # noqa: E402
+from work import eventually
 
 PAGE = "docs/launchers.md"
 # The jobs that are started here: the name of the run, and its ranks.

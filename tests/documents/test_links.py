@@ -1,4 +1,4 @@
-"""Links within the documents lead to files and headings that are there, and every page can be reached from README.md."""
+"""Links within the documents lead to files and headings that are there; every page can be reached from README.md."""
 
 import functools
 import re
