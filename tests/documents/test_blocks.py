@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "docs/launchers.md: mpirun -n 2 castscope run -- python train.py": ELSEWHERE,
     "docs/launchers.md: srun castscope run -- python train.py": ELSEWHERE,
     "docs/launchers.md: castscope run -- deepspeed train.py": ELSEWHERE,
-    "docs/launchers.md: castscope run -- jupyter nbconvert --to notebook --exec": ELSEWHERE,
+    "docs/launchers.md: castscope run -- jupyter nbconvert --to notebook --execute t": ELSEWHERE,
 }
 # Text that no command of its page prints.
 PICTURES = {
