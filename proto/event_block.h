@@ -29,8 +29,9 @@
 
 namespace castscope::wire {
 
-// Any change of what pack writes raises this number, and kProtocol with it: an older block is then refused by its
-// number. 3: the events of deep steps, whose `tensor` is not an address. 4: operators, which are told when they end.
+// Any change of what pack writes raises this number, and kProtocol and kOldestProtocol with it: an older block is then
+// refused by its number. 3: the events of deep steps, whose `tensor` is not an address. 4: operators, which are told
+// when they end.
 inline constexpr std::uint8_t kEventBlockFormat = 4;
 // unpack refuses a block with more events than this, whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;

@@ -5,9 +5,13 @@
 
 namespace castscope::wire {
 
-// The version of the stream in castscope.proto. A change that an older or newer peer would misread raises it: of the
-// messages, of the definition records (lanes/format.h), of the packing of events (kEventBlockFormat).
-inline constexpr std::uint32_t kProtocol = 6;
+// The versions of the stream in castscope.proto. A change that an older or newer peer would misread raises kProtocol:
+// of the messages, of the definition records (lanes/format.h), of the packing of events (kEventBlockFormat). Where an
+// older peer would misread what the relay sends, kOldestProtocol becomes the same; else both sides go on speaking the
+// older ones too, and each pair takes the highest that both know. 7: plain definitions and events, Hello.acknowledged,
+// and a status that says why a stream ends; the relay uses none of these where the collector has 6.
+inline constexpr std::uint32_t kProtocol = 7, kOldestProtocol = 6;
+inline constexpr std::uint32_t kTellsAcknowledged = 7;  // from this one on Hello.acknowledged is told
 
 // A batch is cut before it gets this large; the collector refuses a larger message.
 inline constexpr int kLargestMessageBytes = 16 << 20;

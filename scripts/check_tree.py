@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "server/store/write": [*EVENTS, "server/store/run", "server/store/file", "server/store/trackers",
                            "server/store/read"],
     "server/store/testing": [*EVENTS, "proto", "server/store"],
-    "server/ingest": [*EVENTS, "proto", "server/utf8", "server/store/run/run_sink.h"],
+    "server/ingest": [*EVENTS, "proto", "server/utf8", "server/store/run/names.h", "server/store/run/run_sink.h"],
     "server/ingest/testing": [*EVENTS, "proto", "server/store/run"],
     "server/log": [],
     "server/utf8": [],

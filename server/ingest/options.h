@@ -11,6 +11,7 @@ struct Options {
   // "unix:PATH".
   std::string address = {};
   std::string token = {};             // "" = relays need none
+  std::string version = {};           // of castscope, for relays
   std::string certificate_file = {};  // PEM; with key_file: TLS
   std::string key_file = {};
   std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is disconnected

@@ -1,6 +1,7 @@
 #include "server/ingest/run_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -63,10 +64,16 @@ void Run::answer(Relay& relay, Reply* reply) const {
   relay.rejections_told = relay.rejections.size();
 }
 
-absl::Status Run::attach(const std::string& id, Reply* reply) {
+absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> acknowledged, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
+  if (acknowledged && !std::exchange(relay.numbered, true)) relay.applied = relay.durable = *acknowledged;
+  if (acknowledged && *acknowledged > relay.durable) {
+    reply->out_of_order = absl::StrCat("relay ", id, " says that message ", *acknowledged,
+                                       " was acknowledged to it, and the last one that was is ", relay.durable);
+    return absl::OkStatus();
+  }
   relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
   if (!relay.done) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
@@ -93,21 +100,59 @@ void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
   close(false);
 }
 
+bool Run::is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const {
+  if (!relay.numbered || sequence == relay.applied + 1) {
+    relay.numbered = true;
+    relay.gap.clear();
+    return true;
+  }
+  reply->out_of_order = absl::StrCat("relay ", id, " sent message ", sequence, " where message ", relay.applied + 1,
+                                     " was due: it was not taken, for what is acknowledged has no gaps");
+  relay.gap = reply->out_of_order;
+  return false;
+}
+
+// The relay may be told that all is durable, and somebody may have read the file: it says now that this was not all.
+// The run is opened again for that once, whatever else comes.
+void Run::refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply) {
+  reply->out_of_order =
+      absl::StrCat("relay ", id, " sent batch ", batch.sequence(), " after its goodbye: it was not taken");
+  if (std::exchange(relay.late, true)) return;
+  const bool was_open = sink_ != nullptr;
+  if (!ensure_open().ok()) return;
+  if (sink_->incomplete(store::IncompleteReason::kBatchRejected, "", reply->out_of_order).ok()) (void)commit();
+  if (!was_open) close(closing_.farewell);
+}
+
+absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
+  if (absl::Status status = ensure_open(); !status.ok()) return status;
+  const Verdict verdict = validator_.apply(batch, *sink_);
+  if (!verdict.failed.ok()) return failed_ = verdict.failed;
+  if (!verdict.rejected.ok()) {
+    v1::Rejection rejection;
+    if (verdict.reason == store::IncompleteReason::kProcessRejected) rejection.set_process(batch.process());
+    rejection.set_sentence(std::string(verdict.rejected.message()));
+    // The file says it, too: without what was rejected the run is not complete.
+    if (absl::Status status = sink_->incomplete(verdict.reason, rejection.process(), rejection.sentence());
+        !status.ok())
+      return failed_ = status;
+    relay.rejections.push_back(std::move(rejection));
+  }
+  uncommitted_ += batch.ByteSizeLong();
+  relay.applied = std::max<std::uint64_t>(relay.applied, batch.sequence());
+  return absl::OkStatus();
+}
+
 absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
-  const bool known = batch.sequence() != 0 && batch.sequence() <= relay.applied;
+  const std::uint64_t sequence = batch.sequence();
+  if (relay.done && sequence > relay.applied) return refuse_after_goodbye(id, relay, batch, reply), absl::OkStatus();
+  // After its goodbye a relay whose last acknowledgement was lost introduces its processes again, for nothing.
+  const bool known = relay.done || (sequence != 0 && sequence <= relay.applied);
   if (!known) {
-    if (absl::Status status = ensure_open(); !status.ok()) return status;
-    const Verdict verdict = validator_.apply(batch, *sink_);
-    if (!verdict.failed.ok()) return failed_ = verdict.failed;
-    if (!verdict.rejected.ok()) {
-      v1::Rejection& rejection = relay.rejections.emplace_back();
-      rejection.set_process(batch.process());
-      rejection.set_sentence(std::string(verdict.rejected.message()));
-    }
-    uncommitted_ += batch.ByteSizeLong();
-    relay.applied = std::max<std::uint64_t>(relay.applied, batch.sequence());
+    if (sequence != 0 && !is_due(id, relay, sequence, reply)) return absl::OkStatus();
+    if (absl::Status status = take(relay, batch); !status.ok()) return status;
   }
   if (batch.flush() || uncommitted_ > kMostUncommittedBytes) {
     if (uncommitted_ > 0) {
@@ -122,8 +167,9 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   if (!relay.done) {
+    if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
-    relay.applied = std::max<std::uint64_t>(relay.applied, goodbye.sequence());
+    relay.applied = goodbye.sequence();
     if (absl::Status status = commit(); !status.ok()) return status;
     relay.done = true;
     if (goodbye.exit_status() >= 0 || goodbye.signal() != 0) {
@@ -143,8 +189,19 @@ void Run::ask(const std::string& id, Reply* reply) {
   answer(relays_[id], reply);
 }
 
+// A relay may fill a gap as long as the run is open. Now it is too late.
+void Run::tell_gaps() {
+  bool any = false;
+  for (auto& [id, relay] : relays_) {
+    if (relay.gap.empty()) continue;
+    any = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", std::exchange(relay.gap, {})).ok() || any;
+  }
+  if (any) (void)commit();  // nobody can receive the error
+}
+
 void Run::close(bool farewell) {
   if (sink_ == nullptr) return;
+  if (failed_.ok()) tell_gaps();
   sink_.reset();
   closing_.farewell = farewell;
   if (keeper_->close) keeper_->close(opening_.id, closing_);

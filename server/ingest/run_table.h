@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,18 @@ class Run {
   Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {}
 
   struct Reply {
+    // Not "": a sentence that says why this message may not come now. Nothing of it was taken, the stream is to end.
+    std::string out_of_order;
     std::uint64_t durable = 0;  // durable batches of this relay
     bool send = false;          // the reply contains something
     bool watched = false;       // somebody watches the run while it goes on
     std::vector<v1::Rejection> rejections;
   };
 
-  // Begins a relay's stream; `reply` says what is durable of the relay already. Here and below, an error is the sink's:
-  // the run cannot be kept.
-  absl::Status attach(const std::string& relay, Reply* reply);
+  // Begins a relay's stream; `reply` says what is durable of the relay already. `acknowledged` is the last number that
+  // a collector acknowledged to it, an earlier life of this one perhaps; nothing = the relay is too old to say. Here
+  // and below, an error is the sink's: the run cannot be kept.
+  absl::Status attach(const std::string& relay, std::optional<std::uint64_t> acknowledged, Reply* reply);
   // The relay's stream has ended, with a goodbye or without. The relay may come back.
   void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
@@ -47,7 +51,10 @@ class Run {
  private:
   struct Relay {
     std::uint64_t applied = 0, durable = 0;
+    bool numbered = false;  // `applied` is known: the next number is the one after it
     bool done = false;
+    bool late = false;  // the run was told that something came after the goodbye
+    std::string gap;    // a sentence while something did not come that a later number shows to be missing
     int streams = 0;
     Clock::time_point left{};  // when its last stream ended
     std::vector<v1::Rejection> rejections;
@@ -55,6 +62,11 @@ class Run {
   };
   absl::Status ensure_open();
   absl::Status commit();
+  absl::Status take(Relay& relay, const v1::Batch& batch);
+  // Whether this number is the next one; if not, `reply` says so.
+  bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
+  void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
+  void tell_gaps();
   void close(bool farewell);
   void answer(Relay& relay, Reply* reply) const;
 

@@ -25,9 +25,10 @@ class RunTableTest : public testing::Test {
             .watched = [this](const std::string& run) { return run == watched_; }};
   }
   ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
-  void attach(const std::string& relay) {
+  ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().attach(relay, &reply).ok());
+    EXPECT_TRUE(run().attach(relay, acknowledged, &reply).ok());
+    return reply;
   }
   ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
     ingest::Run::Reply reply;
@@ -104,7 +105,7 @@ TEST_F(RunTableTest, TellsAReturningRelayWhatIsDurable) {
   attach("a");
   apply("a", Batch().begin().sequence(1).flush());
   ingest::Run::Reply reply;
-  EXPECT_TRUE(run().attach("a", &reply).ok());
+  EXPECT_TRUE(run().attach("a", 0, &reply).ok());
   EXPECT_TRUE(reply.send);
   EXPECT_EQ(reply.durable, 1u);
 }
@@ -121,9 +122,9 @@ TEST_F(RunTableTest, ClosesWhenTheLastRelayIsDone) {
 }
 
 TEST_F(RunTableTest, ARelayWhoseLastAcknowledgementWasLostGetsIt) {
-  attach("a");
+  attach("a", 4);
   goodbye("a", 5);
-  attach("a");
+  attach("a", 4);
   EXPECT_EQ(goodbye("a", 5).durable, 5u);
   EXPECT_EQ(opened_, 1);
   EXPECT_THAT(closings_, SizeIs(1));
@@ -153,13 +154,13 @@ TEST_F(RunTableTest, AFailedCommitIsTheEndOfTheRun) {
   EXPECT_FALSE(reply.send);
   sink_->next_commit = absl::OkStatus();
   EXPECT_EQ(run().apply("a", Batch().sequence(2).flush(), &reply).message(), "disk full");
-  EXPECT_EQ(run().attach("b", &reply).message(), "disk full");
+  EXPECT_EQ(run().attach("b", 0, &reply).message(), "disk full");
 }
 
 TEST_F(RunTableTest, SaysWhyARunCannotBeOpened) {
   can_open_ = absl::PermissionDeniedError("cannot write there");
   ingest::Run::Reply reply;
-  EXPECT_EQ(run().attach("a", &reply).message(), "cannot write there");
+  EXPECT_EQ(run().attach("a", 0, &reply).message(), "cannot write there");
 }
 
 TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
@@ -171,8 +172,123 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
   EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
   EXPECT_THAT(apply("a", Batch("other").sequence(3).flush()).rejections, SizeIs(0)) << "once in a stream";
   ingest::Run::Reply again;  // the stream broke, so the relay does not know whether the batch arrived
-  EXPECT_TRUE(run().attach("a", &again).ok());
+  EXPECT_TRUE(run().attach("a", 0, &again).ok());
   EXPECT_THAT(again.rejections, SizeIs(1));
+}
+
+TEST_F(RunTableTest, WhatIsRejectedReachesTheFile) {
+  attach("a");
+  apply("a", Batch("never introduced").site(1).sequence(1));
+  apply("a", Batch("junk").begin().raw(static_cast<lanes::DefinitionKind>(77), 1, "").sequence(2));
+  apply("a", Batch("junk").sequence(3));
+  apply("a", Batch("").begin().sequence(4).flush());
+  ASSERT_THAT(sink_->missing, SizeIs(3));
+  EXPECT_EQ(sink_->missing[0], (store::Incomplete{store::IncompleteReason::kProcessRejected, "never introduced",
+                                                  "process never introduced sent a batch before it was introduced; "
+                                                  "the rest of it is ignored"}));
+  EXPECT_EQ(sink_->missing[1].process, "junk");
+  EXPECT_THAT(sink_->missing[1].sentence, HasSubstr("a definition of the unknown kind 77"));
+  EXPECT_EQ(sink_->missing[2].reason, store::IncompleteReason::kBatchRejected);
+  EXPECT_EQ(sink_->missing[2].process, "");
+  EXPECT_THAT(sink_->missing[2].sentence, HasSubstr("without the name of its process"));
+  EXPECT_EQ(sink_->commits, 1) << "with the batch that they came from";
+}
+
+// ---- the order of a relay's messages
+
+constexpr const char* kFourWasDue =
+    "relay a sent message 5 where message 4 was due: it was not taken, for what is acknowledged has no gaps";
+
+TEST_F(RunTableTest, ABatchAfterAGapIsNotAcknowledged) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  apply("a", Batch().sequence(2));
+  apply("a", Batch().sequence(3));
+  const ingest::Run::Reply reply = apply("a", Batch().site(1).sequence(5).flush());
+  EXPECT_EQ(reply.out_of_order, kFourWasDue);
+  EXPECT_FALSE(reply.send);
+  EXPECT_EQ(sink_->definitions, 0);
+  EXPECT_EQ(attach("a").durable, 0u);
+  EXPECT_EQ(apply("a", Batch().sequence(4).flush()).durable, 4u);
+  EXPECT_EQ(apply("a", Batch().sequence(5).flush()).durable, 5u);
+  goodbye("a", 6);
+  EXPECT_THAT(sink_->missing, SizeIs(0)) << "it came after all";
+}
+
+TEST_F(RunTableTest, AGapThatStaysIsToldToTheFile) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  run().detach("a", {});
+  attach("b");
+  goodbye("b", 2);
+  goodbye("b", 1);
+  attach("a");
+  apply("a", Batch().sequence(2));
+  apply("a", Batch().sequence(3));
+  apply("a", Batch().sequence(5));
+  table_.shutdown();
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_EQ(sink_->missing[0], (store::Incomplete{store::IncompleteReason::kBatchRejected, "", kFourWasDue}));
+  EXPECT_EQ(sink_->commits, 3) << "the goodbye, the last batches, the gap";
+}
+
+TEST_F(RunTableTest, AGoodbyeAfterAGapIsNone) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  EXPECT_EQ(goodbye("a", 3).out_of_order,
+            "relay a sent message 3 where message 2 was due: it was not taken, for what is acknowledged has no gaps");
+  EXPECT_THAT(goodbye("a", 1).out_of_order, HasSubstr("message 1 where message 2 was due"));
+  EXPECT_THAT(closings_, SizeIs(0));
+  EXPECT_EQ(goodbye("a", 2).durable, 2u);
+  EXPECT_THAT(closings_, SizeIs(1));
+}
+
+TEST_F(RunTableTest, ABatchAfterTheGoodbyeIsRefusedAndTheFileSaysSo) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  goodbye("a", 2);
+  for (int again = 0; again < 2; ++again) {
+    const ingest::Run::Reply reply = apply("a", Batch().site(1).sequence(3).flush());
+    EXPECT_EQ(reply.out_of_order, "relay a sent batch 3 after its goodbye: it was not taken");
+    EXPECT_FALSE(reply.send);
+  }
+  EXPECT_EQ(sink_->definitions, 0);
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_EQ(sink_->missing[0].sentence, "relay a sent batch 3 after its goodbye: it was not taken");
+  ASSERT_THAT(closings_, SizeIs(2));
+  EXPECT_TRUE(closings_[1].farewell);
+  EXPECT_EQ(opened_, 2);
+}
+
+// The goodbye's acknowledgement was lost: the relay comes back, introduces its processes, and says goodbye again.
+TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  goodbye("a", 2);
+  attach("a");
+  EXPECT_EQ(apply("a", Batch().begin()).out_of_order, "");
+  EXPECT_EQ(goodbye("a", 2).durable, 2u);
+  EXPECT_EQ(opened_, 1);
+  EXPECT_THAT(closings_, SizeIs(1));
+}
+
+TEST_F(RunTableTest, ACollectorThatWasStartedAgainGoesOnWhereTheRelayWas) {
+  EXPECT_EQ(attach("a", 10).durable, 10u);
+  EXPECT_THAT(apply("a", Batch().begin().sequence(12)).out_of_order, HasSubstr("message 12 where message 11 was due"));
+  EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
+}
+
+TEST_F(RunTableTest, ARelayOfAnOlderProtocolBeginsWhereItLikes) {
+  attach("a", std::nullopt);
+  EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
+  EXPECT_THAT(apply("a", Batch().sequence(13)).out_of_order, HasSubstr("message 13 where message 12 was due"));
+}
+
+TEST_F(RunTableTest, ARelayCannotSayThatMoreWasAcknowledgedThanWas) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  EXPECT_EQ(attach("a", 7).out_of_order,
+            "relay a says that message 7 was acknowledged to it, and the last one that was is 1");
 }
 
 TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {

@@ -1,9 +1,11 @@
 #include "server/ingest/validator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
+#include "server/ingest/plain_events.h"
 #include "server/ingest/record.h"
 
 namespace castscope::ingest {
@@ -66,8 +68,7 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   }
   if (!begun_) return invalid("a batch before it was introduced");
   // Definitions come first, since events and counters of the same batch refer to them.
-  if (absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_); !status.ok())
-    return status;
+  if (absl::Status status = definitions(batch, sink); !status.ok()) return status;
   for (const v1::Events& block : batch.events())
     if (absl::Status status = events(block, sink); !status.ok()) return status;
   if (absl::Status status = counters(batch.counters(), sink); !status.ok()) return status;
@@ -78,9 +79,20 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   return batch.has_end() ? end(batch.end(), sink) : absl::OkStatus();
 }
 
+// Plain definitions become records: from there on both forms are one.
+absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSink& sink) {
+  if (batch.plain_definitions().empty() && !plain_.used())
+    return definitions_.apply(key_, batch.definitions(), sink, &sink_error_);
+  if (!batch.definitions().empty()) return invalid("both packed and plain definitions");
+  std::string records;
+  if (absl::Status status = plain_.pack(batch.plain_definitions(), &records); !status.ok()) return status;
+  return definitions_.apply(key_, records, sink, &sink_error_);
+}
+
 absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSink& sink) {
   if (begin.pid() < 0 || begin.parent_pid() < 0) return invalid("a negative process id");
   if (begin.host().size() > kLongestText) return invalid("a host name of thousands of letters");
+  if (begin.start_ticks() > kMostCount) return invalid(beyond_bounds("start time", begin.start_ticks()));
   if (begun_) return absl::OkStatus();  // sent again after a reconnect
   begun_ = true;
   return kept(sink.process({.key = key_,
@@ -94,7 +106,7 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
 absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane** out) {
   auto it = lanes_.find(id);
   if (it == lanes_.end()) {
-    if (lanes_.size() >= kMostLanes) return invalid("more lanes than a process can have");
+    if (id >= kMostLanes) return invalid(absl::StrCat("something of lane ", id, ", and lanes end at ", kMostLanes - 1));
     it = lanes_.emplace(id, std::make_unique<Lane>()).first;
     it->second->row.lane = id;
   }
@@ -118,14 +130,9 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
   if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
   if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
 
-  unpacked_.clear();
-  keys_.clear();
-  if (absl::Status status = wire::unpack(block.packed(), block.count(), &unpacked_, &keys_); !status.ok())
-    return invalid(std::string(status.message()));
-  if (unpacked_.size() != block.count())
-    return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
+  if (absl::Status status = unpack(block); !status.ok()) return status;
   std::string repacked;
-  bool changed = forget_unknown_keys(keys_);
+  bool changed = forget_unknown_keys(keys_) || block.plain_size() > 0;
   if (block.first() < lane->row.next) {
     unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(lane->row.next - block.first()));
     changed = true;
@@ -136,6 +143,27 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
   lane->row.next = end;
   lane->touched = true;
   return kept(sink.events(key_, {.lane = block.lane(), .events = unpacked_, .packed = packed}));
+}
+
+// The events of a block, in whichever form it has them.
+absl::Status ProcessValidator::unpack(const v1::Events& block) {
+  unpacked_.clear();
+  keys_.clear();
+  const bool plain = block.plain_size() > 0;
+  if (plain && !block.packed().empty()) return invalid("a block of both packed and plain events");
+  if (absl::Status status = plain ? plain_events(block, &unpacked_, &keys_)
+                                  : wire::unpack(block.packed(), block.count(), &unpacked_, &keys_);
+      !status.ok())
+    return invalid(std::string(status.message()));
+  if (unpacked_.size() != block.count())
+    return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
+  for (const lanes::Event& event : unpacked_) {
+    if (event.time > kMostCount) return invalid(beyond_bounds("time of an event", event.time));
+    // GradScaler's events have a floating-point number there.
+    if (event.bytes > kMostCount && event.kind != lanes::EventKind::kScaler)
+      return invalid(beyond_bounds("number of bytes in an event", event.bytes));
+  }
+  return absl::OkStatus();
 }
 
 bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& keys) {
@@ -182,15 +210,16 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
     if (c.site(i) > kLargestDefinitionId) return invalid(absl::StrCat("a counter of site ", c.site(i)));
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(c.lane(i), sink, &lane); !status.ok()) return status;
-    count({.lane = c.lane(i),
-           .site = c.site(i),
-           .casts = c.casts(i),
-           .hits = c.hits(i),
-           .passes = c.passes(i),
-           .traced = c.traced(i),
-           .bytes = c.bytes(i),
-           .cpu_ns = c.cpu_ns(i),
-           .kept = c.kept(i)});
+    const CounterRow row{.lane = c.lane(i),
+                         .site = c.site(i),
+                         .casts = c.casts(i),
+                         .hits = c.hits(i),
+                         .passes = c.passes(i),
+                         .traced = c.traced(i),
+                         .bytes = c.bytes(i),
+                         .cpu_ns = c.cpu_ns(i),
+                         .kept = c.kept(i)};
+    if (absl::Status status = count(row); !status.ok()) return status;
     if (counters_.size() > kMostCounters) return invalid("more counters than a segment can hold");
   }
   if (changed_.empty()) return absl::OkStatus();
@@ -198,16 +227,17 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
 }
 
 // A site that was never defined (the process had no room left for its definition) counts with its lane's overflow.
-void ProcessValidator::count(CounterRow row) {
+absl::Status ProcessValidator::count(CounterRow row) {
   const std::uint64_t id = static_cast<std::uint64_t>(row.lane) << 32 | row.site;
   const auto [it, fresh] = counters_.try_emplace(id, Count{.row = {.lane = row.lane, .site = row.site}});
   Count& known = it->second;
   if (fresh) known.orphan = row.site != 0 && !definitions_.knows_number(row.site);
   const CounterRow before = known.row;
-  if (!raise(known.row, row) && !fresh) return;
+  if (!raise(known.row, row) && !fresh) return absl::OkStatus();
+  if (absl::Status status = sums_->count(before, known.row); !status.ok()) return status;
   if (row.site != 0 && !known.orphan) {
     changed_.push_back(known.row);
-    return;
+    return absl::OkStatus();
   }
   Lane& lane = *lanes_[row.lane];
   if (known.orphan)
@@ -218,6 +248,7 @@ void ProcessValidator::count(CounterRow row) {
   overflow.lane = row.lane;
   overflow.site = 0;
   changed_.push_back(overflow);
+  return absl::OkStatus();
 }
 
 absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sink) {
@@ -226,9 +257,11 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
     if (state.lane() == 0 && state.written() != 0) return invalid("events written to lane 0");
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
+    const store::LaneRow before = lane->row;
     lane->row.tid = state.tid();
     raise(lane->row.written, state.written());
     raise(lane->row.dropped, state.dropped());
+    if (absl::Status status = sums_->count(before, lane->row); !status.ok()) return status;
     lane->touched = true;
   }
   // Lanes that only had events are included: their received and next become durable together with these.
@@ -245,6 +278,10 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
 }
 
 absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink) {
+#define CASTSCOPE_CHECK_GAUGE(name, ...) \
+  if (g.name() > kMostCount) return invalid(beyond_bounds("gauge " #name, g.name()));
+  CASTSCOPE_GAUGES(CASTSCOPE_CHECK_GAUGE)
+#undef CASTSCOPE_CHECK_GAUGE
 #define CASTSCOPE_TAKE_GAUGE(name, ...) .name = g.name(),
   return kept(sink.gauges(key_, {CASTSCOPE_GAUGES(CASTSCOPE_TAKE_GAUGE)}));
 #undef CASTSCOPE_TAKE_GAUGE
@@ -264,13 +301,20 @@ absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& si
 
 Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
   if (batch.process().empty() || batch.process().size() > kLongestText)
-    return {.rejected = invalid("a batch without the name of its process"), .failed = {}};
+    return {.rejected = invalid("a batch without the name of its process came, or with one of thousands of letters; it "
+                                "was not taken"),
+            .reason = store::IncompleteReason::kBatchRejected,
+            .failed = {}};
   auto it = processes_.find(batch.process());
   if (it == processes_.end()) {
-    if (processes_.size() >= kMostProcesses)
-      return {.rejected = invalid(absl::StrCat("process ", batch.process(), " is one too many for a run")),
+    if (processes_.size() >= kMostProcesses) {
+      if (std::exchange(too_many_, true)) return {};
+      return {.rejected = invalid(absl::StrCat("process ", batch.process(),
+                                               " is one too many for a run; it is ignored, "
+                                               "and so are all that follow")),
               .failed = {}};
-    it = processes_.emplace(batch.process(), std::make_unique<ProcessValidator>(batch.process())).first;
+    }
+    it = processes_.emplace(batch.process(), std::make_unique<ProcessValidator>(batch.process(), &sums_)).first;
   }
   return it->second->apply(batch, sink);
 }

@@ -12,7 +12,9 @@
 #include "absl/status/status.h"
 #include "proto/castscope/v1/castscope.pb.h"
 #include "proto/event_block.h"
+#include "server/ingest/bounds.h"
 #include "server/ingest/definitions.h"
+#include "server/ingest/plain_definitions.h"
 #include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
@@ -20,15 +22,17 @@ namespace castscope::ingest {
 struct Verdict {
   // The process sends invalid data: nothing more of it is taken, and this sentence goes back to the relay.
   absl::Status rejected;
+  // What the run's file is told of it: kBatchRejected where the batch names no process.
+  store::IncompleteReason reason = store::IncompleteReason::kProcessRejected;
   // The sink could not keep the data: this concerns the whole run.
   absl::Status failed;
   bool ok() const { return rejected.ok() && failed.ok(); }
 };
 
-// The state of one process, from the batches so far.
+// The state of one process, from the batches so far. `sums` are those of the run.
 class ProcessValidator {
  public:
-  explicit ProcessValidator(std::string key) : key_(std::move(key)) {}
+  ProcessValidator(std::string key, RunSums* sums) : key_(std::move(key)), sums_(sums) {}
   Verdict apply(const v1::Batch& batch, store::RunSink& sink);
   bool silenced() const { return silenced_; }
 
@@ -46,11 +50,13 @@ class ProcessValidator {
   };
 
   absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink);
+  absl::Status definitions(const v1::Batch& batch, store::RunSink& sink);
   absl::Status begin(const v1::ProcessBegin& begin, store::RunSink& sink);
   absl::Status events(const v1::Events& events, store::RunSink& sink);
+  absl::Status unpack(const v1::Events& events);
   bool forget_unknown_keys(const std::vector<wire::EventKey>& keys);
   absl::Status counters(const v1::Counters& counters, store::RunSink& sink);
-  void count(store::CounterRow row);
+  absl::Status count(store::CounterRow row);
   absl::Status lanes(const v1::Batch& batch, store::RunSink& sink);
   absl::Status gauges(const v1::Gauges& gauges, store::RunSink& sink);
   absl::Status end(const v1::ProcessEnd& end, store::RunSink& sink);
@@ -58,8 +64,10 @@ class ProcessValidator {
   absl::Status kept(absl::Status status);  // remembers an error of the sink
 
   std::string key_;
+  RunSums* sums_;
   bool begun_ = false, silenced_ = false;
   Definitions definitions_;
+  PlainDefinitions plain_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;
   absl::flat_hash_map<std::uint64_t, Count> counters_;  // lane << 32 | site
   std::vector<store::CounterRow> changed_;
@@ -75,6 +83,8 @@ class RunValidator {
 
  private:
   absl::flat_hash_map<std::string, std::unique_ptr<ProcessValidator>> processes_;
+  RunSums sums_;
+  bool too_many_ = false;  // processes; this was said
 };
 
 }  // namespace castscope::ingest

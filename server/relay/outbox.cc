@@ -109,6 +109,11 @@ void Outbox::acknowledge(const v1::Ack& ack) {
   changed_.notify_all();
 }
 
+std::uint64_t Outbox::acknowledged() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.empty() ? last_sequence_ : entries_.front().sequence - 1;
+}
+
 void Outbox::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupted_ = true;

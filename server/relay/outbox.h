@@ -54,7 +54,8 @@ class Outbox {
   // Waits for the next message to send; returns null when interrupt() was called.
   Message next();
   void acknowledge(const v1::Ack& ack);
-  void interrupt();  // the connection is lost, or the relay stops
+  std::uint64_t acknowledged() const;  // the last sequence number that was
+  void interrupt();                    // the connection is lost, or the relay stops
   void resume();
 
  private:

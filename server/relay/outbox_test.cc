@@ -30,6 +30,18 @@ class OutboxTest : public testing::Test {
   Outbox outbox_{100};
 };
 
+// A relay that comes back says it in its hello.
+TEST_F(OutboxTest, KnowsTheLastNumberThatWasAcknowledged) {
+  EXPECT_EQ(outbox_.acknowledged(), 0u);
+  push();
+  push();
+  EXPECT_EQ(outbox_.acknowledged(), 0u);
+  acknowledge(1);
+  EXPECT_EQ(outbox_.acknowledged(), 1u);
+  acknowledge(2);
+  EXPECT_EQ(outbox_.acknowledged(), 2u);
+}
+
 TEST_F(OutboxTest, NumbersMessagesAndKeepsThemUntilAcknowledged) {
   push();
   push();

@@ -45,7 +45,8 @@ std::string fresh_relay_id() {
 
 v1::Hello make_hello(const Options& options, const std::string& host) {
   v1::Hello hello;
-  hello.set_protocol(wire::kProtocol);
+  hello.set_protocol(wire::kOldestProtocol);
+  hello.set_highest_protocol(wire::kProtocol);
   hello.set_version(utf8::repaired(options.run.castscope_version));
   hello.set_token(utf8::repaired(options.token));
   hello.set_run(utf8::repaired(options.run.id));

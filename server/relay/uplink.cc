@@ -80,6 +80,7 @@ void Uplink::run() {
 bool Uplink::greet(Stream& stream, std::string* why) {
   v1::RelayMessage hello;
   *hello.mutable_hello() = hello_;
+  hello.mutable_hello()->set_acknowledged(outbox_->acknowledged());
   v1::CollectorMessage answer;
   if (!stream.Write(hello) || !stream.Read(&answer)) {
     *why = "no connection to the collector";

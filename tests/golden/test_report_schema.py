@@ -78,3 +78,11 @@ def test_closed_lists_are_those_that_are_recorded():
     assert words["CASTSCOPE_PHASES"] == site["phase"]["enum"]
     assert words["CASTSCOPE_REASONS_NOT_TO_CACHE"] == ["none"] + [v for v in site["why_not_cached"]["enum"] if v]
     assert words["CASTSCOPE_REGION_KINDS"] == SCHEMA["properties"]["regions"]["items"]["properties"]["kind"]["enum"]
+
+
+def test_the_codes_of_what_is_missing_are_those_of_the_table():
+    table = (ROOT / "server/store/run/incomplete.h").read_text()
+    words = re.findall(r'REASON\(k\w+, \d+, "(\w+)"', table)
+    codes = SCHEMA["properties"]["run"]["properties"]["missing"]["items"]["properties"]["code"]
+    assert len(words) > 5 and words == codes["enum"]
+    assert not [word for word in words if f"{word}: " not in codes["description"]], "each is explained"

@@ -83,6 +83,12 @@ def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, python):
     assert judged["cache-blocks-swap"]["judged"] == "full"
     assert len(blind["coverage"]["sites_not_looked_at"]) == blind["coverage"]["sites"]["all"] > 0
 
+    unable = sum(rule["judged"] == "not" for rule in judged.values())
+    told = f"{unable} of {len(judged)} rules could not judge the run: no step was looked at operator by operator: "
+    told += "--deep never."
+    for form in "md", "html":
+        assert told in " ".join(castscope("report", "-f", form, "blind.castscope").stdout.decode().split())
+    assert told in " ".join(castscope("report", "--summary", "blind.castscope").stderr.decode().split())
     for kind in "castscope", "json":
         files = f"looked.{kind}", f"blind.{kind}"
         check = castscope("check", files[1])

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "proto/castscope/v1/castscope.grpc.pb.h"
-#include "proto/protocol.h"
 #include "server/ingest/server.h"
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
@@ -289,22 +288,6 @@ TEST_F(WireTest, AWrongTokenIsRefusedWithASentence) {
   EXPECT_TRUE(relay.stop({}, 10s).delivered);
 }
 
-TEST_F(WireTest, AnotherProtocolIsRefusedWithASentence) {
-  auto server = collector({.address = "127.0.0.1:0"}, keeper_of(sink_));
-  auto stub = v1::Collector::NewStub(channel_to(server->address()));
-  grpc::ClientContext context;
-  auto stream = stub->Stream(&context);
-  v1::RelayMessage hello;
-  hello.mutable_hello()->set_protocol(wire::kProtocol + 1);
-  hello.mutable_hello()->set_version("9.0");
-  ASSERT_TRUE(stream->Write(hello));
-  v1::CollectorMessage answer;
-  ASSERT_TRUE(stream->Read(&answer));
-  EXPECT_EQ(answer.refusal().reason(), v1::REFUSAL_REASON_PROTOCOL);
-  EXPECT_THAT(answer.refusal().sentence(), HasSubstr("use the same castscope on both sides"));
-  EXPECT_FALSE(stream->Read(&answer));
-}
-
 TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
   TemporaryDirectory secrets;
   const std::string certificate = secrets.path() + "/certificate.pem", key = secrets.path() + "/key.pem";
@@ -378,6 +361,8 @@ TEST_F(WireTest, AProcessThatTalksNonsenseHarmsNobodyElse) {
   int problems = 0;
   for (const relay::ProcessSummary& process : summary.processes) problems += process.problem.empty() ? 0 : 1;
   EXPECT_EQ(problems, 1);
+  ASSERT_THAT(sink_->missing, SizeIs(1)) << "the file says it, too";
+  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("on no list"));
   std::uint64_t casts = 0;
   for (const auto& [key, process] : sink_->processes)
     for (const auto& [id, row] : process.counters) casts += row.casts;

@@ -15,6 +15,7 @@
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
+#include "server/cli/version.h"
 #include "server/log/log.h"
 #include "server/store/read/run_heading.h"
 #include "server/web/runs/file_run.h"
@@ -205,7 +206,9 @@ int serve(const ServeOptions& options) {
   keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
   keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
   keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
-  auto server = ingest::Server::start(options.listen, keeper);
+  ingest::Options listen = options.listen;
+  listen.version = kVersion;
+  auto server = ingest::Server::start(listen, keeper);
   if (!server.ok()) {
     say(std::string(server.status().message()));
     return kUsage;

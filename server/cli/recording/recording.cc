@@ -183,7 +183,7 @@ absl::Status Recording::open_store() {
     return shown_ != nullptr && shown_->watched(std::chrono::steady_clock::now());
   };
   keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() closes the store
-  auto server = ingest::Server::start({}, keeper);
+  auto server = ingest::Server::start({.version = kVersion}, keeper);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   return absl::OkStatus();

@@ -40,6 +40,7 @@ class RecordingSink : public store::RunSink {
     int ends = 0;
   };
   std::map<std::string, Process> processes;
+  std::vector<store::Incomplete> missing;  // what incomplete() was told
   int commits = 0;
   absl::Status next_commit;     // what commit() returns
   store::LanePosition earlier;  // what position() returns
@@ -80,6 +81,11 @@ class RecordingSink : public store::RunSink {
     p.end = end;
     p.exit_status = exit_status;
     ++p.ends;
+    return absl::OkStatus();
+  }
+  absl::Status incomplete(store::IncompleteReason reason, const std::string& process,
+                          const std::string& sentence) override {
+    missing.push_back({reason, process, sentence});
     return absl::OkStatus();
   }
   store::LanePosition position(const std::string&, std::uint32_t) override { return earlier; }

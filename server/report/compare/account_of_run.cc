@@ -89,7 +89,7 @@ Account account_of(const Model& model, const std::string& name) {
   account.command = absl::StrJoin(run.start.command, " ");
   account.run_folder = run.start.cwd;
   account.project = run.start.project();
-  account.complete = model.complete;
+  account.complete = model.complete();
   if (run.damage) account.damage = run.damage->sentence;
   account.processes = run.processes.size();
   account.failure = failure_of(model);

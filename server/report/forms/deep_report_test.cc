@@ -52,7 +52,8 @@ class DeepReportTest : public ::testing::Test {
     std::vector<nlohmann::json> all;
     for (std::string line; std::getline(lines, line);) {
       all.push_back(nlohmann::json::parse(line));
-      for (const char* key : {"pid", "lane", "time_ns", "step"}) all.back().erase(key);  // which all events have
+      for (const char* key : {"process", "pid", "lane", "time_ns", "step"})
+        all.back().erase(key);  // which all events have
       if (all.back().contains("file")) all.back()["file"] = all.back()["file"].get<std::string>().substr(19);
     }
     return all;

@@ -18,6 +18,7 @@
 #include "server/report/text/words.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/names.h"
+#include "server/store/run/process_order.h"
 
 namespace castscope::report {
 namespace {
@@ -67,10 +68,13 @@ Json run_json(const Model& model) {
        data.end ? Json(static_cast<double>((data.end->end_ns - data.start.start_ns) / 1'000'000) / 1e3) : Json()}};
   run["exit"] = model.exit ? Json(*model.exit) : Json();
   run["signal"] = data.end && data.end->signal ? Json(*data.end->signal) : Json();
-  run["complete"] = model.complete;
+  run["complete"] = model.complete();
+  run["missing"] = missing_json(data, model.missing);
   run["castscope"] = data.start.castscope_version;
-  const std::string torch = data.processes.empty() ? "" : data.processes.front().attribute("torch");
-  const std::string python = data.processes.empty() ? "" : data.processes.front().attribute("python");
+  const store::Process* const first =
+      model.process_order.empty() ? nullptr : &data.processes[model.process_order.front()];
+  const std::string torch = first == nullptr ? "" : first->attribute("torch");
+  const std::string python = first == nullptr ? "" : first->attribute("python");
   run["torch"] = text_or_null(torch);
   run["python"] = text_or_null(python);
   const std::string policy = rules::enforced_policy(data);
@@ -190,7 +194,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns, 
                {"stack", frames(data, site.stack)},
                {"stack_truncated", site.stack != 0 && data.stacks[site.stack].truncated}};
   Json by_process = Json::array();
-  for (const store::SiteUse* use : total.uses) {
+  for (const store::SiteUse* use : total.uses) {  // in the order of the processes
     by_process.push_back({{"process", use->process},
                           {"casts", use->counts.casts},
                           {"cache_hits", use->counts.hits},
@@ -220,10 +224,16 @@ Json pass_through_json(const RunData& data) {
   return list;
 }
 
+std::vector<store::StepRun> in_process_order(const Model& model) {
+  std::vector<store::StepRun> runs = model.run.step_runs;
+  std::ranges::stable_sort(runs, {}, [&](const store::StepRun& run) { return model.process_places[run.process]; });
+  return runs;
+}
+
 Json steps_json(const Model& model) {
   const RunData& data = model.run;
   Json runs = Json::array();
-  for (const store::StepRun& run : data.step_runs) {
+  for (const store::StepRun& run : in_process_order(model)) {
     runs.push_back({{"process", run.process},
                     {"first", run.first},
                     {"last", run.last},
@@ -259,7 +269,7 @@ Json source_json(const store::SourceLines& source) {
   return list;
 }
 
-Json rank_json(const std::string& text) {
+Json number_json(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? Json(value) : Json();
@@ -285,9 +295,9 @@ Json process_json(const Model& model, const store::Process& process) {
           {"pid", process.info.pid},
           {"parent_pid", process.info.parent_pid},
           {"host", process.info.host},
-          {"rank", rank_json(process.attribute("rank"))},
-          {"local_rank", rank_json(process.attribute("local_rank"))},
-          {"world_size", rank_json(process.attribute("world_size"))},
+          {"rank", store::rank_of(process) ? Json(*store::rank_of(process)) : Json()},
+          {"local_rank", number_json(process.attribute("local_rank"))},
+          {"world_size", number_json(process.attribute("world_size"))},
           {"command", text_or_null(process.attribute("argv"))},
           {"begin", utc(process.info.begin_realtime_ns)},
           {"end", process.ended ? Json(store::name(process.end)) : Json()},
@@ -355,7 +365,7 @@ Json to_json(const Model& model) {
   report["protected"] = protected_json(data);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
-  for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));
+  for (const store::ProcessId id : model.process_order) processes.push_back(process_json(model, data.processes[id]));
   report["processes"] = std::move(processes);
   report["source"] = source_json(data.source);
   return report;

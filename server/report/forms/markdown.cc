@@ -7,6 +7,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/html_writer.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -70,7 +71,7 @@ std::string heading(const Model& model) {
   const std::string failure = failure_text(model), end = failure.empty() ? "" : "; " + failure;
   if (model.findings.empty()) {
     if (model.run.damage) return text + "no findings in what can be read of the run file" + end;
-    if (!model.complete) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
+    if (!model.complete()) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
     return text + "no findings" + end;
   }
   return text + counted(model.findings.size(), "finding", "findings") + " (" + by_severity(model.findings) + ")" + end;
@@ -227,12 +228,15 @@ std::string markdown_text(const Model& model) {
   text += in_brief(model);
   for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
   for (const std::string& line : protected_lines(model.run)) text += markdown_escaped(line) + ".\n";
-  if (!model.complete && !model.run.damage)
+  if (!model.complete() && !model.run.damage)
     text += "\n**The run is not complete:** only what had been recorded by then is counted here.\n";
   text += notices_of(model);
   text += findings(model);
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     text += "\n" + markdown_escaped(ignored) + ".\n";
+  if (model.judged())
+    for (const std::string& sentence : unjudged_sentences(model.rules))
+      text += "\n" + markdown_escaped(sentence) + ".\n";
   const std::string tail = costs(model);
   text += text.size() + tail.size() <= kMostBytes
               ? tail

@@ -172,7 +172,7 @@ Json invocation(const Model& model, std::size_t left_out) {
   const store::RunData& run = model.run;
   // "Successful" is about the analysis: castscope saw the whole run. The end of the job itself is in its exit status
   // and in a note.
-  Json json = {{"executionSuccessful", model.complete}};
+  Json json = {{"executionSuccessful", model.complete()}};
   if (!run.start.command.empty()) json["commandLine"] = command_line(run);
   json["startTimeUtc"] = utc(run.start.start_ns);
   if (run.end) json["endTimeUtc"] = utc(run.end->end_ns);

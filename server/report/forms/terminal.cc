@@ -8,6 +8,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kCostliest = 3;
 constexpr std::size_t kTerminalFindings = 8;
-constexpr std::size_t kEndsShown = 3;
+constexpr std::size_t kMissingShown = 3;
 
 class Page {
  public:
@@ -104,15 +105,11 @@ class Page {
     for (const std::string& hint : model_.hints) wrapped("  ", "  ", on_one_line(hint) + ".");
     if (traced_without_graph(data_)) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.damage) wrapped("  ", "  ", data_.damage->sentence + ".");
-    if (data_.end && !model_.complete && !data_.damage) {
-      std::vector<std::string> ends = unseen_ends(data_);
-      if (ends.empty() && !data_.notices.empty())
-        ends.emplace_back("not all of the run was seen: the notices say what is missing");
-      if (ends.empty()) ends.emplace_back("the end of the run was not seen");
-      const std::size_t shown = std::min(ends.size(), kEndsShown);
-      for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", ends[i]);
-      if (ends.size() > shown)
-        wrapped("  ", "  ", "and " + counted(ends.size() - shown, "process", "processes") + " more");
+    if (data_.end && !model_.complete() && !data_.damage) {
+      const std::vector<store::Incomplete>& missing = model_.missing;
+      const std::size_t shown = std::min(missing.size(), kMissingShown);
+      for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", on_one_line(missing[i].sentence));
+      if (missing.size() > shown) wrapped("  ", "  ", "and " + grouped(missing.size() - shown) + " more like that");
       wrapped("  ", "  ", "Only what had been recorded by then is counted here.");
     }
     if (const std::uint64_t dropped = model_.totals.dropped_events; dropped > 0) {
@@ -142,7 +139,7 @@ class Page {
 
   void findings() {
     const std::vector<rules::Finding>& all = model_.findings;
-    if (all.empty() && model_.silenced.empty()) return;
+    if (all.empty() && model_.silenced.empty()) return unjudged();
     line("");
     line(styled("1", "findings"));
     for (std::size_t i = 0; i < std::min(all.size(), kTerminalFindings); ++i) {
@@ -159,6 +156,13 @@ class Page {
     if (all.size() > kTerminalFindings)
       line("  and " + grouped(all.size() - kTerminalFindings) + " more in the report");
     if (const std::string text = ignored_text(model_); !text.empty()) wrapped("  ", "  ", text);
+    unjudged();
+  }
+
+  // Where nothing was cast, the headline has said what there is to say.
+  void unjudged() {
+    if (model_.sites.empty() || !model_.judged()) return;
+    for (const std::string& sentence : unjudged_sentences(model_.rules)) wrapped("  ", "    ", sentence + ".");
   }
 
   void what_enforcing_saves() {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "server/report/html/parts.h"
+#include "server/report/model/unjudged.h"
 #include "server/report/text/words.h"
 #include "server/rules/rules.h"
 
@@ -94,7 +95,7 @@ std::string nothing_found(const Model& model) {
     return "The rules found nothing wrong in what was seen, but " + failure +
            ": what it did not come to is not judged.";
   if (model.run.damage) return "The rules found nothing wrong in what can be read of the run file.";
-  return model.complete ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.";
+  return model.complete() ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.";
 }
 
 }  // namespace
@@ -113,6 +114,9 @@ void write_findings(Html& html, const Model& model) {
   }
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     html.leaf("p", ignored + ".", {{"class", "soft"}});
+  if (model.judged())
+    for (const std::string& sentence : unjudged_sentences(model.rules))
+      html.leaf("p", sentence + ".", {{"class", "soft"}});
 }
 
 }  // namespace castscope::report

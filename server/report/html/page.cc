@@ -49,7 +49,7 @@ void write_header(Html& html, const Model& model) {
   if (!run.start.host.empty()) html.leaf("span", "on " + run.start.host);
   if (!run.start.cwd.empty()) html.leaf("span", "in " + run.start.cwd, {{"class", "wrap"}});
   if (!run.processes.empty()) {
-    const store::Process& first = run.processes.front();
+    const store::Process& first = run.processes[model.process_order.front()];
     if (const std::string torch = first.attribute("torch"); !torch.empty()) html.leaf("span", "PyTorch " + torch);
     if (const std::string python = first.attribute("python"); !python.empty()) html.leaf("span", "Python " + python);
   }
@@ -61,7 +61,7 @@ void write_alerts(Html& html, const Model& model) {
     failure[0] = 'T';
     html.leaf("p", failure + ".", {{"class", "alert"}});
   }
-  if (!model.complete && !model.run.damage) {
+  if (!model.complete() && !model.run.damage) {
     html.leaf("p", "This run is not complete: only what had been recorded by then is counted here.",
               {{"class", "alert"}});
   }

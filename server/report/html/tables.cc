@@ -136,7 +136,8 @@ void write_processes(Html& html, const Model& model) {
                        {"cache at most", true},
                        {"events", true},
                        {"dropped", true}});
-    for (const store::Process& process : model.run.processes | std::views::take(kProcesses)) {
+    for (const store::ProcessId id : model.process_order | std::views::take(kProcesses)) {
+      const store::Process& process = model.run.processes[id];
       const ProcessTotal& total = model.processes[process.id];
       std::string end = process.ended ? std::string(store::name(process.end)) : "runs";
       if (process.exit_status >= 0) end += ", status " + std::to_string(process.exit_status);

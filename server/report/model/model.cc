@@ -9,7 +9,9 @@
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/causes.h"
+#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
+#include "server/store/run/process_order.h"
 
 namespace castscope::report {
 namespace {
@@ -49,7 +51,8 @@ store::Table<ProcessTotal, store::Process> process_totals(const store::RunData& 
 }  // namespace
 
 Model model_of(const store::RunData& run, rules::Judgement judgement) {
-  std::vector<std::string> told = notices(run);
+  std::vector<store::Incomplete> missing = store::what_is_missing(run);
+  std::vector<std::string> told = notices(run, missing);
   told.insert(told.end(), judgement.hints.begin(), judgement.hints.end());
   std::vector<std::string> prints = fingerprints(judgement.findings, run.source, run.start.project());
   return {.run = run,
@@ -57,6 +60,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .sites = cast_sites(run),
           .regions = region_totals(run),
           .processes = process_totals(run),
+          .process_order = store::processes_in_order(run),
+          .process_places = store::places_in_order(run),
           .findings = std::move(judgement.findings),
           .fingerprints = std::move(prints),
           .silenced = std::move(judgement.silenced),
@@ -73,7 +78,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .input = model_input(run),
           .steps = step_count(run),
           .exit = exit_of(run),
-          .complete = is_complete(run)};
+          .missing = std::move(missing)};
 }
 
 Model model_of(const judging::JudgedRun& judged) { return model_of(judged.data, judged.judgement); }
@@ -118,7 +123,7 @@ std::string totals_line(const Model& model) {
                      counted(all.passes, "pass-through", "pass-throughs");
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
-    const bool all_was_seen = model.complete && model.run.notices.empty();
+    const bool all_was_seen = model.complete() && model.run.notices.empty();
     text = !all_was_seen       ? "no casts were recorded"
            : was_on(model.run) ? "autocast was on, and cast nothing"
                                : "autocast was never asked to cast anything";

@@ -35,9 +35,11 @@ struct Model {
   std::vector<SiteTotal> sites;  // that cast or hit, costliest first
   store::Table<RegionTotal, store::Region> regions;
   store::Table<ProcessTotal, store::Process> processes;
-  std::vector<rules::Finding> findings;   // errors first
-  std::vector<std::string> fingerprints;  // of `findings`
-  std::vector<rules::Finding> silenced;   // by castscope.json or a comment
+  std::vector<store::ProcessId> process_order;               // by rank, host and start: lists are in this order
+  store::Table<std::size_t, store::Process> process_places;  // the place of each in it
+  std::vector<rules::Finding> findings;                      // errors first
+  std::vector<std::string> fingerprints;                     // of `findings`
+  std::vector<rules::Finding> silenced;                      // by castscope.json or a comment
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement
@@ -50,7 +52,8 @@ struct Model {
   std::optional<ModelInput> input;
   std::uint64_t steps = 0;
   std::optional<int> exit;
-  bool complete = false;
+  std::vector<store::Incomplete> missing;  // what keeps the run from being complete
+  bool complete() const { return missing.empty(); }
   bool judged() const {
     return !run.damage || !run.damage->evidence;
   }  // else an empty list does not mean that all is well

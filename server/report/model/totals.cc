@@ -1,13 +1,12 @@
 #include "server/report/model/totals.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 
 #include "server/report/text/words.h"
 #include "server/store/run/causes.h"
+#include "server/store/run/completeness.h"
+#include "server/store/run/process_order.h"
 
 namespace castscope::report {
 
@@ -61,9 +60,13 @@ std::vector<SiteTotal> cast_sites(const store::RunData& data) {
     total.first_ns += first_ns_of(use);
     total.uses.push_back(&use);
   }
+  const auto places = store::places_in_order(data);
   std::vector<SiteTotal> all;
-  for (SiteTotal& total : by_site)
-    if (total.site != 0) all.push_back(std::move(total));
+  for (SiteTotal& total : by_site) {
+    if (total.site == 0) continue;
+    std::ranges::sort(total.uses, {}, [&](const store::SiteUse* use) { return places[use->process]; });
+    all.push_back(std::move(total));
+  }
   std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
     return std::make_tuple(b.later_ns(), b.counts.casts, a.site) <
            std::make_tuple(a.later_ns(), a.counts.casts, b.site);
@@ -98,33 +101,6 @@ std::uint64_t step_count(const store::RunData& data) {
   return count;
 }
 
-bool is_complete(const store::RunData& data) {
-  if (data.damage || !data.end || !data.end->complete) return false;
-  return std::all_of(data.processes.begin(), data.processes.end(), [](const store::Process& process) {
-    return process.end == store::ProcessEnd::kExited || process.end == store::ProcessEnd::kReplaced;
-  });
-}
-
-std::vector<std::string> unseen_ends(const store::RunData& data) {
-  std::vector<std::string> all;
-  for (const store::Process& process : data.processes) {
-    const std::string rank = process.attribute("rank");
-    std::string who = "process " + std::to_string(process.info.pid);
-    if (!rank.empty()) who += " (rank " + rank + ")";
-    const int signal = process.exit_status - 128;
-    const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
-    if (process.end == store::ProcessEnd::kVanished && name != nullptr) {
-      const char* const why = signal == SIGKILL ? " (the kernel does that when memory runs out)" : "";
-      all.push_back(who + " was killed by SIG" + name + why);
-    } else if (process.end == store::ProcessEnd::kVanished) {
-      all.push_back(who + " is gone without an end mark: it was killed, or left by exec or a raw system call");
-    } else if (process.end == store::ProcessEnd::kNotSeen && data.end) {
-      all.push_back(who + " still ran when its record was closed: what it did after that is not in it");
-    }
-  }
-  return all;
-}
-
 std::vector<std::string> changed_sources(const store::RunData& data) {
   constexpr std::size_t kTold = 5;
   std::vector<std::string> all;
@@ -150,7 +126,7 @@ bool traced_without_graph(const store::RunData& data) {
   return !any_graph && totals_of(data).autocast.traced > 0;
 }
 
-std::vector<std::string> notices(const store::RunData& data) {
+std::vector<std::string> notices(const store::RunData& data, const std::vector<store::Incomplete>& missing) {
   std::vector<std::string> all = data.notices;
   if (data.damage) all.insert(all.begin(), data.damage->sentence);
   for (const store::Process& process : data.processes) {
@@ -158,7 +134,10 @@ std::vector<std::string> notices(const store::RunData& data) {
       if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
     }
   }
-  for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
+  for (const store::Incomplete& one : missing) {
+    if (!store::is_about_the_end(one.reason) && std::ranges::find(all, one.sentence) == all.end())
+      all.push_back(one.sentence);
+  }
   for (std::string& sentence : changed_sources(data)) all.push_back(std::move(sentence));
   if (traced_without_graph(data)) all.emplace_back(kTracedNotice);
   return all;

@@ -42,11 +42,6 @@ std::optional<int> exit_of(const store::RunData&);
 // Counts the steps from the first to the last in which something was begun, in the process with the most: ranks that
 // train together make their steps together.
 std::uint64_t step_count(const store::RunData&);
-// Whether the end of the run and of each of its processes was seen.
-bool is_complete(const store::RunData&);
-// Returns a sentence for each process that did not end by itself before the record was closed: which process it is, and
-// what is known of it.
-std::vector<std::string> unseen_ends(const store::RunData&);
 // Whether calls were traced and no graph of torch.compile was seen for them. It cannot be known whether a compiler made
 // something of them: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are
 // counted like any other.
@@ -56,7 +51,8 @@ inline constexpr const char* kTracedNotice =
     "code, that code casts by itself, and those casts are not counted";
 // Returns a sentence for each source file that was written to after the run began. notices() has them too.
 std::vector<std::string> changed_sources(const store::RunData&);
-// Returns the sentences that were said during the run, the notes of its processes, and unseen_ends(); each once.
-std::vector<std::string> notices(const store::RunData&);
+// Returns the sentences that were said during the run, the notes of its processes, and those about what is missing;
+// each once.
+std::vector<std::string> notices(const store::RunData&, const std::vector<store::Incomplete>& missing);
 
 }  // namespace castscope::report

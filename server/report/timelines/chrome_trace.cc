@@ -149,7 +149,7 @@ class ChromeWriter final : public TimelineSink {
   }
   void begin(std::string_view name, char phase, const LaneKey& key, std::string_view category = "castscope") {
     out_ << (first_ ? "" : ",\n") << "{\"name\":" << name << ",\"cat\":\"" << category << "\",\"ph\":\"" << phase
-         << "\",\"pid\":" << run_.processes[key.process].info.pid << ",\"tid\":" << key.lane;
+         << "\",\"pid\":" << pid_in_trace(run_, key.process) << ",\"tid\":" << key.lane;
     first_ = false;
   }
   void at(std::string_view name, char phase, const LaneKey& key, std::int64_t time) {

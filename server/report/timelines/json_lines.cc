@@ -232,6 +232,7 @@ void add_event_words(const lanes::Event& event, Json& words) {
 void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
   const store::Process& process = context.data().processes[block.process];
   Json json = {{"event", kind_name(event.kind)},
+               {"process", process.id},
                {"pid", process.info.pid},
                {"lane", block.lane},
                {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
@@ -258,7 +259,8 @@ absl::Status json_lines(const std::string& run_file, std::ostream& out) {
     const absl::Status bad = unpack_block(run_file, *data, block, &events);
     if (!bad.ok()) return bad;
     if (block.after_gap) {
-      out << text_of({{"event", "gap"}, {"pid", data->processes[block.process].info.pid}}) << '\n';
+      const store::Process& process = data->processes[block.process];
+      out << text_of({{"event", "gap"}, {"process", process.id}, {"pid", process.info.pid}}) << '\n';
     }
     for (const lanes::Event& event : events) write_line(context, block, event, out);
     return out ? absl::OkStatus() : unwritten();

@@ -198,7 +198,7 @@ class PerfettoWriter final : public TimelineSink {
 
   void track(const Message& descriptor) { put(Message().message(packet::kTrack, descriptor)); }
   void process_track(const store::Process& process) {
-    const auto pid = static_cast<std::uint64_t>(process.info.pid);
+    const auto pid = static_cast<std::uint64_t>(pid_in_trace(run_, process.id));
     Message about;
     about.number(1, pid).bytes(6, utf8::repaired(process_name(process)));
     track(Message().number(track::kUuid, process_uuid(process.id)).message(track::kProcess, about));
@@ -214,7 +214,7 @@ class PerfettoWriter final : public TimelineSink {
   void thread_track(const LaneKey& key) {
     const store::Process& process = run_.processes[key.process];
     Message about;
-    about.number(1, static_cast<std::uint64_t>(process.info.pid)).number(2, key.lane);
+    about.number(1, static_cast<std::uint64_t>(pid_in_trace(run_, key.process))).number(2, key.lane);
     about.bytes(5, utf8::repaired(lane_name(process, key.lane)));
     track(Message()
               .number(track::kUuid, lane_uuid(key))

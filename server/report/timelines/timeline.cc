@@ -179,4 +179,11 @@ absl::Status unpack_block(const std::string& run_file, const store::RunData& run
   return absl::OkStatus();
 }
 
+std::int64_t pid_in_trace(const store::RunData& run, store::ProcessId process) {
+  constexpr std::int64_t kBeyondPids = 1'000'000'000;
+  const std::int64_t pid = run.processes[process].info.pid;
+  const auto same = [&](const store::Process& other) { return other.info.pid == pid; };
+  return std::ranges::count_if(run.processes, same) > 1 ? kBeyondPids + std::int64_t{process} : pid;
+}
+
 }  // namespace castscope::report

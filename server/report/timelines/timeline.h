@@ -32,6 +32,10 @@ struct StreamLine {
 };
 inline constexpr std::uint32_t kMostStreamLines = 4;  // further work waits for the last line
 
+// The number by which a trace tells a process apart: its pid. Where another process of the run has the same (of another
+// host, or a later one), it is a number that no process has.
+std::int64_t pid_in_trace(const store::RunData& run, store::ProcessId process);
+
 // Times are ns since the run began.
 class TimelineSink {
  public:

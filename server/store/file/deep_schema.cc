@@ -87,17 +87,17 @@ GROUP BY f.id ORDER BY f.id;
 
 -- What was sampled: of casts their source, of operators their result.
 CREATE VIEW v_values AS
-SELECT p.pid, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line) AS line,
+SELECT p.process, p.host, p.pid, p.rank, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line) AS line,
   coalesce(s.operator, u.operator) AS operator, s.argument, coalesce(s.from_dtype, u.result) AS dtype, s.to_dtype,
   nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.tensors, r.elements, r.not_finite, r.zeros,
   r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors, r.most, r.most_integer, r.integers_differ,
   nullif(r.first_not_finite, 0) AS first_not_finite
-FROM value_ranges r JOIN processes p ON p.id = r.process LEFT JOIN v_site_names s ON s.site = r.site
+FROM value_ranges r JOIN v_process_order p ON p.process = r.process LEFT JOIN v_site_names s ON s.site = r.site
   LEFT JOIN v_use_names u ON u.operator_use = r.operator_use
-ORDER BY r.process, r.site, r.operator_use;
+ORDER BY p.place, r.site, r.operator_use;
 
 CREATE VIEW v_scaler AS
-SELECT p.pid, s.updates, s.unscales, s.not_finite, s.scales, s.longest_skips, nullif(s.first_scale, 0) AS first_scale,
+SELECT p.process, p.host, p.pid, p.rank, s.updates, s.unscales, s.not_finite, s.scales, s.longest_skips, nullif(s.first_scale, 0) AS first_scale,
   nullif(s.last_scale, 0) AS last_scale, nullif(s.least_scale, 0) AS least_scale,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack WHERE f.id = s.last_update)
     AS last_update,
@@ -107,7 +107,7 @@ SELECT p.pid, s.updates, s.unscales, s.not_finite, s.scales, s.longest_skips, nu
     WHERE f.id = s.step_past_scaler) AS step_past_scaler,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
     WHERE f.id = s.clip_before_unscale) AS clip_before_unscale
-FROM scaler_use s JOIN processes p ON p.id = s.process ORDER BY s.process;
+FROM scaler_use s JOIN v_process_order p ON p.process = s.process ORDER BY p.place;
 )sql";
 
 }  // namespace castscope::store

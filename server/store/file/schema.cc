@@ -10,8 +10,11 @@ const char* const kTables = R"sql(
 -- What the run is: command, cwd, host, start_ns, end_ns, exit_status, signal, complete, …
 CREATE TABLE run (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE notices (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL);
+-- What was not taken, so that the run is not complete: process = key of the process that it came from, also of one that
+-- was never introduced. What follows from other tables (a process that was killed) stands there, not here.
+CREATE TABLE incomplete (reason INTEGER, process TEXT, sentence TEXT NOT NULL);
 -- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, process_end,
--- fact_kind, staleness, gpu_work, matmul_compute.
+-- fact_kind, staleness, gpu_work, matmul_compute, incomplete.
 CREATE TABLE names (list TEXT, number INTEGER, name TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;
 
 CREATE TABLE processes (
@@ -109,6 +112,13 @@ SELECT s.id AS site, s.stack AS stack, s.region AS region,
 FROM sites s LEFT JOIN v_locations l ON l.stack = s.stack LEFT JOIN modules m ON m.id = s.module
   LEFT JOIN call_sites c ON c.id = s.call_site;
 
+-- Processes in the order in which reports tell of them: by rank, host and start (run/process_order.h). Two hosts may
+-- have processes of the same pid; `process` tells all of a run apart.
+CREATE VIEW v_process_order AS
+SELECT id AS process, host, pid, rank, row_number() OVER (ORDER BY rank IS NULL, rank, host, begin_ns, id) AS place
+FROM (SELECT p.*, (SELECT CAST(value AS INTEGER) FROM attributes a WHERE a.process = p.id AND a.name = 'rank' AND
+  value GLOB '[0-9]*' AND NOT value GLOB '*[^0-9]*' ORDER BY rowid DESC LIMIT 1) AS rank FROM processes p);
+
 -- Casts, costliest first. One row a site, all processes together.
 CREATE VIEW v_sites AS
 SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.model, n.operator, n.argument, n.role, n.from_dtype,
@@ -119,10 +129,10 @@ WHERE n.flags & 3 = 0 GROUP BY n.site ORDER BY sum(c.cpu_ns) DESC, n.site;
 
 -- The same, process by process.
 CREATE VIEW v_sites_by_process AS
-SELECT p.pid, n.site, n.file, n.line, n.model, n.module, n.operator, n.argument, n.cause,
+SELECT p.process, p.host, p.pid, p.rank, n.site, n.file, n.line, n.model, n.module, n.operator, n.argument, n.cause,
   sum(c.casts) AS casts, sum(c.hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
-FROM v_site_names n JOIN counters c ON c.site = n.site JOIN processes p ON p.id = c.process
-WHERE n.flags & 3 = 0 GROUP BY c.process, n.site ORDER BY c.process, sum(c.cpu_ns) DESC, n.site;
+FROM v_site_names n JOIN counters c ON c.site = n.site JOIN v_process_order p ON p.process = c.process
+WHERE n.flags & 3 = 0 GROUP BY c.process, n.site ORDER BY p.place, sum(c.cpu_ns) DESC, n.site;
 
 CREATE VIEW v_pass_through AS
 SELECT n.operator, n.argument, n.region, sum(c.passes) AS passes
@@ -158,10 +168,10 @@ SELECT r.id AS region, l.file, l.line, l.function,
 FROM regions r LEFT JOIN v_locations l ON l.stack = r.stack;
 
 CREATE VIEW v_steps AS
-SELECT p.pid, t.first AS first_step, t.last AS last_step, t.last - t.first + 1 AS steps, t.behaviour,
+SELECT p.process, p.host, p.pid, p.rank, t.first AS first_step, t.last AS last_step, t.last - t.first + 1 AS steps, t.behaviour,
   t.incomplete, t.casts, t.hits AS cache_hits, t.regions, t.clears, t.bytes, t.cpu_ns, t.cache_bytes,
   round((t.end_ns - t.begin_ns) / 1e6, 3) AS milliseconds
-FROM step_runs t JOIN processes p ON p.id = t.process ORDER BY t.process, t.first;
+FROM step_runs t JOIN v_process_order p ON p.process = t.process ORDER BY p.place, t.first;
 
 -- What one step of a behaviour does, site by site.
 CREATE VIEW v_behaviours AS
@@ -170,14 +180,17 @@ SELECT b.behaviour, n.site, n.file, n.line, n.model, n.module, n.operator, n.arg
 FROM behaviour_sites b JOIN v_site_names n ON n.site = b.site ORDER BY b.behaviour, n.site;
 
 CREATE VIEW v_processes AS
-SELECT p.id AS process, p.host, p.pid, p.parent_pid,
-  (SELECT value FROM attributes a WHERE a.process = p.id AND a.name = 'rank' ORDER BY rowid DESC LIMIT 1) AS rank,
+SELECT o.process, o.host, o.pid, p.parent_pid, o.rank,
   CASE WHEN p.ended THEN (SELECT name FROM names WHERE list = 'process_end' AND number = p.end) END AS end,
   nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.deep_steps, p.deep_operators,
   round(p.deep_ns / 1e6, 3) AS deep_milliseconds, p.gpu_steps, p.gpu_records, p.gpu_lost, p.gpu_unplaced,
   p.gpu_event_steps, p.gpu_casts_untimed, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
-FROM processes p;
+FROM v_process_order o JOIN processes p ON p.id = o.process ORDER BY o.place;
+
+CREATE VIEW v_incomplete AS
+SELECT (SELECT name FROM names WHERE list = 'incomplete' AND number = i.reason) AS reason, i.process, i.sentence
+FROM incomplete i ORDER BY rowid;
 
 CREATE VIEW v_findings AS
 SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings

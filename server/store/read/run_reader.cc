@@ -190,6 +190,11 @@ absl::Status read_evidence(const Database& database, RunData& data) {
                                  [&](const Statement& row) { put(data, row.text(0), row); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
                                  [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT reason, process, sentence FROM incomplete ORDER BY rowid", [&](const Statement& row) {
+        Incomplete& one = data.incomplete.emplace_back();
+        row.read(one.reason, one.process, one.sentence);
+      }));
   CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_cast_counts(database, data));

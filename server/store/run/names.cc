@@ -69,6 +69,7 @@ constexpr auto kFactKinds = CASTSCOPE_WORDS(CASTSCOPE_FACT_KINDS);
 constexpr auto kStalenesses = CASTSCOPE_WORDS(CASTSCOPE_STALENESSES);
 constexpr auto kGpuWorks = CASTSCOPE_WORDS(CASTSCOPE_GPU_WORKS);
 constexpr auto kMatmulComputes = CASTSCOPE_WORDS(CASTSCOPE_MATMUL_COMPUTES);
+constexpr auto kIncompletes = CASTSCOPE_WORDS(CASTSCOPE_INCOMPLETE_REASONS);
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 
 template <typename Number>
@@ -91,6 +92,7 @@ std::span<const std::string_view> staleness_names() { return kStalenesses; }
 std::span<const std::string_view> gpu_work_names() { return kGpuWorks; }
 std::span<const std::string_view> matmul_compute_names() { return kMatmulComputes; }
 std::span<const std::string_view> process_end_names() { return kProcessEnds; }
+std::span<const std::string_view> incomplete_names() { return kIncompletes; }
 
 std::string_view dtype_name(std::uint8_t scalar_type) { return at(kDtypes, scalar_type); }
 std::string_view device_name(std::uint8_t device_type) { return at(kDevices, device_type); }
@@ -104,5 +106,6 @@ std::string_view name(lanes::Staleness staleness) { return at(kStalenesses, stal
 std::string_view name(lanes::GpuWork work) { return at(kGpuWorks, work); }
 std::string_view name(lanes::MatmulCompute compute) { return at(kMatmulComputes, compute); }
 std::string_view name(ProcessEnd end) { return at(kProcessEnds, end); }
+std::string_view name(IncompleteReason reason) { return at(kIncompletes, reason); }
 
 }  // namespace castscope::store

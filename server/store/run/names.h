@@ -23,6 +23,7 @@ std::string_view name(lanes::Staleness);
 std::string_view name(lanes::GpuWork);
 std::string_view name(lanes::MatmulCompute);
 std::string_view name(ProcessEnd);
+std::string_view name(IncompleteReason);
 
 // The same as lists, number = index.
 std::span<const std::string_view> dtype_names();
@@ -37,5 +38,6 @@ std::span<const std::string_view> staleness_names();
 std::span<const std::string_view> gpu_work_names();
 std::span<const std::string_view> matmul_compute_names();
 std::span<const std::string_view> process_end_names();
+std::span<const std::string_view> incomplete_names();
 
 }  // namespace castscope::store

@@ -174,6 +174,7 @@ struct RunData {
   std::optional<Damage> damage;
   std::optional<RunEnd> end;
   std::vector<std::string> notices;
+  std::vector<Incomplete> incomplete;  // as told; what_is_missing() (completeness.h) has all that is missing
   Table<Process> processes;
   Table<Stack> stacks;
   Table<Module> modules;

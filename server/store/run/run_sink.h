@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/lanes/format.h"
+#include "server/store/run/incomplete.h"
 #include "server/store/run/row_definitions.h"
 
 namespace castscope::store {
@@ -155,6 +156,9 @@ class RunSink {
   virtual absl::Status gauges(const std::string& key, const Gauges&) = 0;
   // exit_status: 0 to 255 as a parent sees it, 128 + signal when a signal killed it, -1 when not known.
   virtual absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) = 0;
+  // Something was not taken, and the run is not complete for it. `process` is the key of the process that it came from,
+  // whether introduced or not; "" = none. Saying the same again does no harm.
+  virtual absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) = 0;
   // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
   // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
   virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }

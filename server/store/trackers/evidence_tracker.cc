@@ -84,7 +84,8 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
                             source->second.version == now.version;
   const std::uint32_t kept_at = source->second.kept_at;
-  if (cast_before != 0 && kept_at != 0 && kept_at != event.site) comes_back(kept_at, stay, cast_before, event.time);
+  if (cast_before != 0 && kept_at != 0 && (kept_at != event.site || !is_kept))
+    comes_back(kept_at, stay, cast_before, event.time);
   source->second = now;
   source->second.kept_at = is_kept ? event.site : kept_at;
   consumer->second = stay;

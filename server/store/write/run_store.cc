@@ -80,7 +80,7 @@ class RunStore::Impl {
   std::unique_ptr<RunTables> tables;
   std::deque<ProcessWriter> processes;
   absl::flat_hash_map<std::string, std::size_t> by_key;
-  Statement put_run, add_notice, put_process;
+  Statement put_run, add_notice, add_incomplete, put_process;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool has_evidence = false;  // handed over since the last commit
@@ -109,6 +109,8 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
   } all[] = {
       {&put_run, "INSERT OR REPLACE INTO run VALUES (?,?)"},
       {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
+      {&add_incomplete,
+       "INSERT INTO incomplete SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT reason, process, sentence FROM incomplete"},
       {&put_process,
        "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
   };
@@ -134,7 +136,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"staleness", staleness_names()},
                                                                              {"gpu_work", gpu_work_names()},
                                                                              {"matmul_compute", matmul_compute_names()},
-                                                                             {"process_end", process_end_names()}};
+                                                                             {"process_end", process_end_names()},
+                                                                             {"incomplete", incomplete_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       CASTSCOPE_RETURN_IF_ERROR(add->run(std::string_view(list), i, names[i]));
@@ -162,7 +165,7 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
   absl::Status status = fill(start, options);
   if (!status.ok()) {  // a stub would only be in the way of the next run
     closed = true;
-    for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
+    for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process}) *statement = Statement();
     tables.reset();
     (void)database.close();
     unlink_all();
@@ -250,7 +253,7 @@ absl::Status RunStore::Impl::close() {
 
 void RunStore::Impl::let_go() {
   closed = true;
-  for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
+  for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process}) *statement = Statement();
   processes.clear();
   tables.reset();
 }
@@ -309,6 +312,10 @@ absl::Status RunStore::gauges(const std::string& key, const Gauges& gauges) {
 }
 absl::Status RunStore::process_end(const std::string& key, ProcessEnd end, int exit_status) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.end(end, exit_status); });
+}
+
+absl::Status RunStore::incomplete(IncompleteReason reason, const std::string& process, const std::string& sentence) {
+  return impl_->on_run([&] { return impl_->add_incomplete.run(reason, process, sentence); });
 }
 
 LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {

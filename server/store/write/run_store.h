@@ -36,6 +36,7 @@ class RunStore final : public RunSink {
   absl::Status lanes(const std::string& key, std::span<const LaneRow>) override;
   absl::Status gauges(const std::string& key, const Gauges&) override;
   absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
+  absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) override;
   LanePosition position(const std::string& key, std::uint32_t lane) override;
   absl::Status commit() override;
 

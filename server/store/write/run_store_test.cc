@@ -166,24 +166,6 @@ TEST_F(RunStoreTest, CallSitesOfOneAddressThatTurnOutDifferentPart) {
   EXPECT_EQ(query("SELECT casts FROM v_sites WHERE operator = 'aten::cat'"), 1);
 }
 
-// `h = f(h); h = f(h)` on one line: two places in the code, and one line.
-TEST_F(RunStoreTest, EvidenceOfPlacesThatAreOneLineCountsTogether) {
-  auto store = create();
-  TestRun run(*store);
-  const std::uint32_t region = run.region("train.py", 5);
-  const std::uint32_t first = run.weight("train.py", 10, "fc", lanes::WhyNotCached::kNoRequiresGrad),
-                      second = run.weight("train.py", 10, "fc", lanes::WhyNotCached::kNoRequiresGrad);
-  ASSERT_NE(first, second);
-  for (int i = 0; i < 12; ++i) run.enter(region).cast(first, kTensor).cast(second, kTensor).exit().flush();
-  run.end();
-  ASSERT_TRUE(store->close().ok());
-  const RunData data = read();
-  ASSERT_EQ(data.site_uses.size(), 1u);
-  EXPECT_EQ(data.site_uses[0].counts.casts, 24u);
-  EXPECT_EQ(data.site_uses[0].evidence.most_in_region, 2u);
-  EXPECT_EQ(data.site_uses[0].evidence.same_source, 12u);
-}
-
 TEST_F(RunStoreTest, ASteadyLoopIsOneRowOfSteps) {
   auto store = create();
   TestRun run(*store);

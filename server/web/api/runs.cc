@@ -152,7 +152,7 @@ Answer one(Call& call) {
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
                {"exit_status", model.exit ? Json(*model.exit) : Json()},
                {"signal", run.end && run.end->signal ? Json(*run.end->signal) : Json()},
-               {"complete", model.complete},
+               {"complete", model.complete()},
                {"damage", run.damage ? Json(run.damage->sentence) : text_or_null(call.run->unread_events())},
                {"notices", model.notices},
                {"totals", totals_of(model, progress.events)},

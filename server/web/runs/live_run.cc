@@ -81,6 +81,10 @@ absl::Status LiveRun::gauges(const std::string& key, const store::Gauges& gauges
 absl::Status LiveRun::process_end(const std::string& key, store::ProcessEnd end, int exit_status) {
   return taken(store_->process_end(key, end, exit_status), [&] { timeline_->end(numbers_.process(key)); });
 }
+absl::Status LiveRun::incomplete(store::IncompleteReason reason, const std::string& process,
+                                 const std::string& sentence) {
+  return store_->incomplete(reason, process, sentence);
+}
 store::LanePosition LiveRun::position(const std::string& key, std::uint32_t lane) {
   return store_->position(key, lane);
 }

@@ -42,6 +42,7 @@ class LiveRun final : public RunSource, public store::RunSink {
   absl::Status lanes(const std::string& key, std::span<const store::LaneRow>) override;
   absl::Status gauges(const std::string& key, const store::Gauges&) override;
   absl::Status process_end(const std::string& key, store::ProcessEnd, int exit_status) override;
+  absl::Status incomplete(store::IncompleteReason, const std::string& process, const std::string& sentence) override;
   store::LanePosition position(const std::string& key, std::uint32_t lane) override;
   absl::Status commit() override;
 

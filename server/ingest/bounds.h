@@ -1,0 +1,64 @@
+// How large the numbers of a run may be. SQL's integers end at 2^63 - 1: a larger number would be read as a negative
+// one, and a sum beyond it is an error that keeps the whole file from being read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/ingest/record.h"
+#include "server/store/run/run_sink.h"
+
+namespace castscope::ingest {
+
+inline constexpr std::uint64_t kMostCount = (std::uint64_t{1} << 63) - 1;
+
+// "a number of bytes in an event of 18446744073709551615, beyond 2^63 - 1"
+inline std::string beyond_bounds(const std::string& what, std::uint64_t value) {
+  return absl::StrCat("a ", what, " of ", value, ", beyond 2^63 - 1");
+}
+
+// The sum of each column of counts over all processes, sites and lanes of a run.
+class RunSums {
+ public:
+  // Takes what a row had before, and has now. Counts never fall. The process whose row takes a sum beyond the bound is
+  // rejected.
+  absl::Status count(const store::CounterRow& before, const store::CounterRow& now) {
+    return grow({{"casts", before.casts, now.casts},
+                 {"hits", before.hits, now.hits},
+                 {"passes", before.passes, now.passes},
+                 {"traced", before.traced, now.traced},
+                 {"bytes", before.bytes, now.bytes},
+                 {"cpu_ns", before.cpu_ns, now.cpu_ns},
+                 {"kept", before.kept, now.kept}},
+                sums_);
+  }
+  absl::Status count(const store::LaneRow& before, const store::LaneRow& now) {
+    return grow({{"written", before.written, now.written}, {"dropped", before.dropped, now.dropped}}, lane_sums_);
+  }
+
+ private:
+  struct Column {
+    const char* name;
+    std::uint64_t before, now;
+  };
+  template <std::size_t n>
+  static absl::Status grow(const Column (&columns)[n], std::array<std::uint64_t, n>& sums) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Column& column = columns[i];
+      if (column.now > kMostCount) return invalid(beyond_bounds(absl::StrCat("count of ", column.name), column.now));
+      const std::uint64_t more = column.now - column.before;
+      if (more > kMostCount - sums[i])
+        return invalid(absl::StrCat("a count of ", column.name, " that takes the run's sum beyond 2^63 - 1"));
+      sums[i] += more;
+    }
+    return absl::OkStatus();
+  }
+
+  std::array<std::uint64_t, 7> sums_{};
+  std::array<std::uint64_t, 2> lane_sums_{};
+};
+
+}  // namespace castscope::ingest

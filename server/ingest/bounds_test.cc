@@ -1,0 +1,85 @@
+#include "server/ingest/bounds.h"
+
+#include "server/ingest/validator_test.h"
+
+namespace castscope::ingest {
+namespace {
+
+constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 63;
+
+class BoundsTest : public ValidatorTest {
+ protected:
+  // Process 1 counts: lane 1, site 1.
+  std::string reject_counter(void (v1::Counters::*set)(int, std::uint64_t), const std::string& name) {
+    Batch batch = Batch(name).begin().site(1).counter(1, 1, 1);
+    (batch.batch().mutable_counters()->*set)(0, kTooMuch);
+    return reject(batch);
+  }
+};
+
+TEST_F(BoundsTest, ACountBeyondSqlsIntegersIsRejected) {
+  EXPECT_EQ(reject_counter(&v1::Counters::set_casts, "a"),
+            "process a sent a count of casts of 9223372036854775808, beyond 2^63 - 1; the rest of it is ignored");
+  EXPECT_THAT(reject_counter(&v1::Counters::set_hits, "b"), HasSubstr("a count of hits of 9223372036854775808"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_passes, "c"), HasSubstr("a count of passes"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_traced, "d"), HasSubstr("a count of traced"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_bytes, "e"), HasSubstr("a count of bytes"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_cpu_ns, "f"), HasSubstr("a count of cpu_ns"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_kept, "g"), HasSubstr("a count of kept"));
+  for (const auto& [key, process] : sink_.processes) EXPECT_TRUE(process.counters.empty()) << key;
+}
+
+TEST_F(BoundsTest, TheLargestCountIsTaken) {
+  begun();
+  accept(Batch().site(1).counter(1, 1, kMostCount));
+  EXPECT_EQ(casts(1, 1), kMostCount);
+}
+
+// SQLite's sum() fails beyond its integers, and no report could be made of the file.
+TEST_F(BoundsTest, ASumOverTheRunBeyondSqlsIntegersIsRejected) {
+  begun();
+  accept(Batch().site(1).counter(1, 1, kMostCount - 5));
+  accept(Batch().counter(1, 1, kMostCount - 3));  // absolute: two more
+  accept(Batch("other").begin().site(1).counter(1, 1, 3));
+  EXPECT_EQ(reject(Batch("third").begin().site(1).counter(1, 1, 1)),
+            "process third sent a count of casts that takes the run's sum beyond 2^63 - 1; the rest of it is ignored");
+}
+
+TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
+  Batch gauges = Batch("gauges").begin();
+  gauges.batch().mutable_gauges()->set_cache_peak_bytes(kTooMuch);
+  EXPECT_THAT(reject(gauges), HasSubstr("a gauge cache_peak_bytes of 9223372036854775808, beyond 2^63 - 1"));
+  EXPECT_THAT(reject(Batch("written").begin().lane(1, kTooMuch)), HasSubstr("a count of written of"));
+  EXPECT_THAT(reject(Batch("dropped").begin().lane(1, 0, kTooMuch)), HasSubstr("a count of dropped of"));
+  Batch ticks = Batch("ticks").begin();
+  ticks.batch().mutable_begin()->set_start_ticks(kTooMuch);
+  EXPECT_THAT(reject(ticks), HasSubstr("a start time of"));
+  std::vector<lanes::Event> events(1);
+  events[0].kind = lanes::EventKind::kCast;
+  events[0].bytes = kTooMuch;
+  EXPECT_THAT(reject(Batch("bytes").begin().events(1, 0, events)), HasSubstr("a number of bytes in an event of"));
+  events[0].bytes = 0;
+  events[0].time = kTooMuch;
+  EXPECT_THAT(reject(Batch("time").begin().events(1, 0, events)), HasSubstr("a time of an event of"));
+}
+
+// The file has no room for such a lane, and an error of the file would be the end of the run.
+TEST_F(BoundsTest, ALaneBeyondTheLastIsItsProcessesFault) {
+  EXPECT_EQ(reject(Batch("a").begin().casts(65536, 0, 1, 0)),
+            "process a sent something of lane 65536, and lanes end at 65535; the rest of it is ignored");
+  EXPECT_THAT(reject(Batch("b").begin().site(1).counter(65536, 1, 1)), HasSubstr("something of lane 65536"));
+  EXPECT_THAT(reject(Batch("c").begin().lane(4'000'000'000, 1)), HasSubstr("something of lane 4000000000"));
+  accept(Batch("d").begin().lane(65535, 1));
+}
+
+// The words of GradScaler's events are floating-point numbers: -1 is a large integer.
+TEST_F(BoundsTest, AScaleIsNoCount) {
+  std::vector<lanes::Event> events(1);
+  events[0].kind = lanes::EventKind::kScaler;
+  put(events[0], lanes::ScalerEvent{.before = 1, .after = -1});
+  accept(Batch().begin().events(1, 0, events));
+  EXPECT_EQ(lane().events.size(), 1u);
+}
+
+}  // namespace
+}  // namespace castscope::ingest

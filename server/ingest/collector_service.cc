@@ -1,0 +1,174 @@
+#include "server/ingest/collector_service.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/protocol.h"
+#include "server/ingest/address.h"
+#include "server/utf8/utf8.h"
+
+namespace castscope::ingest {
+namespace {
+
+// A status travels in a header of HTTP/2, of which peers take 8 kB; what is not ASCII takes three times its bytes
+// there.
+constexpr std::size_t kLongestStatus = 2000;
+
+// Ends calls whose peer does not introduce itself: each call holds a thread.
+class HelloDeadline {
+ public:
+  HelloDeadline(grpc::ServerContext* call, std::chrono::milliseconds patience)
+      : thread_([this, call, patience] {
+          std::unique_lock lock(mutex_);
+          if (!changed_.wait_for(lock, patience, [this] { return said_; })) call->TryCancel();
+        }) {}
+  ~HelloDeadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      said_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool said_ = false;
+  std::thread thread_;
+};
+
+// "protocol 7", "protocols 6 to 7"
+std::string versions(std::uint32_t lowest, std::uint32_t highest) {
+  return lowest == highest ? absl::StrCat("protocol ", lowest) : absl::StrCat("protocols ", lowest, " to ", highest);
+}
+
+}  // namespace
+
+CollectorService::CollectorService(const Options& options, RunKeeper keeper)
+    : token_(options.token),
+      version_(options.version),
+      hello_deadline_(options.hello_deadline),
+      runs_(std::move(keeper)) {}
+
+grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* stream) {
+  v1::RelayMessage message;
+  {
+    const HelloDeadline deadline(call, hello_deadline_);
+    if (!stream->Read(&message)) return grpc::Status::OK;
+  }
+  std::uint32_t protocol = 0;
+  if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
+  const v1::Hello& hello = message.hello();
+  const std::string relay = hello.relay();
+  absl::StatusOr<RunOpening> opening = check_hello(hello);
+  if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
+  std::optional<std::uint64_t> acknowledged;
+  if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
+  const std::shared_ptr<Run> run = runs_.find_or_add(*std::move(opening));
+  Run::Reply reply;
+  Refused refused = cannot_be_kept(run->attach(relay, acknowledged, &reply));
+  if (!reply.out_of_order.empty())
+    refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
+  const grpc::Status status = !refused.ok()                                              ? refuse(stream, refused)
+                              : welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, relay, *run)
+                                                                                         : grpc::Status::OK;
+  run->detach(relay, Run::Clock::now());
+  return status;
+}
+
+grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) {
+  const std::string sentence = utf8::repaired(std::string(refused.status.message()));
+  v1::CollectorMessage message;
+  message.mutable_refusal()->set_reason(refused.reason);
+  message.mutable_refusal()->set_sentence(sentence);
+  stream->Write(message);
+  // absl's codes are gRPC's.
+  return {static_cast<grpc::StatusCode>(refused.status.code()),
+          sentence.substr(0, utf8::cut(sentence, kLongestStatus))};
+}
+
+CollectorService::Refused CollectorService::cannot_be_kept(const absl::Status& status) {
+  if (status.ok()) return {};
+  // What else may be wrong with a file is no fault of the relay, whatever its own status says.
+  const bool full = absl::IsResourceExhausted(status);
+  return {v1::REFUSAL_REASON_STORE,
+          full ? absl::ResourceExhaustedError(status.message()) : absl::InternalError(status.message())};
+}
+
+CollectorService::Refused CollectorService::greet(const v1::RelayMessage& message, std::uint32_t* protocol) const {
+  if (!message.has_hello())
+    return {v1::REFUSAL_REASON_HELLO,
+            absl::InvalidArgumentError("the first message of a stream must be a hello, and this one is not")};
+  const v1::Hello& hello = message.hello();
+  // The protocol is checked first: in another protocol, no other field can be trusted to mean what it means here.
+  const std::uint32_t lowest = hello.protocol(), highest = std::max(lowest, hello.highest_protocol());
+  *protocol = std::min(highest, wire::kProtocol);
+  if (*protocol < std::max(lowest, wire::kOldestProtocol))
+    return {v1::REFUSAL_REASON_PROTOCOL,
+            absl::FailedPreconditionError(
+                absl::StrCat("the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
+                             ", the relay (castscope ", hello.version(), ") ", versions(lowest, highest),
+                             ": use the same castscope on both sides"))};
+  if (token_.empty() || same_token(hello.token(), token_)) return {};
+  return {v1::REFUSAL_REASON_TOKEN,
+          absl::UnauthenticatedError(hello.token().empty()
+                                         ? "the collector asks for a token and was given none: set CASTSCOPE_TOKEN"
+                                         : "the collector has another token than CASTSCOPE_TOKEN")};
+}
+
+bool CollectorService::welcome(Messages* stream, std::uint32_t protocol) const {
+  v1::CollectorMessage message;
+  message.mutable_welcome()->set_protocol(protocol);
+  message.mutable_welcome()->set_version(version_);
+  return stream->Write(message);
+}
+
+bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
+  if (!reply->send) return true;
+  v1::CollectorMessage message;
+  message.mutable_ack()->set_sequence(reply->durable);
+  message.mutable_ack()->set_watched(reply->watched);
+  for (v1::Rejection& rejection : reply->rejections) *message.mutable_ack()->add_rejections() = std::move(rejection);
+  return stream->Write(message);
+}
+
+CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& message, const std::string& relay,
+                                                     Run& run, Run::Reply* reply) {
+  const auto may_not_come = [](const std::string& why) {
+    return Refused{v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(why)};
+  };
+  absl::Status status;
+  switch (message.message_case()) {
+    case v1::RelayMessage::kBatch:
+      status = run.apply(relay, message.batch(), reply);
+      break;
+    case v1::RelayMessage::kGoodbye:
+      status = run.goodbye(relay, message.goodbye(), reply);
+      break;
+    case v1::RelayMessage::kAsk:
+      run.ask(relay, reply);
+      break;
+    case v1::RelayMessage::kHello:
+      return may_not_come("a second hello came in one stream: a relay that begins anew opens a new stream");
+    case v1::RelayMessage::MESSAGE_NOT_SET:
+      return {v1::REFUSAL_REASON_ORDER,
+              absl::InvalidArgumentError("a message came that this protocol version does not have")};
+  }
+  return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
+}
+
+grpc::Status CollectorService::take(Messages* stream, const std::string& relay, Run& run) {
+  for (v1::RelayMessage message; stream->Read(&message);) {
+    Run::Reply reply;
+    if (const Refused refused = take_one(message, relay, run, &reply); !refused.ok()) return refuse(stream, refused);
+    if (!acknowledge(stream, &reply)) break;
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace castscope::ingest

@@ -1,0 +1,50 @@
+// The gRPC service of the collector: one call of Stream() a relay, from its hello to its end. What the messages mean is
+// decided in run_table.h; this code reads and answers them.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "server/ingest/options.h"
+#include "server/ingest/run_keeper.h"
+#include "server/ingest/run_table.h"
+
+namespace castscope::ingest {
+
+class CollectorService final : public v1::Collector::Service {
+ public:
+  using Messages = grpc::ServerReaderWriter<v1::CollectorMessage, v1::RelayMessage>;
+  CollectorService(const Options& options, RunKeeper keeper);
+
+  grpc::Status Stream(grpc::ServerContext* call, Messages* stream) override;
+
+  void close_abandoned(std::chrono::milliseconds patience) { runs_.close_abandoned(Run::Clock::now(), patience); }
+  void shutdown() { runs_.shutdown(); }
+
+ private:
+  // Why a stream ends: what the refusal says, and the status after it.
+  struct Refused {
+    v1::RefusalReason reason = v1::REFUSAL_REASON_UNKNOWN;
+    absl::Status status;
+    bool ok() const { return status.ok(); }
+  };
+  static grpc::Status refuse(Messages* stream, const Refused& refused);
+  static Refused cannot_be_kept(const absl::Status& status);
+  // `protocol` is what both sides speak.
+  Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
+  bool welcome(Messages* stream, std::uint32_t protocol) const;
+  static bool acknowledge(Messages* stream, Run::Reply* reply);
+  static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
+  static grpc::Status take(Messages* stream, const std::string& relay, Run& run);
+
+  const std::string token_, version_;
+  const std::chrono::milliseconds hello_deadline_;
+  RunTable runs_;
+};
+
+}  // namespace castscope::ingest

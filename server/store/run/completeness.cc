@@ -1,0 +1,84 @@
+#include "server/store/run/completeness.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::store {
+namespace {
+
+// "process 12", "process 12 (rank 1)"
+std::string name_of(const Process& process) {
+  const std::string rank = process.attribute("rank");
+  return absl::StrCat("process ", process.info.pid, rank.empty() ? "" : " (rank " + rank + ")");
+}
+
+bool was_rejected(const RunData& data, const Process& process) {
+  return std::ranges::any_of(data.incomplete, [&](const Incomplete& one) {
+    return one.reason == IncompleteReason::kProcessRejected && one.process == process.info.key;
+  });
+}
+
+void add_end(const RunData& data, const Process& process, std::vector<Incomplete>& all) {
+  const auto add = [&](IncompleteReason reason, const std::string& what) {
+    all.push_back({.reason = reason, .process = process.info.key, .sentence = name_of(process) + what});
+  };
+  const int signal = process.exit_status - 128;
+  const char* const name = signal > 0 ? sigabbrev_np(signal) : nullptr;
+  if (process.end == ProcessEnd::kVanished && name != nullptr) {
+    const char* const why = signal == SIGKILL ? " (the kernel does that when memory runs out)" : "";
+    add(IncompleteReason::kProcessVanished, absl::StrCat(" was killed by SIG", name, why));
+  } else if (process.end == ProcessEnd::kVanished) {
+    add(IncompleteReason::kProcessVanished,
+        " is gone without an end mark: it was killed, or left by exec or a raw system call");
+  } else if (process.end == ProcessEnd::kNotSeen && data.end && !was_rejected(data, process)) {
+    // Of a rejected one the end was not taken either.
+    add(IncompleteReason::kProcessStillRan,
+        " still ran when its record was closed: what it did after that is not in it");
+  }
+}
+
+// Events that are on their way only count as missing when nothing comes any more. Of a process that still ran, or was
+// rejected, it is clear without that.
+void add_missing_events(const RunData& data, const Process& process, std::vector<Incomplete>& all) {
+  const bool is_over = process.ended && process.end != ProcessEnd::kNotSeen;
+  if (!is_over || was_rejected(data, process)) return;
+  std::uint64_t published = 0, missing = 0;
+  for (const LaneRow& lane : process.lanes) {
+    published += lane.written;
+    missing += lane.written > lane.received ? lane.written - lane.received : 0;
+  }
+  if (missing == 0) return;
+  all.push_back({.reason = IncompleteReason::kEventsMissing,
+                 .process = process.info.key,
+                 .sentence = absl::StrCat("of ", published, published == 1 ? " event" : " events", " that ",
+                                          name_of(process), " published, ", missing, " never arrived")});
+}
+
+}  // namespace
+
+std::vector<Incomplete> what_is_missing(const RunData& data) {
+  std::vector<Incomplete> all;
+  if (data.damage)
+    all.push_back({.reason = IncompleteReason::kDamaged, .process = "", .sentence = data.damage->sentence});
+  all.insert(all.end(), data.incomplete.begin(), data.incomplete.end());
+  for (const Process& process : data.processes) add_end(data, process, all);
+  for (const Process& process : data.processes) add_missing_events(data, process, all);
+  if (!data.end) {
+    all.push_back({.reason = IncompleteReason::kRunNotEnded,
+                   .process = "",
+                   .sentence = "the end of the run was not seen: it still goes on, or its recorder died"});
+  } else if (!data.end->complete && all.empty()) {
+    const bool told = !data.notices.empty();
+    all.push_back({.reason = IncompleteReason::kRunEndNotSeen,
+                   .process = "",
+                   .sentence = told ? "not all of the run was seen: the notices say what is missing"
+                                    : "the end of the run was not seen"});
+  }
+  return all;
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,37 @@
+// What was not taken comes back from the file, each once, and keeps the run from being complete.
+#include "server/store/run/completeness.h"
+#include "server/store/testing/run_store_test.h"
+
+namespace castscope::store {
+namespace {
+
+TEST_F(RunStoreTest, WhatWasNotTakenComesBackEachOnce) {
+  auto store = create();
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(store->incomplete(IncompleteReason::kProcessRejected, "host/7/1/0", "process 7 sent junk").ok());
+    ASSERT_TRUE(store->incomplete(IncompleteReason::kBatchRejected, "", "a batch came too late").ok());
+  }
+  ASSERT_TRUE(store->finish({.end_ns = 5, .exit_status = 0, .signal = {}, .complete = true}).ok());
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  EXPECT_THAT(data.incomplete,
+              testing::ElementsAre(Incomplete{IncompleteReason::kProcessRejected, "host/7/1/0", "process 7 sent junk"},
+                                   Incomplete{IncompleteReason::kBatchRejected, "", "a batch came too late"}));
+  EXPECT_EQ(what_is_missing(data), data.incomplete);
+  EXPECT_EQ(query("SELECT count(*) FROM v_incomplete WHERE reason = 'batch_rejected' AND process IS NULL"), 1);
+}
+
+TEST_F(RunStoreTest, ARunThatGoesOnKeepsWhatWasNotTakenBefore) {
+  auto store = create();
+  ASSERT_TRUE(store->incomplete(IncompleteReason::kBatchRejected, "", "a batch came too late").ok());
+  ASSERT_TRUE(store->commit().ok());
+  ASSERT_TRUE(store->close().ok());
+  auto again = RunStore::resume(path());
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_TRUE((*again)->incomplete(IncompleteReason::kBatchRejected, "", "a batch came too late").ok());
+  ASSERT_TRUE((*again)->close().ok());
+  EXPECT_EQ(read().incomplete.size(), 1u);
+}
+
+}  // namespace
+}  // namespace castscope::store

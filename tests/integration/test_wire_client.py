@@ -1,0 +1,241 @@
+"""A second client: a run that Python sends over the wire, and what becomes of one that lies. The client knows
+castscope.proto and docs/wire.md alone (tests/clients/wire_client.py)."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from program import ROOT, clean_environment
+
+WAIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def wire(tmp_path_factory):
+    """The client's module, with the messages that castscope.proto has now."""
+    generated = tmp_path_factory.mktemp("generated")
+    protos = ROOT / "proto/castscope/v1"
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", "-I", protos, f"--python_out={generated}",
+                    f"--grpc_python_out={generated}", protos / "castscope.proto"], check=True, timeout=WAIT_S)
+    sys.path[:0] = [str(generated), str(ROOT / "tests/clients")]
+    import wire_client
+    return wire_client
+
+
+class Collector:
+    """A `castscope serve` that keeps its runs in the folder `collected`."""
+
+    def __init__(self, castscope):
+        self.castscope, self.folder = castscope, castscope.folder / "collected"
+        self.address = f"unix:{castscope.folder}/socket"
+        command = [str(castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
+        self.server = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(),
+                                       stderr=subprocess.PIPE, text=True)
+        assert "collecting on" in self.server.stderr.readline()
+
+    def stop(self):
+        """Ends it, and with it every run that is still open."""
+        if self.server.poll() is None:
+            self.server.send_signal(signal.SIGTERM)
+            self.server.communicate(timeout=WAIT_S)
+        assert self.server.returncode == 0
+
+    def report(self, run):
+        self.stop()
+        return json.loads((self.folder / f"{run}.json").read_text())
+
+    def check(self, run):
+        return self.castscope("check", pathlib.Path("collected", f"{run}.castscope"), text=True)
+
+
+@pytest.fixture
+def collector(castscope):
+    collector = Collector(castscope)
+    yield collector
+    collector.stop()
+
+
+def train(wire, process, steps=3):
+    """A training loop: in each step a weight is cast, kept and served, and an input is cast."""
+    pb = wire.pb
+    stack = process.at("train.py", 7, "train")
+    region = process.define("region", pb.Region(stack=stack, nesting=1, device="cpu", dtype="bfloat16", enabled=True,
+                                                cache_enabled=True, kind="context"))
+    common = {"region": region, "cause": "autocast", "phase": "forward", "from_dtype": "float32",
+              "to_dtype": "bfloat16", "device": "cpu", "stack": process.at("train.py", 12, "Net.forward"),
+              "module": process.define("module", pb.Module(path="fc", type="Linear", root_type="Net", root_number=1))}
+    argument = {name: process.define("call_site", pb.CallSite(operator="aten::linear", argument=number,
+                                                              argument_name=name))
+                for number, name in enumerate(["input", "weight"])}
+    weight = process.define("site", pb.Site(role="weight", call_site=argument["weight"], **common))
+    data = process.define("site", pb.Site(role="input", call_site=argument["input"], why_not_cached="no_requires_grad",
+                                          **common))
+    for _ in range(steps):
+        with process.region(region):
+            process.cast(data, source=0x1000, shape=[4, 8])
+            process.cast(weight, source=0x2000, shape=[8, 8], kept=True)
+            process.hit(weight, source=0x2000, shape=[8, 8])
+        process.optimizer_step()
+        process.batch()
+
+
+def exited(wire, status=0):
+    return wire.pb.ProcessEnd(kind=wire.pb.PROCESS_END_KIND_EXITED, exit_status=status)
+
+
+def test_a_run_that_python_sent_has_the_numbers_that_it_sent(wire, collector):
+    client = wire.Client(collector.address, "trained", name="trained", cwd="/home/user")
+    assert client.welcome.protocol == 7
+    assert client.welcome.version == collector.castscope("version", text=True).stdout.split()[1]
+    process = wire.Process(client, pid=42)
+    process.attribute("rank", "1")
+    train(wire, process)
+    process.batch(end=exited(wire, 3))
+    client.goodbye(exit_status=3)
+    client.close()
+    assert client.acknowledged == client.sequence == 5
+    report = collector.report("trained")
+    run, totals = report["run"], report["totals"]
+    assert (run["complete"], run["missing"], run["exit"], run["command"]) == (True, [], 3, ["client"])
+    assert (totals["casts"], totals["cache_hits"], totals["bytes"], totals["cpu_ns"]) == (6, 3, 3 * (64 + 128), 6 * 500)
+    assert totals["dropped_events"] == 0
+    sites = {site["argument"]: site for site in report["sites"]}
+    assert (sites["weight"]["casts"], sites["weight"]["cache_hits"], sites["weight"]["role"]) == (3, 3, "weight")
+    assert (sites["input"]["casts"], sites["input"]["why_not_cached"]) == (3, "no_requires_grad")
+    assert sites["weight"]["location"] == {"file": "train.py", "line": 12, "function": "Net.forward"}
+    assert [sites["weight"][what] for what in ("operator", "module", "model")] == ["aten::linear", "fc", "Net"]
+    [region] = report["regions"]
+    assert (region["entered"], region["dtype"], region["location"]["line"]) == (3, "bfloat16", 7)
+    runs = report["steps"]["runs"]
+    assert (runs[0]["first"], runs[-1]["last"], sum(one["casts"] for one in runs)) == (0, 2, 6)
+    [known] = report["processes"]
+    assert (known["pid"], known["rank"], known["end"], known["exit"]) == (42, 1, "exited", 3)
+    assert known["events"] == {"written": 3 * 8, "received": 3 * 8, "dropped": 0}
+
+
+def test_what_was_acknowledged_is_not_doubled_and_a_returning_client_goes_on(wire, collector):
+    first = wire.Client(collector.address, "returned", relay="r")
+    process = wire.Process(first, pid=1)
+    train(wire, process, steps=2)
+    first.close()
+    second = wire.Client(collector.address, "returned", relay="r", acknowledged=1)  # the second answer was lost
+    assert second.receive().ack.sequence == 2
+    second.sequence = second.acknowledged = 2
+    process.client = second
+    process.batch(end=exited(wire))
+    second.goodbye()
+    second.close()
+    report = collector.report("returned")
+    assert (report["run"]["complete"], report["totals"]["casts"], report["totals"]["cache_hits"]) == (True, 4, 2)
+
+
+def refused(wire, act):
+    with pytest.raises(wire.Refused) as caught:
+        act()
+    return caught.value.code.name, caught.value.sentence
+
+
+def test_a_client_that_lies_about_sequence_numbers_is_refused_and_the_file_says_so(wire, collector):
+    client = wire.Client(collector.address, "gap", relay="r")
+    process = wire.Process(client, pid=1)
+    train(wire, process, steps=3)
+    client.sequence = 4
+    sentence = "relay r sent message 5 where message 4 was due: it was not taken, for what is acknowledged has no gaps"
+    assert refused(wire, lambda: process.batch(end=exited(wire))) == ("FAILED_PRECONDITION", sentence)
+    assert client.acknowledged == 3
+    assert refused(wire, lambda: wire.Client(collector.address, "gap", relay="r", acknowledged=9)) == (
+        "FAILED_PRECONDITION", "relay r says that message 9 was acknowledged to it, and the last one that was is 3")
+    run = collector.report("gap")["run"]
+    assert {"code": "batch_rejected", "process": None, "sentence": sentence} in run["missing"]
+    assert not run["complete"] and sentence in run["notices"]
+    assert collector.check("gap").returncode == 3
+
+
+def test_a_batch_after_the_goodbye_is_refused_and_the_file_says_so(wire, collector):
+    client = wire.Client(collector.address, "late", relay="r")
+    process = wire.Process(client, pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    sentence = "relay r sent batch 6 after its goodbye: it was not taken"
+    assert refused(wire, process.batch) == ("FAILED_PRECONDITION", sentence)
+    run = collector.report("late")["run"]
+    assert run["missing"] == [{"code": "batch_rejected", "process": None, "sentence": sentence}]
+    assert not run["complete"]
+
+
+def test_a_message_that_is_too_large_is_an_exhausted_resource(wire, collector):
+    client = wire.Client(collector.address, "large")
+    process = wire.Process(client, pid=1)
+    process.attribute("argv", "x" * (16 << 20))
+    code, sentence = refused(wire, process.batch)
+    assert code == "RESOURCE_EXHAUSTED" and "larger than max" in sentence
+
+
+# What a process says, its sentence in the report, and the code beside it.
+LIES = {
+    "early": ("process client-host/7/1/0 sent a batch before it was introduced", "process_rejected"),
+    "junk": ("process client-host/7/1/0 sent the role \"wieght\", which is on no list", "process_rejected"),
+    "large": ("process client-host/7/1/0 sent a count of casts of 9223372036854775808, beyond 2^63 - 1",
+              "process_rejected"),
+    "end": ("process client-host/7/1/0 sent an end of an unknown kind", "process_rejected"),
+    "status": ("process client-host/7/1/0 sent the exit status 256", "process_rejected"),
+    "nameless": ("a batch without the name of its process", "batch_rejected"),
+    "missing": ("of 50 events that process 7 published, 50 never arrived", "events_missing"),
+}
+
+
+def tell(wire, lie, process):
+    pb = wire.pb
+    if lie == "early":
+        process.begin = None
+    if lie == "junk":
+        process.define("site", pb.Site(role="wieght", from_dtype="float32", to_dtype="bfloat16", device="cpu"))
+    if lie == "large":
+        process.define("site", pb.Site(role="weight", from_dtype="float32", to_dtype="bfloat16", device="cpu"))
+        process.count(1, casts=2**63)
+    if lie == "nameless":
+        process.key = ""
+    if lie == "missing":
+        process.sent = 50
+    process.batch(end=pb.ProcessEnd(kind=9) if lie == "end" else exited(wire, 256 if lie == "status" else 0))
+
+
+def test_each_lie_of_a_process_is_a_sentence_and_the_run_is_not_complete(wire, collector):
+    for lie in LIES:
+        client = wire.Client(collector.address, lie)
+        honest = wire.Process(client, pid=1)
+        train(wire, honest)
+        honest.batch(end=exited(wire))
+        tell(wire, lie, wire.Process(client, pid=7))
+        client.goodbye()
+        client.close()
+        told = lie != "missing"  # which shows in the file alone
+        assert bool(client.rejections) == told, lie
+    for lie, (sentence, code) in LIES.items():
+        report = collector.report(lie)
+        [missing] = report["run"]["missing"]
+        assert missing["sentence"].startswith(sentence), lie
+        known = [process["id"] for process in report["processes"] if process["pid"] == 7]
+        assert (missing["code"], missing["process"]) == (code, known[0] if known and lie != "nameless" else None), lie
+        assert missing["sentence"] in report["run"]["notices"]
+        assert report["run"]["complete"] is False
+        assert report["totals"]["casts"] == 6, "what the other process said is whole"
+        checked = collector.check(lie)
+        assert checked.returncode == 3 and sentence[:30] in " ".join(checked.stdout.split()), checked.stdout
+
+
+def test_health_and_reflection_are_served(wire, collector):
+    with wire.grpc.insecure_channel(collector.address) as channel:
+        check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        serving = b"\x08\x01"  # field 1: SERVING
+        assert check(b"", timeout=WAIT_S) == serving
+        assert check(b"\x0a\x16castscope.v1.Collector", timeout=WAIT_S) == serving
+        reflect = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+        [services] = reflect(iter([b"\x3a\x00"]), timeout=WAIT_S)  # list_services
+        assert b"castscope.v1.Collector" in services
+        [file] = reflect(iter([b"\x22\x16castscope.v1.Collector"]), timeout=WAIT_S)  # file_containing_symbol
+        assert b"highest_protocol" in file
