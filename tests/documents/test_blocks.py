@@ -1,6 +1,6 @@
 """Every code block of README.md and docs/ does what its page says: it is run as it stands.
 
-python   runs; on docs/first-finding.md it is the script train.py that other pages run
+python   runs; a test runs under pytest; scripts of STORIES are run by the commands of their page
 sh       runs in a folder with train.py and the run files that it names, and ends with 0
 text     is what the block before it prints, if it follows one; else it is in PICTURES
 json     is read, and fits the schema that it names in "$schema"; so is jsonc
@@ -8,8 +8,8 @@ sql      runs on a run file
 yaml     is read; the commands of castscope in it exist, with their options
 """
 
-import ast
 import json
+import pathlib
 import re
 import shlex
 import subprocess
@@ -19,8 +19,9 @@ import pytest
 import yaml
 from blocks import ROOT, all_blocks, blocks_of, is_printed, without_comments
 
-# Blocks that are not run, with the reason. Their form is checked all the same: Python is parsed, and each command of
-# castscope exists with its options.
+HERE = pathlib.Path(__file__).resolve().parent
+# Blocks that are not run, with the reason. Their form is checked all the same: each command of castscope exists, with
+# its options.
 GPU, ELSEWHERE = "needs a GPU", "needs a program that is not among those that the tests install"
 EXCEPTIONS = {
     "README.md: scripts/demo    # installs what is missing, builds, trains a": "installs packages and builds castscope",
@@ -51,6 +52,16 @@ LANGUAGES = {"python", "sh", "text", "json", "jsonc", "sql", "yaml"}
 def blocks(*languages):
     found = [block for block in all_blocks() if block.language in languages and block.page not in STORIES]
     return pytest.mark.parametrize("block", found, ids=lambda block: block.name)
+
+
+def is_script(block):
+    """Whether a page's own commands run it."""
+    python = [other for other in blocks_of(block.page) if other.language == "python"]
+    return block.page in STORIES and STORIES[block.page][python.index(block)] is not None
+
+
+def is_test(block):
+    return "@pytest.mark" in block.text
 
 
 def commands_of(text):
@@ -92,12 +103,16 @@ def check_form(words, options_of):
     assert given <= options, f"castscope {' '.join(command)} has no {', '.join(sorted(given - options))}"
 
 
-def check_run(block, done):
-    """It ended well, and printed what the page shows behind it."""
-    assert done.returncode == 0, f"{block.name}\n{done.stdout}"
+def check_printed(block, output):
+    """It printed what the page shows behind it."""
     shown = next((other for other in blocks_of(block.page) if other.line > block.line), None)
     if shown is not None and shown.follows and shown.language == "text":
-        assert is_printed(shown.text, done.stdout), f"{block.name}\n{done.stdout}"
+        assert is_printed(shown.text, output), f"{block.name}\n{output}"
+
+
+def check_run(block, done):
+    assert done.returncode == 0, f"{block.name}\n{done.stdout}"
+    check_printed(block, done.stdout)
 
 
 def test_every_block_has_a_language():
@@ -130,18 +145,28 @@ def test_text_is_what_a_command_prints(block):
     assert block.name in PICTURES or (block.follows and earlier[-1].language in ("sh", "python"))
 
 
-@blocks("python")
-def test_python_runs(block, workshop):
-    ast.parse(block.text)
-    if block.name in EXCEPTIONS:
-        return
-    if "pytest.mark" in block.text:
+PYTHON = [block for block in all_blocks() if block.language == "python" and not is_script(block)]
+
+
+@pytest.fixture(scope="session")
+def ran_in_one_process(workshop):
+    """What each block of Python printed, by its name. They share a process, for its start of PyTorch."""
+    (workshop.folder / "blocks.json").write_text(json.dumps({block.name: block.text for block in PYTHON
+                                                             if not is_test(block)}))
+    done = workshop.run_python(HERE / "run_blocks.py", "blocks.json")
+    assert done.returncode == 0, done.stdout
+    return json.loads((workshop.folder / "printed.json").read_text())
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.name)
+def test_python_runs(block, workshop, ran_in_one_process):
+    if is_test(block):
         (workshop.folder / "test_of_page.py").write_text(block.text)
         done = workshop.run_python("-m", "pytest", "-q", "-p", "castscope.pytest_plugin", "--castscope", "-p",
                                    "no:cacheprovider", "test_of_page.py")
+        assert done.returncode == 0, done.stdout
     else:
-        done = workshop.run_python("-c", block.text)
-    check_run(block, done)
+        check_printed(block, ran_in_one_process[block.name])
 
 
 @blocks("json", "jsonc")
@@ -177,8 +202,6 @@ def test_a_story_goes_as_its_page_says(page, fresh, options_of):
         script = next(scripts) if block.language == "python" else None
         if script is not None:
             (fresh.folder / script).write_text(block.text)
-        elif block.language == "python":
-            check_run(block, fresh.run_python("-c", block.text))
         elif block.language == "sh":
             for words in commands_of(block.text):
                 check_form(words, options_of)
