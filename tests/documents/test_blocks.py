@@ -17,7 +17,7 @@ import subprocess
 import jsonschema
 import pytest
 import yaml
-from blocks import ROOT, all_blocks, blocks_of, is_printed, without_comments
+from blocks import FENCE, PAGES, ROOT, all_blocks, blocks_of, is_printed, without_comments
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Blocks that are not run, with the reason. Their form is checked all the same: each command of castscope exists, with
@@ -193,6 +193,14 @@ def test_yaml_is_read_and_its_commands_exist(block, options_of):
     assert commands
     for words in commands:
         check_form(words, options_of)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_exist(page, options_of):
+    for span in re.findall(r"`(castscope [^`|…]+)", FENCE.sub("", (ROOT / page).read_text())):
+        words = [word.strip("[],;:") for word in span.rstrip("\\").split()[1:]]
+        if words and re.fullmatch(r"[a-z][a-z-]*", words[0]):
+            check_form(words if words[0] != "policy" or len(words) > 1 else ["policy", "list"], options_of)
 
 
 @pytest.mark.parametrize("page", STORIES)
