@@ -1,5 +1,6 @@
 """A folder in which the commands of the documents can be run: the program, a Python, a script, and a recorded run."""
 
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -51,10 +52,17 @@ def programs(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def fresh(tmp_path, programs):
-    """A folder with train.py and nothing else."""
-    return Workshop(tmp_path, programs)
+@pytest.fixture(scope="module")
+def side_by_side(request, programs, tmp_path_factory):
+    """Runs a function once for each value of a parameter that the tests to come have, two at a time, in folders of
+    their own with train.py and nothing else; returns the results by value. Most of a job is the start of PyTorch."""
+    def run(function, parameter):
+        values = {test.callspec.params[parameter]: None for test in request.session.items
+                  if test.path == request.path and hasattr(test, "callspec") and parameter in test.callspec.params}
+        folders = [Workshop(tmp_path_factory.mktemp("fresh"), programs) for _ in values]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return dict(zip(values, pool.map(function, values, folders)))
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -25,12 +25,21 @@ def command_of(name):
     return block.text
 
 
-@pytest.mark.parametrize("name", TRIED)
-def test_a_launchers_job_is_observed(fresh, name):
+def launch(name, fresh):
     fresh.script.write_text(JOB)
     (fresh.folder / "test_train.py").write_text("def test_it():\n    import train\n")
-    done = fresh.run(command_of(name))
+    return fresh.run(command_of(name)), fresh.folder / f"{name}.json"
+
+
+@pytest.fixture(scope="module")
+def launched(side_by_side):
+    return side_by_side(launch, "name")
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_launchers_job_is_observed(launched, name):
+    done, report = launched[name]
     assert done.returncode == 0, done.stdout
-    processes = [process for process in eventually(fresh.folder / f"{name}.json")["processes"] if process["casts"]]
+    processes = [process for process in eventually(report)["processes"] if process["casts"]]
     assert sorted(process["rank"] for process in processes) == TRIED[name]
     assert {process["casts"] for process in processes} == {3}
