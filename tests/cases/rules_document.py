@@ -29,11 +29,11 @@ ABOUT = """\
 
 <!-- Written by tests/cases/rules_document.py: run that instead of editing. -->
 
-What castscope looks for in a run. `castscope rules` prints the list, `castscope rules RULE` tells of one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md) has the settings. A rule is a pure function of what was seen; it says the same while the job runs and over the finished file.
+These are the rules by which castscope judges a run. `castscope rules` prints the list. `castscope rules RULE` explains one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md#settings-castscopejson) has the settings. A rule is a pure function of what was seen, so it says the same while the job runs and over the finished file. [Coverage](reports.md#coverage) says how far the rules could judge a run.
 
-*Severity*: `error`, the result is wrong; `warning`, it is likely wrong; `performance`, time or memory is lost; `info`, worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
+A finding has one of four severities. `error`: the result is wrong. `warning`: it is likely wrong. `performance`: time or memory is lost. `info`: worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
 
-Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at, *found* those that it did point at, exactly once; *false* counts findings anywhere else. What PyTorch of today no longer does, or needs a GPU, is recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together). Rules about GPUs are held against `tests/gpu/rule_jobs.py` besides, on the CUDA build of PyTorch and the double of a GPU (`scripts/check-cuda-build`): each job is found at the marked line, and with the fix nothing is.
+Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants, and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at. *Found* are those that it did point at, exactly once. *False* counts findings anywhere else. Some cases need a GPU, or PyTorch of today no longer does them. They are recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together). Rules about GPUs are also held against `tests/gpu/rule_jobs.py`, on the CUDA build of PyTorch and the double of a GPU (`scripts/check-cuda-build`). There each job is found at the marked line, and with the fix nothing is found.
 """
 
 
