@@ -149,5 +149,17 @@ TEST_F(TimelineTest, NamesSayWhatIsCastToWhat) {
   EXPECT_EQ(lane_name(timeline->run().processes.front(), 1), "lane 1");
 }
 
+TEST_F(TimelineTest, ProcessesOfEqualPidsOnTwoHostsStayApart) {
+  TestRun other(*store_, 100, "other"), alone(*store_, 101);
+  other.end(), alone.end();
+  letters();
+  const auto timeline = Timeline::open(path());
+  ASSERT_TRUE(timeline.ok());
+  const store::RunData& run = timeline->run();
+  EXPECT_NE(pid_in_trace(run, store::ProcessId(1)), pid_in_trace(run, store::ProcessId(2)));
+  EXPECT_GT(pid_in_trace(run, store::ProcessId(1)), 1 << 22) << "no process has that pid";
+  EXPECT_EQ(pid_in_trace(run, store::ProcessId(3)), 101);
+}
+
 }  // namespace
 }  // namespace castscope::report

@@ -7,10 +7,10 @@
 
 namespace castscope::store {
 
-TestDefinitions::TestDefinitions(RunSink& sink, std::int64_t pid)
-    : sink_(sink), key_("host/" + std::to_string(pid) + "/1/0") {
+TestDefinitions::TestDefinitions(RunSink& sink, std::int64_t pid, const std::string& host)
+    : sink_(sink), key_(host + "/" + std::to_string(pid) + "/1/0") {
   const ProcessInfo info{.key = key_,
-                         .host = "host",
+                         .host = host,
                          .pid = pid,
                          .parent_pid = 1,
                          .start_ticks = 1,

@@ -50,7 +50,7 @@ struct TestUse {
 
 class TestDefinitions {
  public:
-  explicit TestDefinitions(RunSink& sink, std::int64_t pid = 100);
+  explicit TestDefinitions(RunSink& sink, std::int64_t pid = 100, const std::string& host = "host");
   const std::string& key() const { return key_; }
   void attribute(const std::string& name, const std::string& value);
 
