@@ -51,7 +51,13 @@ store::Table<ProcessTotal, store::Process> process_totals(const store::RunData& 
 Model model_of(const store::RunData& run, rules::Judgement judgement) {
   std::vector<std::string> told = notices(run);
   told.insert(told.end(), judgement.hints.begin(), judgement.hints.end());
-  std::vector<std::string> prints = fingerprints(judgement.findings, run.source, run.start.project());
+  // Together, so that none is called as another one is.
+  std::vector<rules::Finding> all = judgement.findings;
+  all.insert(all.end(), judgement.silenced.begin(), judgement.silenced.end());
+  std::vector<std::string> prints = fingerprints(all, run.source, run.start.project());
+  const auto silenced = prints.begin() + static_cast<std::ptrdiff_t>(judgement.findings.size());
+  std::vector<std::string> silenced_prints(silenced, prints.end());
+  prints.erase(silenced, prints.end());
   return {.run = run,
           .totals = totals_of(run),
           .sites = cast_sites(run),
@@ -60,6 +66,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .findings = std::move(judgement.findings),
           .fingerprints = std::move(prints),
           .silenced = std::move(judgement.silenced),
+          .silenced_fingerprints = std::move(silenced_prints),
           .ignored_by_settings = judgement.ignored_by_settings,
           .ignored_in_code = judgement.ignored_in_code,
           .notices = std::move(told),
@@ -73,7 +80,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .input = model_input(run),
           .steps = step_count(run),
           .exit = exit_of(run),
-          .complete = is_complete(run)};
+          .complete = is_complete(run),
+          .observed = !run.processes.empty()};
 }
 
 Model model_of(const judging::JudgedRun& judged) { return model_of(judged.data, judged.judgement); }
