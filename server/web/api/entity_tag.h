@@ -8,12 +8,10 @@
 
 namespace castscope::web {
 
-// A weak tag that changes with whatever may change an answer that is made from the run's snapshot and its timeline.
-// "" where the run cannot be read. Ask for it before the answer is made: an answer that is newer than its tag is told
-// once too often, an older one would stay for good.
-std::string tag_of(RunSource& run);
-// The same for an answer about two runs.
-std::string tag_of(RunSource& run, RunSource& other);
+// A weak tag that changes with whatever may change the answer to this question, which is made from the run's snapshot
+// and its timeline; `other` is a second run that it is about, or null. "" where a run cannot be read. Ask for it before
+// the answer is made: an answer that is newer than its tag is told once too often, an older one would stay for good.
+std::string tag_of(RunSource& run, RunSource* other, std::string_view question);
 
 // Whether the header If-None-Match names this tag, as RFC 9110 compares weakly.
 bool names_tag(std::string_view if_none_match, std::string_view tag);

@@ -37,10 +37,11 @@ RunPath split_path(const std::string& path) {
 }
 
 // Answers that compare are about a second run.
-std::string tag_for(Runs& runs, Call& call) {
-  if (!call.parameters.has("with")) return tag_of(*call.run);
+std::string tag_for(Runs& runs, Call& call, const Request& request) {
+  const std::string question = request.path + "?" + request.query;
+  if (!call.parameters.has("with")) return tag_of(*call.run, nullptr, question);
   const RunPtr other = runs.find(call.parameters.text("with"));
-  return other == nullptr ? "" : tag_of(*call.run, *other);
+  return other == nullptr ? "" : tag_of(*call.run, other.get(), question);
 }
 
 Answer ask(Runs& runs, const Route& route, const std::string& id, const Request& request) {
@@ -52,10 +53,12 @@ Answer ask(Runs& runs, const Route& route, const std::string& id, const Request&
     if (call.run == nullptr) return absl::NotFoundError("there is no such run");
     call.run->asked(std::chrono::steady_clock::now());
   }
-  const std::string tag = route.has_tag ? tag_for(runs, call) : "";
+  const std::string tag = route.has_tag ? tag_for(runs, call, request) : "";
   if (tag.empty()) return route.answer(call);
   Answer answer = names_tag(request.if_none_match, tag) ? Response{.status = 304} : route.answer(call);
-  if (answer.ok()) answer->headers.emplace_back("ETag", tag);
+  if (!answer.ok()) return answer;
+  if (request.if_none_match == "*") answer = Response{.status = 304};  // any answer will do, if there is one
+  answer->headers.emplace_back("ETag", tag);
   return answer;
 }
 

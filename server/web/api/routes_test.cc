@@ -237,6 +237,7 @@ TEST_F(RoutesTest, WhatIsWrongIsASentence) {
   EXPECT_THAT(trouble(picture, "from=%zz", 400), HasSubstr("percent-encoded"));
   EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=up", 400), HasSubstr("neither next nor previous"));
   EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&subject=1", 400), HasSubstr("subject needs"));
+  EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&kind=cast", 400), HasSubstr("no kind of track"));
   EXPECT_THAT(trouble("runs/run/find", "", 400), HasSubstr("text is missing"));
 }
 

@@ -44,6 +44,18 @@ TEST_F(TagsAndPartsTest, WhoHasAnAnswerIsNotToldItAgain) {
   }
 }
 
+TEST_F(TagsAndPartsTest, AWrongQuestionHasNoAnswerThatOneCouldHave) {
+  record();
+  show();
+  loaded();
+  const std::string tag = header(ask("runs/run/sites"), "ETag");
+  for (const std::string& sent : {tag, std::string("*")}) {
+    EXPECT_EQ(ask_with_tag("runs/run/sites", "limit=0", sent).status, 400) << sent;
+    EXPECT_EQ(ask_with_tag("runs/none/sites", "", sent).status, 404) << sent;
+  }
+  EXPECT_EQ(ask_with_tag("runs/run/sites", "", "*").status, 304);
+}
+
 TEST_F(TagsAndPartsTest, ATagChangesWithTheRun) {
   record();
   show();
@@ -71,9 +83,9 @@ TEST_F(TagsAndPartsTest, WhatIsNoAnswerHasNoTag) {
 }
 
 TEST(NamesTag, AsHttpComparesWeakly) {
-  for (const char* sent : {"W/\"1\"", "\"1\"", "\"0\", W/\"1\"", "*", "  W/\"1\"  "})
+  for (const char* sent : {"W/\"1\"", "\"1\"", "\"0\", W/\"1\"", "  W/\"1\"  "})
     EXPECT_TRUE(names_tag(sent, "W/\"1\""));
-  for (const char* sent : {"", "W/\"11\"", "1", "W/1", "\"\""}) EXPECT_FALSE(names_tag(sent, "W/\"1\"")) << sent;
+  for (const char* sent : {"", "W/\"11\"", "1", "*", "W/1", "\"\""}) EXPECT_FALSE(names_tag(sent, "W/\"1\"")) << sent;
 }
 
 TEST_F(TagsAndPartsTest, ALongListComesInParts) {

@@ -181,6 +181,12 @@ Answer event(Call& call) {
   return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
+bool is_track_kind(const std::string& word) {
+  for (int kind = 0; kind <= static_cast<int>(timeline::TrackKind::kKernels); ++kind)
+    if (timeline::name(static_cast<timeline::TrackKind>(kind)) == word) return true;
+  return false;
+}
+
 std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {
   std::vector<std::uint32_t> ids;
   for (const timeline::Track& track : timeline.tracks()) {
@@ -199,6 +205,7 @@ Answer neighbour(Call& call) {
     call.parameters.note("direction", "direction is neither next nor previous");
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks, 0));
   const std::string kind = call.parameters.text("kind");
+  if (!kind.empty() && !is_track_kind(kind)) call.parameters.note("kind", "kind is no kind of track");
   if (query.subject != 0 && track == 0 && kind.empty())
     call.parameters.note(
         "subject", "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
