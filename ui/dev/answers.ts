@@ -13,7 +13,7 @@ export function runAnswer(run: SynthRun): Run {
     cwd: '/home/you/project',
     host: 'trainer',
     castscope_version: '0.3',
-    start_ns: run.startMs * 1e6,
+    start: new Date(run.startMs).toISOString(),
     state: run.state,
     loaded: run.state === 'loading' ? 0.4 : 1,
     end_ns: run.state === 'live' ? null : run.newest,

@@ -50,6 +50,7 @@ const kHeaders = {
   'Cache-Control': 'no-store',
 };
 const kTypes: Record<string, string> = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const kNoRoute = JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'There is no such route.' });
 const dist = join(import.meta.dirname, '..', 'dist');
 
 async function page(response: ServerResponse, path: string): Promise<void> {
@@ -104,7 +105,10 @@ function definitions(query: URLSearchParams): object {
 }
 
 function api(path: string, query: URLSearchParams): object | Buffer | null {
-  if (path === 'runs') return { runs: [{ ...runAnswer(run), events: run.count }, { ...runAnswer(run), id: 'other', name: 'train-yesterday' }] };
+  if (path === 'runs') {
+    const runs = [{ ...runAnswer(run), events: run.count }, { ...runAnswer(run), id: 'other', name: 'train-yesterday' }];
+    return { runs, total: runs.length, next: null };
+  }
   const route = path.replace(/^runs\/[^/]+\/?/, '');
   const number = (name: string) => Number(query.get(name));
   const routes: Record<string, () => object | Buffer> = {
@@ -115,8 +119,8 @@ function api(path: string, query: URLSearchParams): object | Buffer | null {
     neighbour: () => ({ event: neighbourAnswer(run, query) }),
     find: () => find(query.get('text') ?? ''),
     summary: () => summaryAnswer(run, query),
-    findings: () => findingsAnswer(run),
-    sites: () => sitesAnswer(run),
+    findings: () => ({ ...findingsAnswer(run), next: null }),
+    sites: () => ({ ...sitesAnswer(run), next: null }),
     modules: () => modulesAnswer(run),
     source: () => sourceAnswer(query),
     steps: () => stepsAnswer(run),
@@ -133,7 +137,7 @@ createServer((request, response) => {
   if (!path.startsWith('api/v1/')) return void page(response, path).catch(fail);
   if (options.collector !== undefined) return void passOn(response, path + address.search).catch(fail);
   const answer = api(path.slice('api/v1/'.length), address.searchParams);
-  if (answer === null) return void response.writeHead(404, kHeaders).end('{"error":"no such route"}');
+  if (answer === null) return void response.writeHead(404, { ...kHeaders, 'Content-Type': 'application/problem+json' }).end(kNoRoute);
   const binary = Buffer.isBuffer(answer);
   setTimeout(() => {
     response.writeHead(200, { ...kHeaders, 'Content-Type': binary ? 'application/octet-stream' : 'application/json' });

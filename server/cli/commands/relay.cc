@@ -19,6 +19,7 @@ RecordingResult record_here(RecordingOptions options, const std::string& why) {
   notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (", why,
                                  "): what the collector has not acknowledged is recorded here"));
   options.collector = {};
+  options.at_start = false;
   options.expected = directory.attached();
   auto recording = Recording::begin(options);
   if (!recording.ok()) return {};
@@ -46,6 +47,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                            .output = *output,
                            .deep = variable("CASTSCOPE_DEEP"),
                            .gpu = variable("CASTSCOPE_GPU"),
+                           .at_start = true,
                            .overwrite = false,
                            .resume = false,
                            .main_process = first_attached(directory),

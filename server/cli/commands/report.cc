@@ -11,6 +11,7 @@
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/input_file.h"
 #include "server/cli/commands/output_file.h"
+#include "server/cli/commands/sarif_report.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/recording/recording.h"
@@ -25,6 +26,7 @@ namespace {
 
 struct ReportOptions {
   std::string run_file, output, config, policy, format = "json";
+  SarifChoice sarif;
   bool force = false, summary = false, other_form = false;  // --format or --output was given
 };
 
@@ -46,12 +48,17 @@ int print_summary_of(const ReportOptions& options, const rules::Settings& settin
 int report(const ReportOptions& options) {
   if (options.summary && options.other_form)
     return fail(absl::InvalidArgumentError("--summary goes to stderr as text: it takes neither -f nor -o"), kUsage);
-  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
+  if (!options.sarif.empty() && (options.summary || options.format != "sarif"))
+    return fail(absl::InvalidArgumentError("--baseline and --category are for -f sarif alone"), kUsage);
+  if (absl::Status status = refuse_output(options.output, {options.run_file, options.sarif.baseline}, options.force);
+      !status.ok())
     return fail(status, kUsage);
   const auto settings = settings_here(options.config, options.policy);
   if (!settings.ok()) return fail(settings.status(), kUsage);
   if (options.summary) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
+    if (!options.sarif.empty())
+      return about_run_file(options.run_file, write_sarif(options.run_file, options.sarif, *settings, out));
     return about_run_file(options.run_file,
                           report::write_report(options.run_file, *report::format_of(options.format), *settings, out));
   });
@@ -82,6 +89,14 @@ void add_report(CommandLine& line) {
   command.option("-o,--output FILE", options->output, "Write to this file instead of standard output").given();
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
+  command
+      .option("--baseline FILE", options->sarif.baseline,
+              "For -f sarif: a run file or report; each result says whether it is new since then, unchanged or absent")
+      .given();
+  command
+      .option("--category NAME", options->sarif.category,
+              "For -f sarif: uploads of one category replace each other; castscope/SCRIPT where it is not given")
+      .given();
   command.flag("--force", options->force, "Overwrite a file that exists");
   command.flag("--summary", options->summary, "Print the summary for people on stderr instead");
   command.footer(

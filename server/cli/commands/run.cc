@@ -280,6 +280,7 @@ int run(const RunOptions& options) {
                             .output = *output,
                             .deep = options.deep.empty() ? variable("CASTSCOPE_DEEP") : options.deep,
                             .gpu = options.gpu.empty() ? variable("CASTSCOPE_GPU") : options.gpu,
+                            .at_start = true,
                             .overwrite = options.force,
                             .resume = false,
                             .child = job,

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/cli/job/git_state.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
@@ -158,6 +159,11 @@ absl::Status Recording::open_store() {
                         .deep = options_.deep,
                         .gpu = options_.gpu,
                         .checkout = checkout_of(record.cwd)};
+  if (options_.at_start) {
+    GitFacts git = git_facts(start.checkout);
+    start.git = {
+        .commit = std::move(git.commit), .branch = std::move(git.branch), .origin = std::move(git.origin), .dirty = {}};
+  }
   std::string path = options_.output.run_file();
   std::error_code error;
   // The report of an earlier run of this name would be taken for this one's until the new one is written, and for good
@@ -168,6 +174,9 @@ absl::Status Recording::open_store() {
                    : store::RunStore::create(path, start, store_options);
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
+  if (!start.git.commit.empty())
+    dirty_ =
+        std::make_unique<GitDirty>(start.checkout, [store = store_](bool dirty) { (void)store->git_dirty(dirty); });
   judge_ = std::make_shared<judging::RunJudge>(store_, options_.settings, judging::Lines::kFromDisk);
   if (options_.viewed != nullptr) {
     shown_ =
@@ -236,6 +245,7 @@ Recording::~Recording() {
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
   live_.reset();
+  dirty_.reset();
   RecordingResult result;
   result.output = options_.output;
   relay::Farewell farewell;

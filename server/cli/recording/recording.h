@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/cli/job/job_end.h"
 #include "server/cli/job/run_directory.h"
+#include "server/cli/recording/git_dirty.h"
 #include "server/cli/recording/live_findings.h"
 #include "server/cli/recording/output_name.h"
 #include "server/ingest/server.h"
@@ -36,8 +37,9 @@ struct CollectorAddress {
 struct RecordingOptions {
   RunDirectory directory;
   RunRecord record;
-  Output output;          // for local collecting
+  Output output;                    // for local collecting
   std::string deep = {}, gpu = {};  // as in store::RunStart
+  bool at_start = false;            // the job has just begun: what Git says of the checkout is what the job began with
   bool overwrite = false;
   bool resume = false;     // continue the existing run file
   pid_t main_process = 0;  // its end is the run's, where nobody waits for the job
@@ -86,6 +88,7 @@ class Recording {
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
   std::unique_ptr<LiveFindings> live_;
+  std::unique_ptr<GitDirty> dirty_;
 };
 
 struct Conclusion {

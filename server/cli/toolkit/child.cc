@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,12 +46,17 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-void read_both(Pipe& out, Pipe& err, ChildResult& result) {
+// Returns false when it became too late.
+bool read_both(Pipe& out, Pipe& err, const std::function<bool()>& is_too_late, ChildResult& result) {
+  constexpr int kAskAfterMs = 50;
   pollfd ends[2] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}};
   std::string* texts[2] = {&result.out, &result.err};
   char buffer[65536];
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-    if (poll(ends, 2, -1) < 0 && errno != EINTR) return;
+    if (is_too_late && is_too_late()) return false;
+    const int ready = poll(ends, 2, is_too_late ? kAskAfterMs : -1);
+    if (ready < 0 && errno != EINTR) return true;
+    if (ready <= 0) continue;
     for (int i = 0; i < 2; i++) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       ssize_t n = read(ends[i].fd, buffer, sizeof(buffer));
@@ -58,6 +64,7 @@ void read_both(Pipe& out, Pipe& err, ChildResult& result) {
       if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
     }
   }
+  return true;
 }
 
 absl::StatusOr<pid_t> spawn(const std::vector<std::string>& command, const ChildOptions& options, int out, int err) {
@@ -104,8 +111,10 @@ absl::StatusOr<ChildResult> run_child(const std::vector<std::string>& command, c
   out.close_write();
   err.close_write();
   ChildResult result;
-  read_both(out, err, result);
+  const bool in_time = read_both(out, err, options.is_too_late, result);
+  if (!in_time) kill(*pid, SIGKILL);
   result.status = wait_for(*pid);
+  if (!in_time) return absl::DeadlineExceededError(absl::StrCat(command[0], " took too long"));
   return result;
 }
 

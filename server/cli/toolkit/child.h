@@ -1,6 +1,7 @@
 // Runs short-lived programs, such as Python or a compiler, and returns their answers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,10 @@ struct ChildResult {
 };
 
 struct ChildOptions {
-  std::string folder;                    // where it runs; "" = the current folder
-  std::vector<std::string> environment;  // NAME=VALUE in addition to our own
+  std::string folder = {};                    // where it runs; "" = the current folder
+  std::vector<std::string> environment = {};  // NAME=VALUE in addition to our own
+  // Asked now and then while the command runs. Once it says yes, the command is killed, and the result is an error.
+  std::function<bool()> is_too_late = {};
 };
 
 // Runs the command to its end, with an empty stdin. An error means that it could not be started.

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "server/report/forms/csv.h"
+#include "server/report/forms/formats_test.h"
 #include "server/report/forms/markdown.h"
-#include "server/report/forms/sarif.h"
 #include "server/report/html/charts.h"
 #include "server/report/html/page.h"
 #include "server/report/text/html_writer.h"
@@ -22,145 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-store::RunData run_in(const std::string& folder) {
-  store::RunData run;
-  run.start.command = {"python", "train.py"};
-  run.start.cwd = folder;
-  run.end = store::RunEnd{.end_ns = 1, .exit_status = 0, .signal = {}, .complete = true};
-  return run;
-}
-
-rules::Finding finding(const std::string& severity, const std::string& file, std::int64_t line) {
-  rules::Finding finding;
-  finding.rule = "cache-grows";
-  finding.severity = severity;
-  finding.title = "it grows";
-  finding.fix = "Let it not.";
-  if (!file.empty()) finding.location = store::CodeLocation{file, "train", line};
-  return finding;
-}
-
-Model model(const store::RunData& run, std::vector<rules::Finding> findings) {
-  rules::Judgement judgement;
-  judgement.findings = std::move(findings);
-  return model_of(run, std::move(judgement));
-}
-
-nlohmann::json sarif(const Model& model) { return nlohmann::json::parse(sarif_text(model))["runs"][0]; }
-
-// ---- SARIF
-
-TEST(SarifTest, SeveritiesBecomeLevels) {
-  const store::RunData run = run_in("/job");
-  const auto results =
-      sarif(model(run, {finding("error", "/job/a.py", 1), finding("warning", "/job/a.py", 1),
-                        finding("performance", "/job/a.py", 1), finding("info", "/job/a.py", 1)}))["results"];
-  std::string levels;
-  for (const auto& result : results) levels += result["level"].get<std::string>() + " ";
-  EXPECT_EQ(levels, "error warning warning note ");
-  EXPECT_EQ(results[2]["properties"]["tags"], nlohmann::json::array({"performance"}));
-  EXPECT_FALSE(results[1]["properties"].contains("tags"));
-}
-
-TEST(SarifTest, MoreThanCodeScanningTakesIsLeftOutAndTold) {
-  const store::RunData run = run_in("/job");
-  const auto log = sarif(model(run, std::vector(kMostSarifResults + 2, finding("error", "/job/a.py", 1))));
-  EXPECT_EQ(log["results"].size(), kMostSarifResults);
-  EXPECT_THAT(log["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].get<std::string>(),
-              StartsWith("2 findings are left out"));
-}
-
-TEST(SarifTest, AFindingWithoutALineStandsAtTheScript) {
-  const store::RunData run = run_in("/job");
-  const auto result = sarif(model(run, {finding("error", "", 0)}))["results"][0];
-  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
-  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 1);
-  EXPECT_THAT(result["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
-}
-
-TEST(SarifTest, OfAModuleItsFileStandsInWhenItWasSeenAndNeverTheInterpreter) {
-  store::RunData run = run_in("/job");
-  run.start.command = {"/usr/bin/python3", "-m", "pkg.train", "--config", "settings.py"};
-  const auto unknown = sarif(model(run, {finding("error", "", 0)}))["results"][0];
-  EXPECT_FALSE(unknown.contains("locations"));
-  EXPECT_THAT(unknown["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
-  run.stacks.push_back({.frames = {{"/job/net.py", "f", 3}, {"/job/pkg/train.py", "<module>", 9}}, .truncated = false});
-  const auto known = sarif(model(run, {finding("error", "", 0)}))["results"][0];
-  EXPECT_EQ(known["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "pkg/train.py");
-  // A launcher is not a file of the checkout; the script that it was given is.
-  run.start.command = {"python", "-m", "torch.distributed.run", "net.py"};
-  run.stacks.front().frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
-  const auto launched = sarif(model(run, {finding("error", "", 0)}))["results"][0];
-  EXPECT_EQ(launched["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "net.py");
-}
-
-TEST(SarifTest, CodeWithoutAFileStandsAtTheScriptOrNowhere) {
-  store::RunData run = run_in("/job");
-  for (const char* file : {"<string>", "<stdin>", ""}) {
-    rules::Finding one = finding("error", "/job/a.py", 3);
-    one.location->file = file;
-    one.related = {{"<string>", "f", 2}, {"/job/b.py", "g", 4}};
-    run.start.command = {"python", "train.py"};
-    const auto at_script = sarif(model(run, {one}))["results"][0];
-    EXPECT_EQ(at_script["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
-    const std::string told = *file == '\0' ? "The line is not known" : std::string(file) + ":3, which is not a file";
-    EXPECT_THAT(at_script["message"]["text"].get<std::string>(), HasSubstr(told));
-    ASSERT_EQ(at_script["relatedLocations"].size(), 1u);
-    EXPECT_EQ(at_script["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "b.py");
-    run.start.command = {"python", "-c", "import a", "b.py"};
-    EXPECT_FALSE(sarif(model(run, {one}))["results"][0].contains("locations"));
-  }
-}
-
-TEST(SarifTest, AJobThatFailedIsANoteAndNoFailureOfTheAnalysis) {
-  store::RunData run = run_in("/job");
-  run.end->exit_status = 1;
-  const auto invocation = sarif(model(run, {}))["invocations"][0];
-  EXPECT_EQ(invocation["executionSuccessful"], true);
-  EXPECT_EQ(invocation["exitCode"], 1);
-  EXPECT_EQ(invocation["toolExecutionNotifications"][0]["message"]["text"], "the job ended with exit status 1");
-}
-
-TEST(SarifTest, PathsBecomeUris) {
-  const store::RunData run = run_in("/job");
-  EXPECT_EQ(uri_of(run, "/job/a b/ä.py"), (std::pair<std::string, bool>("a%20b/%C3%A4.py", true)));
-  EXPECT_EQ(uri_of(run, "/jobs/a.py"), (std::pair<std::string, bool>("file:///jobs/a.py", false)));
-  EXPECT_EQ(uri_of(run, "<string>"), (std::pair<std::string, bool>("%3Cstring%3E", true)));
-  EXPECT_EQ(uri_of(run, "/job/caf\\udce9.py"), (std::pair<std::string, bool>("caf%E9.py", true)));
-  EXPECT_EQ(uri_of(run, "/job/sub/../lib/./mod.py"), (std::pair<std::string, bool>("lib/mod.py", true)));
-  EXPECT_EQ(uri_of(run, "/job/../lib/mod.py"), (std::pair<std::string, bool>("file:///lib/mod.py", false)));
-}
-
-TEST(SarifTest, UrisBeginAtTheCheckout) {
-  store::RunData run = run_in("/src/repo/jobs");
-  run.start.checkout = "/src/repo";
-  EXPECT_EQ(uri_of(run, "/src/repo/src/a.py"), (std::pair<std::string, bool>("src/a.py", true)));
-  const auto log = sarif(model(run, {finding("error", "", 0)}));
-  EXPECT_EQ(log["originalUriBaseIds"]["%SRCROOT%"]["uri"], "file:///src/repo/");
-  EXPECT_EQ(log["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "jobs/train.py");
-}
-
-TEST(SarifTest, RelatedPlacesHaveNumbers) {
-  const store::RunData run = run_in("/job");
-  rules::Finding one = finding("error", "/job/a.py", 1);
-  one.related = {{"/job/b.py", "f", 2}, {"/job/c.py", "f", 3}};
-  const auto related = sarif(model(run, {one}))["results"][0]["relatedLocations"];
-  EXPECT_EQ(related[0]["id"], 1);
-  EXPECT_EQ(related[1]["id"], 2);
-  EXPECT_EQ(related[1]["physicalLocation"]["region"]["startLine"], 3);
-}
-
-TEST(SarifTest, WhatIsSilencedIsCountedNotTold) {
-  const store::RunData run = run_in("/job");
-  rules::Judgement judgement;
-  judgement.silenced = {finding("error", "/job/a.py", 1)};
-  judgement.ignored_in_code = 1;
-  const auto log = sarif(model_of(run, judgement));
-  EXPECT_TRUE(log["results"].empty());
-  EXPECT_EQ(log["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
-            "1 finding ignored by a comment in the code");
-}
 
 // ---- CSV
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -47,11 +46,13 @@ Json argument(const RunData& data, store::CallSiteId call_site) {
   return at.argument == lanes::kUnknownArgument ? Json() : Json(std::to_string(at.argument));
 }
 
-Json savings_json(const std::optional<store::Savings>& savings) {
-  if (!savings) return nullptr;
-  return {{"ns_per_step", static_cast<std::int64_t>(std::llround(savings->ns_per_step))},
-          {"share_of_step", std::round(savings->share_of_step * 1e4) / 1e4},
-          {"held_bytes", savings->held_bytes}};
+// Of the checkout at the run's start.
+Json checkout_state(const store::GitState& git) {
+  if (git.commit.empty() && git.branch.empty() && git.origin.empty()) return nullptr;
+  return {{"commit", text_or_null(git.commit)},
+          {"branch", text_or_null(git.branch)},
+          {"dirty", git.dirty ? Json(*git.dirty) : Json()},
+          {"origin", text_or_null(git.origin)}};
 }
 
 Json run_json(const Model& model) {
@@ -61,6 +62,7 @@ Json run_json(const Model& model) {
       {"command", data.start.command},
       {"cwd", data.start.cwd},
       {"checkout", text_or_null(data.start.checkout)},
+      {"checkout_state", checkout_state(data.start.git)},
       {"host", data.start.host},
       {"start", utc(data.start.start_ns)},
       {"end", data.end ? Json(utc(data.end->end_ns)) : Json()},
@@ -70,6 +72,7 @@ Json run_json(const Model& model) {
   run["signal"] = data.end && data.end->signal ? Json(*data.end->signal) : Json();
   run["complete"] = model.complete();
   run["missing"] = missing_json(data, model.missing);
+  run["observed"] = model.observed;
   run["castscope"] = data.start.castscope_version;
   const store::Process* const first =
       model.process_order.empty() ? nullptr : &data.processes[model.process_order.front()];

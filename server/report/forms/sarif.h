@@ -4,16 +4,16 @@
 
 #include <string>
 
+#include "server/report/findings/since_baseline.h"
 #include "server/report/model/model.h"
 
 namespace castscope::report {
 
-inline constexpr std::size_t kMostSarifResults = 25'000;  // with more GitHub refuses the file; errors come first
-inline constexpr std::size_t kMostSarifRelated = 99;      // beside the finding's own place
+struct SarifOptions {
+  std::string category = {};                // for automationDetails.id; "" = castscope/SCRIPT
+  const SinceBaseline* baseline = nullptr;  // null = results have no baselineState
+};
 
-std::string sarif_text(const Model&);  // indented, with a newline at the end
-
-// "src/train.py" and true, or "/opt/lib/x.py" and false, percent-encoded: a URI relative to the run's folder or not.
-std::pair<std::string, bool> uri_of(const store::RunData&, const std::string& file);
+std::string sarif_text(const Model&, const SarifOptions& = {});  // indented, with a newline at the end
 
 }  // namespace castscope::report

@@ -1,6 +1,8 @@
 // Values that stand in many places of a JSON report: what is not known is null.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -31,6 +33,13 @@ inline nlohmann::ordered_json missing_json(const store::RunData& run, const std:
     list.push_back({{"code", store::name(one.reason)}, {"process", process}, {"sentence", one.sentence}});
   }
   return list;
+}
+
+inline nlohmann::ordered_json savings_json(const std::optional<store::Savings>& savings) {
+  if (!savings) return nullptr;
+  return {{"ns_per_step", static_cast<std::int64_t>(std::llround(savings->ns_per_step))},
+          {"share_of_step", std::round(savings->share_of_step * 1e4) / 1e4},
+          {"held_bytes", savings->held_bytes}};
 }
 
 }  // namespace castscope::report

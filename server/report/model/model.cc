@@ -54,7 +54,13 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
   std::vector<store::Incomplete> missing = store::what_is_missing(run);
   std::vector<std::string> told = notices(run, missing);
   told.insert(told.end(), judgement.hints.begin(), judgement.hints.end());
-  std::vector<std::string> prints = fingerprints(judgement.findings, run.source, run.start.project());
+  // Together, so that none is called as another one is.
+  std::vector<rules::Finding> all = judgement.findings;
+  all.insert(all.end(), judgement.silenced.begin(), judgement.silenced.end());
+  std::vector<std::string> prints = fingerprints(all, run.source, run.start.project());
+  const auto silenced = prints.begin() + static_cast<std::ptrdiff_t>(judgement.findings.size());
+  std::vector<std::string> silenced_prints(silenced, prints.end());
+  prints.erase(silenced, prints.end());
   return {.run = run,
           .totals = totals_of(run),
           .sites = cast_sites(run),
@@ -65,6 +71,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .findings = std::move(judgement.findings),
           .fingerprints = std::move(prints),
           .silenced = std::move(judgement.silenced),
+          .silenced_fingerprints = std::move(silenced_prints),
           .ignored_by_settings = judgement.ignored_by_settings,
           .ignored_in_code = judgement.ignored_in_code,
           .notices = std::move(told),
@@ -78,7 +85,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .input = model_input(run),
           .steps = step_count(run),
           .exit = exit_of(run),
-          .missing = std::move(missing)};
+          .missing = std::move(missing),
+          .observed = !run.processes.empty()};
 }
 
 Model model_of(const judging::JudgedRun& judged) { return model_of(judged.data, judged.judgement); }

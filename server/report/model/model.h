@@ -40,6 +40,7 @@ struct Model {
   std::vector<rules::Finding> findings;                      // errors first
   std::vector<std::string> fingerprints;                     // of `findings`
   std::vector<rules::Finding> silenced;                      // by castscope.json or a comment
+  std::vector<std::string> silenced_fingerprints;
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement
@@ -54,6 +55,7 @@ struct Model {
   std::optional<int> exit;
   std::vector<store::Incomplete> missing;  // what keeps the run from being complete
   bool complete() const { return missing.empty(); }
+  bool observed = false;  // a process with PyTorch was seen: else there was nothing to find
   bool judged() const {
     return !run.damage || !run.damage->evidence;
   }  // else an empty list does not mean that all is well

@@ -22,6 +22,10 @@ void put(RunData& data, const std::string& name, const Statement& row) {
   if (name == "run_id") start.run_id = row.text(1);
   if (name == "cwd") start.cwd = row.text(1);
   if (name == "checkout") start.checkout = row.text(1);
+  if (name == "git_commit") start.git.commit = row.text(1);
+  if (name == "git_branch") start.git.branch = row.text(1);
+  if (name == "git_origin") start.git.origin = row.text(1);
+  if (name == "git_dirty") start.git.dirty = row.number(1) != 0;
   if (name == "policy") start.policy = row.text(1);
   if (name == "deep") start.deep = row.text(1);
   if (name == "gpu") start.gpu = row.text(1);

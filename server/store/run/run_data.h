@@ -19,6 +19,13 @@
 
 namespace castscope::store {
 
+// What Git said of the checkout when the run began; "" and nothing = not known.
+struct GitState {
+  std::string commit, branch;
+  std::string origin;         // its URL, without credentials
+  std::optional<bool> dirty;  // tracked files differed from the commit
+};
+
 struct RunStart {
   std::string run_id;
   std::vector<std::string> command;
@@ -31,6 +38,7 @@ struct RunStart {
   std::string gpu = {};       // whether kernels are to be timed, likewise
   std::string keep = {};      // which events the file keeps: "all", "window"; "" = not known
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
+  GitState git = {};
   // From where files are called the same on every machine.
   const std::string& project() const { return checkout.empty() ? cwd : checkout; }
 };

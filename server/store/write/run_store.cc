@@ -199,6 +199,10 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
+  for (const auto& [name, text] :
+       {std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
+        std::pair("git_origin", &start.git.origin)})
+    if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(name, *text));
   if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
   if (!start.deep.empty()) CASTSCOPE_RETURN_IF_ERROR(set("deep", start.deep));
   if (!start.gpu.empty()) CASTSCOPE_RETURN_IF_ERROR(set("gpu", start.gpu));
@@ -340,6 +344,10 @@ absl::Status RunStore::commit() {
 
 absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
+}
+
+absl::Status RunStore::git_dirty(bool dirty) {
+  return impl_->on_shown([&] { return impl_->set("git_dirty", dirty); });
 }
 
 absl::Status RunStore::finish(const RunEnd& end) {

@@ -44,6 +44,7 @@ class RunStore final : public RunSink {
   std::uint32_t number(const std::string& key, Numbered what, std::uint32_t local = 0);
   // A sentence that was said during the run, for the report.
   absl::Status notice(const std::string& sentence);
+  absl::Status git_dirty(bool);  // of RunStart::git: known only a little later
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   absl::Status set_source(const SourceLines&);          // instead of those before

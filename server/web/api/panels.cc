@@ -1,33 +1,38 @@
 // The routes for the panels beside the timeline: findings, sites, modules, steps.
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "server/report/forms/json.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
-#include "server/web/api/routes.h"
+#include "server/web/api/list_part.h"
 #include "server/web/runs/finding_places.h"
 
 namespace castscope::web {
 namespace {
 
 Answer findings(Call& call) {
+  ListPart part = list_part(call.parameters);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const report::Model& model = (*snapshot)->model();
   const auto timeline = call.run->timeline();
   const Lines lines((*snapshot)->data());
-  Json list = report::findings_json(model);
-  for (std::size_t i = 0; i < model.findings.size(); ++i) {
+  part.total = model.findings.size();
+  Json all = report::findings_json(model), list = Json::array();
+  for (std::size_t i = part.begin(); i < part.end(); ++i) {
     const Lines::Ids* const ids = lines.of(model.findings[i]);
     std::optional<FirstEvent> first = call.run->first_events().find(model.fingerprints[i]);
     if (!first && ids != nullptr && (first = first_event(*ids, *timeline)))
       call.run->first_events().remember(model.fingerprints[i], *first);
-    list[i]["time"] = first ? Json(first->time) : Json();
-    list[i]["track"] = first ? Json(first->track) : Json();
-    list[i]["sites"] = ids != nullptr ? Json(ids->sites) : Json::array();
+    all[i]["time"] = first ? Json(first->time) : Json();
+    all[i]["track"] = first ? Json(first->track) : Json();
+    all[i]["sites"] = ids != nullptr ? Json(ids->sites) : Json::array();
+    list.push_back(std::move(all[i]));
   }
-  return json_answer({{"judgement", (*snapshot)->number()}, {"findings", std::move(list)}});
+  return part_answer({{"judgement", (*snapshot)->number()}, {"findings", std::move(list)}}, part, "findings");
 }
 
 Json counts_json(const store::Counts& counts) {
@@ -36,13 +41,16 @@ Json counts_json(const store::Counts& counts) {
 }
 
 Answer sites(Call& call) {
+  ListPart part = list_part(call.parameters);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
   store::Table<store::Counts, store::Site> counts(run.sites.size());
   for (const store::SiteUse& use : run.site_uses) counts[use.site] += use.counts;
   Json list = Json::array();
-  for (const store::SiteId id : counts.ids()) {
+  part.total = counts.size();
+  for (const store::SiteId id : counts.ids() | std::views::drop(part.begin()) | std::views::take(part.limit)) {
     Json one = {{"id", id}};
     one.update(counts_json(counts[id]));
     list.push_back(std::move(one));
@@ -52,11 +60,12 @@ Answer sites(Call& call) {
   for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
     if (totals.by_cause[cause] != 0) by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause];
   }
-  return json_answer({{"judgement", (*snapshot)->number()},
+  return part_answer({{"judgement", (*snapshot)->number()},
                       {"sites", std::move(list)},
                       {"totals", counts_json(totals.autocast)},
                       {"beyond_sites", counts_json(totals.beyond_sites)},
-                      {"by_cause", std::move(by_cause)}});
+                      {"by_cause", std::move(by_cause)}},
+                     part, "sites");
 }
 
 // One module of a model, with the counts of what happened in it.
@@ -140,10 +149,10 @@ Answer steps(Call& call) {
 }  // namespace
 
 void add_panel_routes(std::vector<Route>& routes) {
-  routes.push_back({"runs/{run}/findings", {}, findings});
-  routes.push_back({"runs/{run}/sites", {}, sites});
-  routes.push_back({"runs/{run}/modules", {}, modules});
-  routes.push_back({"runs/{run}/steps", {}, steps});
+  routes.push_back({"runs/{run}/findings", {"offset", "limit"}, findings, true});
+  routes.push_back({"runs/{run}/sites", {"offset", "limit"}, sites, true});
+  routes.push_back({"runs/{run}/modules", {}, modules, true});
+  routes.push_back({"runs/{run}/steps", {}, steps, true});
 }
 
 }  // namespace castscope::web

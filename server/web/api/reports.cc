@@ -18,7 +18,7 @@ absl::StatusOr<report::Account> account_of(RunSource& run) {
 
 Answer compare(Call& call) {
   const std::string with = call.parameters.text("with");
-  if (with.empty()) return absl::InvalidArgumentError("with is missing: the id of the run to compare with");
+  if (with.empty()) return wrong_parameter("with", "with is missing: the id of the run to compare with");
   const RunPtr other = call.runs.find(with);
   if (other == nullptr) return absl::NotFoundError("there is no such run to compare with");
   const auto before = account_of(*call.run), after = account_of(*other);
@@ -41,6 +41,8 @@ Form form_of(report::Format format) {
       return {"text/csv; charset=utf-8", ".csv"};
     case report::Format::kLayersCsv:
       return {"text/csv; charset=utf-8", ".layers.csv"};
+    case report::Format::kDot:
+      return {"text/vnd.graphviz; charset=utf-8", ".dot"};
     case report::Format::kSarif:
       return {"application/sarif+json", ".sarif"};
     case report::Format::kPerfetto:
@@ -62,7 +64,7 @@ Answer report_of(Call& call) {
   if (!format) {
     std::string names;
     for (const report::FormatName& one : report::formats()) absl::StrAppend(&names, " ", std::string(one.name));
-    return absl::InvalidArgumentError(absl::StrCat("format is none of", names));
+    return wrong_parameter("format", absl::StrCat("format is none of", names));
   }
   if (call.run->state() == RunState::kGone)
     return absl::NotFoundError(absl::StrCat(call.run->file(), " was moved or deleted: it cannot be reported"));
@@ -80,7 +82,7 @@ Answer report_of(Call& call) {
 }  // namespace
 
 void add_report_routes(std::vector<Route>& routes) {
-  routes.push_back({"runs/{run}/compare", {"with"}, compare});
+  routes.push_back({"runs/{run}/compare", {"with"}, compare, true});
   routes.push_back({"runs/{run}/report", {"format"}, report_of});
 }
 

@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "absl/strings/str_format.h"
+#include "server/web/api/entity_tag.h"
+#include "server/web/http/problem.h"
 
 namespace castscope::web {
 namespace {
@@ -34,6 +36,14 @@ RunPath split_path(const std::string& path) {
   return {id.value_or(""), std::string(kRun) + path.substr(end)};
 }
 
+// Answers that compare are about a second run.
+std::string tag_for(Runs& runs, Call& call, const Request& request) {
+  const std::string question = request.path + "?" + request.query;
+  if (!call.parameters.has("with")) return tag_of(*call.run, nullptr, question);
+  const RunPtr other = runs.find(call.parameters.text("with"));
+  return other == nullptr ? "" : tag_of(*call.run, other.get(), question);
+}
+
 Answer ask(Runs& runs, const Route& route, const std::string& id, const Request& request) {
   auto parameters = Parameters::parse(request.query, route.parameters);
   if (!parameters.ok()) return parameters.status();
@@ -43,7 +53,13 @@ Answer ask(Runs& runs, const Route& route, const std::string& id, const Request&
     if (call.run == nullptr) return absl::NotFoundError("there is no such run");
     call.run->asked(std::chrono::steady_clock::now());
   }
-  return route.answer(call);
+  const std::string tag = route.has_tag ? tag_for(runs, call, request) : "";
+  if (tag.empty()) return route.answer(call);
+  Answer answer = names_tag(request.if_none_match, tag) ? Response{.status = 304} : route.answer(call);
+  if (!answer.ok()) return answer;
+  if (request.if_none_match == "*") answer = Response{.status = 304};  // any answer will do, if there is one
+  answer->headers.emplace_back("ETag", tag);
+  return answer;
 }
 
 }  // namespace
@@ -67,7 +83,9 @@ Response json_answer(const Json& json, int status) {
 }
 
 Response error_answer(const absl::Status& status) {
-  return json_answer({{"error", std::string(status.message())}}, status_of(status));
+  Response response = problem(status_of(status), std::string(status.message()), parameter_of(status));
+  if (response.status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 Response answer_api(Runs& runs, const Request& request) {

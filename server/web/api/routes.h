@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/status/statusor.h"
-#include "server/web/http/http_server.h"
+#include "server/web/http/message.h"
 #include "server/web/http/parameters.h"
 #include "server/web/runs/runs.h"
 
@@ -28,6 +28,9 @@ struct Route {
   std::string_view path;  // after "/api/v1/"; "{run}" stands for a run's id
   std::vector<std::string_view> parameters;
   std::function<Answer(Call&)> answer;
+  // The answer follows from what is in memory of the run: it has a tag (entity_tag.h), and is not told twice to a
+  // client that has it.
+  bool has_tag = false;
 };
 
 const std::vector<Route>& routes();
@@ -38,7 +41,7 @@ void add_source_routes(std::vector<Route>&);    // source.cc: source with casts 
 void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, reports
 
 Response json_answer(const Json& json, int status = 200);
-Response error_answer(const absl::Status& status);
+Response error_answer(const absl::Status& status);  // problem details (http/problem.h)
 
 // Answers any request whose path begins with "/api/".
 Response answer_api(Runs& runs, const Request& request);

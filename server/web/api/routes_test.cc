@@ -14,6 +14,7 @@ TEST_F(RoutesTest, TheRunAndItsNumbers) {
   EXPECT_EQ(run["state"], "finished");
   EXPECT_EQ(run["loaded"], 1.0);
   EXPECT_EQ(run["command"], Json({"python", "train.py", "--lr=1e-3"}));
+  EXPECT_EQ(run["start"], "2026-11-18T11:06:40.000Z");
   EXPECT_EQ(run["end_ns"], 2'000'000'000);
   EXPECT_EQ(run["exit_status"], 0);
   EXPECT_EQ(run["totals"]["casts"], 4);
@@ -25,6 +26,7 @@ TEST_F(RoutesTest, TheRunAndItsNumbers) {
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0]["id"], "run");
   EXPECT_EQ(list[0]["state"], "finished");
+  EXPECT_EQ(list[0]["start"], run["start"]);
   EXPECT_EQ(list[0]["events"], run["totals"]["events"]);
 }
 
@@ -235,6 +237,7 @@ TEST_F(RoutesTest, WhatIsWrongIsASentence) {
   EXPECT_THAT(trouble(picture, "from=%zz", 400), HasSubstr("percent-encoded"));
   EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=up", 400), HasSubstr("neither next nor previous"));
   EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&subject=1", 400), HasSubstr("subject needs"));
+  EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&kind=cast", 400), HasSubstr("no kind of track"));
   EXPECT_THAT(trouble("runs/run/find", "", 400), HasSubstr("text is missing"));
 }
 
@@ -320,15 +323,23 @@ TEST_F(RoutesTest, EveryRouteIsDocumentedWithItsParameters) {
   const Json document = Json::parse(file, nullptr, false);
   ASSERT_TRUE(document.is_object());
   std::map<std::string, std::set<std::string>> documented, served;
+  std::set<std::string> documented_tags, tags;
   for (const auto& [path, of] : document["paths"].items()) {
     auto& names = documented[path];
-    for (const Json& parameter : of["get"]["parameters"]) {
+    for (Json parameter : of["get"]["parameters"]) {
+      if (parameter.contains("$ref"))
+        parameter = document[Json::json_pointer(parameter["$ref"].get<std::string>().substr(1))];
       if (parameter["in"] == "query") names.insert(parameter["name"].get<std::string>());
     }
+    if (of["get"]["responses"].contains("304")) documented_tags.insert(path);
   }
-  for (const Route& route : routes())
-    served["/" + std::string(route.path)] = {route.parameters.begin(), route.parameters.end()};
+  for (const Route& route : routes()) {
+    const std::string path = "/" + std::string(route.path);
+    served[path] = {route.parameters.begin(), route.parameters.end()};
+    if (route.has_tag) tags.insert(path);
+  }
   EXPECT_EQ(served, documented);
+  EXPECT_EQ(tags, documented_tags);
 }
 
 }  // namespace

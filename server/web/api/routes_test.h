@@ -46,7 +46,11 @@ class RoutesTest : public store::RunStoreTest {
     const Response response = ask(path, query);
     EXPECT_EQ(response.status, status) << path << "?" << query << ": " << response.body;
     const Json told = Json::parse(response.body, nullptr, false);
-    return told.is_object() && told.contains("error") ? told["error"].get<std::string>() : "";
+    EXPECT_EQ(response.type, "application/problem+json");
+    EXPECT_EQ(told["type"], "about:blank");
+    EXPECT_EQ(told["status"], status);
+    EXPECT_NE(told["title"], "");
+    return told["detail"].get<std::string>();
   }
   // Waits until all events of the file are in memory.
   Json loaded() {

@@ -9,6 +9,7 @@
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 #include "server/web/api/cast_shade.h"
+#include "server/web/api/list_part.h"
 #include "server/web/api/routes.h"
 #include "server/web/runs/snapshot.h"
 
@@ -33,7 +34,7 @@ Json in_list(const RunPtr& run) {
   const auto told = run->summary();
   json["command"] = told.ok() ? Json(told->start.command) : Json::array();
   json["host"] = told.ok() ? told->start.host : "";
-  json["start_ns"] = told.ok() ? told->start.start_ns : 0;
+  json["start"] = told.ok() ? Json(report::utc(told->start.start_ns)) : Json();
   json["state"] = name(run->state());
   json["events"] = told.ok() ? told->events : 0;
   json["file"] = run->file();
@@ -42,9 +43,13 @@ Json in_list(const RunPtr& run) {
 }
 
 Answer list(Call& call) {
+  ListPart part = list_part(call.parameters);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const std::vector<RunPtr> all = call.runs.all();
+  part.total = all.size();
   Json runs = Json::array();
-  for (const RunPtr& run : call.runs.all()) runs.push_back(in_list(run));
-  return json_answer({{"runs", std::move(runs)}});
+  for (std::size_t i = part.begin(); i < part.end(); ++i) runs.push_back(in_list(all[i]));
+  return part_answer({{"runs", std::move(runs)}}, part, "runs");
 }
 
 // `told` is the number of events that the timeline was fed; the file of a finished run may keep only some of them.
@@ -146,7 +151,7 @@ Answer one(Call& call) {
                {"cwd", run.start.cwd},
                {"host", run.start.host},
                {"castscope_version", run.start.castscope_version},
-               {"start_ns", run.start.start_ns},
+               {"start", report::utc(run.start.start_ns)},
                {"state", name(state)},
                {"loaded", call.run->loaded()},
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
@@ -270,9 +275,9 @@ Answer definitions(Call& call) {
 }  // namespace
 
 void add_run_routes(std::vector<Route>& routes) {
-  routes.push_back({"runs", {}, list});
-  routes.push_back({"runs/{run}", {}, one});
-  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses", "kernels"}, definitions});
+  routes.push_back({"runs", {"offset", "limit"}, list});
+  routes.push_back({"runs/{run}", {}, one, true});
+  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses", "kernels"}, definitions, true});
 }
 
 }  // namespace castscope::web

@@ -49,7 +49,7 @@ Answer picture(Call& call) {
   query.pixels = static_cast<std::uint32_t>(call.parameters.number("columns", 1, timeline::kMostPixels));
   query.box = call.parameters.real("box", 1, timeline::kMostPixels, query.box);
   query.counters = call.parameters.flag("counters");
-  if (query.from >= query.to) call.parameters.note("from is not before to");
+  if (query.from >= query.to) call.parameters.note("from", "from is not before to");
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -181,6 +181,12 @@ Answer event(Call& call) {
   return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
+bool is_track_kind(const std::string& word) {
+  for (int kind = 0; kind <= static_cast<int>(timeline::TrackKind::kKernels); ++kind)
+    if (timeline::name(static_cast<timeline::TrackKind>(kind)) == word) return true;
+  return false;
+}
+
 std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {
   std::vector<std::uint32_t> ids;
   for (const timeline::Track& track : timeline.tracks()) {
@@ -195,12 +201,14 @@ Answer neighbour(Call& call) {
   query.subject = static_cast<std::uint32_t>(call.parameters.number("subject", 1, UINT32_MAX, 0));
   const std::string direction = call.parameters.text("direction");
   query.next = direction == "next";
-  if (direction != "next" && direction != "previous") call.parameters.note("direction is neither next nor previous");
+  if (direction != "next" && direction != "previous")
+    call.parameters.note("direction", "direction is neither next nor previous");
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks, 0));
   const std::string kind = call.parameters.text("kind");
+  if (!kind.empty() && !is_track_kind(kind)) call.parameters.note("kind", "kind is no kind of track");
   if (query.subject != 0 && track == 0 && kind.empty())
     call.parameters.note(
-        "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
+        "subject", "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -233,7 +241,7 @@ Json kinds_json(const timeline::Summary& sums) {
 
 Answer find(Call& call) {
   const std::string text = call.parameters.text("text");
-  if (text.empty()) return absl::InvalidArgumentError("text is missing: what is to be found");
+  if (text.empty()) return wrong_parameter("text", "text is missing: what is to be found");
   const std::vector<std::uint32_t> hidden = call.parameters.numbers("hide", kMostShades);
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
@@ -266,7 +274,7 @@ Answer summary(Call& call) {
   timeline::SummaryQuery query;
   query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
   query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
-  if (query.from >= query.to) call.parameters.note("from is not before to");
+  if (query.from >= query.to) call.parameters.note("from", "from is not before to");
   query.rows = call.parameters.number("rows", 0, 1, 1) != 0;
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
@@ -298,10 +306,12 @@ void add_timeline_routes(std::vector<Route>& routes) {
   routes.push_back(
       {"runs/{run}/picture", {"from", "to", "columns", "tracks", "hide", "box", "find", "counters"}, picture});
   routes.push_back({"runs/{run}/event", {"track", "at", "within"}, event});
-  routes.push_back(
-      {"runs/{run}/neighbour", {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"}, neighbour});
-  routes.push_back({"runs/{run}/find", {"text", "hide"}, find});
-  routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary});
+  routes.push_back({"runs/{run}/neighbour",
+                    {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"},
+                    neighbour,
+                    true});
+  routes.push_back({"runs/{run}/find", {"text", "hide"}, find, true});
+  routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary, true});
 }
 
 }  // namespace castscope::web

@@ -14,26 +14,18 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/web/http/problem.h"
 
 namespace castscope::web {
 namespace {
 
 constexpr std::string_view kBefore = "/t/";
 
-constexpr char kPolicy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned char different = 0;
   for (std::size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
   return different == 0;
-}
-
-bool has_header(const Response& response, std::string_view name) {
-  return std::any_of(response.headers.begin(), response.headers.end(),
-                     [&](const auto& header) { return header.first == name; });
 }
 
 constexpr std::size_t kTokenBits = 128, kTokenLength = 22;  // in base64
@@ -93,35 +85,44 @@ std::optional<std::string> behind_token(std::string_view path, std::string_view 
   return end == std::string_view::npos ? std::string() : std::string(path.substr(end));
 }
 
-void add_security_headers(Response& response) {
-  response.headers.emplace_back("Content-Security-Policy", kPolicy);
-  response.headers.emplace_back("Referrer-Policy", "no-referrer");
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
-  if (!has_header(response, "Cache-Control")) response.headers.emplace_back("Cache-Control", "no-store");
+bool is_bearer(std::string_view authorization, std::string_view token) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view scheme = authorization.substr(0, kScheme.size());
+  if (!absl::EqualsIgnoreCase(absl::string_view(scheme.data(), scheme.size()), kScheme.data())) return false;
+  authorization.remove_prefix(kScheme.size());
+  const std::size_t begin = std::min(authorization.find_first_not_of(' '), authorization.size());
+  return equal_in_constant_time(authorization.substr(begin), token);
 }
+
+namespace {
+
+Response without_token(const Request& request) {
+  constexpr char kWhere[] =
+      "the token is missing or wrong: it stands in the path as /t/TOKEN/, as in the address that castscope printed, or "
+      "in the header as Authorization: Bearer TOKEN";
+  if (!request.path.starts_with("/api/")) return problem(404, kWhere);
+  Response response = problem(401, kWhere);
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"castscope\"");
+  return response;
+}
+
+}  // namespace
 
 Handler guarded(std::string token, Handler answer) {
   return [token = std::move(token), answer = std::move(answer)](const Request& request) {
-    Response response;
-    const auto rest = behind_token(request.path, token);
-    if (!is_loopback_host(request.host)) {
-      response = {.status = 421,
-                  .type = "text/plain; charset=utf-8",
-                  .body =
-                      "the viewer answers to localhost and 127.0.0.1 only; from another machine, look by "
-                      "`ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`\n"};
-    } else if (!rest) {
-      response.status = 404;
-    } else if (rest->empty()) {  // links in the page are relative to the slash
-      response.status = 308;
-      response.headers.emplace_back("Location", absl::StrCat(request.path, "/"));
-    } else {
-      Request inner = request;
+    if (!is_loopback_host(request.host))
+      return problem(421,
+                     "the viewer answers to localhost, 127.0.0.1 and [::1] only; from another machine, look by "
+                     "`ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`");
+    Request inner = request;
+    if (const auto rest = behind_token(request.path, token)) {
       inner.path = *rest;
-      response = answer(inner);
+    } else if (request.path.starts_with(kBefore) || !is_bearer(request.authorization, token)) {
+      return without_token(request);
     }
-    add_security_headers(response);
+    if (!inner.path.empty()) return answer(inner);
+    Response response{.status = 308};  // links in the page are relative to the slash
+    response.headers.emplace_back("Location", absl::StrCat(request.path, "/"));
     return response;
   };
 }

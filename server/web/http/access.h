@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/web/http/http_server.h"
+#include "absl/status/statusor.h"
+#include "server/web/http/message.h"
 
 namespace castscope::web {
 
@@ -23,11 +24,12 @@ bool is_loopback_host(std::string_view host);
 // length.
 std::optional<std::string> behind_token(std::string_view path, std::string_view token);
 
-// Adds headers to every answer: the browser may load nothing from elsewhere, put nothing into frames, keep nothing in
-// caches, and pass nothing on to others.
-void add_security_headers(Response& response);
+// Whether the header "Authorization: Bearer TOKEN" has this token. Takes the same time for any token of the same
+// length.
+bool is_bearer(std::string_view authorization, std::string_view token);
 
-// Puts all of the checks above in front of `answer`, which gets requests with the part after the token as their path.
+// Puts all of the checks above in front of `answer`, which gets requests with the part after the token as their path,
+// or with their whole path where the token is in the header.
 Handler guarded(std::string token, Handler answer);
 
 }  // namespace castscope::web

@@ -15,6 +15,10 @@
 #include <system_error>
 #include <thread>
 
+#include "server/web/http/compression.h"
+#include "server/web/http/problem.h"
+#include "server/web/http/security_headers.h"
+
 namespace castscope::web {
 namespace {
 
@@ -86,7 +90,7 @@ class Connection {
   bool answer(const http::request_parser<http::empty_body>& parser) {
     const auto& request = parser.get();
     if (request.method() != http::verb::get && request.method() != http::verb::head) {
-      Response no{.status = 405, .type = "text/plain; charset=utf-8", .body = "only GET and HEAD are answered\n"};
+      Response no = problem(405, "only GET and HEAD are answered");
       no.headers.emplace_back("Allow", "GET, HEAD");
       return send(no, false, request.version(), false);
     }
@@ -98,31 +102,38 @@ class Connection {
     Request asked{.method = "GET",
                   .path = target.substr(0, mark),
                   .query = mark < target.size() ? target.substr(mark + 1) : std::string(),
-                  .host = std::string(request[http::field::host])};
+                  .host = std::string(request[http::field::host]),
+                  .authorization = std::string(request[http::field::authorization]),
+                  .if_none_match = std::string(request[http::field::if_none_match]),
+                  .accept_encoding = std::string(request[http::field::accept_encoding])};
     return send(handle(asked), is_head, request.version(), request.keep_alive());
   }
 
   // An exception of a library (no memory for a huge answer) costs this answer, not the recording in the same process.
   Response handle(const Request& asked) {
     try {
-      return shared_.handler(asked);
+      Response response = shared_.handler(asked);
+      compress_for(asked.accept_encoding, response);
+      return response;
     } catch (const std::exception& error) {
-      return {.status = 500, .type = "text/plain; charset=utf-8", .body = std::string(error.what()) + "\n"};
+      return problem(500, error.what());
     }
   }
 
   bool refuse(int status, const char* why) {
-    return send({.status = status, .type = "text/plain; charset=utf-8", .body = std::string(why) + "\n"}, false, 11,
-                false);
+    Response no = problem(status, why);
+    if (status == 503) no.headers.emplace_back("Retry-After", "1");
+    return send(std::move(no), false, 11, false);
   }
 
   bool send(Response response, bool is_head, unsigned version, bool keep_alive) {
     http::response<http::string_body> message;
     message.result(static_cast<unsigned>(response.status));
     message.version(version);
+    add_security_headers(response);
     for (const auto& [name, value] : response.headers) message.set(name, value);
     if (!response.type.empty()) message.set(http::field::content_type, response.type);
-    message.content_length(response.body.size());
+    if (response.status != 304) message.content_length(response.body.size());  // there it would be the whole answer's
     message.keep_alive(keep_alive);
     if (!is_head) message.body() = std::move(response.body);
     // The answer is sent piece by piece: a slow reader gets the full time again with each piece that it takes.

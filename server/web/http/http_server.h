@@ -3,33 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <cstddef>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/web/http/listener.h"
+#include "server/web/http/message.h"
 
 namespace castscope::web {
-
-struct Request {
-  std::string method;  // GET; for HEAD too: the answer is the same without its body
-  std::string path;    // as sent: begins with "/", parts may be percent-encoded
-  std::string query;   // the part after the first "?"
-  std::string host;
-};
-
-struct Response {
-  int status = 200;
-  std::string type = {};  // "" = there is no body
-  std::string body = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};
-};
-
-// Called by many threads at once.
-using Handler = std::function<Response(const Request&)>;
 
 struct HttpLimits {
   int connections = 64;  // a further one gets the answer 503

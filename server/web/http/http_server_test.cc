@@ -112,6 +112,46 @@ TEST_F(HttpServerTest, WhatIsNoSmallGetIsRefused) {
   EXPECT_THAT(answer("GET / HTTP/1.1\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
 }
 
+// What a server answers by itself is no less closed to others than what its handler answers.
+TEST_F(HttpServerTest, EveryAnswerKeepsToItselfErrorsIncluded) {
+  start({.connections = 1}, [](const Request& request) {
+    if (request.path == "/throws") throw std::bad_alloc();
+    return Response{.status = request.path == "/304" ? 304 : 200};
+  });
+  const std::string end = " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+  for (const std::string& request :
+       {"GET /" + end, "GET /304" + end, "GET /throws" + end, "DELETE /" + end, std::string("what is this\r\n\r\n"),
+        "GET / HTTP/1.1\r\nX: " + std::string(40'000, 'a')}) {
+    const std::string told = answer(request);
+    EXPECT_THAT(told, HasSubstr("\r\nContent-Security-Policy: default-src 'none'; script-src 'self'")) << told;
+    EXPECT_THAT(told, HasSubstr("frame-ancestors 'none'\r\n")) << told;
+    EXPECT_THAT(told, HasSubstr("\r\nReferrer-Policy: no-referrer\r\n")) << told;
+    EXPECT_THAT(told, HasSubstr("\r\nX-Content-Type-Options: nosniff\r\n")) << told;
+    EXPECT_THAT(told, HasSubstr("\r\nCache-Control: no-store\r\n")) << told;
+    EXPECT_THAT(told, ::testing::Not(HasSubstr("Set-Cookie"))) << told;
+  }
+}
+
+TEST_F(HttpServerTest, ErrorsAreProblemDetails) {
+  start();
+  const std::string told = answer("DELETE / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(told, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_THAT(told, HasSubstr("\r\nContent-Type: application/problem+json\r\n"));
+  EXPECT_THAT(told, HasSubstr("\r\n\r\n{\"type\":\"about:blank\",\"title\":\"Method Not Allowed\",\"status\":405,"
+                              "\"detail\":\"only GET and HEAD are answered\"}"));
+}
+
+TEST_F(HttpServerTest, LongTextsAreCompressedForWhoTakesThat) {
+  start({}, [](const Request&) {
+    return Response{.status = 200, .type = "application/json", .body = std::string(50'000, 'x')};
+  });
+  const std::string begin = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+  EXPECT_THAT(answer(begin + "\r\n"), HasSubstr("Content-Length: 50000\r\n"));
+  const std::string packed = answer(begin + "Accept-Encoding: gzip, br\r\n\r\n");
+  EXPECT_THAT(packed, HasSubstr("\r\nContent-Encoding: gzip\r\n"));
+  EXPECT_LT(packed.size(), 2'000u);
+}
+
 TEST_F(HttpServerTest, WhoSendsHalfARequestIsLetGo) {
   start({.patience = milliseconds(50)});
   EXPECT_EQ(peer().say("GET / HT").hear(), "");

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "absl/status/status.h"
+#include "server/web/http/problem.h"
 
 // These come from the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, with a null
 // at the end of the list.
@@ -58,7 +58,7 @@ Response answer_page(const std::string& path) {
   }
   if (path == "/" && castscope_page->path == nullptr)
     return {.status = 503, .type = "text/html; charset=utf-8", .body = kNotBuilt};
-  return {.status = 404, .type = "text/plain; charset=utf-8", .body = "there is no such file\n"};
+  return problem(404, "there is no such file");
 }
 
 }  // namespace castscope::web

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/web/http/http_server.h"
+#include "server/web/http/message.h"
 
 namespace castscope::web {
 

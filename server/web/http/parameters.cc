@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,7 +19,20 @@ int digit(char c) {
   return -1;
 }
 
+constexpr char kPayload[] = "castscope/parameter";
+
 }  // namespace
+
+absl::Status wrong_parameter(std::string_view name, const std::string& sentence) {
+  absl::Status status = absl::InvalidArgumentError(sentence);
+  status.SetPayload(kPayload, absl::Cord(absl::string_view(name.data(), name.size())));
+  return status;
+}
+
+std::string parameter_of(const absl::Status& status) {
+  const auto name = status.GetPayload(kPayload);
+  return name ? std::string(*name) : std::string();
+}
 
 std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
   std::string plain;
@@ -49,12 +63,12 @@ absl::StatusOr<Parameters> Parameters::parse(std::string_view query, const std::
     if (!name || !value) return absl::InvalidArgumentError("the query is not percent-encoded as URLs are");
     if (std::find(known.begin(), known.end(), *name) == known.end()) {
       std::vector<std::string> names(known.begin(), known.end());
-      return absl::InvalidArgumentError(absl::StrCat(
-          "there is no parameter ", *name,
-          names.empty() ? std::string("; none is taken here") : "; known are " + absl::StrJoin(names, ", ")));
+      return wrong_parameter(*name, absl::StrCat("there is no parameter ", *name,
+                                                 names.empty() ? std::string("; none is taken here")
+                                                               : "; known are " + absl::StrJoin(names, ", ")));
     }
     if (!parameters.values_.emplace(*name, *value).second)
-      return absl::InvalidArgumentError(absl::StrCat(*name, " is given twice"));
+      return wrong_parameter(*name, absl::StrCat(*name, " is given twice"));
   }
   return parameters;
 }
@@ -64,8 +78,8 @@ std::string Parameters::text(std::string_view name) const {
   return found == values_.end() ? std::string() : found->second;
 }
 
-void Parameters::note(const std::string& sentence) {
-  if (error_.ok()) error_ = absl::InvalidArgumentError(sentence);
+void Parameters::note(std::string_view name, const std::string& sentence) {
+  if (error_.ok()) error_ = wrong_parameter(name, sentence);
 }
 
 std::int64_t Parameters::number(std::string_view name, std::int64_t least, std::int64_t most,
@@ -74,9 +88,9 @@ std::int64_t Parameters::number(std::string_view name, std::int64_t least, std::
   if (found == values_.end() && otherwise) return *otherwise;
   std::int64_t value = least;
   if (found == values_.end()) {
-    note(absl::StrCat(std::string(name), " is missing: a whole number from ", least, " to ", most));
+    note(name, absl::StrCat(std::string(name), " is missing: a whole number from ", least, " to ", most));
   } else if (!absl::SimpleAtoi(found->second, &value) || value < least || value > most) {
-    note(absl::StrCat(std::string(name), " is not a whole number from ", least, " to ", most));
+    note(name, absl::StrCat(std::string(name), " is not a whole number from ", least, " to ", most));
     value = least;
   }
   return value;
@@ -87,7 +101,7 @@ double Parameters::real(std::string_view name, double least, double most, double
   if (found == values_.end()) return otherwise;
   double value = otherwise;
   if (absl::SimpleAtod(found->second, &value) && std::isfinite(value) && value >= least && value <= most) return value;
-  note(absl::StrCat(std::string(name), " is not a number from ", least, " to ", most));
+  note(name, absl::StrCat(std::string(name), " is not a number from ", least, " to ", most));
   return otherwise;
 }
 
@@ -98,7 +112,7 @@ std::vector<std::uint32_t> Parameters::numbers(std::string_view name, std::uint3
   for (const auto part : absl::StrSplit(list, ',')) {
     std::uint32_t number = 0;
     if (!absl::SimpleAtoi(part, &number) || number == 0 || number > most) {
-      note(absl::StrCat(std::string(name), " is not a list of numbers from 1 to ", most, ", such as 1,2,3"));
+      note(name, absl::StrCat(std::string(name), " is not a list of numbers from 1 to ", most, ", such as 1,2,3"));
       return {};
     }
     all.push_back(number);
@@ -108,7 +122,7 @@ std::vector<std::uint32_t> Parameters::numbers(std::string_view name, std::uint3
 
 bool Parameters::flag(std::string_view name) {
   const std::string value = text(name);
-  if (value != "" && value != "0" && value != "1") note(absl::StrCat(std::string(name), " is neither 0 nor 1"));
+  if (value != "" && value != "0" && value != "1") note(name, absl::StrCat(std::string(name), " is neither 0 nor 1"));
   return value == "1";
 }
 

@@ -12,6 +12,10 @@
 
 namespace castscope::web {
 
+// The error of a request whose parameter of this name is wrong; parameter_of() gives the name back, "" = none is named.
+absl::Status wrong_parameter(std::string_view name, const std::string& sentence);
+std::string parameter_of(const absl::Status& status);
+
 // Decodes "%20" to a space; returns nothing if the text is not properly encoded.
 std::optional<std::string> decoded(std::string_view text, bool plus_is_space);
 
@@ -34,7 +38,8 @@ class Parameters {
   std::vector<std::uint32_t> numbers(std::string_view name, std::uint32_t most);
   bool flag(std::string_view name);  // "1" or "0"; false when it is missing
   absl::Status error() const { return error_; }
-  void note(const std::string& sentence);
+  // Notes that the parameter of this name is wrong, in a sentence.
+  void note(std::string_view name, const std::string& sentence);
 
  private:
   std::map<std::string, std::string, std::less<>> values_;

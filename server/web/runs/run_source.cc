@@ -3,8 +3,24 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <random>
+
+#include "absl/strings/str_cat.h"
 
 namespace castscope::web {
+namespace {
+
+// A number that two viewers do not share, and one that two openings in this viewer do not.
+std::string new_opening() {
+  static const std::uint32_t viewer = std::random_device()();
+  static std::atomic<std::uint32_t> opened = 0;
+  return absl::StrCat(absl::Hex(viewer), "-", ++opened);
+}
+
+}  // namespace
+
+RunSource::RunSource(std::string id, std::string file)
+    : id_(std::move(id)), file_(std::move(file)), opening_(new_opening()) {}
 
 std::string_view name(RunState state) {
   constexpr std::array<std::string_view, 5> kNames = {"loading", "live", "finished", "lost", "gone"};

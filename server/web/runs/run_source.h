@@ -34,13 +34,15 @@ struct RunSummary {
 
 class RunSource {
  public:
-  RunSource(std::string id, std::string file) : id_(std::move(id)), file_(std::move(file)) {}
+  RunSource(std::string id, std::string file);
   RunSource(const RunSource&) = delete;
   RunSource& operator=(const RunSource&) = delete;
   virtual ~RunSource() = default;
 
   const std::string& id() const { return id_; }      // its name in URLs
   const std::string& file() const { return file_; }  // the run file
+  // No other run has it, nor the same one opened again: its numbers of judgements and revisions begin anew then.
+  const std::string& opening() const { return opening_; }
   virtual RunState state() const = 0;
   virtual absl::StatusOr<RunSummary> summary() const = 0;
   // Returns the newest snapshot. The first call may take as long as reading the file; an error is a sentence about the
@@ -78,7 +80,7 @@ class RunSource {
 
  private:
   static constexpr std::chrono::seconds kStillWatched{5};
-  const std::string id_, file_;
+  const std::string id_, file_, opening_;
   FirstEvents first_events_;
   std::atomic<std::chrono::steady_clock::rep> last_look_ = 0;
   std::atomic<std::chrono::steady_clock::rep> last_asked_ = 0;

@@ -2,6 +2,8 @@
 
 import type * as types from './types.ts';
 import { Basin } from './basin.ts';
+import { allParts } from './parts.ts';
+import type { Part } from './parts.ts';
 import { decodePicture } from './picture.ts';
 import type { Picture } from './picture.ts';
 
@@ -35,7 +37,7 @@ async function get(path: string): Promise<Response> {
   let sentence = `The collector answered ${answer.status}.`;
   try {
     const told: unknown = await answer.json();
-    if (typeof told === 'object' && told !== null && 'error' in told) sentence = String(told.error);
+    if (typeof told === 'object' && told !== null && 'detail' in told) sentence = String(told.detail);
   } catch {
     // The answer is not JSON: only the status is known.
   }
@@ -53,7 +55,12 @@ function run(id: string, route = '', query: Record<string, string | number | und
   return `runs/${encodeURIComponent(id)}${route === '' ? '' : `/${route}`}${text === '' ? '' : `?${text}`}`;
 }
 
-const list = (ids: readonly number[] | undefined) => (ids && ids.length > 0 ? ids.join(',') : undefined);
+/** All of a list that comes in parts. */
+function list<Answer extends Part, Entry>(path: string, of: (answer: Answer) => Entry[]): Promise<Entry[]> {
+  return allParts((part) => json<Answer>(part), path, of);
+}
+
+const joined = (ids: readonly number[] | undefined) => (ids && ids.length > 0 ? ids.join(',') : undefined);
 
 const basin = new Basin();
 
@@ -63,7 +70,7 @@ export function release(picture: Picture | null): void {
 }
 
 export const api = {
-  runs: () => json<{ runs: types.RunEntry[] }>('runs').then((answer) => answer.runs),
+  runs: () => list('runs', (answer: Part & { runs: types.RunEntry[] }) => answer.runs),
   run: (id: string) => json<types.Run>(run(id)),
 
   async picture(id: string, query: PictureQuery): Promise<Picture> {
@@ -72,8 +79,8 @@ export const api = {
         from: Math.floor(query.begin),
         to: Math.ceil(query.end),
         columns: query.columns,
-        tracks: list(query.tracks),
-        hide: list(query.hide),
+        tracks: joined(query.tracks),
+        hide: joined(query.hide),
         box: query.box,
         find: query.find === '' ? undefined : query.find,
         counters: query.counters ? 1 : undefined,
@@ -98,26 +105,26 @@ export const api = {
     of: { track?: number; kind?: types.TrackKind; subject?: number; find?: string; hide?: readonly number[] },
   ) =>
     json<{ event: types.EventDetail | null }>(
-      run(id, 'neighbour', { at: Math.round(at), direction, ...of, hide: list(of.hide) }),
+      run(id, 'neighbour', { at: Math.round(at), direction, ...of, hide: joined(of.hide) }),
     ).then((answer) => answer.event),
 
   find: (id: string, text: string, hide: readonly number[]) =>
-    json<types.FindAnswer>(run(id, 'find', { text, hide: list(hide) })),
+    json<types.FindAnswer>(run(id, 'find', { text, hide: joined(hide) })),
 
   summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[]) =>
     json<types.Summary>(
-      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: list(tracks), hide: list(hide) }),
+      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: joined(tracks), hide: joined(hide) }),
     ),
 
   /** Sums by kind only: `rows` is empty. */
   kinds: (id: string, begin: number, end: number, tracks?: readonly number[]) =>
     json<types.Summary>(
-      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0, tracks: list(tracks) }),
+      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0, tracks: joined(tracks) }),
     ),
 
   findings: (id: string) =>
-    json<{ judgement: number; findings: types.Finding[] }>(run(id, 'findings')).then((answer) => answer.findings),
-  sites: (id: string) => json<{ sites: types.SiteCounts[] }>(run(id, 'sites')).then((answer) => answer.sites),
+    list(run(id, 'findings'), (answer: Part & { findings: types.Finding[] }) => answer.findings),
+  sites: (id: string) => list(run(id, 'sites'), (answer: Part & { sites: types.SiteCounts[] }) => answer.sites),
   modules: (id: string) =>
     json<{ models: { model: string; modules: types.ModuleRow[] }[] }>(run(id, 'modules')).then((answer) => answer.models),
   sourceFiles: (id: string) =>

@@ -1,4 +1,5 @@
-// The answers of the collector (docs: the API, version 1). Times are ns since the run began, always below 2^53.
+// The answers of the collector (docs/openapi.json). Times are ns since the run began, always below 2^53; the wall clock
+// is ISO 8601 text.
 
 export type RunState = 'live' | 'finished' | 'lost' | 'loading' | 'gone';
 
@@ -7,7 +8,8 @@ export interface RunEntry {
   name: string;
   command: string[];
   host: string;
-  start_ns: number;
+  /** When it began; null: the run cannot be read. */
+  start: string | null;
   state: RunState;
   events: number;
   file: string | null;
@@ -70,7 +72,7 @@ export interface Run {
   cwd: string;
   host: string;
   castscope_version: string;
-  start_ns: number;
+  start: string;
   state: RunState;
   loaded: number;
   end_ns: number | null;

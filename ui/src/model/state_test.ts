@@ -7,7 +7,7 @@ function stateOf(run: RunState, newest = 60e9): State {
   const state = new State();
   const totals = { casts: 1, cache_hits: 0, pass_through: 0, events: 100, dropped_events: 0, findings: 0, steps: 1 };
   state.run = {
-    id: 'a', name: 'a', file: null, command: [], cwd: '', host: '', castscope_version: '', start_ns: 0, state: run,
+    id: 'a', name: 'a', file: null, command: [], cwd: '', host: '', castscope_version: '', start: '2026-11-18T11:06:40.000Z', state: run,
     loaded: 1, end_ns: null, exit_status: null,
   signal: null, complete: true, damage: null, notices: [], totals, processes: [],
     tracks: [],

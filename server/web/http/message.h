@@ -1,0 +1,30 @@
+// A request and its answer, as the viewer's parts hand them to each other.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace castscope::web {
+
+struct Request {
+  std::string method;  // GET; for HEAD too: the answer is the same without its body
+  std::string path;    // as sent: begins with "/", parts may be percent-encoded
+  std::string query;   // the part after the first "?"
+  std::string host;
+  // Headers, "" = not sent.
+  std::string authorization = {}, if_none_match = {}, accept_encoding = {};
+};
+
+struct Response {
+  int status = 200;
+  std::string type = {};  // "" = there is no body
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+// Called by many threads at once.
+using Handler = std::function<Response(const Request&)>;
+
+}  // namespace castscope::web

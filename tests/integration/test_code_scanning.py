@@ -1,0 +1,236 @@
+"""SARIF for code scanning: which commit it is of, what is new, what is silenced, and when nothing is to be uploaded."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+import yaml
+from program import BUILD, ROOT, Castscope, clean_environment
+from report_job import TRAIN, get_json, line_of, record
+
+SCHEMA = json.loads((ROOT / "tests/schemas/sarif-2.1.0.json").read_text())
+REPORT = json.loads((ROOT / "docs/report.schema.json").read_text())
+NAMES = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+         "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+SILENT = TRAIN.replace("# FINDING", "# castscope: ignore -- FINDING").replace(
+    "# ANOTHER", "# castscope: ignore -- ANOTHER")
+CLEAN = """\
+import torch
+x = torch.ones(2, 2, dtype=torch.bfloat16)
+with torch.autocast("cpu"):
+    x @ x
+"""
+
+
+def run_of(log):
+    jsonschema.validators.validator_for(SCHEMA)(SCHEMA).validate(log)
+    (run,) = log["runs"]
+    return run
+
+
+def sarif(castscope, *options, run="run.castscope"):
+    done = castscope("report", "-f", "sarif", *options, run)
+    assert done.returncode == 0, done.stderr
+    return run_of(json.loads(done.stdout))
+
+
+def git(folder, *words):
+    done = subprocess.run(["git", *words], cwd=folder, env=os.environ | NAMES, capture_output=True, check=True,
+                          text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def checkout(castscope):
+    folder = castscope.folder
+    (folder / "train.py").write_text(TRAIN)
+    git(folder, "init", "-q", "-b", "side")
+    git(folder, "remote", "add", "origin", "https://me:secret@example.com/a/b.git")
+    git(folder, "add", "train.py")
+    git(folder, "commit", "-q", "-m", "one")
+    return castscope
+
+
+# --- the commit -------------------------------------------------------------------------------------------------------
+
+
+def test_the_commit_is_that_of_the_start(checkout):
+    commit = git(checkout.folder, "rev-parse", "HEAD")
+    # The job itself goes on to another commit.
+    job = f"import os; os.environ.update({NAMES!r}); os.system('git commit -q --allow-empty -m two')\n"
+    record(checkout, sys.executable, job + TRAIN, name="later.py")
+    assert git(checkout.folder, "rev-parse", "HEAD") != commit
+    report = checkout.report()
+    jsonschema.validators.validator_for(REPORT)(REPORT).validate(report)
+    state = report["run"]["checkout_state"]
+    assert state == {"commit": commit, "branch": "side", "dirty": state["dirty"],
+                     "origin": "https://example.com/a/b.git"}
+    (told,) = sarif(checkout)["versionControlProvenance"]
+    assert (told["revisionId"], told["branch"]) == (commit, "side")
+    assert told["repositoryUri"] == "https://example.com/a/b.git"
+    assert b"secret" not in (checkout.folder / "run.castscope").read_bytes()
+
+
+@pytest.mark.parametrize("dirty", [False, True])
+def test_tracked_files_alone_make_it_dirty(checkout, dirty):
+    (checkout.folder / "untracked.txt").write_text("x")
+    if dirty:
+        (checkout.folder / "train.py").write_text(TRAIN + "\n")
+    assert checkout.run(sys.executable, "train.py").returncode == 0
+    assert checkout.report()["run"]["checkout_state"]["dirty"] is dirty
+    (told,) = sarif(checkout)["versionControlProvenance"]
+    assert told["properties"] == {"dirty": dirty}
+
+
+def test_where_git_does_not_answer_the_run_goes_on(checkout):
+    slow = checkout.folder / "bin"
+    slow.mkdir()
+    (slow / "git").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (slow / "git").chmod(0o755)
+    environment = clean_environment(PATH=f"{slow}:{os.environ['PATH']}")
+    done = checkout.run(sys.executable, "-c", "print(1)", env=environment, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"1\n")
+    state = checkout.report()["run"]["checkout_state"]
+    assert state["dirty"] is None and state["commit"]
+
+
+def test_outside_of_a_checkout_nothing_is_said(castscope):
+    castscope.run("true")
+    assert castscope.report()["run"]["checkout_state"] is None
+    assert "versionControlProvenance" not in sarif(castscope)
+
+
+# --- the results ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return record(Castscope(tmp_path_factory.mktemp("trained")), sys.executable)
+
+
+def test_what_a_comment_silences_is_suppressed_and_not_left_out(castscope, python, trained):
+    record(castscope, python, SILENT)
+    silenced = [one for one in sarif(castscope)["results"] if one["suppressions"]]
+    assert silenced and all(one["suppressions"][0]["kind"] == "inSource" for one in silenced)
+    for one in silenced:
+        mark = re.fullmatch("# castscope: ignore -- (FINDING|ANOTHER)", one["suppressions"][0]["justification"])[1]
+        assert one["locations"][0]["physicalLocation"]["region"]["startLine"] == line_of(mark, SILENT)
+    assert not any("suppressions" in one for one in sarif(trained)["results"])
+
+
+def test_what_the_settings_silence_is_suppressed_from_outside(castscope, trained):
+    (castscope.folder / "castscope.json").write_text('{"ignore": ["*"]}')
+    results = sarif(castscope, run=trained.folder / "run.castscope")["results"]
+    assert len(results) == len(sarif(trained)["results"]) > 0
+    assert {one["suppressions"][0]["kind"] for one in results} == {"external"}
+
+
+def test_savings_are_those_of_the_report(trained):
+    told = [one["properties"].get("savings") for one in sarif(trained)["results"]]
+    assert told == [one["savings"] for one in trained.report()["findings"]]
+    assert any(one and one["ns_per_step"] > 0 for one in told)
+
+
+@pytest.mark.parametrize("form", ["run.castscope", "run.json"])
+def test_states_against_a_baseline(castscope, python, trained, form):
+    baseline = trained.folder / form
+    assert {one["baselineState"] for one in sarif(trained, "--baseline", baseline)["results"]} == {"unchanged"}
+    # The lines have other texts: what was found there is gone, and something else is found.
+    record(castscope, python, TRAIN.replace("# FINDING", "# CHANGED").replace("# ANOTHER", "# CHANGED TOO"))
+    results = sarif(castscope, "--baseline", baseline)["results"]
+    assert {one["baselineState"] for one in results} >= {"new", "absent"}
+    gone = [one for one in results if one["baselineState"] == "absent"]
+    assert {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in gone} == {"train.py"}
+
+
+def test_a_baseline_that_did_not_look_leaves_it_unsure(castscope, python, trained):
+    done = castscope("run", "--deep", "never", "-o", "before", "--", python, trained.folder / "train.py",
+                     cwd=trained.folder)
+    assert done.returncode == 0, done.stderr
+    results = sarif(trained, "--baseline", "before.castscope")["results"]
+    assert {one["baselineState"] for one in results} <= {"new", "unchanged"}
+    deep = [one for one in results if one["properties"]["deepOnly"]]
+    assert all(one["properties"]["unsure"] == "the run of the baseline did not look at such code" for one in deep)
+
+
+def test_the_rules_that_could_not_judge_are_named(castscope, python):
+    castscope("run", "--deep", "never", "-o", "run", "--", python, "-c",
+              "import torch\nwith torch.autocast('cpu', torch.bfloat16): torch.nn.Linear(4, 4)(torch.ones(2, 4))")
+    coverage = {one["rule"]: one for one in castscope.report()["coverage"]["rules"] if one["judged"] != "full"}
+    run = sarif(castscope)
+    notes = run["invocations"][0]["toolConfigurationNotifications"]
+    assert {one["associatedRule"]["id"] for one in notes} == set(coverage) != set()
+    assert all(coverage[one["associatedRule"]["id"]]["because"] in one["message"]["text"] for one in notes)
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[one["associatedRule"]["index"]]["id"] == one["associatedRule"]["id"] for one in notes)
+
+
+def test_a_category_of_its_own(trained):
+    assert sarif(trained)["automationDetails"]["id"] == "castscope/train/"
+    assert sarif(trained, "--category", "nightly/gpu")["automationDetails"]["id"] == "nightly/gpu/"
+
+
+@pytest.mark.parametrize("words", [["-f", "json", "--category", "x"], ["--baseline", "run.json"],
+                                   ["--summary", "--category", "x"]])
+def test_other_forms_take_neither(trained, words):
+    done = trained("report", *words, "run.castscope")
+    assert done.returncode == 2 and b"--baseline and --category are for -f sarif alone" in done.stderr
+
+
+def test_a_baseline_that_cannot_be_read_is_told(trained, tmp_path):
+    (tmp_path / "none.json").write_text("{}")
+    for name, sentence in ((tmp_path / "none.json", b"the baseline: "), (tmp_path / "missing", b"cannot be read")):
+        done = trained("report", "-f", "sarif", "--baseline", name, "run.castscope")
+        assert (done.returncode, done.stdout) == (3, b"") and sentence in done.stderr
+
+
+# --- what is uploaded -------------------------------------------------------------------------------------------------
+
+
+def steps_of_the_document():
+    (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.DOTALL)
+    return yaml.safe_load(block)["jobs"]["castscope"]["steps"]
+
+
+def in_a_shell(castscope, script):
+    """As GitHub runs a step; what it writes into $GITHUB_OUTPUT, too."""
+    output = castscope.folder / "github_output"
+    output.write_text("")
+    environment = clean_environment(GITHUB_OUTPUT=output, PATH=f"{BUILD}:{os.environ['PATH']}")
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=castscope.folder, env=environment, check=False,
+                          capture_output=True, text=True)
+    return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
+
+
+@pytest.mark.parametrize(("job", "status", "is_uploaded"), [
+    (["true"], "3", False), ([sys.executable, "train.py"], "1", True),
+    ([sys.executable, "-c", CLEAN], "0", True),
+])
+def test_the_example_uploads_what_was_observed(castscope, job, status, is_uploaded):
+    (castscope.folder / "train.py").write_text(TRAIN)
+    assert castscope.run(*job, output="smoke").returncode == 0
+    steps = steps_of_the_document()
+    check = next(step for step in steps if step.get("id") == "check")
+    done, told = in_a_shell(castscope, check["run"].replace("--fail-on warning", "--fail-on performance"))
+    assert done.returncode == 0 and told == {"status": status}, done.stderr
+    upload = next(step for step in steps if "upload-sarif" in step.get("uses", ""))
+    allowed = re.findall(r"steps\.check\.outputs\.status == '(\d)'", upload["if"])
+    assert allowed == ["0", "1"] and (status in allowed) == is_uploaded
+    end = steps[-1]["run"].replace("${{ steps.check.outputs.status }}", told["status"])
+    assert in_a_shell(castscope, end)[0].returncode == int(status)
+    assert sarif(castscope, run="smoke.castscope")["invocations"][0]["executionSuccessful"] is is_uploaded
+
+
+def test_github_is_sent_nothing_that_is_silenced(castscope, python):
+    record(castscope, python, SILENT)
+    (castscope.folder / "smoke.castscope").write_bytes((castscope.folder / "run.castscope").read_bytes())
+    made = next(step for step in steps_of_the_document() if "castscope.sarif" in step.get("run", ""))
+    done, _ = in_a_shell(castscope, made["run"])
+    assert done.returncode == 0, done.stderr
+    sent = run_of(json.loads((castscope.folder / "castscope.sarif").read_text()))["results"]
+    assert len(sent) == len(get_json(castscope, "json")["findings"])
+    assert not any(one.get("suppressions") for one in sent)
