@@ -183,29 +183,23 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
       absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
                    kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
           .c_str()));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuTables));
+  for (const char* const tables_of : {kTables, kDeepTables, kGpuTables})
+    CASTSCOPE_RETURN_IF_ERROR(database.exec(tables_of));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(row_tables().c_str()));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuViews));
+  for (const char* const views_of : {kViews, kDeepViews, kGpuViews}) CASTSCOPE_RETURN_IF_ERROR(database.exec(views_of));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
   CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
-  CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
   CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
-  if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
   for (const auto& [name, text] :
-       {std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
-        std::pair("git_origin", &start.git.origin)})
+       {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout),
+        std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
+        std::pair("git_origin", &start.git.origin), std::pair("policy", &start.policy), std::pair("deep", &start.deep),
+        std::pair("gpu", &start.gpu)})
     if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(name, *text));
-  if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
-  if (!start.deep.empty()) CASTSCOPE_RETURN_IF_ERROR(set("deep", start.deep));
-  if (!start.gpu.empty()) CASTSCOPE_RETURN_IF_ERROR(set("gpu", start.gpu));
   CASTSCOPE_RETURN_IF_ERROR(set("keep", options.keep_all ? "all" : "window"));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
@@ -232,8 +226,7 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
 
 absl::Status RunStore::Impl::begin() {
   if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
-  if (!failed.ok()) return failed;
-  if (in_transaction) return absl::OkStatus();
+  if (!failed.ok() || in_transaction) return failed;
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("BEGIN IMMEDIATE")));
   in_transaction = true;
   return absl::OkStatus();
