@@ -22,7 +22,7 @@ namespace castscope::operators {
 
 namespace {
 
-// What is looked at, and until when.
+// Why castscope looks at operators at present; the reason decides when it stops.
 enum class Looking : std::uint8_t {
   kNothing,
   kStep,     // a deep step, to its end
@@ -149,7 +149,7 @@ Stretch present_stretch() {
   return {g_stretch.load(std::memory_order_relaxed), g_session.load(std::memory_order_relaxed)};
 }
 
-// Whether what is looked at is worth more of it.
+// Returns whether castscope goes on looking, now that so many operators were looked at in all.
 bool goes_on(const Watch& watch, std::uint64_t operators) {
   const std::uint64_t since = operators - watch.operators_before;
   const std::uint64_t quiet = operators - watch.operators_at_new_place;

@@ -121,7 +121,7 @@ class Places {
 
 // How many places this process has named so far, of all threads.
 std::uint64_t places_named();
-// Whether an operator was looked at that this stack, in this module, had called.
+// Returns whether castscope has looked at an operator that was called from this Python stack, in this module.
 bool is_known_code(std::uint64_t stack, const void* module);
 
 // Called in a forked child, whose numbers are its own.

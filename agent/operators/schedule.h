@@ -28,14 +28,14 @@ inline constexpr std::uint64_t kOperatorsFree = 20'000, kOperatorsPerPlace = 30,
 inline constexpr std::uint64_t kQuietOperators = 2'000;
 // 0.2 % of the run: a fifth of the 1 % that the bench allows for a whole step.
 inline constexpr std::uint64_t kBudgetDivisor = 500;
-// What looking at new code may take beyond what is free: 3 % of the run. A job whose every step brings new code is
-// looked at as often as that allows; what was left out is counted.
+// When the free operators are used up, looking at new code may take 3 % of the run. In a job that brings new code in
+// every step, castscope looks as often as that allows, and counts how often it left new code out.
 inline constexpr std::uint64_t kNewCodeDivisor = 33;
 // Only the time in our callbacks is measured. PyTorch boxes arguments and results for them, which takes about twice as
 // long again (the bench's tiny transformer, one deep step compared with another: 0.7 ms, of which 0.25 ms are ours).
 inline constexpr std::uint64_t kTimesMeasured = 3;
 
-// What looking has taken since the recording began.
+// How much castscope has looked at since the recording began, and how long that took.
 struct Spent {
   std::uint64_t operators = 0;              // looked at
   std::uint64_t places = 0;                 // places in the code at which they were found
@@ -55,7 +55,8 @@ class Schedule {
   }
   // Code that was never looked at is about to run, and nothing is looked at: whether to look from here on.
   bool new_code_begins(const Spent& spent);
-  // Whether looking that began in the midst of a step goes on. `quiet`: operators since the last new place.
+  // Returns whether castscope goes on looking after new code made it begin within a step. `quiet`: how many operators
+  // it has looked at since it last found a new place.
   bool new_code_goes_on(std::uint64_t quiet, const Spent& spent) const {
     return quiet < kQuietOperators && affords_new_code(spent);
   }
