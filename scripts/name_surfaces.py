@@ -115,7 +115,7 @@ def timelines():
     listed = re.search(r"kAnnotationNames\[\] = \{(.*?)\};", text_of("server/report/timelines/perfetto.cc"), re.DOTALL)
     for name in filter(None, re.findall(r'"([^"]*)"', listed[1])):
         yield Name("perfetto", "annotations", name)
-    bag = re.search(r"\nJson properties\(.*?\n\}", text_of("server/report/forms/sarif.cc"), re.DOTALL)[0]
+    bag = re.search(r"\nJson properties_of\(.*?\n\}", text_of("server/report/forms/sarif_results.cc"), re.DOTALL)[0]
     for found in KEY.finditer(bag):
         if (name := next(filter(None, found.groups()))) != "tags":
             yield Name("sarif", "properties", name)
