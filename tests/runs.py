@@ -1,7 +1,6 @@
 """Runs a command plainly, under the oracle and under castscope, as tests and bench do it."""
 
 import dataclasses
-import json
 import os
 import pathlib
 import subprocess
@@ -15,6 +14,7 @@ LIMIT_S = 300
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "conformance"))
 import oracle  # noqa: E402
+from reports import read_report  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -55,5 +55,5 @@ def under_castscope(command, folder, *options):
     outcome = finish([str(CASTSCOPE), "run", "-o", str(folder / "run"), *options, "--", *command],
                      clean_environment(), folder)
     written = folder / "run.json"
-    outcome.report = json.loads(written.read_text()) if written.exists() else None
+    outcome.report = read_report(written) if written.exists() else None
     return outcome

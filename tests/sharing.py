@@ -46,7 +46,8 @@ def part_of(report, process, path, paths):
     """What a report says of the process that ran `path`, one of `paths`: its sites and counts, and the regions and
     findings that are not in the files of the others. A test must not miss a region: one that has no place is in each
     part, unless other processes alone cast in it."""
-    sites = [site | row for site in report["sites"] for row in site["by_process"] if row["process"] == process["id"]]
+    sites = [site | row for site in report["sites"] for row in site["by_process"]
+             if row["process"] == process["process"]]
     causes = collections.Counter()
     for site in sites:
         if site["cause"] not in ("autocast", "script"):
@@ -60,10 +61,12 @@ def part_of(report, process, path, paths):
 
     not_here = {site["region"] for site in report["sites"]} - {site["region"] for site in sites}
     here = {key: [row for row in report[key] if not elsewhere(row)] for key in ("regions", "findings")}
-    here["regions"] = [row for row in here["regions"] if row["id"] not in not_here]
-    return here | {"sites": sites, "steps": {"count": process["step"] + 1}, "cache": process["cache"],
-                   "totals": {key: process[key] for key in ("casts", "cache_hits", "pass_through", "traced", "bytes")} |
-                             {"by_cause": dict(causes)}}
+    here["regions"] = [row for row in here["regions"] if row["region"] not in not_here]
+    return here | {"sites": sites, "cache": process["cache"],
+                   "totals": {key: process[key]
+                              for key in ("casts", "cache_hits", "pass_throughs", "traced", "bytes")} |
+                             {"step_count": process["present_step"] + 1,
+                              "by_cause": [{"cause": cause, "casts": casts} for cause, casts in causes.items()]}}
 
 
 @dataclasses.dataclass

@@ -8,7 +8,6 @@ Exit status: 0, or 1 where a patch touches more files than it may or a dummy is 
 """
 
 import argparse
-import json
 import pathlib
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench")]
 import against  # noqa: E402
 import runs  # noqa: E402
+from reports import read_report  # noqa: E402
 
 MOST_FILES = {"fact": 2, "gauge": 5, "definition": 7}
 JOB = """
@@ -63,7 +63,7 @@ def report_of_job(tree, folder):
                           text=True)
     if done.returncode != 0:
         raise SystemExit(f"the job ended with {done.returncode}:\n{done.stderr}")
-    return json.loads((folder / "run.json").read_text())
+    return read_report(folder / "run.json")
 
 
 def main():
@@ -80,7 +80,7 @@ def main():
         against.build_tree(tree, ("castscope_in_job",))
         report = report_of_job(tree, pathlib.Path(folder))
     found = {
-        "fact": report["totals"]["facts"].get("dummy", 0),
+        "fact": report["totals"]["facts_by_kind"].get("dummy", 0),
         "gauge": sum(process.get("dummies", 0) for process in report["processes"]),
         "definition": len(report.get("dummies", [])),
     }

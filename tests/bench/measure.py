@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
 from intervals import median_interval  # noqa: E402
+from reports import read_report  # noqa: E402
 
 OBSERVERS = ["nothing", "castscope", "castscope-deep", "profiler", "profiler-stacks", "dispatch-mode"]
 STEPS = {"tiny": 400, "mid": 20}
@@ -61,7 +62,7 @@ def steps_once(size, observer, *mode, program=True):
     result, report = run(command, castscope=ours and program, options=options, environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
-            "dropped": report["totals"]["dropped_events"] if report else 0}
+            "dropped": report["totals"]["events_lost"] if report else 0}
 
 
 def steps(rounds):
@@ -135,7 +136,7 @@ def calls(rounds):
         plain.append(run(command)[0])
         result, report = run(command, castscope=True)
         traced.append(result)
-        dropped += report["totals"]["dropped_events"]
+        dropped += report["totals"]["events_lost"]
     added = {key: statistics.median(b[key] - a[key] for a, b in zip(plain, traced)) for key in plain[0]}
     untouched = {key: statistics.median(a[key] for a in plain) for key in plain[0]}
     return {"added": added, "untouched": untouched, "dropped": dropped}
@@ -175,7 +176,7 @@ class TakesTurns:
         self.process.stdin.close()
         if self.process.wait() != 0:
             raise SystemExit(f"bench: {self.process.args} ended with {self.process.returncode}")
-        return json.loads((self.folder / "run.json").read_text()) if self.folder else None
+        return read_report(self.folder / "run.json") if self.folder else None
 
 
 def gains(rounds):
@@ -211,7 +212,7 @@ def gain_once(job, environment):
         reports = {name: process.end() for name, process in one.items()}
     ratio = {name: statistics.median(turn[name] / turn["stock"] for turn in turns) for name in one}
     return {"stock_ms": statistics.median(turn["stock"] for turn in turns) / 1e6, "ratio": ratio["enforced"],
-            "least": ratio.get("uncast", 0), "kept_mb": reports["enforced"]["cache"]["peak_bytes"] / 1e6}
+            "least": ratio.get("uncast", 0), "kept_mb": reports["enforced"]["cache"]["cache_peak_bytes"] / 1e6}
 
 
 def operators(rounds):
@@ -301,7 +302,7 @@ class CountingProxy:
 
 
 def received(report):
-    return sum(lane["received"] for process in report["processes"] for lane in process["lanes"])
+    return sum(lane["events_received"] for process in report["processes"] for lane in process["lanes"])
 
 
 def free_port():
@@ -344,7 +345,7 @@ def growth(_rounds):
         with tempfile.TemporaryDirectory() as folder:
             report = traced_steps(count, folder)
             size = os.path.getsize(os.path.join(folder, "run.castscope"))
-            sized.append((size, report["run"]["seconds"], received(report)))
+            sized.append((size, report["run"]["end_ns"] / 1e9, received(report)))
     (size0, seconds0, events0), (size1, seconds1, events1) = sized
     return {"mb_per_hour": (size1 - size0) / (seconds1 - seconds0) * 3600 / 1e6, "seconds": seconds1,
             "file_mb": size1 / 1e6, "events": events1}

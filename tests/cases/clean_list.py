@@ -64,9 +64,9 @@ def found_in_sharing(folder):
 
 def findings_by_line(outcome):
     assert outcome.status == 0, outcome.stderr.decode()
-    assert outcome.report["totals"]["deep"]["operators"] > 0
-    texts = {(source["file"], line["line"]): line["text"].strip()
-             for source in outcome.report["source"] for line in source["lines"]}
+    assert outcome.report["coverage"]["deep_operators"] > 0
+    texts = {(source["file"], line["line"]): line["source_text"].strip()
+             for source in outcome.report["source_files"] for line in source["lines"]}
     told = collections.defaultdict(list)
     for finding in outcome.report["findings"]:
         at = finding["location"]

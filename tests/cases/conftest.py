@@ -1,6 +1,5 @@
 """Runs small programs under castscope; gives their reports."""
 
-import json
 import os
 import pathlib
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+from reports import read_report  # noqa: E402
 from sharing import pytest_configure, ran, ran_in_this_file, report  # noqa: E402, F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,5 +26,5 @@ def run(tmp_path):
         done = subprocess.run([CASTSCOPE, "run", "-o", tmp_path / "run", "--", sys.executable, script], check=False,
                               capture_output=True, text=True, timeout=300, env=os.environ | environment)
         assert done.returncode == 0, done.stderr
-        return json.loads((tmp_path / "run.json").read_text())
+        return read_report(tmp_path / "run.json")
     return of

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from reports import read_report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
@@ -70,7 +71,7 @@ def findings_of(rules, folder, options=()):
                           capture_output=True, text=True, timeout=600, cwd=folder)
     assert done.returncode == 0, done.stderr
     found = collections.defaultdict(set)
-    for finding in json.loads((folder / "run.json").read_text())["findings"]:
+    for finding in read_report(folder / "run.json")["findings"]:
         found[pathlib.Path(finding["location"]["file"]).stem].add(finding["rule"])
     return found
 

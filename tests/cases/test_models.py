@@ -1,12 +1,13 @@
 """Models have names that a user recognises, and making modules in a loop costs nothing that grows."""
 
 import collections
-import json
 import os
 import pathlib
 import sqlite3
 import subprocess
 import sys
+
+from reports import read_report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
@@ -17,7 +18,7 @@ def run(folder, script, *arguments):
                            pathlib.Path(__file__).with_name(script), *arguments],
                           check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return done.stdout, json.loads((folder / "run.json").read_text())
+    return done.stdout, read_report(folder / "run.json")
 
 
 def uses(report):

@@ -21,7 +21,7 @@ class Counts:
 
     casts: int = 0
     cache_hits: int = 0
-    pass_through: int = 0
+    pass_throughs: int = 0
     traced: int = 0
     bytes: int = 0
     clears: int = 0
@@ -33,11 +33,11 @@ class Counts:
     each: list = dataclasses.field(default_factory=list)  # of a sum: its parts
 
     def calls(self):
-        return self.casts + self.cache_hits + self.pass_through + self.traced
+        return self.casts + self.cache_hits + self.pass_throughs + self.traced
 
     def add(self, other):
         self.each.append(other)
-        for name in ("casts", "cache_hits", "pass_through", "traced", "bytes", "clears", "processes", "outcomes"):
+        for name in ("casts", "cache_hits", "pass_throughs", "traced", "bytes", "clears", "processes", "outcomes"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for pair, values in other.pairs.items():
             self.pairs[pair] = [a + b for a, b in zip(self.pairs[pair], values)]

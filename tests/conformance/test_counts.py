@@ -69,7 +69,7 @@ def test_counts_and_results_are_exact(command, status, generated_code, tmp_path,
     jsonschema.validate(traced.report, json.loads(runs.SCHEMA.read_text()))
 
 
-TOTALS = ("casts", "cache_hits", "pass_through", "traced", "bytes")
+TOTALS = ("casts", "cache_hits", "pass_throughs", "traced", "bytes")
 
 
 def by_graphs(report, key, process=None):
@@ -81,8 +81,8 @@ def by_graphs(report, key, process=None):
 def assert_totals(report, counts):
     totals = {key: report["totals"][key] - by_graphs(report, key) for key in TOTALS}
     assert totals == {key: getattr(counts, key) for key in TOTALS}
-    assert report["cache"]["clears"] == counts.clears
-    by_process = sorted(tuple(process[key] - by_graphs(report, key, process["id"]) for key in TOTALS)
+    assert report["cache"]["cache_clears"] == counts.clears
+    by_process = sorted(tuple(process[key] - by_graphs(report, key, process["process"]) for key in TOTALS)
                         for process in report["processes"])
     assert [row for row in by_process if any(row)] == sorted(tuple(getattr(each, key) for key in TOTALS)
                                                              for each in counts.each if each.calls())
@@ -92,10 +92,10 @@ def assert_sites(report, counts):
     sites = [site for site in report["sites"] if site["cause"] == "autocast"]
     for key in ("casts", "cache_hits", "bytes"):
         assert sum(site[key] for site in sites) == report["totals"][key] - by_graphs(report, key), key
-    assert sum(row["count"] for row in report["pass_through"]) == report["totals"]["pass_through"]
+    assert sum(row["pass_throughs"] for row in report["pass_through_places"]) == report["totals"]["pass_throughs"]
     pairs = {}
     for site in sites:
-        pair = pairs.setdefault((site["from"], site["to"]), [0, 0, 0])
+        pair = pairs.setdefault((site["from_dtype"], site["to_dtype"]), [0, 0, 0])
         for index, key in enumerate(("casts", "cache_hits", "bytes")):
             pair[index] += site[key]
     assert pairs == {(DTYPES[a], DTYPES[b]): values for (a, b), values in counts.pairs.items()}
@@ -104,7 +104,7 @@ def assert_sites(report, counts):
 
 def assert_run(report, status):
     assert report["run"]["complete"] is True
-    assert report["run"]["exit"] == status
+    assert report["run"]["exit_status"] == status
     for process in report["processes"]:
         for lane in process["lanes"]:
-            assert lane["received"] + lane["dropped"] == lane["written"]
+            assert lane["events_received"] + lane["events_dropped"] == lane["events_made"]

@@ -16,7 +16,7 @@ def count(tmp_path, text):
 
 
 def totals(counts):
-    return counts.casts, counts.cache_hits, counts.pass_through
+    return counts.casts, counts.cache_hits, counts.pass_throughs
 
 
 def test_linear_twice_hits_weight_and_bias(tmp_path):

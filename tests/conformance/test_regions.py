@@ -21,10 +21,10 @@ with torch.autocast("cpu", torch.bfloat16):
 def test_a_dtype_changed_inside_a_region_is_seen(tmp_path):
     outcome = runs.under_castscope([sys.executable, "-c", CHANGED_INSIDE], tmp_path / "run")
     assert outcome.status == 0, outcome.stderr.decode()
-    dtypes = [region["dtype"] for region in outcome.report["regions"]]
+    dtypes = [region["region_dtype"] for region in outcome.report["regions"]]
     assert dtypes == ["bfloat16", "float16"]
     for site in outcome.report["sites"]:
-        expected = "float16" if site["cause"] == "user_to" else site["to"]
+        expected = "float16" if site["cause"] == "user_to" else site["to_dtype"]
         assert dtypes[site["region"] - 1] == expected
         assert site["why_not_cached"] != "other_dtype"
     assert (outcome.report["totals"]["casts"], outcome.report["totals"]["cache_hits"]) == (7, 2)
@@ -56,18 +56,19 @@ def test_a_child_forked_inside_a_region_goes_on_in_it(tmp_path):
     outcome = runs.under_castscope([sys.executable, "-c", FORKED_INSIDE], tmp_path / "run")
     assert outcome.status == 0, outcome.stderr.decode()
     report = outcome.report
-    lines = {region["id"]: region["location"]["line"] for region in report["regions"]}
-    assert [(lines[region["id"]], region["kind"], region["enabled"], region["entered"]) for region in report["regions"]
-            ] == [(5, "context", True, 1), (14, "context", True, 1)]
+    lines = {region["region"]: region["location"]["line"] for region in report["regions"]}
+    assert [(lines[region["region"]], region["region_kind"], region["enabled"], region["entered"])
+            for region in report["regions"]] == [(5, "context", True, 1), (14, "context", True, 1)]
     assert {(site["location"]["line"], lines[site["region"]]) for site in report["sites"]} == {
         (6, 5), (9, 5), (10, 5), (12, 5), (15, 14)}
     child, parent = sorted(report["processes"], key=lambda process: process["casts"], reverse=True)
     assert (parent["casts"], parent["cache_hits"], child["casts"], child["cache_hits"]) == (3, 0, 1 + 3 + 3 + 3, 2)
     # The parent's two entries, and two of `second`; cleared by hand, at the end of each region.
-    assert child["cache"] == {"peak_entries": 4, "peak_bytes": 2 * 2 * (16 + 4), "clears": 3, "entries_at_end": 0,
-                              "bytes_at_end": 0}
-    assert parent["cache"]["peak_entries"] == 2
-    assert [run["regions"] for run in report["steps"]["runs"] if run["process"] == child["id"]] == [1, 1]
+    assert child["cache"] == {"cache_peak_entries": 4, "cache_peak_bytes": 2 * 2 * (16 + 4), "cache_clears": 3,
+                              "cache_entries": 0,
+                              "cache_bytes": 0}
+    assert parent["cache"]["cache_peak_entries"] == 2
+    assert [run["regions_entered"] for run in report["step_runs"] if run["process"] == child["process"]] == [1, 1]
 
 
 # The child leaves the region before it casts. Another child, which another thread forks, was in no region.

@@ -6,6 +6,7 @@ import sys
 import jsonschema
 import pytest
 import runs
+from reports import casts_by_cause
 
 TRAINING = '''
 import json
@@ -115,9 +116,9 @@ def regions(report):
 
 def test_steps_are_those_of_eager_code(ran):
     eager, script = ran["eager"].report, ran["script"].report
-    assert script["steps"]["count"] == eager["steps"]["count"] == 6 + 3 * 2
-    assert script["totals"]["deep"]["steps"] == eager["totals"]["deep"]["steps"] > 0
-    assert script["totals"]["deep"]["operators"] > 0
+    assert script["totals"]["step_count"] == eager["totals"]["step_count"] == 6 + 3 * 2
+    assert script["coverage"]["deep_steps"] == eager["coverage"]["deep_steps"] > 0
+    assert script["coverage"]["deep_operators"] > 0
 
 
 def test_regions_are_entered_as_often(ran):
@@ -126,8 +127,8 @@ def test_regions_are_entered_as_often(ran):
     expected = {blocks: 6 * 2 + 3, head: 6 * 2 * 2 + 3}
     assert regions(ran["eager"].report) == expected
     assert regions(ran["script"].report) == expected  # never in the branch that is not taken
-    for run in ran["script"].report["steps"]["runs"]:
-        assert run["regions"] == (run["last"] - run["first"] + 1) * (6 if run["last"] < 6 else 1)
+    for run in ran["script"].report["step_runs"]:
+        assert run["regions_entered"] == (run["last_step"] - run["first_step"] + 1) * (6 if run["last_step"] < 6 else 1)
 
 
 def test_the_totals_are_the_profilers(ran, folder):
@@ -136,7 +137,7 @@ def test_the_totals_are_the_profilers(ran, folder):
     report = ran["script"].report
     sites = [site for site in report["sites"] if site["cause"] == "script"]
     casts = json.loads((folder / "tally").read_text())
-    assert report["totals"]["casts"] == report["totals"]["by_cause"]["script"] == casts > 0
+    assert report["totals"]["casts"] == casts_by_cause(report)["script"] == casts > 0
     assert sum(site["casts"] for site in sites) == casts
     assert sum(site["bytes"] for site in sites) == report["totals"]["bytes"]
     assert sum(region["casts"] for region in report["regions"]) == casts
@@ -149,7 +150,7 @@ def test_modules_have_their_paths(ran):
     weights = {(site["model"], site["module"], site["module_type"]) for site in sites if site["argument"] == "weight"}
     blocks = {("Net", f"blocks.{number}.{name}", "Linear") for number in (0, 1) for name in ("a", "b")}
     assert weights == blocks | {("Net", "head", "Linear")}
-    used = {row["module"] for row in ran["script"].report["precision"] if row["operator"] == "aten::linear"}
+    used = {row["module"] for row in ran["script"].report["weight_products"] if row["operator"] == "aten::linear"}
     assert {"blocks.0.a", "blocks.1.b", "head"} <= used
 
 
@@ -161,9 +162,10 @@ def test_casts_in_backward_name_the_operator_that_they_serve(ran):
 
 def layers(report, *operators):
     """Returns what each layer is given and computes in, and why it was not cast, by module and line."""
-    return {(row["module"], row["operator"].split(".")[0], row["location"]["line"], row["computed_in"], row["result"],
-             *((a["argument"], a["role"], a["given"], a["entered"], a["not_cast"]) for a in row["arguments"]))
-            for row in report["layers"]["operators"]
+    return {(row["module"], row["operator"].split(".")[0], row["location"]["line"], row["computed_in"],
+             row["result_dtype"], *((a["argument"], a["role"], a["given_dtype"], a["passed_dtype"], a["why_not_cast"])
+                                    for a in row["arguments"]))
+            for row in report["layers"]
             if row["phase"] == "forward" and row["operator"].split(".")[0].split("::")[1] in operators}
 
 
@@ -171,7 +173,7 @@ def test_layers_are_those_of_eager_code(ran):
     """A cast that a graph has before an operator is the operator's, as in eager code."""
     eager, script = ran["eager"].report, ran["script"].report
     assert layers(eager, "linear") == layers(script, "linear") != set()
-    operators = {row["operator"] for row in script["layers"]["operators"] if row["phase"] == "forward"}
+    operators = {row["operator"] for row in script["layers"] if row["phase"] == "forward"}
     assert not {name for name in operators if name.startswith(("aten::_autocast_to", "aten::to", "aten::_to_copy"))}
     sentence = next(line for line in lines_of(ran["eager"]) if "the model's input" in line)
     assert sentence in lines_of(ran["script"])

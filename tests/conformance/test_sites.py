@@ -47,7 +47,7 @@ def test_a_site_says_what_its_line_does(expected, sites):
     why = None if mark["why"] == "-" else mark["why"]
     for site in found:
         assert site["location"]["file"] == str(SOURCE)
-        assert (site["from"], site["to"]) == (mark["from"], mark["to"])
+        assert (site["from_dtype"], site["to_dtype"]) == (mark["from"], mark["to"])
         assert site["phase"] == ("backward" if "gradient" in mark["line"] else "forward")
         assert site["why_not_cached"] == why
         assert mark["role"] in ("*", site["role"])

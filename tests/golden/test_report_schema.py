@@ -10,7 +10,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def closed(node):
+    """The schema, with no room for members that it does not name: readers ignore those, and we write none."""
+    if isinstance(node, list):
+        return [closed(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: closed(value) for key, value in node.items()}
+    if isinstance(node.get("properties"), dict) and "type" in node:
+        node.setdefault("additionalProperties", False)
+    return node
+
+
+VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
 REPORTS = sorted((ROOT / "tests/golden/reports").glob("*.json"))
 
 
@@ -42,10 +56,11 @@ def test_every_key_is_needed(key):
     assert errors(less)
 
 
-def test_unknown_keys_are_refused():
+def test_every_member_is_described():
     more = report()
     more["totals"]["cast"] = 1
     assert errors(more)
+    assert jsonschema.Draft202012Validator(SCHEMA).is_valid(more), "a reader lets a newer minor format be"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +69,13 @@ def test_unknown_keys_are_refused():
         lambda r: r["sites"][0].update(cause="magic"),
         lambda r: r["sites"][0].update(why_not_cached="none"),
         lambda r: r["sites"][0].update(casts=-1),
-        lambda r: r["sites"][0]["location"].pop("line"),
+        lambda r: r["frames"][0].pop("line"),
+        lambda r: r["sites"][0].pop("fingerprint"),
+        lambda r: r["sites"][0].update(stack_index=-1),
         lambda r: r["findings"][0].update(severity="bad"),
-        lambda r: r["totals"]["by_cause"].update(autocast=1),
-        lambda r: r["run"].update(exit="0"),
-        lambda r: r["processes"][0].update(end="killed"),
+        lambda r: r["totals"]["by_cause"][0].update(cause="magic"),
+        lambda r: r["run"].update(exit_status="0"),
+        lambda r: r["processes"][0].update(end_kind="killed"),
     ],
 )
 def test_wrong_values_are_refused(change):
@@ -77,12 +94,13 @@ def test_closed_lists_are_those_that_are_recorded():
     assert words["CASTSCOPE_ROLES"] == site["role"]["enum"]
     assert words["CASTSCOPE_PHASES"] == site["phase"]["enum"]
     assert words["CASTSCOPE_REASONS_NOT_TO_CACHE"] == ["none"] + [v for v in site["why_not_cached"]["enum"] if v]
-    assert words["CASTSCOPE_REGION_KINDS"] == SCHEMA["properties"]["regions"]["items"]["properties"]["kind"]["enum"]
+    region = SCHEMA["properties"]["regions"]["items"]["properties"]
+    assert words["CASTSCOPE_REGION_KINDS"] == region["region_kind"]["enum"]
 
 
 def test_the_codes_of_what_is_missing_are_those_of_the_table():
     table = (ROOT / "server/store/run/incomplete.h").read_text()
     words = re.findall(r'REASON\(k\w+, \d+, "(\w+)"', table)
-    codes = SCHEMA["properties"]["run"]["properties"]["missing"]["items"]["properties"]["code"]
+    codes = SCHEMA["properties"]["run"]["properties"]["missing"]["items"]["properties"]["incomplete_reason"]
     assert len(words) > 5 and words == codes["enum"]
     assert not [word for word in words if f"{word}: " not in codes["description"]], "each is explained"

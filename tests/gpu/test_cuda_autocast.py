@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 import runs
+from reports import read_report
 
 HERE = pathlib.Path(__file__).resolve().parent
 POLICY = runs.ROOT / "policies" / "torch-cuda.json"
@@ -39,7 +40,7 @@ def job(tmp_path):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                               env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
         assert done.returncode == 0, done.stderr[-4000:]
-        report = None if options is None else json.loads((tmp_path / "run.json").read_text())
+        report = None if options is None else read_report(tmp_path / "run.json")
         truth = [json.loads(line) for line in log.open()] if log.exists() else []
         return json.loads(done.stdout.splitlines()[-1]), truth, report
 

@@ -12,6 +12,7 @@ from collections import Counter
 
 import pytest
 import runs
+from reports import read_report
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
@@ -37,7 +38,7 @@ def job(tmp_path):
                                                               "CASTSCOPE_NOGPU_FAULTS": faults,
                                                               "CASTSCOPE_NOGPU_DEVICES": str(devices)})
         assert done.returncode == 0, done.stderr[-4000:]
-        report = json.loads((tmp_path / "run.json").read_text()) if under else None
+        report = read_report(tmp_path / "run.json") if under else None
         return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in log.open()], report
 
     return run
@@ -61,27 +62,27 @@ def by_name(rows):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_all_that_the_device_did_is_told(job, dtype):
     _, truth, report = job("train", dtype)
-    gpu = report["gpu"]
-    assert (gpu["lost"], gpu["unplaced"]) == (0, 0)
+    gpu = report["gpus"]
+    assert (gpu["gpu_lost"], gpu["gpu_unplaced"]) == (0, 0)
     # Timing begins with the first operator on the GPU within a region; earlier work is not reported.
-    told = truth[len(truth) - gpu["records"]:]
+    told = truth[len(truth) - gpu["gpu_records"]:]
     assert len(told) > 0.9 * len(truth)
     launches, ns = by_name(told)
-    assert {row["kernel"]: row["launches"] for row in gpu["by_kernel"]} == launches
-    assert {row["kernel"]: row["ns"] for row in gpu["by_kernel"]} == ns
+    assert {row["kernel_name"]: row["launches"] for row in gpu["by_kernel"]} == launches
+    assert {row["kernel_name"]: row["gpu_ns"] for row in gpu["by_kernel"]} == ns
     # Each autocast cast copies once.
     casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
-    assert gpu["casts"]["launches"] == casts
+    assert gpu["cast_launches"] == casts
 
 
 def test_operators_take_what_torch_profiler_says(job):
     profiled, _, _ = job("profile", under=False)
     _, _, report = job("train")
     launches, ns = Counter(), Counter()
-    for row in report["gpu"]["by_operator"]:
+    for row in report["gpus"]["by_operator"]:
         name = (row["operator"] or "none").split(".")[0]
         launches[name] += row["launches"]
-        ns[name] += row["ns"]
+        ns[name] += row["gpu_ns"]
     # The first step's begin is not timed; all operators of the model are.
     for name in ("aten::linear", "aten::layer_norm", "aten::gelu", "aten::mm", "aten::scaled_dot_product_attention"):
         assert launches[name] == profiled["launches"][name], name
@@ -93,33 +94,33 @@ def test_the_jobs_own_profile_is_the_same(job, when):
     plain, _, _ = job(when, under=False)
     told, _, report = job(when)
     assert told == plain
-    seats = report["gpu"]["seats"]
+    seats = report["gpus"]["gpu_seats"]
     assert [seat["held_by"] for seat in seats] == ["torch.profiler"]
-    assert seats[0]["to_ns"] > seats[0]["from_ns"]
-    assert report["gpu"]["launches"] > 0
+    assert seats[0]["end_ns"] > seats[0]["begin_ns"]
+    assert report["gpus"]["launches"] > 0
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_casts_are_timed_by_events_while_another_one_has_the_seat(job, dtype):
     _, truth, report = job("train", dtype, faults="no-seat")
-    gpu = report["gpu"]
-    assert (gpu["launches"], gpu["records"], gpu["casts"]["launches"]) == (0, 0, 0)
-    assert [seat["held_by"] for seat in gpu["seats"]] == ["another client of CUPTI"]
+    gpu = report["gpus"]
+    assert (gpu["launches"], gpu["gpu_records"], gpu["cast_launches"]) == (0, 0, 0)
+    assert [seat["held_by"] for seat in gpu["gpu_seats"]] == ["another client of CUPTI"]
     by_events = gpu["casts_by_events"]
-    assert by_events["untimed"] == 0 and by_events["steps"] >= 6
-    casts = {site["id"]: site["casts"] for site in report["sites"] if site["device"] == "cuda" and site["casts"] > 0}
+    assert by_events["gpu_casts_untimed"] == 0 and by_events["gpu_event_steps"] >= 6
+    casts = {site["site"]: site["casts"] for site in report["sites"] if site["device"] == "cuda" and site["casts"] > 0}
     assert {row["site"]: row["launches"] for row in by_events["sites"]} == casts
     # Each cast's copy ran between its two events, and none is shorter (double/README.md).
-    assert by_events["ns_at_most"] >= KERNEL_NS * by_events["launches"]
+    assert by_events["gpu_ns_at_most"] >= KERNEL_NS * by_events["cast_launches"]
     assert by_events["ns_at_most"] <= truth[-1]["end"] - truth[0]["start"]
 
 
 def test_cupti_is_left_alone_on_request(job):
     _, _, report = job("train", options=("--deep", "always", "--gpu", "events"))
-    gpu = report["gpu"]
-    assert (gpu["timed_by"], gpu["seats"], gpu["records"]) == (["CUDA events"], [], 0)
+    gpu = report["gpus"]
+    assert (gpu["gpu_timed_by"], gpu["gpu_seats"], gpu["gpu_records"]) == (["CUDA events"], [], 0)
     casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
-    assert gpu["casts_by_events"]["launches"] == casts > 0
+    assert gpu["casts_by_events"]["cast_launches"] == casts > 0
 
 
 def test_a_job_whose_casts_events_time_is_the_same(job):
@@ -131,24 +132,24 @@ def test_a_job_whose_casts_events_time_is_the_same(job):
 
 def test_what_is_captured_meets_no_event(job):
     _, _, report = job("graphed", faults="no-seat")
-    by_events = report["gpu"]["casts_by_events"]
+    by_events = report["gpus"]["casts_by_events"]
     # The casts of the capture were launched in it, and never again by themselves.
     casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
-    assert by_events["untimed"] > 0
-    assert by_events["launches"] + by_events["untimed"] == casts
+    assert by_events["gpu_casts_untimed"] > 0
+    assert by_events["cast_launches"] + by_events["gpu_casts_untimed"] == casts
 
 
 def test_the_span_of_a_profile_ends_where_events_time_again(job):
     _, _, report = job("profiled_midway", options=("--deep", "always", "--gpu", "events"))
-    (span,) = report["gpu"]["seats"]
-    assert span["held_by"] == "torch.profiler" and span["to_ns"] is not None
+    (span,) = report["gpus"]["gpu_seats"]
+    assert span["held_by"] == "torch.profiler" and span["end_ns"] is not None
 
 
 @pytest.mark.parametrize("by", ["main", "thread"])
 def test_replays_are_of_what_was_captured(job, tmp_path, by):
     # The capture is in no deep step of its own: it is looked at because it is one.
     _, truth, report = job("graphed", by, options=())
-    assert report["gpu"]["unplaced"] == 0
+    assert report["gpus"]["gpu_unplaced"] == 0
     with sqlite3.connect(tmp_path / "run.castscope") as run:
         rows = run.execute("SELECT operator, module, site IS NOT NULL, sum(launches) FROM v_kernels WHERE replayed "
                            "GROUP BY 1, 2, 3").fetchall()
@@ -165,11 +166,11 @@ def test_replays_are_of_what_was_captured(job, tmp_path, by):
 @pytest.mark.parametrize(("name", "regions"), [("compiled", 1), ("two_compiled", 2)])
 def test_compiled_kernels_are_of_their_region(job, tmp_path, name, regions):
     _, truth, report = job(name)
-    gpu = report["gpu"]
-    assert (gpu["lost"], gpu["unplaced"]) == (0, 0)
+    gpu = report["gpus"]
+    assert (gpu["gpu_lost"], gpu["gpu_unplaced"]) == (0, 0)
     with sqlite3.connect(tmp_path / "run.castscope") as run:
         rows = run.execute("SELECT name, origin, operator, sum(launches) FROM v_kernels GROUP BY 1, 2, 3").fetchall()
-    told = truth[len(truth) - gpu["records"]:]
+    told = truth[len(truth) - gpu["gpu_records"]:]
     # Autograd's engine has a thread for the device, which launches what is backward.
     main = truth[0]["thread"]
     launched = Counter((row["name"], "forward" if row["thread"] == main else "backward") for row in told
@@ -195,9 +196,9 @@ def test_compiled_kernels_are_of_their_region(job, tmp_path, name, regions):
 
 def test_devices_and_streams_are_told_apart(job, tmp_path):
     _, truth, report = job("devices", devices=2)
-    gpu = report["gpu"]
-    assert (gpu["lost"], gpu["unplaced"]) == (0, 0) and len(gpu["devices"]) == 2
-    told = truth[len(truth) - gpu["records"]:]
+    gpu = report["gpus"]
+    assert (gpu["gpu_lost"], gpu["gpu_unplaced"]) == (0, 0) and len(gpu["gpu_devices"]) == 2
+    told = truth[len(truth) - gpu["gpu_records"]:]
     assert len(told) > 0.9 * len(truth)
     assert sum(len({row["stream"] for row in told if row["device"] == device}) for device in (0, 1)) >= 4
     with sqlite3.connect(tmp_path / "run.castscope") as run:
@@ -220,31 +221,31 @@ def test_devices_and_streams_are_told_apart(job, tmp_path):
 
 def test_sampled_steps_are_whole(job):
     _, truth, report = job("train", "bfloat16", "400", options=())
-    gpu = report["gpu"]
-    assert gpu["steps"] >= 3 and gpu["lost"] == 0
+    gpu = report["gpus"]
+    assert gpu["gpu_steps"] >= 3 and gpu["gpu_lost"] == 0
     # The first one is timed from its first operator on; each other is what a step of the whole is.
     a_step = len(truth) / 400
-    assert (gpu["steps"] - 1) * a_step <= gpu["records"] <= (gpu["steps"] + 0.5) * a_step
+    assert (gpu["gpu_steps"] - 1) * a_step <= gpu["gpu_records"] <= (gpu["gpu_steps"] + 0.5) * a_step
 
 
 def test_products_are_told_by_what_they_compute_in(job):
     _, _, report = job("products")
-    computed = {row["computed_in"] for row in report["gpu"]["products"]}
+    computed = {row["product_precision"] for row in report["gpus"]["matmuls"]}
     assert computed == {"bf16, fp32 accumulation", "fp16, fp32 accumulation", "true fp32", "TF32"}
-    assert {(row["m"], row["n"], row["k"]) for row in report["gpu"]["products"]} == {(60, 64, 64)}
+    assert {(row["m"], row["n"], row["k"]) for row in report["gpus"]["matmuls"]} == {(60, 64, 64)}
     # The setting is recorded when a product is made, and again when another product is made under another setting.
-    assert report["gpu"]["math"] == ["allow_tf32=0", "allow_tf32=1"]
+    assert report["gpus"]["gpu_math"] == ["allow_tf32=0", "allow_tf32=1"]
 
 
 def test_settings_of_both_interfaces_are_told(job):
     """PyTorch's own getter throws where a job uses both."""
     _, _, report = job("mixed_settings")
-    assert report["gpu"]["math"] == ["allow_tf32=1"]
+    assert report["gpus"]["gpu_math"] == ["allow_tf32=1"]
 
 
 def test_kernels_are_not_timed_on_request(job):
     told, _, report = job("train", options=("--gpu", "off"))
-    assert report["gpu"] is None and told == {"steps": 6}
+    assert report["gpus"] is None and told == {"steps": 6}
 
 
 def test_doctor_tells_which_cupti_the_job_gets():

@@ -4,7 +4,6 @@ On the CUDA build of PyTorch and the double of a GPU. scripts/check-cuda-build s
 CASTSCOPE_CUDA_PYTHON; skipped without them.
 """
 
-import json
 import os
 import pathlib
 import subprocess
@@ -16,6 +15,7 @@ import runs
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cases"))
 from marked_cases import functions, marked, reported  # noqa: E402
+from reports import read_report  # noqa: E402
 
 JOBS = HERE / "rule_jobs.py"
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
@@ -35,8 +35,8 @@ def found(tmp_path):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                               env=runs.clean_environment())
         assert done.returncode == 0, done.stderr[-4000:]
-        report = json.loads((tmp_path / "run.json").read_text())
-        assert report["gpu"]["lost"] == 0
+        report = read_report(tmp_path / "run.json")
+        assert report["gpus"]["gpu_lost"] == 0
         return sorted(reported(report, JOBS))
 
     return run

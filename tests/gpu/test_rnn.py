@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 import runs
+from reports import read_report
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
@@ -38,7 +39,7 @@ def job(tmp_path):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                               env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
         assert done.returncode == 0, done.stderr[-4000:]
-        report = json.loads((tmp_path / "run.json").read_text()) if under else None
+        report = read_report(tmp_path / "run.json") if under else None
         return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in log.open()], report
 
     return run
@@ -56,10 +57,10 @@ def test_every_call_casts_all_weights(job, name):
     assert site["casts"] == CALLS * told["weights"] == profiled["copies"]
     assert site["bytes"] == CALLS * told["elements"] * 2
     assert (site["operator"], site["role"], site["phase"]) == ("aten::_cudnn_rnn", "weight", "forward")
-    assert (site["from"], site["to"], site["device"]) == ("float32", "float16", "cuda")
+    assert (site["from_dtype"], site["to_dtype"], site["device"]) == ("float32", "float16", "cuda")
     # Each tensor that became float16 on the device is one cast, and is reported once.
     to_half = [operation for operation in truth if "float16_copy_kernel" in operation["name"]]
-    assert sum(site["casts"] for site in report["sites"] if site["to"] == "float16") == len(to_half)
+    assert sum(site["casts"] for site in report["sites"] if site["to_dtype"] == "float16") == len(to_half)
     assert site["location"]["function"] == "train" and site["module_type"] == ("GRU" if name == "gru" else "LSTM")
     assert site["gpu_ns"] > 0
 
@@ -68,18 +69,18 @@ def test_each_step_has_them(job):
     told, truth, report = job("steps")
     (site,) = reflattened(report)
     # The kernel knows one dtype, whatever the region's is.
-    assert (told["dtype"], site["to"]) == ("torch.float16", "float16")
+    assert (told["dtype"], site["to_dtype"]) == ("torch.float16", "float16")
     kernels = [operation["name"] for operation in truth if operation["name"].startswith("nogpu_cudnn_rnn")]
     assert kernels and all(name.endswith("_f16") for name in kernels)
-    (steps,) = report["steps"]["runs"]
-    (behaviour,) = report["steps"]["behaviours"]
-    assert (steps["first"], steps["last"], steps["incomplete"]) == (0, 3, False)
-    assert {"site": site["id"], "casts": 4, "cache_hits": 0} in behaviour["sites"]
+    (steps,) = report["step_runs"]
+    (behaviour,) = report["behaviours"]
+    assert (steps["first_step"], steps["last_step"], steps["incomplete"]) == (0, 3, False)
+    assert {"site": site["site"], "casts": 4, "cache_hits": 0} in behaviour["sites"]
 
 
 def test_float16_in_a_region_of_bfloat16_is_found_without_kernel_times(job):
     _, _, report = job("steps", options=("--gpu", "off"))
-    assert report["gpu"] is None
+    assert report["gpus"] is None
     (finding,) = [finding for finding in report["findings"] if finding["rule"] == "rnn-computes-in-float16"]
     (site,) = reflattened(report)
     assert finding["location"] == site["location"] and finding["evidence"]["casts"] == site["casts"]

@@ -1,9 +1,10 @@
 """The program under test, and the environment it is started in."""
 
-import json
 import os
 import pathlib
 import subprocess
+
+from reports import read_report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build"))
@@ -39,7 +40,7 @@ class Castscope:
         return subprocess.Popen([str(self.program), "run", "-o", output, "--", *map(str, command)], **options)
 
     def report(self, name="run"):
-        return json.loads((self.folder / f"{name}.json").read_text())
+        return read_report(self.folder / f"{name}.json")
 
     def bare(self, *command, env=None, **options):
         """Runs a command under LD_PRELOAD alone."""

@@ -16,7 +16,7 @@ def test_bare_preload_leaves_a_run_file(castscope, python):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     report = eventually(castscope.folder / "bare.json")
     assert_worked(report, 3)
-    assert (report["run"]["exit"], report["run"]["complete"]) == (0, True)
+    assert (report["run"]["exit_status"], report["run"]["complete"]) == (0, True)
 
 
 def test_bare_preload_with_a_default_name(castscope, python):
@@ -153,5 +153,5 @@ def test_run_to_a_collector(castscope, python, collector):
     assert done.returncode == 2 and address.encode() in done.stderr
     report = eventually(folder / "named.json")
     assert_worked(report, 3)
-    assert report["run"]["exit"] == 2
+    assert report["run"]["exit_status"] == 2
     assert not list(castscope.folder.glob("*.castscope"))

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from gated import FINDS, RULE, TRAIN, have, line_of, record
 from program import clean_environment
+from reports import read_report
 
 CLEAN = TRAIN.replace(".requires_grad_(False)", "")
 
@@ -172,7 +173,7 @@ def test_reports_come_through_pipes(run):
 
 def test_limits_that_look_alike_are_told_in_full(castscope, python):
     have(castscope, python, CLEAN)
-    peak = json.loads((castscope.folder / "run.json").read_text())["cache"]["peak_bytes"]
+    peak = read_report(castscope.folder / "run.json")["cache"]["cache_peak_bytes"]
     done = castscope("check", "--max-cache", str(peak - 1), "run.castscope")
     assert done.returncode == 1 and f"{peak:,} bytes, more than {peak - 1:,} bytes".encode() in done.stdout
 
@@ -182,11 +183,11 @@ def test_limits_that_look_alike_are_told_in_full(castscope, python):
     (lambda report: report.pop("findings"), b'not a complete castscope report: "findings" is missing'),
     (lambda report: report.update(findings={}), b'"findings" is not a list'),
     (lambda report: report.update(processes=1), b'"processes" is not a list'),
-    (lambda report: report["run"].pop("exit"), b'"run.exit" is missing'),
+    (lambda report: report["run"].pop("exit_status"), b'"run.exit_status" is missing'),
     (lambda report: report["totals"].update(cpu_ns=1e30), b'"totals.cpu_ns" is not a whole number'),
-    (lambda report: report["cache"].update(peak_bytes=-1), b'"cache.peak_bytes" is not a whole number')])
+    (lambda report: report["cache"].update(cache_peak_bytes=-1), b'"cache.cache_peak_bytes" is not a whole number')])
 def test_a_report_that_was_changed_is_no_report(run, change, sentence):
-    report = json.loads((run.folder / "run.json").read_text())
+    report = read_report(run.folder / "run.json")
     change(report)
     (run.folder / "other.json").write_text(json.dumps(report))
     done = run("check", "other.json")

@@ -59,7 +59,7 @@ def test_new_code_is_looked_at(castscope, python):
 def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards):
     report = record(castscope, python, "late", forwards=forwards)
     assert "cast-undoes-float" in rules_of(report)
-    assert any(row["model"] == "Second" for row in report["precision"])
+    assert any(row["model"] == "Second" for row in report["weight_products"])
     coverage = report["coverage"]
     assert coverage["first_step_not_looked_at"] == {"process": 1, "step": 0}
     # By its first cast code is known to be new: the operator that makes it had begun by then.

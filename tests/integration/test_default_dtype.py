@@ -21,7 +21,7 @@ def told(ran):
 def test_a_region_that_names_none_has_it(ran):
     assert told(ran) == ["float16"]
     [region] = ran.report["regions"]
-    assert (region["dtype"], region["default_dtype"]) == ("float16", True)
+    assert (region["region_dtype"], region["dtype_by_default"]) == ("float16", True)
     assert "policy-deviation" not in {finding["rule"] for finding in ran.report["findings"]}
 
 

@@ -15,8 +15,8 @@ from work import WORK, assert_worked
 def test_exit_status_is_reported(castscope, python, ending, status):
     done = castscope.run(python, "-c", WORK + "work(3)\n" + ending)
     report = castscope.report()
-    assert done.returncode == status and report["run"]["exit"] == status and report["run"]["complete"] is True
-    assert report["processes"][0]["exit"] == status
+    assert done.returncode == status and report["run"]["exit_status"] == status and report["run"]["complete"] is True
+    assert report["processes"][0]["exit_status"] == status
     assert_worked(report, 3)
 
 
@@ -27,7 +27,7 @@ def test_killed_job_keeps_its_counts(castscope, python, name):
     assert done.returncode == -getattr(signal, name)
     assert (report["run"]["signal"], report["run"]["complete"]) == (getattr(signal, name), False)
     (process,) = report["processes"]
-    assert (process["end"], process["exit"]) == ("vanished", 128 + getattr(signal, name))
+    assert (process["end_kind"], process["exit_status"]) == ("vanished", 128 + getattr(signal, name))
     assert any(f"process {process['pid']} was killed by {name}" in notice for notice in report["run"]["notices"])
     assert_worked(report, 3)
 
@@ -48,7 +48,7 @@ def test_which_child_was_killed_is_told(castscope, python):
     out, _ = job.communicate(b"go on\n", timeout=60)
     report = castscope.report()
     child = next(process for process in report["processes"] if process["pid"] == int(out))
-    assert (child["end"], child["exit"]) == ("vanished", 137)
+    assert (child["end_kind"], child["exit_status"]) == ("vanished", 137)
     assert report["run"]["complete"] is False
     assert any(f"process {child['pid']} was killed by SIGKILL" in notice for notice in report["run"]["notices"])
 
@@ -121,8 +121,8 @@ def test_a_job_that_goes_on_as_a_static_program(castscope, python, static_progra
     wait_until_told(castscope, "replaced")
     job.communicate(b"\n", timeout=60)
     report = castscope.report()
-    assert (job.returncode, report["run"]["exit"], report["run"]["complete"]) == (6, 6, True)
-    assert report["processes"][0]["end"] == "replaced"
+    assert (job.returncode, report["run"]["exit_status"], report["run"]["complete"]) == (6, 6, True)
+    assert report["processes"][0]["end_kind"] == "replaced"
     assert_worked(report, 2)
 
 
@@ -131,5 +131,5 @@ def test_a_job_that_goes_on_shortly_without_the_library(castscope, python):
     code = WORK + "work(2)\nos.execve('/bin/sh', ['sh', '-c', 'exit 5'], {})\n"
     done = castscope.run(python, "-c", code)
     report = castscope.report()
-    assert (done.returncode, report["run"]["exit"], report["run"]["complete"]) == (5, 5, True)
-    assert report["processes"][0]["end"] in ("exited", "replaced")
+    assert (done.returncode, report["run"]["exit_status"], report["run"]["complete"]) == (5, 5, True)
+    assert report["processes"][0]["end_kind"] in ("exited", "replaced")

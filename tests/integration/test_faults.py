@@ -24,7 +24,7 @@ def test_recovered_after_castscope_itself_was_killed(castscope, python):
     assert b"recovered" in castscope("recover", directory).stderr
     report = castscope.report()
     assert_worked(report, 5)
-    assert (report["run"]["exit"], report["run"]["complete"]) == (0, True)
+    assert (report["run"]["exit_status"], report["run"]["complete"]) == (0, True)
     assert not os.path.exists(directory)
 
 

@@ -20,8 +20,8 @@ def test_exit_status_is_the_jobs(castscope, status):
 def test_death_by_signal_is_passed_on(castscope, name):
     done = castscope.run("sh", "-c", f"kill -{name[3:]} $$")
     assert done.returncode == -getattr(signal, name)
-    assert castscope.report()["run"]["exit"] == {"status": None, "signal": getattr(signal, name)} or \
-        castscope.report()["run"]["exit"]
+    assert castscope.report()["run"]["exit_status"] == {"status": None, "signal": getattr(signal, name)} or \
+        castscope.report()["run"]["exit_status"]
 
 
 def test_no_core_of_ours(castscope):

@@ -115,36 +115,37 @@ def flat(text):
 
 # The dtype that a layer was given: that of the first argument that is not a weight.
 def given(layer):
-    return next(one["given"] for one in layer["arguments"] if one["role"] != "weight")
+    return next(one["given_dtype"] for one in layer["arguments"] if one["role"] != "weight")
 
 
 def test_layers_are_what_hooks_see(hooked, report):
     seen = json.loads((hooked.folder / "hooks.json").read_text())
     told = collections.Counter()
     leaves = {key.split()[0] for key in seen}
-    for layer in report["layers"]["operators"]:
+    for layer in report["layers"]:
         if layer["phase"] == "forward" and layer["module"] in leaves:
             told[f"{layer['module']} {given(layer)} {layer['result']}"] += layer["calls"]
     assert told == seen
-    assert "softmax bfloat16 bfloat16" in seen and report["layers"]["steps"] == 3
+    assert "softmax bfloat16 bfloat16" in seen and report["totals"]["step_count"] == 3
 
 
 def test_a_layer_says_what_entered_and_what_another_device_would_do(report):
-    layers = {layer["module"]: layer for layer in report["layers"]["operators"] if layer["phase"] == "forward"}
-    head = {one["argument"]: (one["given"], one["entered"], one["not_cast"]) for one in layers["head"]["arguments"]}
+    layers = {layer["module"]: layer for layer in report["layers"] if layer["phase"] == "forward"}
+    head = {one["argument"]: (one["given_dtype"], one["passed_dtype"], one["why_not_cast"])
+            for one in layers["head"]["arguments"]}
     assert head["input"] == ("float32", "bfloat16", None)
     assert head["weight"] == ("float32", "bfloat16", None)
     softmax = layers["softmax"]
     assert softmax["location"]["line"] == line_of(HOOKED, "# SOFTMAX")
-    assert [one["not_cast"] for one in softmax["arguments"]] == ["not_listed"]
+    assert [one["why_not_cast"] for one in softmax["arguments"]] == ["not_listed"]
     assert softmax["elsewhere"]["cuda"] == "float32" and layers["head"]["elsewhere"] == {}
 
 
 def test_every_form_has_the_layers(hooked, report):
     rows = list(csv.DictReader(io.StringIO(get(hooked, "csv-layers").decode())))
-    arguments = [(layer["operator"], one) for layer in report["layers"]["operators"] for one in layer["arguments"]]
+    arguments = [(layer["operator"], one) for layer in report["layers"] for one in layer["arguments"]]
     assert [(row["operator"], row["argument"], row["given"], row["not_cast"]) for row in rows if row["argument"]] == \
-        [(op, one["argument"], one["given"], one["not_cast"] or "") for op, one in arguments]
+        [(op, one["argument"], one["given_dtype"], one["why_not_cast"] or "") for op, one in arguments]
     page, text = get(hooked, "html").decode(), get(hooked, "md").decode()
     assert "<h2>Layers</h2>" in page and "float32 on cuda, xpu and mps" in page
     assert "Layers' dtypes, in the 3 of 3 steps" in text and "| softmax | softmax | bfloat16 |" in text
@@ -153,9 +154,9 @@ def test_every_form_has_the_layers(hooked, report):
 def test_what_was_not_cast_has_a_line_and_a_reason(tmp_path):
     report = get_json(recorded(tmp_path, REASONS), "json")
     told = collections.defaultdict(set)
-    for layer in report["layers"]["operators"]:
+    for layer in report["layers"]:
         for one in layer["arguments"]:
-            told[layer["location"]["line"]].add((one["argument"], one["not_cast"]))
+            told[layer["location"]["line"]].add((one["argument"], one["why_not_cast"]))
     for number, line in enumerate(REASONS.splitlines(), 1):
         if "  # " in line:
             argument, reason = line.split("  # ")[1].split()
@@ -166,7 +167,7 @@ def test_a_policy_excludes(tmp_path):
     job = ("import torch\nnet = torch.nn.Linear(4, 4)\n"
            "for _ in range(2):\n  with torch.autocast('cpu'):\n    net(torch.ones(2, 4))\n")
     report = get_json(recorded(tmp_path, job, "--enforce", "fp32-everything"), "json")
-    reasons = {one["not_cast"] for layer in report["layers"]["operators"] if layer["operator"] == "aten::linear"
+    reasons = {one["why_not_cast"] for layer in report["layers"] if layer["operator"] == "aten::linear"
                for one in layer["arguments"]}
     assert reasons == {"excluded"}
 

@@ -5,6 +5,7 @@ import re
 import sys
 
 import pytest
+from reports import read_report
 
 NET = """
 import torch
@@ -70,7 +71,7 @@ def modes(castscope, tmp_path):
         assert done.returncode == 0, done.stderr
         page = castscope("report", "-f", "html", "run.castscope", text=True)
         assert page.returncode == 0, page.stderr
-        return json.loads((tmp_path / "run.json").read_text()), page.stdout
+        return read_report(tmp_path / "run.json"), page.stdout
     return run
 
 
@@ -84,11 +85,11 @@ def cells(page, heading):
 
 def test_each_mode_has_a_column(modes):
     report, page = modes(EVERY_MODE)
-    rows = {row["operator"]: row for row in report["modes"]["operators"]}
+    rows = {row["operator"]: row for row in report["operators_by_mode"]}
     assert {row["location"]["line"] for row in rows.values()} == {LINE}
-    assert rows["linear"]["computed_in"] == {"eager": ["bfloat16"], "script": ["bfloat16"], "trace": ["bfloat16"],
+    assert rows["linear"]["dtypes_by_mode"] == {"eager": ["bfloat16"], "script": ["bfloat16"], "trace": ["bfloat16"],
                                              "compile": ["bfloat16"], "export": ["float32"]}
-    assert rows["gelu"]["computed_in"] == {"eager": ["bfloat16"], "script": ["float32"], "trace": ["float32"],
+    assert rows["gelu"]["dtypes_by_mode"] == {"eager": ["bfloat16"], "script": ["float32"], "trace": ["float32"],
                                            "compile": ["bfloat16"], "export": ["float32"]}
     assert rows["linear"]["differs"] and rows["gelu"]["differs"]
     head, *body = cells(page, "Modes")
@@ -101,19 +102,20 @@ def test_each_mode_has_a_column(modes):
 
 def test_what_the_job_compares_is_in_its_report(modes, tmp_path):
     report, page = modes(COMPARES)
-    net, kept = report["modes"]["comparisons"]
+    net, kept = report["comparisons"]
     told = json.loads((tmp_path / "told.json").read_text())
-    assert net["name"] == "Net" and not net["same_precision"] and net["operators_left_out"] == 0
-    assert [(row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["modes"].items()})
+    assert net["compared_function"] == "Net" and not net["same_precision"] and net["left_out_count"] == 0
+    assert [(row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
             for row in net["operators"]] == [
         (row["operator"], row["line"]["line"], {mode: cell["verdict"] for mode, cell in row["modes"].items()})
         for row in told["operators"]]
-    addmm = net["operators"][0]["modes"]
-    assert {mode: cell["computed"] for mode, cell in addmm.items()} == {"eager": "bfloat16", "script": "bfloat16",
+    addmm = net["operators"][0]["by_mode"]
+    assert {mode: cell["computed_in"] for mode, cell in addmm.items()} == {"eager": "bfloat16", "script": "bfloat16",
                                                                         "export": "float32"}
     assert addmm["export"]["reason"].startswith("the autocast region around the call")
     (mode,) = kept["modes"]
-    assert kept["name"] == "<kept>" and mode["error"]["summary"] and mode["error"]["location"]["file"]
+    assert kept["compared_function"] == "<kept>"
+    assert mode["error"]["error_summary"] and mode["error"]["location"]["file"]
     head, *body = cells(page, "Net")
     assert head == ["where", "operator", "eager", "script", "export", "why"]
     assert [row[:5] for row in body] == [[f"job.py:{LINE}", "addmm", "bfloat16", "bfloat16", "float32 !"],
@@ -123,9 +125,9 @@ def test_what_the_job_compares_is_in_its_report(modes, tmp_path):
 
 def test_what_was_compiled_and_why_again(modes):
     report, page = modes(RECOMPILES)
-    (product,) = report["modes"]["compiled"]
-    assert product["code"] == "product (job.py:4)" and product["times"] == 3
+    (product,) = report["compilations"]
+    assert product["compiled_code"] == "product (job.py:4)" and product["times"] == 3
     assert (product["called_at"]["file"].rpartition("/")[2], product["called_at"]["line"]) == ("job.py", 10)
-    assert sum(again["times"] for again in product["recompiled"]) == 2
-    assert all("size" in again["guard"] for again in product["recompiled"]), product
+    assert sum(again["times"] for again in product["recompilations"]) == 2
+    assert all("size" in again["guard"] for again in product["recompilations"]), product
     assert cells(page, "Compiled code")[1][:3] == ["product (job.py:4)", "job.py:10", "3"]

@@ -14,6 +14,7 @@ import threading
 
 import pytest
 from program import clean_environment
+from reports import read_report
 from work import WORK, assert_worked
 
 
@@ -65,7 +66,7 @@ def test_force_overwrites(castscope):
     castscope.run("true")
     done = castscope("run", "--force", "-o", "run", "--", "sh", "-c", "exit 3")
     assert done.returncode == 3
-    assert json.loads((castscope.folder / "run.json").read_text())["run"]["command"] == ["sh", "-c", "exit 3"]
+    assert read_report(castscope.folder / "run.json")["run"]["command"] == ["sh", "-c", "exit 3"]
 
 
 def test_unwritable_output_is_said_and_the_job_runs(castscope, tmp_path):
@@ -132,7 +133,7 @@ def test_a_file_that_is_being_written_is_not_overwritten(castscope):
     assert done.returncode == 125 and b"is being written by another castscope: choose another -o NAME" in done.stderr
     assert not (castscope.folder / "started").exists()
     _, err = job.communicate(b"\n", timeout=60)
-    assert job.returncode == 3 and castscope.report()["run"]["exit"] == 3 and b"readonly" not in err
+    assert job.returncode == 3 and castscope.report()["run"]["exit_status"] == 3 and b"readonly" not in err
 
 
 def test_runs_of_the_same_second_all_get_their_names(castscope):

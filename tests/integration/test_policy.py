@@ -358,6 +358,7 @@ for _ in range(5):
     for options in ([], ["--enforce", "ipex-xpu"], ["--enforce", "no-cache.json"], ["--enforce", "torch-cpu"]):
         assert castscope("run", "--force", "-o", "run", *options, "--", python, "job.py").returncode == 0
         report = castscope.report()
-        totals.append((report["totals"]["casts"], report["totals"]["cache_hits"], report["cache"]["peak_entries"]))
+        totals.append((report["totals"]["casts"], report["totals"]["cache_hits"],
+                       report["cache"]["cache_peak_entries"]))
     assert totals[0] == totals[1] == totals[2] == (15, 10, 2)
     assert totals[3][0] < 15, "castscope's copies outlive a region"

@@ -33,7 +33,8 @@ model(torch.ones(2, 4), rois)  # without autocast nothing has to be protected
 
 
 def protected(castscope):
-    return {(one["function"].split(".")[-2], one["argument"]): one for one in castscope.report()["protected"]}
+    return {(one["annotated_function"].split(".")[-2], one["argument"]): one
+            for one in castscope.report()["protected_arguments"]}
 
 
 @pytest.fixture
@@ -49,12 +50,12 @@ def test_a_run_confirms_that_rois_are_never_cast(observed):
     seen = protected(castscope)
     assert set(seen) == {("Pool", "x"), ("Pool", "rois"), ("Linear", "input")}
     rois = seen["Pool", "rois"]
-    assert (rois["arrived"], rois["times"], rois["kept"], rois["held_off"], rois["cast_to"], rois["by"]) == (
-        "float32", 3, True, 0, None, "float")
+    assert (rois["arrived_dtype"], rois["times"], rois["is_protected"]) == ("float32", 3, True)
+    assert (rois["casts_held_off"], rois["to_dtype"], rois["annotation"]) == (0, None, "float")
     assert rois["called_at"]["function"].endswith("forward") and rois["called_at"]["file"].endswith("job.py")
     x = seen["Pool", "x"]
-    assert (x["arrived"], x["times"], x["kept"], x["cast_to"]) == ("bfloat16", 3, False, "float32")
-    assert seen["Linear", "input"]["arrived"] == "float32"
+    assert (x["arrived_dtype"], x["times"], x["is_protected"], x["to_dtype"]) == ("bfloat16", 3, False, "float32")
+    assert seen["Linear", "input"]["arrived_dtype"] == "float32"
     assert "rois of Pool.forward arrived in float32 3 times: never cast" in " ".join(summary.split())
     assert "held off" not in summary
 
@@ -72,7 +73,7 @@ def test_nothing_is_told_where_nothing_is_protected(castscope, python):
     (castscope.folder / "job.py").write_text(
         "import torch\nwith torch.autocast('cpu'):\n    torch.nn.Linear(2, 2)(torch.ones(1, 2))")
     assert castscope("run", "-o", "run", "--", python, "job.py").returncode == 0
-    assert castscope.report()["protected"] == []
+    assert castscope.report()["protected_arguments"] == []
 
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
@@ -92,7 +93,8 @@ torch.ops.vision.roi_pool(torch.ones(2, 4), torch.ones(2, 5), 1.0)
         "never_cast": {"vision::roi_pool": ["rois"]}}))
     done = castscope("run", "-o", "run", "--enforce", "rois.json", *options, "--", sys.executable, "job.py", text=True)
     assert done.returncode == 0, done.stderr
-    seen = [(one["function"], one["argument"], one["by"], one["arrived"], one["times"], one["held_off"], one["kept"])
-            for one in castscope.report()["protected"]]
+    seen = [(one["annotated_function"], one["argument"], one["annotation"], one["arrived_dtype"], one["times"],
+             one["casts_held_off"], one["is_protected"])
+            for one in castscope.report()["protected_arguments"]]
     assert sorted(seen) == [("vision::roi_pool", "rois", "policy", "bfloat16", 1, 0, True),
                             ("vision::roi_pool", "rois", "policy", "float32", 4, 4, True)]

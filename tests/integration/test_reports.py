@@ -49,9 +49,9 @@ def test_json_is_valid_and_has_the_finding(trained, report):
 
 def test_source_lines_are_those_that_ran(trained, report):
     ours = next(file for file in report["source"] if file["file"].endswith("/train.py"))
-    assert ours["state"] == "kept" and len(ours["lines"]) >= 7
+    assert ours["source_state"] == "kept" and len(ours["lines"]) >= 7
     text = TRAIN.splitlines()
-    assert all(line["text"] == text[line["line"] - 1] for line in ours["lines"])
+    assert all(line["source_text"] == text[line["line"] - 1] for line in ours["lines"])
     for finding in report["findings"]:
         assert any(line["line"] == finding["location"]["line"] for line in ours["lines"])
 
@@ -235,7 +235,7 @@ def test_perfetto_trace_is_read_by_perfettos_own_definitions(trained, report):
             casts += 1
             assert lines[event.source_location_iid] > 0
     assert casts == casts_in(report) and set(depth.values()) == {0}
-    assert counted == 2 * sum(run["clears"] for run in report["steps"]["runs"])
+    assert counted == 2 * sum(run["cache_clears"] for run in report["step_runs"])
     assert sum("lane" in track.thread.thread_name for track in tracks.values()) >= 2
 
 
@@ -267,7 +267,7 @@ def test_speedscope_is_valid_and_nests(trained, report):
 def test_a_source_that_was_changed_meanwhile_is_told_and_not_shown(castscope, python):
     record(castscope, python, TRAIN + "open(__file__, 'a').write('# changed\\n')\n")
     (ours,) = [file for file in get_json(castscope, "json")["source"] if file["file"].endswith("train.py")]
-    assert ours["state"] == "changed" and ours["lines"] == []
+    assert ours["source_state"] == "changed" and ours["lines"] == []
     page = Page(get(castscope, "html").decode())
     assert "was changed after the run began" in page.text and page.marked == []
     assert errors("tests/schemas/sarif-2.1.0.json", get_json(castscope, "sarif")) == []
@@ -276,7 +276,7 @@ def test_a_source_that_was_changed_meanwhile_is_told_and_not_shown(castscope, py
 def test_a_source_that_vanished_is_told(castscope, python):
     record(castscope, python, TRAIN + "import os; os.unlink(__file__)\n")
     (ours,) = [file for file in get_json(castscope, "json")["source"] if file["file"].endswith("train.py")]
-    assert ours["state"] == "gone"
+    assert ours["source_state"] == "gone"
 
 
 @pytest.mark.parametrize("made, state", [("os.mkfifo(NAME)", "not_text"), ("os.symlink('/dev/zero', NAME)", "not_text"),
@@ -289,7 +289,7 @@ def test_sources_that_are_no_text_are_not_read(castscope, python, made, state):
     code = f"import torch; exec(compile({TRAIN!r}, {str(name)!r}, 'exec'), {{'__name__': '__main__'}})"
     assert castscope.run(python, "-c", code).returncode == 0
     (odd,) = [file for file in get_json(castscope, "json")["source"] if file["file"].endswith("odd.py")]
-    assert odd["state"] == state and odd["lines"] == []
+    assert odd["source_state"] == state and odd["lines"] == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -361,7 +361,7 @@ def test_names_that_are_no_utf8_stay_names(castscope, python):
     assert r"m\udce9.frozen" in {site["module"] for site in report["sites"]}
     for result in get_json(castscope, "sarif")["runs"][0]["results"]:
         assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "caf%E9.py"
-    assert {file["state"] for file in report["source"] if "caf" in file["file"]} == {"kept"}
+    assert {file["source_state"] for file in report["source"] if "caf" in file["file"]} == {"kept"}
 
 
 def test_a_job_that_failed_says_so_first(castscope, python):

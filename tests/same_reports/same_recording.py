@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 
 import runs
+from reports import read_report
 from same_answers import LIMIT_S, Answer, ask
 from same_contents import events_of, tables_of, text
 
@@ -51,7 +52,7 @@ def events_in(folder):
     """Returns (events in the run file, events that a full ring dropped)."""
     with sqlite3.connect(f"file:{folder}/run.castscope?mode=ro", uri=True) as database:
         (kept,) = database.execute("SELECT sum(events) FROM event_blocks").fetchone()
-    return kept or 0, json.loads((folder / "run.json").read_text())["totals"]["dropped_events"]
+    return kept or 0, read_report(folder / "run.json")["totals"]["events_lost"]
 
 
 def keep_segments(program, job, folder):

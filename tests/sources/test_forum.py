@@ -45,14 +45,14 @@ def test_the_first_screen_says_why_inputs_are_not_kept(run):
 def test_a_cache_that_grows_is_found(run):
     told = run("many_models_in_one_region")
     assert told.found_at("cache-grows", "grows")
-    assert told.report["cache"]["peak_bytes"] > 100 * 512 * 512 * 2
+    assert told.report["cache"]["cache_peak_bytes"] > 100 * 512 * 512 * 2
 
 
 def test_dtypes_of_layers_are_those_of_the_hook(run):
     told = run("layers_and_softmax", "--deep", "always")
     assert told.printed == ["Linear [torch.float32] torch.bfloat16", "Linear [torch.bfloat16] torch.bfloat16",
                             "Softmax [torch.bfloat16] torch.bfloat16"]
-    assert [(row["module_type"], row["arguments"][0]["given"], row["result"]) for row in told.layers()
+    assert [(row["module_type"], row["arguments"][0]["given_dtype"], row["result_dtype"]) for row in told.layers()
             if row["module_type"]] == [
         ("Linear", "float32", "bfloat16"), ("Linear", "bfloat16", "bfloat16"), ("Softmax", "bfloat16", "bfloat16")]
     assert told.layers("softmax.int")[0]["elsewhere"]["cuda"] == "float32", "the thread's own GPU computes it so"
@@ -82,8 +82,8 @@ def test_a_pooling_that_is_forced_to_float32(run):
 
 def test_boxes_that_are_never_cast(run):
     told = run("boxes_are_never_cast")
-    kept = [row for row in told.report["protected"] if row["argument"] == "rois"]
-    assert kept and {row["arrived"] for row in kept} == {"float32"}
+    kept = [row for row in told.report["protected_arguments"] if row["argument"] == "rois"]
+    assert kept and {row["arrived_dtype"] for row in kept} == {"float32"}
 
 
 def test_backward_in_the_models_own_loop_is_found(run):
@@ -109,7 +109,7 @@ def test_a_region_inside_what_is_traced(run):
 def test_inputs_are_cast_at_the_first_operator_that_autocast_knows(run):
     told = run("first_operator_keeps_float32")
     assert told.printed == ["torch.bfloat16"]
-    assert told.operators() == {"linear"} and told.report["model_input"]["cast_to"] is None
+    assert told.operators() == {"linear"} and told.report["model_input"]["to_dtype"] is None
 
 
 def test_the_graph_shows_the_casts(run):

@@ -1,10 +1,10 @@
 """Reads what castscope reported about a run, in the words of the tests here."""
 
 import json
-import pathlib
 import subprocess
 
 import runs
+from reports import read_report
 
 CASTSCOPE = runs.CASTSCOPE
 PACKAGE = runs.ROOT / "agent" / "python"
@@ -23,7 +23,7 @@ def plain(fact):
 class Run:
     def __init__(self, jobs, name, printed, screen):
         self.jobs, self.name, self.printed, self.screen = jobs, name, printed.splitlines(), screen
-        self.report = json.loads(pathlib.Path(f"{name}.json").read_text())
+        self.report = read_report(f"{name}.json")
         self.totals = self.report["totals"]
 
     def rules(self):
@@ -72,7 +72,7 @@ class Run:
 
     def layers(self, operator=None):
         """Returns what deep steps saw of all operators, or of one, with dtypes."""
-        return [row for row in self.report["layers"]["operators"] if operator in (None, plain(row["operator"]))]
+        return [row for row in self.report["layers"] if operator in (None, plain(row["operator"]))]
 
     def region_at(self, mark):
         found = [region for region in self.report["regions"]
@@ -82,4 +82,4 @@ class Run:
 
     @property
     def steps(self):
-        return self.report["steps"]["count"]
+        return self.report["totals"]["step_count"]

@@ -194,7 +194,7 @@ def test_a_collector_that_dies_and_comes_back_loses_and_doubles_nothing(iteratio
     totals = json.loads(castscope("report", file).stdout)["totals"]
     assert totals["casts"] == iterations * iteration.count("c")
     assert totals["cache_hits"] == iterations * iteration.count("h")
-    assert totals["pass_through"] == iterations * iteration.count("p")
+    assert totals["pass_throughs"] == iterations * iteration.count("p")
 
 
 def test_a_collector_that_dies_for_good_leaves_the_job_alone(tmp_path):

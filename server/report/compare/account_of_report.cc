@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/format_1.h"
 #include "server/report/compare/report_part.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/rules/judgement.h"
@@ -31,37 +32,52 @@ store::Finding finding_of(const ReportPart& part) {
   return finding;
 }
 
-// Reports of the first castscopes hold no source.
 store::SourceLines source_of(const ReportPart& report) {
   store::SourceLines source;
-  if (!report.has("source")) return source;
-  for (const ReportPart& file : report.parts("source")) {
+  for (const ReportPart& file : report.parts("source_files")) {
     store::SourceFile kept;
     kept.file = file.text("file");
-    for (const ReportPart& line : file.parts("lines")) kept.lines[line.number("line")] = line.text("text");
+    for (const ReportPart& line : file.parts("lines")) kept.lines[line.number("line")] = line.text("source_text");
     source.add(std::move(kept));
   }
   return source;
 }
 
-AccountSite site_of(const ReportPart& part, const store::SourceLines& source, const std::string& project) {
+// The lists that sites refer to.
+struct SharedLists {
+  explicit SharedLists(const ReportPart& report)
+      : frames(report.parts("frames")), stacks(report.parts("stacks")), call_sites(report.parts("call_sites")) {}
+
+  store::CodeLocation location(const ReportPart& site) const {
+    const auto stack = site.referred("stack_index", stacks);
+    const auto frame = stack ? stack->referred("frame_index", frames) : std::nullopt;
+    return frame ? location_of(*frame) : store::CodeLocation();
+  }
+
+  std::vector<ReportPart> frames, stacks, call_sites;
+};
+
+AccountSite site_of(const ReportPart& part, const SharedLists& lists, const store::SourceLines& source,
+                    const std::string& project) {
   AccountSite site;
-  const store::CodeLocation at = location_of(part.part("location"));
+  const store::CodeLocation at = lists.location(part);
   site.file = portable_path(at.file, project);
   site.function = at.function;
   site.line = at.line;
   const auto text = source.line(at.file, at.line);
   if (at.line > 0) site.text = text ? normalised(*text) : absl::StrCat("line ", at.line);
-  site.op = part.text_or_empty("operator");
-  site.argument = part.text_or_empty("argument");
+  if (const auto call_site = part.referred("call_site_index", lists.call_sites)) {
+    site.op = call_site->text_or_empty("operator");
+    site.argument = call_site->text_or_empty("argument");
+  }
   site.phase = part.text("phase");
   site.cause = part.text("cause");
-  site.from = part.text("from");
-  site.to = part.text("to");
+  site.from = part.text("from_dtype");
+  site.to = part.text("to_dtype");
   site.casts = part.count("casts");
-  site.hits = part.count("cache_hits");
-  site.bytes = part.count("bytes");
-  site.cpu_ns = part.count("cpu_ns");
+  site.hits = part.count_or_0("cache_hits");
+  site.bytes = part.count_or_0("bytes");
+  site.cpu_ns = part.count_or_0("cpu_ns");
   if (part.has("looked_at") && !part.is_null("looked_at")) site.looked_at = part.flag("looked_at");
   return site;
 }
@@ -82,16 +98,16 @@ AccountPrecision precision_of(const ReportPart& part, const std::string& project
 }
 
 void read_numbers(const ReportPart& report, Account& account) {
-  const ReportPart totals = report.part("totals"), cache = report.part("cache"), steps = report.part("steps");
+  const ReportPart totals = report.part("totals"), cache = report.part("cache");
   account.casts = totals.count("casts");
   account.hits = totals.count("cache_hits");
-  account.passes = totals.count("pass_through");
+  account.passes = totals.count("pass_throughs");
   account.bytes = totals.count("bytes");
   account.cpu_ns = totals.count("cpu_ns");
-  account.cache_peak_bytes = cache.count("peak_bytes");
-  account.cache_peak_entries = cache.count("peak_entries");
-  account.steps = steps.count("count");
-  for (const ReportPart& run : steps.parts("runs")) {
+  account.cache_peak_bytes = cache.count("cache_peak_bytes");
+  account.cache_peak_entries = cache.count("cache_peak_entries");
+  account.steps = totals.count("step_count");
+  for (const ReportPart& run : report.parts("step_runs")) {
     const std::int64_t begin = run.number("begin_ns"), end = run.number("end_ns");
     // The numbers are unsigned, so that no difference overflows.
     if (end > begin) account.steps_ns += static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
@@ -101,10 +117,8 @@ void read_numbers(const ReportPart& report, Account& account) {
 // A finding that the report's own run silenced stays silenced; these settings silence further ones.
 void read_findings(const ReportPart& report, const rules::Settings& settings, const store::SourceLines& source,
                    Account& account) {
-  if (report.has("ignored")) {
-    account.ignored_by_settings = report.part("ignored").count("by_settings");
-    account.ignored_in_code = report.part("ignored").count("in_code");
-  }
+  account.ignored_by_settings = report.part("ignored").count("by_settings");
+  account.ignored_in_code = report.part("ignored").count("in_code");
   std::vector<store::Finding> all;
   for (const ReportPart& part : report.parts("findings")) {
     store::Finding finding = finding_of(part);
@@ -123,7 +137,7 @@ void read_findings(const ReportPart& report, const rules::Settings& settings, co
 // null means that the end is not known, as for a run that was never closed; `complete` says that.
 std::string failure_of(const ReportPart& run) {
   if (run.has("signal") && !run.is_null("signal")) return absl::StrCat("signal ", run.number("signal"));
-  const std::int64_t status = run.number_or_0("exit");
+  const std::int64_t status = run.number_or_0("exit_status");
   return status == 0 ? "" : absl::StrCat("exit status ", status);
 }
 
@@ -138,39 +152,39 @@ void read_coverage(const ReportPart& coverage, const rules::Settings& settings, 
 void read_run(const ReportPart& run, Account& account) {
   account.command = absl::StrJoin(run.texts("command"), " ");
   account.run_folder = run.text("cwd");
-  account.project = run.has("checkout") ? run.text_or_empty("checkout") : "";
-  if (account.project.empty()) account.project = account.run_folder;
   account.complete = run.flag("complete");
-  if (run.has("damage")) account.damage = run.text("damage");
+  if (run.has("damage")) account.damage = run.text_or_empty("damage");
   account.failure = failure_of(run);
   account.notices = run.texts("notices");
 }
 
 }  // namespace
 
-absl::StatusOr<Account> account_of(const Json& report, const std::string& name, const rules::Settings& settings) {
-  if (!report.is_object() || !report.contains("format") || !report.contains("run"))
+absl::StatusOr<Account> account_of(const Json& written, const std::string& name, const rules::Settings& settings) {
+  if (!written.is_object() || !written.contains("format") || !written.contains("run"))
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is not a castscope report: give a run file (NAME.castscope) or its report (NAME.json)"));
-  const Json& format = report.at("format");
-  if (format != 1)
+  const Json& format = written.at("format");
+  if (format != 1 && format != 2)
     return absl::InvalidArgumentError(absl::StrCat(name, " is a report of format ", format.dump(),
-                                                   ", and this castscope knows format 1: make it again from its run "
-                                                   "file, or use the castscope that made it"));
+                                                   ", and this castscope knows formats 1 and 2: make it again from its "
+                                                   "run file, or use the castscope that made it"));
   std::string wrong;
-  const ReportPart whole(report, "", wrong);
+  const Json translated = format == 1 ? from_format_1(written) : Json();
+  const ReportPart whole(format == 1 ? translated : written, "", wrong);
   Account account;
   account.name = name;
+  account.project = whole.text_or_empty("root");
   read_run(whole.part("run"), account);
   account.processes = whole.parts("processes").size();
   read_numbers(whole, account);
   const store::SourceLines source = source_of(whole);
   read_findings(whole, settings, source, account);
-  for (const ReportPart& site : whole.parts("sites")) account.sites.push_back(site_of(site, source, account.project));
-  if (whole.has("precision")) {
-    for (const ReportPart& one : whole.parts("precision"))
-      account.precision.push_back(precision_of(one, account.project));
-  }
+  const SharedLists lists(whole);
+  for (const ReportPart& site : whole.parts("sites"))
+    account.sites.push_back(site_of(site, lists, source, account.project));
+  for (const ReportPart& one : whole.parts("weight_products"))
+    account.precision.push_back(precision_of(one, account.project));
   if (whole.has("coverage")) read_coverage(whole.part("coverage"), settings, account);
   if (wrong.empty()) return account;
   return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete castscope report: ", wrong));

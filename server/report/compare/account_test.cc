@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "server/judging/judged_run.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/forms/json.h"
 #include "server/report/model/model.h"
 #include "server/store/testing/test_run.h"
@@ -31,38 +33,42 @@ Json finding(const char* rule, const char* severity, int line) {
           {"severity", severity},
           {"title", "it happens"},
           {"fix", "Mend it."},
-          {"location", {{"file", "/job/train.py"}, {"line", line}, {"function", "train"}}}};
+          {"location", {{"file", "train.py"}, {"line", line}, {"function", "train"}}}};
 }
 
 Json report() {
-  const Json nowhere = {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
-  const Json somewhere = {{"file", "/job/train.py"}, {"line", 8}, {"function", "train"}};
-  Json site = {{"location", somewhere}, {"operator", "aten::linear"},
-               {"argument", "weight"},  {"phase", "forward"},
-               {"cause", "autocast"},   {"from", "float32"},
-               {"to", "bfloat16"},      {"casts", 3},
-               {"cache_hits", 1},       {"bytes", 100},
-               {"cpu_ns", 50}};
+  const Json site = {{"stack_index", 0},    {"call_site_index", 0},    {"phase", "forward"},
+                     {"cause", "autocast"}, {"from_dtype", "float32"}, {"to_dtype", "bfloat16"},
+                     {"casts", 3},          {"cache_hits", 1},         {"bytes", 100},
+                     {"cpu_ns", 50}};
   Json placeless = site;
-  placeless["location"] = nowhere;
-  placeless["operator"] = nullptr;
+  placeless.erase("stack_index");
+  placeless.erase("cache_hits");
+  placeless["call_site_index"] = 1;
   return {
-      {"format", 1},
+      {"format", 2},
+      {"root", "/job"},
       {"run",
        {{"command", {"python", "train.py"}},
         {"cwd", "/job"},
-        {"exit", 0},
+        {"exit_status", 0},
         {"complete", true},
         {"notices", {"a notice"}}}},
-      {"totals", {{"casts", 6}, {"cache_hits", 2}, {"pass_through", 4}, {"bytes", 200}, {"cpu_ns", 100}}},
-      {"cache", {{"peak_bytes", 10}, {"peak_entries", 1}}},
+      {"totals",
+       {{"casts", 6}, {"cache_hits", 2}, {"pass_throughs", 4}, {"bytes", 200}, {"cpu_ns", 100}, {"step_count", 2}}},
+      {"cache", {{"cache_peak_bytes", 10}, {"cache_peak_entries", 1}}},
       {"processes", Json::array({Json::object()})},
-      {"steps", {{"count", 2}, {"runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}}}},
+      {"step_runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}},
       {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
       {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
+      {"frames", Json::array({{{"file", "train.py"}, {"line", 8}, {"function", "train"}}})},
+      {"stacks", Json::array({{{"frame_index", 0}}})},
+      {"call_sites",
+       {{{"operator", "aten::linear"}, {"argument", "weight"}}, {{"operator", nullptr}, {"argument", "weight"}}}},
       {"sites", {site, placeless}},
-      {"source",
-       {{{"file", "/job/train.py"}, {"state", "kept"}, {"lines", {{{"line", 8}, {"text", "  y =  f(x)"}}}}}}}};
+      {"weight_products", Json::array()},
+      {"source_files",
+       {{{"file", "train.py"}, {"source_state", "kept"}, {"lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
 }
 
 Account read(const Json& json, const rules::Settings& settings = {}) {
@@ -102,7 +108,7 @@ TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
 
 TEST(AccountTest, ALineWithoutTextIsKnownByItsNumber) {
   Json without = report();
-  without.erase("source");
+  without["source_files"] = Json::array();
   EXPECT_EQ(read(without).sites[0].text, "line 8");
 }
 
@@ -112,7 +118,7 @@ TEST(AccountTest, WhatIsNoReportIsASentence) {
   EXPECT_THAT(error({{"version", 1}}), HasSubstr("run.json is not a castscope report"));
   Json newer = report(), part = report();
   newer["format"] = 7;
-  EXPECT_THAT(error(newer), HasSubstr("a report of format 7, and this castscope knows format 1"));
+  EXPECT_THAT(error(newer), HasSubstr("a report of format 7, and this castscope knows formats 1 and 2"));
   part["totals"].erase("casts");
   EXPECT_THAT(error(part), HasSubstr("run.json is not a complete castscope report"));
   part = report();
@@ -137,8 +143,8 @@ TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
   };
   const Json missing(Json::value_t::discarded);
   const std::string no_count = " is not a whole number from 0 to 18446744073709551615";
-  EXPECT_EQ(error_with("/run/exit", missing), "\"run.exit\" is missing");
-  EXPECT_EQ(error_with("/run/exit", "0"), "\"run.exit\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/run/exit_status", missing), "\"run.exit_status\" is missing");
+  EXPECT_EQ(error_with("/run/exit_status", "0"), "\"run.exit_status\" is not a whole number of 64 bits");
   EXPECT_EQ(error_with("/run/complete", 1), "\"run.complete\" is neither true nor false");
   EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is not a list");
   EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is not an object");
@@ -151,18 +157,21 @@ TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
   for (const Json& number : {Json(1e30), Json(-1), Json(0.5), Json("6"), Json()}) {
     EXPECT_EQ(error_with("/totals/cpu_ns", number), "\"totals.cpu_ns\"" + no_count) << number;
     EXPECT_EQ(error_with("/sites/1/casts", number), "\"sites[1].casts\"" + no_count) << number;
-    EXPECT_EQ(error_with("/cache/peak_bytes", number), "\"cache.peak_bytes\"" + no_count) << number;
+    EXPECT_EQ(error_with("/cache/cache_peak_bytes", number), "\"cache.cache_peak_bytes\"" + no_count) << number;
   }
-  EXPECT_EQ(error_with("/steps/runs/1/end_ns", 1e30), "\"steps.runs[1].end_ns\" is not a whole number of 64 bits");
-  EXPECT_EQ(error_with("/sites/0/location/line", true), "\"sites[0].location.line\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/step_runs/1/end_ns", 1e30), "\"step_runs[1].end_ns\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/frames/0/line", true), "\"frames[0].line\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/sites/0/stack_index", 1),
+            "\"sites[0].stack_index\" names a place that its list does not have");
+  EXPECT_EQ(error_with("/stacks/0/frame_index", -1), "\"stacks[0].frame_index\"" + no_count);
 }
 
 TEST(AccountTest, NumbersThatAToolWroteAnotherWayAreTheSame) {
   Json json = report();
   json["totals"]["casts"] = 6.0;
-  json["run"]["exit"] = nullptr;
-  json["steps"]["runs"][0] = {{"begin_ns", INT64_MIN}, {"end_ns", INT64_MAX}};
-  json["steps"]["runs"][1] = {{"begin_ns", 5}, {"end_ns", 4}};
+  json["run"]["exit_status"] = nullptr;
+  json["step_runs"][0] = {{"begin_ns", INT64_MIN}, {"end_ns", INT64_MAX}};
+  json["step_runs"][1] = {{"begin_ns", 5}, {"end_ns", 4}};
   const Account account = read(json);
   EXPECT_EQ(account.casts, 6u);
   EXPECT_EQ(account.steps_ns, UINT64_MAX);
@@ -171,7 +180,6 @@ TEST(AccountTest, NumbersThatAToolWroteAnotherWayAreTheSame) {
 
 TEST(AccountTest, PathsAreIgnoredAsTheyAreShown) {
   Json json = report();
-  json["run"]["checkout"] = "/job";
   rules::Settings settings;
   settings.per_path = {{"train.py", {"*"}}};
   for (const char* began : {"/job", "/job/sub", "/elsewhere"}) {
@@ -205,6 +213,52 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   std::ofstream(file) << report();
   EXPECT_TRUE(read_account(file, {}).ok());
   std::filesystem::remove(file);
+}
+
+Json golden(const std::string& path) {
+  std::ifstream file(std::string(CASTSCOPE_SOURCE_DIR) + "/tests/golden/" + path);
+  return Json::parse(file);
+}
+
+// The same runs, as castscope wrote them before and as it writes them now.
+TEST(AccountTest, ReportsOfFormat1AreStillRead) {
+  for (const std::string name : {"two_ranks.json", "killed.json"}) {
+    const Account before = read(golden("format_1/" + name)), now = read(golden("reports/" + name));
+    EXPECT_FALSE(now.sites.empty());
+    std::vector<AccountSite> sites = before.sites;  // the costliest came first
+    EXPECT_TRUE(std::ranges::is_permutation(sites, now.sites)) << name;
+    EXPECT_EQ(before.precision, now.precision);
+    EXPECT_EQ(before.fingerprints, now.fingerprints);
+    EXPECT_EQ(before.unjudged, now.unjudged);
+    EXPECT_EQ(before.project, now.project);
+    EXPECT_EQ(before.failure, now.failure);
+    EXPECT_EQ(
+        std::tie(before.casts, before.hits, before.passes, before.steps, before.steps_ns, before.cache_peak_bytes),
+        std::tie(now.casts, now.hits, now.passes, now.steps, now.steps_ns, now.cache_peak_bytes));
+  }
+}
+
+TEST(AccountTest, AReportOfFormat1ThatIsDamagedIsToldByWhatIsMissing) {
+  Json report = golden("format_1/two_ranks.json");
+  report["totals"].erase("casts");
+  EXPECT_THAT(std::string(account_of(report, "run.json", {}).status().message()),
+              HasSubstr("\"totals.casts\" is missing"));
+  for (const char* const key : {"run", "totals", "cache", "steps", "sites", "findings", "source", "processes"}) {
+    for (const Json& value : {Json(1), Json("x"), Json(), Json::array({1}), Json{{"x", Json::array({Json()})}}}) {
+      Json wrong = golden("format_1/two_ranks.json");
+      wrong[key] = value;
+      EXPECT_FALSE(account_of(wrong, "run.json", {}).ok()) << key << " " << value;
+    }
+  }
+}
+
+TEST(AccountTest, WhatANewerMinorFormatAddsIsIgnored) {
+  Json json = report();
+  json["format_minor"] = 9;
+  json["news"] = 1;
+  json["sites"][0]["news"] = Json::array({1});
+  json["sites"][0]["cause"] = "a cause of tomorrow";
+  EXPECT_EQ(read(json).sites[0].cause, "a cause of tomorrow");
 }
 
 // A gate says the same about a run and about the report that was written of it.
@@ -242,12 +296,13 @@ TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
   EXPECT_EQ(one.precision, other.precision);
   EXPECT_EQ(one.fingerprints, other.fingerprints);
   EXPECT_EQ(one.notices, other.notices);
+  // A report says paths as they are from the root.
   const auto words = [](const Account& a) {
     std::vector<std::string> all = {a.command, a.run_folder, a.project, a.damage, a.failure};
     for (const store::Finding& f : a.findings) {
       const store::CodeLocation at = f.location.value_or(store::CodeLocation());
-      for (const std::string& word :
-           {f.rule, f.severity, f.title, f.fix, at.file, at.function, std::to_string(at.line)})
+      for (const std::string& word : {f.rule, f.severity, f.title, f.fix, portable_path(at.file, a.project),
+                                      at.function, std::to_string(at.line)})
         all.push_back(word);
     }
     return all;

@@ -108,6 +108,16 @@ std::uint64_t ReportPart::count(std::string_view key) const {
   return 0;
 }
 
+std::uint64_t ReportPart::count_or_0(std::string_view key) const { return has(key) ? count(key) : 0; }
+
+std::optional<ReportPart> ReportPart::referred(std::string_view key, const std::vector<ReportPart>& list) const {
+  if (!has(key) || is_null(key)) return std::nullopt;
+  const std::uint64_t place = count(key);
+  if (place < list.size()) return list[place];
+  complain(key, "names a place that its list does not have");
+  return std::nullopt;
+}
+
 std::int64_t ReportPart::number(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr) return 0;

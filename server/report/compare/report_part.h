@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,13 @@ class ReportPart {
   std::vector<std::string> texts(std::string_view key) const;
   bool flag(std::string_view key) const;
   std::uint64_t count(std::string_view key) const;
+  std::uint64_t count_or_0(std::string_view key) const;  // 0 where it is left out
   std::int64_t number(std::string_view key) const;
   std::int64_t number_or_0(std::string_view key) const;  // 0 for null
+
+  // Returns the element of `list` whose place stands under `key`. Nothing where the key is left out or null, or where
+  // the list has no such place, which is reported.
+  std::optional<ReportPart> referred(std::string_view key, const std::vector<ReportPart>& list) const;
 
   // `sentence` goes on from the key: "is not a severity".
   void complain(std::string_view key, std::string_view sentence) const;

@@ -73,14 +73,18 @@ TEST_F(DeepReportTest, TellsHowMuchWasLookedAtAndAddsNoneOfItToTheCounts) {
     run.end();
   }
   const auto json = report();
-  EXPECT_EQ(json["processes"][1]["deep"], (nlohmann::ordered_json{{"steps", 1}, {"operators", 40}, {"ns", 4000}}));
-  EXPECT_EQ(json["totals"]["deep"], (nlohmann::ordered_json{{"steps", 2}, {"operators", 80}, {"ns", 8000}}));
+  EXPECT_EQ(json["processes"][1]["deep_steps"], 1);
+  EXPECT_EQ(json["coverage"]["deep_steps"], 2);
   EXPECT_EQ(json["totals"]["casts"], 2);
-  EXPECT_EQ(json["totals"]["by_cause"], nlohmann::ordered_json::object());
+  EXPECT_EQ(json["processes"][1]["deep_operators"], 40);
+  EXPECT_EQ(json["processes"][1]["deep_ns"], 4000);
+  EXPECT_EQ(json["coverage"]["deep_operators"], 80);
+  EXPECT_EQ(json["coverage"]["deep_ns"], 8000);
+  EXPECT_EQ(json["totals"]["by_cause"].size(), 1u);
   EXPECT_EQ(json["totals"]["beyond_sites"]["casts"], 0);
   EXPECT_EQ(json["processes"][0]["casts"], 1);
   EXPECT_EQ(json["sites"].size(), 1u);
-  EXPECT_EQ(json["pass_through"].size(), 0u);
+  EXPECT_EQ(json["pass_through_places"].size(), 0u);
 }
 
 TEST_F(DeepReportTest, ARegionSaysWhatTheCodeAskedFor) {
@@ -95,7 +99,7 @@ TEST_F(DeepReportTest, ARegionSaysWhatTheCodeAskedFor) {
   std::string got;
   const auto json = report();
   for (const auto& told : json["regions"])
-    for (const char* key : {"enabled", "asked_enabled", "default_dtype"}) got += told[key].get<bool>() ? "y" : "n";
+    for (const char* key : {"enabled", "asked_enabled", "dtype_by_default"}) got += told[key].get<bool>() ? "y" : "n";
   EXPECT_EQ(got,
             "yyn"
             "nnn"
@@ -193,13 +197,13 @@ TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {
       .called(use("aten::native_layer_norm", 9, kBFloat16, lanes::kUseScript));
   run.called(use("aten::gelu", 10, kBFloat16));  // in one mode only
   run.shallow().exit().end();
-  const auto modes = report()["modes"]["operators"];
+  const auto modes = report()["operators_by_mode"];
   ASSERT_EQ(modes.size(), 2u);
   EXPECT_EQ(modes[0]["operator"], "linear");
-  EXPECT_EQ(modes[0]["computed_in"],
+  EXPECT_EQ(modes[0]["dtypes_by_mode"],
             nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "compile": ["float32"]})"));
   EXPECT_EQ(modes[0]["differs"], true);
-  EXPECT_EQ(modes[1]["computed_in"],
+  EXPECT_EQ(modes[1]["dtypes_by_mode"],
             nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "script": ["bfloat16"]})"));
   EXPECT_EQ(modes[1]["differs"], false);
 }

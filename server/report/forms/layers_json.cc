@@ -15,7 +15,7 @@ Json dtype_or_null(std::uint8_t dtype) { return dtype == rules::kNoDtype ? Json(
 Json reason_or_null(rules::NotCast why) { return why == rules::NotCast::kNone ? Json() : Json(rules::name(why)); }
 
 Json place_json(const store::RunData& run, const ModelInput::Place& at) {
-  return {{"location", location_json(at.at)},
+  return {{"location", location_json(run, at.at)},
           {"module", at.module == 0 ? Json() : Json(run.modules[at.module].path)},
           {"operator", at.op},
           {"argument", text_or_null(at.argument)}};
@@ -26,9 +26,9 @@ Json arguments_json(const Layer& layer) {
   for (const LayerArgument& argument : layer.arguments)
     list.push_back({{"argument", argument.name},
                     {"role", store::name(argument.role)},
-                    {"given", store::dtype_name(argument.given)},
-                    {"entered", store::dtype_name(argument.entered)},
-                    {"not_cast", reason_or_null(argument.why)}});
+                    {"given_dtype", store::dtype_name(argument.given)},
+                    {"passed_dtype", store::dtype_name(argument.entered)},
+                    {"why_not_cast", reason_or_null(argument.why)}});
   return list;
 }
 
@@ -38,7 +38,7 @@ Json layer_json(const store::RunData& run, const Layer& layer) {
   Json elsewhere = Json::object();
   for (const rules::DeviceDtype& one : layer.elsewhere)
     elsewhere[std::string(one.device)] = store::dtype_name(one.dtype);
-  return {{"location", location_json(layer.at)},
+  return {{"location", location_json(run, layer.at)},
           {"model", text_or_null(module.model())},
           {"module", use.module == 0 ? Json() : Json(module.path)},
           {"module_type", text_or_null(module.type)},
@@ -49,7 +49,7 @@ Json layer_json(const store::RunData& run, const Layer& layer) {
           {"region", use.region == 0 ? Json() : Json(use.region)},
           {"arguments", arguments_json(layer)},
           {"computed_in", dtype_or_null(use.computed)},
-          {"result", dtype_or_null(use.result)},
+          {"result_dtype", dtype_or_null(use.result)},
           {"calls", layer.calls},
           {"elsewhere", elsewhere}};
 }
@@ -77,13 +77,13 @@ Json model_input_json(const Model& model) {
   if (input.first_cast) {
     later = place_json(model.run, *input.first_cast);
     later["itself"] = input.itself;
-    later["cast_to"] = store::dtype_name(input.first_cast_to);
+    later["to_dtype"] = store::dtype_name(input.first_cast_to);
   }
   Json json = place_json(model.run, input.first);
-  json["dtype"] = store::dtype_name(input.dtype);
-  json["cast_to"] = dtype_or_null(input.cast_to);
+  json["given_dtype"] = store::dtype_name(input.dtype);
+  json["to_dtype"] = dtype_or_null(input.cast_to);
   json["converted_to"] = dtype_or_null(input.converted_to);
-  json["not_cast"] = reason_or_null(input.why);
+  json["why_not_cast"] = reason_or_null(input.why);
   json["first_cast"] = later;
   return json;
 }
@@ -91,7 +91,7 @@ Json model_input_json(const Model& model) {
 Json layers_json(const Model& model) {
   Json list = Json::array();
   for (const Layer& layer : model.layers.all) list.push_back(layer_json(model.run, layer));
-  return {{"deep_steps", model.layers.deep_steps}, {"steps", model.steps}, {"operators", list}};
+  return list;
 }
 
 }  // namespace castscope::report

@@ -54,7 +54,7 @@ bool has_gpu(const Model&);
 // where no GPU was seen.
 std::vector<std::string> gpu_lines(const Model&);
 
-// docs/report.schema.json, `gpu`.
+// docs/report.schema.json, `gpus`.
 nlohmann::ordered_json gpu_json(const Model&);
 
 }  // namespace castscope::report

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/rules/evidence/places/places.h"
 #include "server/store/run/names.h"
 #include "server/store/run/run_data.h"
 
@@ -17,10 +18,17 @@ inline nlohmann::ordered_json text_or_null(std::string_view text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
-// docs/report.schema.json, `location`. All members are null where the place is not known.
-inline nlohmann::ordered_json location_json(const std::optional<store::CodeLocation>& at) {
+// docs/report.schema.json, `location`. All members are null where the place is not known. Paths go from the run's
+// `root`.
+inline nlohmann::ordered_json location_json(const store::RunData& run, const std::optional<store::CodeLocation>& at) {
   if (!at || at->file.empty()) return {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
-  return {{"file", at->file}, {"line", at->line}, {"function", at->function}};
+  return {
+      {"file", rules::portable_path(at->file, run.start.project())}, {"line", at->line}, {"function", at->function}};
+}
+
+// A time by the clock of a process as ns since the run's start. Negative where another machine's clock is behind.
+inline std::int64_t since_start(const store::RunData& run, store::ProcessId process, std::int64_t in_process_ns) {
+  return run.processes[process].info.begin_realtime_ns - run.start.start_ns + in_process_ns;
 }
 
 // docs/report.schema.json, `run.missing`. A process that was never introduced has no number in the run: null.
@@ -30,7 +38,7 @@ inline nlohmann::ordered_json missing_json(const store::RunData& run, const std:
     nlohmann::ordered_json process;
     for (const store::Process& known : run.processes)
       if (!one.process.empty() && known.info.key == one.process) process = known.id;
-    list.push_back({{"code", store::name(one.reason)}, {"process", process}, {"sentence", one.sentence}});
+    list.push_back({{"incomplete_reason", store::name(one.reason)}, {"process", process}, {"sentence", one.sentence}});
   }
   return list;
 }

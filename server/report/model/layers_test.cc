@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/report/forms/csv.h"
+#include "server/report/forms/json.h"
 #include "server/report/forms/layers_json.h"
 #include "server/report/forms/markdown.h"
 #include "server/report/html/page.h"
@@ -131,13 +132,13 @@ TEST_F(LayersTest, AllFormsHaveThem) {
   const store::RunData data = run();
   const Model model = model_of(data);
   const auto json = layers_json(model);
-  EXPECT_EQ(json["deep_steps"], 1);
-  const auto& softmax = json["operators"][2];
+  EXPECT_EQ(to_json(model)["totals"]["deep_step_count"], 1);
+  const auto& softmax = json[2];
   EXPECT_EQ(softmax["operator"], "aten::softmax.int");
   EXPECT_EQ(softmax["location"]["line"], 13);
   EXPECT_EQ(softmax["computed_in"], "bfloat16");
-  EXPECT_EQ(softmax["result"], "bfloat16");
-  EXPECT_EQ(softmax["arguments"][0]["not_cast"], "not_listed");
+  EXPECT_EQ(softmax["result_dtype"], "bfloat16");
+  EXPECT_EQ(softmax["arguments"][0]["why_not_cast"], "not_listed");
   EXPECT_EQ(softmax["elsewhere"]["cuda"], "float32");
   EXPECT_THAT(html_text(model), HasSubstr("float32 on cuda, xpu and mps"));
   EXPECT_THAT(markdown_text(model), HasSubstr("| `train.py:13` | sm | softmax | bfloat16 | bfloat16 | bfloat16 | 1 |"));

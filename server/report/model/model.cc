@@ -124,12 +124,12 @@ bool was_on(const store::RunData& run) {
 
 std::string totals_line(const Model& model) {
   const store::Counts& all = model.totals.autocast;
-  const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)];
+  const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)].casts;
   const std::string by_script = script == 0 ? "" : " (" + grouped(script) + " by TorchScript)";
   std::string text = counted(all.casts, "cast", "casts") + " by autocast" + by_script + ", " +
                      counted(all.hits, "cache hit", "cache hits") + ", " +
                      counted(all.passes, "pass-through", "pass-throughs");
-  const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
+  const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)].casts;
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
     const bool all_was_seen = model.complete() && model.run.notices.empty();
     text = !all_was_seen       ? "no casts were recorded"
@@ -138,7 +138,7 @@ std::string totals_line(const Model& model) {
     if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
       text += " (--deep always looks at such a job, too)";
   }
-  const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
+  const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)].casts;
   if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
   if (all.casts > 0) {
@@ -156,9 +156,9 @@ std::string other_causes(const Model& model) {
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
     const bool told = store::is_autocasts(static_cast<lanes::Cause>(cause)) ||
                       cause == static_cast<std::size_t>(lanes::Cause::kCompiled);  // in the line above
-    if (told || by_cause[cause] == 0) continue;
+    if (told || by_cause[cause].casts == 0) continue;
     list.append(list.empty() ? "" : ", ")
-        .append(grouped(by_cause[cause]))
+        .append(grouped(by_cause[cause].casts))
         .append(" ")
         .append(store::cause_names()[cause]);
   }

@@ -55,7 +55,7 @@ std::vector<PrecisionRow> precision_rows(const store::RunData& data) {
 Json precision_json(const store::RunData& data) {
   Json list = Json::array();
   for (const PrecisionRow& row : precision_rows(data)) {
-    list.push_back({{"location", location_json(row.at)},
+    list.push_back({{"location", location_json(data, row.at)},
                     {"model", row.model.empty() ? Json() : Json(row.model)},
                     {"module", row.model.empty() ? Json() : Json(row.module)},
                     {"operator", row.op},

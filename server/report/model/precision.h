@@ -21,7 +21,7 @@ struct PrecisionRow {
 
 // Ordered by place.
 std::vector<PrecisionRow> precision_rows(const store::RunData&);
-// docs/report.schema.json, `precision`: the same rows.
+// docs/report.schema.json, `weight_products`: the same rows.
 nlohmann::ordered_json precision_json(const store::RunData&);
 
 }  // namespace castscope::report

@@ -58,15 +58,15 @@ std::vector<ProtectedArgument> protected_arguments(const store::RunData& data) {
 Json protected_json(const store::RunData& data) {
   Json list = Json::array();
   for (const ProtectedArgument& one : protected_arguments(data))
-    list.push_back({{"function", one.function},
+    list.push_back({{"annotated_function", one.function},
                     {"argument", one.argument},
-                    {"by", one.by},
-                    {"arrived", dtype_json(one.arrived)},
+                    {"annotation", one.by},
+                    {"arrived_dtype", dtype_json(one.arrived)},
                     {"times", one.times},
-                    {"kept", one.kept},
-                    {"held_off", one.held_off},
-                    {"cast_to", dtype_json(one.cast_to)},
-                    {"called_at", location_json(one.called_at)}});
+                    {"is_protected", one.kept},
+                    {"casts_held_off", one.held_off},
+                    {"to_dtype", dtype_json(one.cast_to)},
+                    {"called_at", location_json(data, one.called_at)}});
   return list;
 }
 

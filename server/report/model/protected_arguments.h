@@ -24,7 +24,7 @@ struct ProtectedArgument {
 
 // By function and argument.
 std::vector<ProtectedArgument> protected_arguments(const store::RunData&);
-// docs/report.schema.json, `protected`.
+// docs/report.schema.json, `protected_arguments`.
 nlohmann::ordered_json protected_json(const store::RunData&);
 // "never cast, 12 casts held off"
 std::string fate_text(const ProtectedArgument&);

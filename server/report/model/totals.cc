@@ -9,14 +9,31 @@
 #include "server/store/run/process_order.h"
 
 namespace castscope::report {
+namespace {
+
+Rest beyond_steps(const store::RunData& data, const Totals& totals) {
+  store::Counts all = totals.autocast;
+  all += totals.others;
+  for (const store::StepRun& run : data.step_runs) {
+    all.casts -= run.casts;
+    all.hits -= run.hits;
+    all.bytes -= run.bytes;
+    all.cpu_ns -= run.cpu_ns;
+  }
+  const auto rest = [](std::uint64_t number) { return static_cast<std::int64_t>(number); };
+  return {.casts = rest(all.casts), .hits = rest(all.hits), .bytes = rest(all.bytes), .cpu_ns = rest(all.cpu_ns)};
+}
+
+}  // namespace
 
 Totals totals_of(const store::RunData& data) {
   Totals totals;
   for (const store::SiteUse& use : data.site_uses) {
     const auto cause = static_cast<std::size_t>(data.sites[use.site].cause);
-    totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
+    totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts;
     const bool autocasts = store::is_autocasts(data.sites[use.site].cause);
     (autocasts ? totals.autocast : totals.others) += use.counts;
+    if (autocasts && data.sites[use.site].region == 0) totals.beyond_regions += use.counts;
     if (autocasts) totals.first_ns += first_ns_of(use);
   }
   for (const store::FactCount& count : data.fact_counts) {
@@ -42,6 +59,9 @@ Totals totals_of(const store::RunData& data) {
     totals.cache.cache_peak_entries = std::max(totals.cache.cache_peak_entries, gauges.cache_peak_entries);
   }
   totals.autocast += totals.beyond_sites;
+  totals.beyond_regions += totals.beyond_sites;
+  totals.by_cause[static_cast<std::size_t>(lanes::Cause::kAutocast)] += totals.beyond_sites;
+  totals.beyond_steps = beyond_steps(data, totals);
   return totals;
 }
 

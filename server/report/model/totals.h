@@ -11,12 +11,19 @@
 
 namespace castscope::report {
 
+// What a list does not hold of the whole. Negative where the list holds more: times are rounded row by row.
+struct Rest {
+  std::int64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
+};
+
 struct Totals {
-  store::Counts autocast;      // of autocast's causes (server/store/run/causes.h), wherever they were counted
-  store::Counts beyond_sites;  // the part of `autocast` that belongs to no site
-  store::Counts others;        // of other causes
-  std::uint64_t first_ns = 0;  // the part of autocast's CPU time that is SiteTotal::first_ns of its sites
-  std::array<std::uint64_t, count_of(lanes::Cause{})> by_cause{};    // casts, index = lanes::Cause
+  store::Counts autocast;        // of autocast's causes (server/store/run/causes.h), wherever they were counted
+  store::Counts beyond_sites;    // the part of `autocast` that belongs to no site
+  store::Counts beyond_regions;  // the part of `autocast` that belongs to no region; `beyond_sites` is in it
+  store::Counts others;          // of other causes
+  Rest beyond_steps;             // of all causes together, what step_runs does not hold: events were dropped
+  std::uint64_t first_ns = 0;    // the part of autocast's CPU time that is SiteTotal::first_ns of its sites
+  std::array<store::Counts, count_of(lanes::Cause{})> by_cause{};    // index = lanes::Cause; with `beyond_sites`
   std::array<std::uint64_t, count_of(lanes::FactKind{})> by_fact{};  // times seen, index = lanes::FactKind
   std::uint64_t dropped_events = 0;  // events that processes made and the run's evidence lacks
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together

@@ -77,34 +77,35 @@ std::optional<Comparison> read(const std::string& written) {
   return comparison;
 }
 
-Json mode_json(const ComparedMode& of) {
+Json mode_json(const store::RunData& run, const ComparedMode& of) {
   Json json = {
       {"mode", of.mode},
-      {"error", of.error.empty() ? Json() : Json{{"summary", of.error}, {"location", location_json(of.error_at)}}}};
+      {"error",
+       of.error.empty() ? Json() : Json{{"error_summary", of.error}, {"location", location_json(run, of.error_at)}}}};
   if (!of.error.empty()) return json;
-  json.update({{"same", of.same},
-               {"differences", of.differences},
-               {"followers", of.followers},
-               {"not_comparable", of.not_comparable},
+  json.update({{"same_count", of.same},
+               {"difference_count", of.differences},
+               {"follower_count", of.followers},
+               {"not_comparable_count", of.not_comparable},
                {"same_values", of.same_values},
-               {"max_error", of.max_error ? Json(*of.max_error) : Json()}});
+               {"max_abs_error", of.max_error ? Json(*of.max_error) : Json()}});
   return json;
 }
 
-Json row_json(const Comparison& comparison, const ComparedRow& row) {
+Json row_json(const store::RunData& run, const Comparison& comparison, const ComparedRow& row) {
   Json modes = Json::object();
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     const ComparedCell& cell = row.cells[i];
     if (cell.verdict.empty()) continue;
     Json json = {{"verdict", cell.verdict}};
-    if (!cell.computed.empty()) json["computed"] = cell.computed;
+    if (!cell.computed.empty()) json["computed_in"] = cell.computed;
     if (!cell.reason.empty()) json["reason"] = cell.reason;
     modes[i == 0 ? "eager" : comparison.modes[i - 1].mode] = std::move(json);
   }
-  return {{"location", location_json(row.location)},
+  return {{"location", location_json(run, row.location)},
           {"operator", row.op},
           {"module", row.module},
-          {"modes", std::move(modes)}};
+          {"by_mode", std::move(modes)}};
 }
 
 }  // namespace
@@ -127,13 +128,13 @@ Json comparisons_json(const store::RunData& data) {
   Json all = Json::array();
   for (const Comparison& comparison : comparisons(data)) {
     Json modes = Json::array(), rows = Json::array();
-    for (const ComparedMode& mode : comparison.modes) modes.push_back(mode_json(mode));
-    for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(comparison, row));
-    all.push_back({{"name", comparison.name},
+    for (const ComparedMode& mode : comparison.modes) modes.push_back(mode_json(data, mode));
+    for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(data, comparison, row));
+    all.push_back({{"compared_function", comparison.name},
                    {"same_precision", comparison.same_precision},
                    {"modes", std::move(modes)},
                    {"operators", std::move(rows)},
-                   {"operators_left_out", comparison.rows_left_out}});
+                   {"left_out_count", comparison.rows_left_out}});
   }
   return all;
 }

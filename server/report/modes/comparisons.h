@@ -43,7 +43,7 @@ struct Comparison {
 };
 
 std::vector<Comparison> comparisons(const store::RunData&);
-// docs/report.schema.json, `modes.comparisons`.
+// docs/report.schema.json, `comparisons`.
 nlohmann::ordered_json comparisons_json(const store::RunData&);
 
 }  // namespace castscope::report

@@ -56,10 +56,10 @@ Json compilations_json(const store::RunData& data) {
   for (const Compilation& one : compilations(data)) {
     Json again = Json::array();
     for (const Recompilation& of : one.again) again.push_back({{"guard", of.guard}, {"times", of.times}});
-    list.push_back({{"code", one.code},
-                    {"called_at", location_json(one.called_at)},
+    list.push_back({{"compiled_code", one.code},
+                    {"called_at", location_json(data, one.called_at)},
                     {"times", one.times},
-                    {"recompiled", std::move(again)}});
+                    {"recompilations", std::move(again)}});
   }
   return list;
 }

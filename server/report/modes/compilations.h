@@ -23,7 +23,7 @@ struct Compilation {
 
 // In the order of first compilation.
 std::vector<Compilation> compilations(const store::RunData&);
-// docs/report.schema.json, `modes.compiled`.
+// docs/report.schema.json, `compilations`.
 nlohmann::ordered_json compilations_json(const store::RunData&);
 
 }  // namespace castscope::report

@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_join.h"
 #include "server/report/model/json_values.h"
-#include "server/report/modes/comparisons.h"
-#include "server/report/modes/compilations.h"
 #include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/code_places.h"
@@ -141,15 +139,14 @@ std::string dtype_list(const std::set<std::uint8_t>& dtypes) {
   return absl::StrJoin(dtypes, ", ", [](std::string* out, std::uint8_t dtype) { *out += store::dtype_name(dtype); });
 }
 
-Json modes_json(const store::RunData& data) {
+Json operators_by_mode_json(const store::RunData& data) {
   Json rows = Json::array();
   for (const ModeRow& row : mode_rows(data))
-    rows.push_back({{"location", location_json(row.location)},
+    rows.push_back({{"location", location_json(data, row.location)},
                     {"operator", row.work},
-                    {"computed_in", computed_json(row)},
+                    {"dtypes_by_mode", computed_json(row)},
                     {"differs", row.differs()}});
-  return {
-      {"operators", std::move(rows)}, {"compiled", compilations_json(data)}, {"comparisons", comparisons_json(data)}};
+  return rows;
 }
 
 }  // namespace castscope::report

@@ -25,8 +25,8 @@ struct ModeRow {
 
 // Returns rows by place; lines that ran in only one mode are left out.
 std::vector<ModeRow> mode_rows(const store::RunData&);
-// docs/report.schema.json, `modes`.
-nlohmann::ordered_json modes_json(const store::RunData&);
+// docs/report.schema.json, `operators_by_mode`.
+nlohmann::ordered_json operators_by_mode_json(const store::RunData&);
 // "bfloat16, float32", "" for none.
 std::string dtype_list(const std::set<std::uint8_t>&);
 

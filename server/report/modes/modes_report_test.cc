@@ -33,18 +33,18 @@ constexpr const char* kTable = R"({"format": "castscope-comparison-table/1", "na
 
 TEST(Comparisons, AreReadAsTheJobToldThem) {
   const auto json = comparisons_json(run_of(kTable));
-  EXPECT_EQ(json, nlohmann::ordered_json::parse(R"([{"name": "Net", "same_precision": false,
-    "modes": [{"mode": "script", "error": null, "same": 1, "differences": 1, "followers": 0, "not_comparable": 1,
-               "same_values": true, "max_error": 0.5},
-              {"mode": "export", "error": {"summary": "ValueError: no",
+  EXPECT_EQ(json, nlohmann::ordered_json::parse(R"([{"compared_function": "Net", "same_precision": false,
+    "modes": [{"mode": "script", "error": null, "same_count": 1, "difference_count": 1, "follower_count": 0, "not_comparable_count": 1,
+               "same_values": true, "max_abs_error": 0.5},
+              {"mode": "export", "error": {"error_summary": "ValueError: no",
                                            "location": {"file": "net.py", "line": 3, "function": "forward"}}}],
     "operators": [{"location": {"file": "net.py", "line": 4, "function": "forward"}, "operator": "gelu", "module": "act",
-                   "modes": {"eager": {"verdict": "reference", "computed": "bfloat16"},
-                             "script": {"verdict": "cause", "computed": "float32", "reason": "a list of its own"}}},
+                   "by_mode": {"eager": {"verdict": "reference", "computed_in": "bfloat16"},
+                             "script": {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}}},
                   {"location": {"file": null, "line": null, "function": null}, "operator": "tanh", "module": "",
-                   "modes": {"eager": {"verdict": "reference", "computed": "bfloat16"},
+                   "by_mode": {"eager": {"verdict": "reference", "computed_in": "bfloat16"},
                              "script": {"verdict": "alone"}}}],
-    "operators_left_out": 7}])"));
+    "left_out_count": 7}])"));
 }
 
 TEST(Comparisons, WhatIsOfAnotherFormIsLeftOut) {

@@ -58,7 +58,8 @@ Answer sites(Call& call) {
   const report::Totals& totals = (*snapshot)->model().totals;
   Json by_cause = Json::object();
   for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
-    if (totals.by_cause[cause] != 0) by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause];
+    if (totals.by_cause[cause].casts != 0)
+      by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause].casts;
   }
   return part_answer({{"judgement", (*snapshot)->number()},
                       {"sites", std::move(list)},

@@ -12,6 +12,7 @@ import subprocess
 from rows import TOLD, Row, judged
 from running import JobFailed, OutOfTime, environment, say
 
+GPU_KEYS = ("gpu_steps", "gpu_records", "gpu_lost", "gpu_unplaced", "gpu_timed_by")
 TURN_S = 0.4
 FEWEST_TURNS = 4  # fewer are not enough for a figure, where the time is over
 GPU_BOUND_FROM = 0.9  # of a step, in which the device computes; a slower CPU makes any workload one of launches
@@ -108,7 +109,7 @@ def spread(row):
 
 def busy(plain_ms, gpu):
     """The part of a plain step in which the device computes, by the kernels of the steps that castscope timed."""
-    return gpu["ns"] / gpu["steps"] / 1e6 / plain_ms if gpu and gpu["steps"] else 0.0
+    return gpu["gpu_ns"] / gpu["gpu_steps"] / 1e6 / plain_ms if gpu and gpu["gpu_steps"] else 0.0
 
 
 def rows_of(workload, share, found):
@@ -135,12 +136,12 @@ def cost(runner, workloads):
     for workload, about in workloads.items():
         took, reports = take_turns(runner, workload, about["warm_up"], 4 * runner.rounds)
         found = ratios(took)
-        share = busy(found["plain"]["ms"], reports["castscope, each step"]["gpu"])
+        share = busy(found["plain"]["ms"], reports["castscope, each step"]["gpus"])
         rows += rows_of(workload, share, found)
         kept = {}
         for variant, report in reports.items():
             if report is not None:
-                gpu = report["gpu"] or {}
-                kept[variant] = {key: gpu.get(key) for key in ("steps", "records", "lost", "unplaced", "timed_by")}
+                gpu = report["gpus"] or {}
+                kept[variant] = {key: gpu.get(key) for key in GPU_KEYS}
         data[workload] = {"turns_ms": took, "summed_up": found, "gpu": kept}
     return rows, data

@@ -68,9 +68,9 @@ def of_report(gpu):
     """`gpu` is that part of castscope's report."""
     found = {"operators": {}, "kernels": {}}
     for row in gpu["by_operator"]:
-        add(found["operators"], plain(row["operator"] or NONE), row["launches"], row["ns"])
+        add(found["operators"], plain(row["operator"] or NONE), row["launches"], row["gpu_ns"])
     for row in gpu["by_kernel"]:
-        add(found["kernels"], row["kernel"] or NONE, row["launches"], row["ns"])
+        add(found["kernels"], row["kernel_name"] or NONE, row["launches"], row["gpu_ns"])
     return found
 
 

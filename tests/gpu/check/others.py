@@ -25,11 +25,11 @@ def counts(kernels):
 
 def told_of_seat(workload, gpu):
     """Whether the report has the span in which the job's profiler had the records, with its end."""
-    spans = gpu["seats"]
+    spans = gpu["gpu_seats"]
     words = ", ".join(sorted({span["held_by"] for span in spans})) or "none"
     if not spans:
         return Row("profiler", f"{workload}: span in the report", words, "one", FAILED)
-    ended = all(span["to_ns"] is not None for span in spans)
+    ended = all(span["end_ns"] is not None for span in spans)
     return Row("profiler", f"{workload}: span in the report",
                f"{len(spans)} ({words})" + ("" if ended else ", not ended"),
                "one", FINE)
@@ -56,8 +56,8 @@ def profiler(runner, workloads):
                         FINE if apart <= noise + NOISE else MISSED))
         gpu = outcome.gpu()
         rows.append(told_of_seat(workload, gpu))
-        data[workload] = {"plain": plain, "castscope": observed, "again": again, "seats": gpu["seats"],
-                          "steps": gpu["steps"]}
+        data[workload] = {"plain": plain, "castscope": observed, "again": again, "seats": gpu["gpu_seats"],
+                          "steps": gpu["gpu_steps"]}
     return rows, data
 
 
@@ -74,7 +74,8 @@ def seat(runner, workloads):
     outcome = runner.finish([nsys, "profile", "-t", "cuda", "--force-overwrite", "true", "-o",
                              str(runner.place(name) / "nsys"), *command], name)
     gpu = runner.must(outcome, name).gpu()
-    refused = [how for how in gpu["timed_by"] if how.startswith("none")] + [span["held_by"] for span in gpu["seats"]]
+    refused = [how for how in gpu["gpu_timed_by"] if how.startswith("none")]
+    refused += [span["held_by"] for span in gpu["gpu_seats"]]
     rows = [checked("seat", f"{workload} under Nsight Systems: the report says who has the seat", bool(refused),
                     f"timed by {gpu['timed_by']}", target="said", right="; ".join(refused)[:100])]
-    return rows, {"timed_by": gpu["timed_by"], "seats": gpu["seats"]}
+    return rows, {"timed_by": gpu["gpu_timed_by"], "seats": gpu["gpu_seats"]}

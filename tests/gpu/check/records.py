@@ -27,11 +27,11 @@ def library(runner):
 def judge(kind, told, gpu):
     """`told` is the program's own account. Counts the kernels under its name, and the records that did not come or
     found no place."""
-    came = sum(row["launches"] for row in gpu["by_kernel"] if told["kernel"] in (row["kernel"] or ""))
+    came = sum(row["launches"] for row in gpu["by_kernel"] if told["kernel"] in (row["kernel_name"] or ""))
     pace = told["launched"] / told["seconds"]
     measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['lost']:,}, of no known "
                 f"operator {gpu['unplaced']:,}")
-    fine = came == told["launched"] and gpu["lost"] == 0 and gpu["unplaced"] == 0
+    fine = came == told["launched"] and gpu["gpu_lost"] == 0 and gpu["gpu_unplaced"] == 0
     return Row("records", f"{kind}: kernels told of", measured, "all of them", FINE if fine else MISSED)
 
 
@@ -50,5 +50,6 @@ def records(runner, _):
         outcome = runner.must(runner.observed(command, f"records-{kind}", "--deep", "always"), f"records-{kind}")
         told, gpu = json.loads(outcome.stdout.splitlines()[-1]), outcome.gpu()
         rows.append(judge(kind, told, gpu))
-        data[kind] = told | {key: gpu[key] for key in ("steps", "records", "lost", "unplaced", "launches", "timed_by")}
+        data[kind] = told | {key: gpu[key] for key in ("gpu_steps", "gpu_records", "gpu_lost", "gpu_unplaced", "launches",
+                                                     "gpu_timed_by")}
     return rows, data

@@ -35,9 +35,9 @@ class Outcome:
         """The report's section on GPUs."""
         if self.report is None:
             raise JobFailed("castscope wrote no report")
-        if self.report["gpu"] is None:
+        if self.report["gpus"] is None:
             raise JobFailed("castscope's report says nothing of a GPU: " + self.last_words())
-        return self.report["gpu"]
+        return self.report["gpus"]
 
     def last_words(self):
         return " / ".join(self.stderr.strip().splitlines()[-3:])[-300:]

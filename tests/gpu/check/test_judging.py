@@ -19,8 +19,8 @@ def launched(kernel, at, us, correlation, thread=1):
 
 
 def report(by_kernel, lost=0, unplaced=0):
-    return {"by_kernel": [{"kernel": name, "launches": n, "ns": 1} for name, n in by_kernel.items()],
-            "lost": lost, "unplaced": unplaced}
+    return {"by_kernel": [{"kernel_name": name, "launches": n, "gpu_ns": 1} for name, n in by_kernel.items()],
+            "gpu_lost": lost, "gpu_unplaced": unplaced}
 
 
 def outcome(stdout, status=0):

@@ -54,10 +54,11 @@ def times(runner, workloads):
                  for what in ("operators", "kernels")}
         # How far two runs of one tool are apart: no comparison can be better than that.
         again = grouping.differences(theirs[0]["operators"], theirs[-1]["operators"])
-        rows += rows_of(workload, about["by_operator"], found, sum(gpu["lost"] for gpu, _ in pairs))
+        rows += rows_of(workload, about["by_operator"], found, sum(gpu["gpu_lost"] for gpu, _ in pairs))
         rows.append(Row("times", f"{workload}: first and last round of torch.profiler apart by",
                         f"{100 * grouping.summed_up(again)['median']:.2f} %, worst "
                         f"{100 * grouping.summed_up(again)['worst']:.2f} %", "", TOLD))
-        data[workload] = found | {"castscope": ours, "profiler": theirs, "steps": [gpu["steps"] for gpu, _ in pairs],
-                                  "unplaced": [gpu["unplaced"] for gpu, _ in pairs]}
+        data[workload] = found | {"castscope": ours, "profiler": theirs,
+                                  "steps": [gpu["gpu_steps"] for gpu, _ in pairs],
+                                  "unplaced": [gpu["gpu_unplaced"] for gpu, _ in pairs]}
     return rows, data
