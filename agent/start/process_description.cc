@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/enforce/enforcing.h"
+#include "agent/start/machine_description.h"
 #include "agent/torch/autocast_state.h"
 #include "agent/torch/torch_seam.h"
 
@@ -52,6 +53,7 @@ void describe_process(Recording& r) {
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
   d.attribute("torch", torch_version());
   d.attribute("python", python_version());
+  describe_machine(d);
   for (const auto& [variable, name] : {std::pair{"CASTSCOPE_DEEP", "deep"}, std::pair{"CASTSCOPE_GPU", "gpu_timing"}})
     if (const char* value = std::getenv(variable); value != nullptr && value[0] != 0) d.attribute(name, value);
   if (enforce::is_on()) {

@@ -1,6 +1,7 @@
 #include "agent/torch/torch_seam.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <pthread.h>
@@ -321,6 +322,8 @@ void stop_watching_operators() {
 void watch_operators_in_child() { g_switch = new std::mutex; }
 
 const char* compiled_torch_version() { return TORCH_VERSION; }
+
+int torch_thread_count() { return at::get_num_threads(); }
 
 // The setting that getCurrentCUDABlasHandle asks for (ATen/cuda/CublasHandlePool.cpp).
 bool tf32_is_allowed() {

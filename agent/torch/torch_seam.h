@@ -70,4 +70,8 @@ const char* compiled_torch_version();
 // has set it by both the old and the new interface (since 2.9).
 bool tf32_is_allowed();
 
+// Threads that PyTorch uses for one operator on the CPU (torch.get_num_threads). In a thread that has run no parallel
+// operator yet it sets the number for that thread, as PyTorch does at the first one.
+int torch_thread_count();
+
 }  // namespace castscope::agent

@@ -184,6 +184,7 @@ Judgement sort_out(std::vector<Finding> findings, const Settings& settings, cons
 
 Judgement weigh(std::vector<Finding> found, const store::RunData& data, const Settings& settings) {
   Judgement judgement = sort_out(std::move(found), settings, data.source, data.start.project());
+  judgement.settings = settings;
   judgement.looked_at = looked_at(data);
   judgement.rules = judged_rules(data, judgement.looked_at, settings);
   if (data.damage && data.damage->evidence) return judgement;

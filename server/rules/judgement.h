@@ -22,6 +22,7 @@ struct Judgement {
   std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
   // Sentences about settings that have no effect: comments on findings' lines, a policy of another device.
   std::vector<std::string> hints;
+  Settings settings;  // by which it was judged
   // How far the rules could judge: filled by weigh().
   LookedAt looked_at;
   std::vector<JudgedRule> rules;

@@ -2,6 +2,8 @@
 
 import json
 
+from reports import in_words
+
 FORMS = ["json", "sarif", "html", "md", "csv", "csv-layers", "dot", "perfetto", "chrome", "speedscope"]
 
 # A frozen weight is cast at each use (a finding at its line), a trained one is kept; a user's cast; three steps.
@@ -59,4 +61,5 @@ def get(castscope, form, run="run.castscope"):
 
 
 def get_json(castscope, form, run="run.castscope"):
-    return json.loads(get(castscope, form, run))
+    told = json.loads(get(castscope, form, run))
+    return in_words(told) if form == "json" else told

@@ -124,7 +124,7 @@ def test_layers_are_what_hooks_see(hooked, report):
     leaves = {key.split()[0] for key in seen}
     for layer in report["layers"]:
         if layer["phase"] == "forward" and layer["module"] in leaves:
-            told[f"{layer['module']} {given(layer)} {layer['result']}"] += layer["calls"]
+            told[f"{layer['module']} {given(layer)} {layer['result_dtype']}"] += layer["calls"]
     assert told == seen
     assert "softmax bfloat16 bfloat16" in seen and report["totals"]["step_count"] == 3
 
@@ -201,7 +201,8 @@ def test_the_first_call_of_each_place_is_left_out(hooked, report):
     assert all(0 < site["first_cpu_ns"] <= site["cpu_ns"] for site in report["sites"] if site["casts"] > 0)
     assert report["totals"]["first_cpu_ns"] == \
         sum(site["first_cpu_ns"] for site in report["sites"] if site["cause"] == "autocast")
-    later = [site["cpu_ns"] - site["first_cpu_ns"] for site in report["sites"]]
+    rows = list(csv.DictReader(io.StringIO(get(hooked, "csv").decode())))
+    later = [int(row["cpu_ns"]) - int(row["first_cpu_ns"]) for row in rows]
     assert later == sorted(later, reverse=True)
     assert "but each place's first" in flat(hooked.done.stderr)
 

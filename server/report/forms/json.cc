@@ -7,6 +7,7 @@
 #include "server/report/forms/layers_json.h"
 #include "server/report/forms/processes_json.h"
 #include "server/report/forms/run_json.h"
+#include "server/report/forms/settings_json.h"
 #include "server/report/forms/shared_parts.h"
 #include "server/report/forms/sites_json.h"
 #include "server/report/model/gpu.h"
@@ -133,7 +134,8 @@ Json to_json(const Model& model) {
                  {"cache", cache_json(model.totals.cache)},
                  {"coverage", coverage_json(model)},
                  {"findings", findings_json(model)},
-                 {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}}};
+                 {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
+                 {"settings", settings_json(model.settings)}};
   add_places(model, report);
   report["layers"] = layers_json(model);
   report["weight_products"] = precision_json(data);

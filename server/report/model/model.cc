@@ -74,6 +74,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .silenced_fingerprints = std::move(silenced_prints),
           .ignored_by_settings = judgement.ignored_by_settings,
           .ignored_in_code = judgement.ignored_in_code,
+          .settings = std::move(judgement.settings),
           .notices = std::move(told),
           .hints = std::move(judgement.hints),
           .enforcing = rules::saved_by_enforcing(run),

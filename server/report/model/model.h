@@ -42,6 +42,7 @@ struct Model {
   std::vector<rules::Finding> silenced;                      // by castscope.json or a comment
   std::vector<std::string> silenced_fingerprints;
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
+  rules::Settings settings;                 // by which the run was judged
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement
   std::optional<store::Savings> enforcing;  // what `castscope run --enforce` would have saved

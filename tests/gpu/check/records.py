@@ -50,6 +50,6 @@ def records(runner, _):
         outcome = runner.must(runner.observed(command, f"records-{kind}", "--deep", "always"), f"records-{kind}")
         told, gpu = json.loads(outcome.stdout.splitlines()[-1]), outcome.gpu()
         rows.append(judge(kind, told, gpu))
-        data[kind] = told | {key: gpu[key] for key in ("gpu_steps", "gpu_records", "gpu_lost", "gpu_unplaced", "launches",
-                                                     "gpu_timed_by")}
+        keys = ("gpu_steps", "gpu_records", "gpu_lost", "gpu_unplaced", "launches", "gpu_timed_by")
+        data[kind] = told | {key: gpu[key] for key in keys}
     return rows, data

@@ -1,0 +1,163 @@
+"""The answers of docs/audit.md to an auditor's questions, over reports of twelve kinds of jobs."""
+
+import contextlib
+import copy
+import io
+import json
+import os
+import re
+import shutil
+
+import jsonschema
+import pytest
+from audit_jobs import JOBS, record
+from blocks import ROOT, blocks_of
+
+QUESTIONS = [block for block in blocks_of("docs/audit.md") if block.language == "python"]
+SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+NAMES = {entry["name"] for entry in json.loads((ROOT / "docs/names.json").read_text())}
+
+
+def closed(node):
+    """The schema, with no room for members that it does not name."""
+    if isinstance(node, list):
+        return [closed(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: closed(value) for key, value in node.items()}
+    if isinstance(node.get("properties"), dict) and "type" in node:
+        node.setdefault("additionalProperties", False)
+    return node
+
+
+VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
+
+
+def answer(number, folder):
+    """What the block prints where train.json and main.json are."""
+    printed = io.StringIO()
+    with contextlib.chdir(folder) if hasattr(contextlib, "chdir") else in_folder(folder):
+        with contextlib.redirect_stdout(printed):
+            exec(compile(QUESTIONS[number - 1].text, f"question {number}", "exec"), {})  # noqa: S102
+    return printed.getvalue()
+
+
+@contextlib.contextmanager
+def in_folder(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    yield
+    os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def ask(reports):
+    def of(number, kind):
+        folder = reports[kind].parent
+        if not (folder / "main.json").exists():
+            shutil.copy(reports["training"], folder / "main.json")
+        return answer(number, folder)
+    return of
+
+
+def test_there_are_twenty_questions_of_at_most_ten_lines():
+    assert len(QUESTIONS) == 20
+    assert [block.line for block in QUESTIONS if block.text.count("\n") > 10] == []
+
+
+@pytest.mark.parametrize("kind", JOBS)
+@pytest.mark.parametrize("number", range(1, 21))
+def test_each_question_has_an_answer_of_each_job(number, kind, ask):
+    ask(number, kind)
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_a_report_has_only_what_is_described(kind, reports):
+    report = json.loads(reports[kind].read_text())
+    assert [f"{list(error.absolute_path)}: {error.message[:200]}" for error in VALIDATOR.iter_errors(report)] == []
+    evidence = {name for finding in report["findings"] for name in finding["evidence"]}
+    assert evidence <= NAMES
+
+
+# The number of the question, the job, and what the answer says of it.
+SAID = [
+    (1, "training", r"(?m)^24 casts of weight, float32 to bfloat16, by autocast$|^12 casts of weight"),
+    (1, "without_autocast", r"1 casts of \w+, float32 to bfloat16, by user_to"),
+    (2, "training", r"^job\.py:\d+ copies \d+ bytes"),
+    (3, "training", r"0: 12 casts in 6 steps, no_requires_grad"),
+    (4, "training", r"at most \d\d+ bytes, 0 of them at the end"),
+    (5, "bert", r"aten::linear in forward: bfloat16 of"),
+    (6, "bert", r"BertForMaskedLM bert\.encoder\.layer\.0\.attention\.self\.query: aten::linear computes in bfloat16"),
+    (7, "training", r"job\.py:\d+ aten::layer_norm weight: not_listed|job\.py:\d+ aten::layer_norm"),
+    (8, "training", r"casts of weight: no_requires_grad"),
+    (9, "training", r"autocast's casts take \d+\.\d % of the steps"),
+    (10, "training", r"(?m)^user_to: \d+ casts"),
+    (11, "ranks", r"^$"),
+    (12, "training", r"the job used no GPU"),
+    (13, "training", r"^0 new places of casts"),
+    (13, "bert", r"[1-9]\d* new places of casts"),
+    (14, "killed", r"(?m)^not complete$[\s\S]*^process_vanished: .*SIGKILL"),
+    (14, "without_pytorch", r"no process with PyTorch was seen"),
+    (14, "ranks", r"(?m)^complete$"),
+    (15, "training", r"places of casts"),
+    (16, "training", r"PyTorch 2\.\d+\.\d+\S*, Python 3\.\d+[\s\S]*\d+ cores \d+ \d+ threads"),
+    (17, "training", r"'deep': 'automatic'[\s\S]*cache-grows: \w+ = \d+"),
+    (18, "script", r"'script': [1-9]"),
+    (18, "compile", r"'compiled': [1-9]|[1-9]\d* while tracing"),
+    (19, "enforced", r"policy torch-cpu [0-9a-f]{16}"),
+    (19, "training", r"PyTorch decided"),
+    (20, "ranks", r"all parts add up"),
+]
+
+
+@pytest.mark.parametrize(("number", "kind", "said"), SAID, ids=[f"{number}-{kind}" for number, kind, _ in SAID])
+def test_the_answer_is_the_right_one(number, kind, said, ask):
+    assert re.search(said, ask(number, kind)), ask(number, kind)
+
+
+def test_a_rank_that_differs_is_named(reports, tmp_path):
+    report = json.loads(reports["ranks"].read_text())
+    odd = copy.deepcopy(report["processes"][1])
+    odd["rank"], odd["casts"] = 2, odd["casts"] + 1
+    report["processes"].append(odd)
+    (tmp_path / "train.json").write_text(json.dumps(report))
+    assert answer(11, tmp_path).startswith("rank 2: ")
+
+
+def test_a_report_that_somebody_changed_does_not_add_up(reports, tmp_path):
+    report = json.loads(reports["training"].read_text())
+    report["sites"][0]["casts"] += 1
+    (tmp_path / "train.json").write_text(json.dumps(report))
+    with pytest.raises(AssertionError):
+        answer(20, tmp_path)
+
+
+def test_thousands_of_sites_take_little_room(reports):
+    report = json.loads(reports["many"].read_text())
+    assert len(report["sites"]) >= 15_000
+    assert reports["many"].stat().st_size < 5_000_000
+
+
+IDS = {"run_id", "pid", "parent_pid", "tid", "site", "region", "process", "parent", "behaviour", "sites_not_looked_at",
+       "regions_not_looked_at"}
+TIMES = re.compile(r"(^|_)ns$|^(start|end)$|share|^deep_operators$|^enforcing_would_save$|^savings$")
+
+
+def without_ids_and_times(node):
+    if isinstance(node, dict):
+        return {key: without_ids_and_times(value) for key, value in node.items()
+                if key not in IDS and not TIMES.search(key)}
+    return [without_ids_and_times(one) for one in node] if isinstance(node, list) else node
+
+
+@pytest.mark.parametrize("kind", ["training", "loader"])
+def test_two_runs_of_a_job_differ_in_ids_and_times_alone(kind, reports, tmp_path):
+    again = record(kind, tmp_path / kind)
+    first, second = (json.loads(path.read_text()) for path in (reports[kind], again))
+    for report in (first, second):  # the folder differs, and where nothing is known of time, so does nothing else
+        for key in ("command", "cwd"):
+            report["run"].pop(key)
+        report.pop("root")
+        for process in report["processes"]:
+            process.pop("command_line")
+    assert without_ids_and_times(first) == without_ids_and_times(second)
