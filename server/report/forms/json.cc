@@ -76,8 +76,8 @@ Json run_json(const Model& model) {
   run["castscope"] = data.start.castscope_version;
   const store::Process* const first =
       model.process_order.empty() ? nullptr : &data.processes[model.process_order.front()];
-  const std::string torch = first == nullptr ? "" : first->attribute("torch");
-  const std::string python = first == nullptr ? "" : first->attribute("python");
+  const std::string torch = first == nullptr ? "" : first->attribute("torch_version");
+  const std::string python = first == nullptr ? "" : first->attribute("python_version");
   run["torch"] = text_or_null(torch);
   run["python"] = text_or_null(python);
   const std::string policy = rules::enforced_policy(data);
@@ -301,11 +301,11 @@ Json process_json(const Model& model, const store::Process& process) {
           {"rank", store::rank_of(process) ? Json(*store::rank_of(process)) : Json()},
           {"local_rank", number_json(process.attribute("local_rank"))},
           {"world_size", number_json(process.attribute("world_size"))},
-          {"command", text_or_null(process.attribute("argv"))},
+          {"command", text_or_null(process.attribute("command_line"))},
           {"begin", utc(process.info.begin_realtime_ns)},
           {"end", process.ended ? Json(store::name(process.end)) : Json()},
           {"exit", process.exit_status < 0 ? Json() : Json(process.exit_status)},
-          {"step", process.gauges.steps},
+          {"step", process.gauges.present_step},
           {"casts", counts.casts},
           {"cache_hits", counts.hits},
           {"pass_through", counts.passes},

@@ -106,8 +106,8 @@ Json gpu_json(const Model& model) {
                      {"from_ns", seat.from_ns},
                      {"to_ns", seat.to_ns ? Json(*seat.to_ns) : Json()},
                      {"held_by", seat.who}});
-  return {{"devices", gpu_attributes(run, "gpu")},
-          {"timed_by", gpu_attributes(run, "gpu_times")},
+  return {{"devices", gpu_attributes(run, "gpu_device")},
+          {"timed_by", gpu_attributes(run, "gpu_timed_by")},
           {"math", gpu_attributes(run, "gpu_math")},
           {"steps", time.steps},
           {"records", time.records},
