@@ -139,7 +139,7 @@ def schema_of_run_file():
     for kind, table, counts, word in listed:
         body = re.search(rf"\nstruct {kind} \{{.*?\n\}};", rows, re.DOTALL)[0]
         columns = ", ".join(re.findall(r'column\("(\w+)"', body))
-        times = re.search(r'" INTEGER, (\w+) INTEGER\);', text_of("server/store/file/row_schema.cc"))[1]
+        times = re.search(r'kTimes = "(\w+)";', body)[1]
         database.execute(f"CREATE TABLE {table} (id, {columns})")
         database.execute(f"CREATE TABLE {counts} (id, process, lane, {word}, {times})")
     for path in ("schema", "deep_schema", "gpu_schema"):
@@ -158,8 +158,8 @@ def sql(run_file=None):
         for _, column, *_ in database.execute(f'PRAGMA table_info("{table}")'):
             yield Name("sql", table, column)
     writer = text_of("server/store/write/run_store.cc")
-    for name in re.findall(r'\bset\("(\w+)"', writer):
-        yield Name("sql", "run.name", name)
+    for name in re.findall(r'\bset\("(\w+)"|\bstd::pair\("(\w+)", &start\.', writer):
+        yield Name("sql", "run.name", next(filter(None, name)))
     for name in re.findall(r'\{+"(\w+)", \w+_names\(\)\}', writer):
         yield Name("sql", SQL_LIST, name)
 

@@ -8,7 +8,7 @@
 namespace castscope::enforce {
 namespace {
 
-constexpr std::string_view kAttribute = "rule_met";  // server/rules/unmet_policy.cc reads it
+constexpr std::string_view kAttribute = "policy_rule_met";  // server/rules/unmet_policy.cc reads it
 
 struct Met {
   std::mutex mutex;

@@ -34,7 +34,7 @@ void meet_device() {
   cupti::Library library;
   std::string why;
   const bool has_cupti = cupti::find_library(&library, &why);
-  if (!has_cupti && !g_events_alone) recording.definitions.attribute("gpu_times", "none: " + why);
+  if (!has_cupti && !g_events_alone) recording.definitions.attribute("gpu_timed_by", "none: " + why);
   if ((!has_cupti || g_events_alone) && watch_launches() == nullptr) return;
   const auto functions = stop_watching_first_context() ? Seat::Functions::kSingly : Seat::Functions::kChosen;
   auto* timing = new Timing(recording, library, has_cupti && !g_events_alone, functions);

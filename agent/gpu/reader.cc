@@ -58,7 +58,7 @@ void Timing::read_for_ever() {
 
 void Timing::tell_devices() {
   if (devices_told_.exchange(true)) return;
-  for (const std::string& device : device_names()) set_attribute("gpu", device);
+  for (const std::string& device : device_names()) set_attribute("gpu_device", device);
 }
 
 void Timing::wait_for_work() {

@@ -49,11 +49,11 @@ bool Timing::start() {
   const bool started = pthread_create(&thread, nullptr, run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) {
-    set_attribute("gpu_times", "none: no thread can be started to read CUPTI's records");
+    set_attribute("gpu_timed_by", "none: no thread can be started to read CUPTI's records");
     return false;
   }
   pthread_detach(thread);
-  if (has_cupti_) set_attribute("gpu_times", cupti::describe(library_.version));
+  if (has_cupti_) set_attribute("gpu_timed_by", cupti::describe(library_.version));
   return true;
 }
 
@@ -81,7 +81,7 @@ void Timing::stretch_begins(bool is_step) {
 void Timing::begin_by_events() {
   EventTiming* const events = watch_launches();
   if (events == nullptr) return;
-  if (events_.exchange(events) == nullptr) set_attribute("gpu_times", "CUDA events");
+  if (events_.exchange(events) == nullptr) set_attribute("gpu_timed_by", "CUDA events");
   if (is_new_step()) recording_.segment.header().gpu_event_steps.fetch_add(1, std::memory_order_relaxed);
   events->switch_on(true);
   agent::ask_for(agent::kTiming, true);
@@ -130,14 +130,14 @@ Timing::Got Timing::take_seat() {
     case Seat::Taken::kFailed:
       break;
   }
-  set_attribute("gpu_times", "none: " + why);
+  set_attribute("gpu_timed_by", "none: " + why);
   has_cupti_ = false;
   return Got::kAnothers;
 }
 
 bool Timing::graphs_forbid_cupti() {
   if (library_.version >= cupti::kStandsGraphs || !captured_any()) return false;
-  set_attribute("gpu_times", "none: castscope does not use CUPTI before CUDA 12.6 once CUDA graphs are captured");
+  set_attribute("gpu_timed_by", "none: castscope does not use CUPTI before CUDA 12.6 once CUDA graphs are captured");
   has_cupti_ = false;
   return true;
 }

@@ -178,7 +178,7 @@ namespace castscope::lanes {
   VALUE(kKernel, 1, "kernel", "A kernel ran.")      \
   VALUE(kCopy, 2, "copy", "Memory was copied.")     \
   VALUE(kSet, 3, "set", "Memory was set.")          \
-  VALUE(kCastByEvents, 4, "cast by events",         \
+  VALUE(kCastByEvents, 4, "cast_by_events",         \
         "A launch of a cast, timed by CUDA events: its time is at most that. Nothing else of its step is known.")
 
 // The format that a matrix product computes in, and adds up in.

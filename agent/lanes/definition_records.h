@@ -236,12 +236,16 @@ struct ThreadDefinition {
   std::uint32_t tid;
   std::uint32_t name;  // string: the kernel's name of the thread
 };
-// "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice", "rule_met"; about GPUs:
-//   "gpu"       "0 NVIDIA H100 80GB HBM3, compute capability 9.0"
-//   "gpu_times" "CUPTI 13.0": it times the kernels; "CUDA events": only casts were timed, in some steps; "none: REASON"
-//   "gpu_seat"  "FROM TO WHO": another client had the seat from FROM to TO, in ns since the segment's begin; TO = "-"
-//               while it has it. Told again when it is over: of several with the same FROM the last one counts.
-//   "gpu_math"  "allow_tf32=0 …": settings that decide what matrix products compute in
+// "command_line", "cwd", "host", "torch_version", "python_version", "rank", "local_rank", "world_size", "notice",
+// "policy_rule_met"; "deep" and "gpu": the settings of these names; about GPUs:
+//   "gpu_device"   "0 NVIDIA H100 80GB HBM3, compute capability 9.0"
+//   "gpu_timed_by" "CUPTI 13.0": it times the kernels; "CUDA events": only casts were timed, in some steps;
+//                  "none: REASON"
+//   "gpu_seat"     "FROM TO WHO": another client had the seat from FROM to TO, in ns since the segment's begin; TO =
+//   "-"
+//                  while it has it. Told again when it is over: of several with the same FROM the last one counts.
+//   "gpu_math"     "allow_tf32=0 …": settings that decide what matrix products compute in
+// server/ingest/attribute_names.cc has the names that older agents say instead.
 struct AttributeDefinition {
   std::uint32_t key;    // string
   std::uint32_t value;  // string

@@ -17,7 +17,7 @@
   GAUGE(cache_peak_bytes, cache_peak_bytes, kNumber, "the most bytes that it held")                       \
   GAUGE(cache_peak_entries, cache_peak_entries, kNumber, "the most copies that it held")                  \
   GAUGE(cache_clears, cache_clears, kNumber, "how often it was cleared")                                  \
-  GAUGE(steps, steps, kNumber, "number of the present step")                                              \
+  GAUGE(present_step, present_step, kNumber, "number of the present step")                                \
   GAUGE(lost_definitions, lost_definitions, kNumber, "definitions that did not fit into the segment")     \
   GAUGE(deep_steps, deep_steps, kNumber, "steps, or parts of one, in which every operator was looked at") \
   GAUGE(deep_operators, deep_operators, kNumber, "operators looked at")                                   \
@@ -30,8 +30,9 @@
   GAUGE(gpu_unplaced, gpu_unplaced, kNumber, "that came, and whose operator was not known any more")            \
   GAUGE(gpu_event_steps, gpu_event_steps, kNumber, "deep steps in which only casts were timed, by CUDA events") \
   GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")  \
-  GAUGE(deep_gap, deep_gap, kNumber, "1 + the first step that was not looked at to its end; 0 = each was")      \
-  GAUGE(deep_refused, deep_refused, kNumber, "how often the budget did not allow to look at new code")
+  GAUGE(first_gap_plus_one, first_gap_plus_one, kNumber,                                                        \
+        "1 + the first step that was not looked at to its end; 0 = each was")                                   \
+  GAUGE(new_code_left_out, new_code_left_out, kNumber, "how often the budget did not allow to look at new code")
 
 #define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)
 

@@ -170,7 +170,7 @@ int dump(const char* path) {
   }
   const ProcessState s = reader->process_state();
   std::printf("process %u end %u exit %d steps %lu cache peak %lu bytes %lu entries, %lu clears, lost %lu %lu %lu\n",
-              reader->pid(), static_cast<unsigned>(reader->end_mark()), reader->exit_status(), s.steps,
+              reader->pid(), static_cast<unsigned>(reader->end_mark()), reader->exit_status(), s.present_step,
               s.cache_peak_bytes, s.cache_peak_entries, s.cache_clears, s.lost.casts, s.lost.hits, s.lost.passes);
   std::printf("deep steps %lu operators %lu ns %lu\n", s.deep_steps, s.deep_operators,
               reader->clock().duration_ns(s.deep_ticks));

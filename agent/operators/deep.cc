@@ -105,11 +105,11 @@ void count_deep_step() { recording()->segment.header().deep_steps.fetch_add(1, s
 // Notes the first step that is not looked at to its end.
 void note_gap(Watch& watch, std::uint32_t step) {
   if (!std::exchange(watch.has_gap, true))
-    recording()->segment.header().deep_gap.store(std::uint64_t{step} + 1, std::memory_order_relaxed);
+    recording()->segment.header().first_gap_plus_one.store(std::uint64_t{step} + 1, std::memory_order_relaxed);
 }
 
 void tell_refused(const Watch& watch) {
-  recording()->segment.header().deep_refused.store(watch.schedule.refused(), std::memory_order_relaxed);
+  recording()->segment.header().new_code_left_out.store(watch.schedule.refused(), std::memory_order_relaxed);
 }
 
 void switch_on(agent::ThreadState& t, Watch& watch) {

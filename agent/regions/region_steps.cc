@@ -11,7 +11,7 @@ namespace {
 
 void begin_step(ThreadState& t, lanes::StepReason reason) {
   Recording& r = *g_process.recording.load();
-  r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
+  r.segment.header().present_step.store(r.steps.current(), std::memory_order_relaxed);
   mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
   g_features.step_begins();
 }

@@ -77,7 +77,7 @@ void explicit_step() {
   if (t == nullptr) return;
   Recording& r = *g_process.recording.load(std::memory_order_acquire);
   r.steps.explicit_step();
-  r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
+  r.segment.header().present_step.store(r.steps.current(), std::memory_order_relaxed);
   mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
   note([&](const MayWait&) { g_features.outermost_region_began(*t, true); });
 }

@@ -48,13 +48,13 @@ void describe_process(Recording& r) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   d.attribute("host", host);
-  d.attribute("argv", read_line("/proc/self/cmdline", ' '));
+  d.attribute("command_line", read_line("/proc/self/cmdline", ' '));
   char cwd[4096];
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
-  d.attribute("torch", torch_version());
-  d.attribute("python", python_version());
+  d.attribute("torch_version", torch_version());
+  d.attribute("python_version", python_version());
   describe_machine(d);
-  for (const auto& [variable, name] : {std::pair{"CASTSCOPE_DEEP", "deep"}, std::pair{"CASTSCOPE_GPU", "gpu_timing"}})
+  for (const auto& [variable, name] : {std::pair{"CASTSCOPE_DEEP", "deep"}, std::pair{"CASTSCOPE_GPU", "gpu"}})
     if (const char* value = std::getenv(variable); value != nullptr && value[0] != 0) d.attribute(name, value);
   if (enforce::is_on()) {
     d.attribute("enforced_policy", enforce::policy_name());

@@ -27,8 +27,8 @@ class RunSums {
   // rejected.
   absl::Status count(const store::CounterRow& before, const store::CounterRow& now) {
     return grow({{"casts", before.casts, now.casts},
-                 {"hits", before.hits, now.hits},
-                 {"passes", before.passes, now.passes},
+                 {"cache_hits", before.hits, now.hits},
+                 {"pass_throughs", before.passes, now.passes},
                  {"traced", before.traced, now.traced},
                  {"bytes", before.bytes, now.bytes},
                  {"cpu_ns", before.cpu_ns, now.cpu_ns},
@@ -36,7 +36,8 @@ class RunSums {
                 sums_);
   }
   absl::Status count(const store::LaneRow& before, const store::LaneRow& now) {
-    return grow({{"written", before.written, now.written}, {"dropped", before.dropped, now.dropped}}, lane_sums_);
+    return grow({{"events_published", before.written, now.written}, {"events_dropped", before.dropped, now.dropped}},
+                lane_sums_);
   }
 
  private:

@@ -20,8 +20,9 @@ class BoundsTest : public ValidatorTest {
 TEST_F(BoundsTest, ACountBeyondSqlsIntegersIsRejected) {
   EXPECT_EQ(reject_counter(&v1::Counters::set_casts, "a"),
             "process a sent a count of casts of 9223372036854775808, beyond 2^63 - 1; the rest of it is ignored");
-  EXPECT_THAT(reject_counter(&v1::Counters::set_hits, "b"), HasSubstr("a count of hits of 9223372036854775808"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_passes, "c"), HasSubstr("a count of passes"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_cache_hits, "b"),
+              HasSubstr("a count of cache_hits of 9223372036854775808"));
+  EXPECT_THAT(reject_counter(&v1::Counters::set_pass_throughs, "c"), HasSubstr("a count of pass_throughs"));
   EXPECT_THAT(reject_counter(&v1::Counters::set_traced, "d"), HasSubstr("a count of traced"));
   EXPECT_THAT(reject_counter(&v1::Counters::set_bytes, "e"), HasSubstr("a count of bytes"));
   EXPECT_THAT(reject_counter(&v1::Counters::set_cpu_ns, "f"), HasSubstr("a count of cpu_ns"));
@@ -49,10 +50,10 @@ TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
   Batch gauges = Batch("gauges").begin();
   gauges.batch().mutable_gauges()->set_cache_peak_bytes(kTooMuch);
   EXPECT_THAT(reject(gauges), HasSubstr("a gauge cache_peak_bytes of 9223372036854775808, beyond 2^63 - 1"));
-  EXPECT_THAT(reject(Batch("written").begin().lane(1, kTooMuch)), HasSubstr("a count of written of"));
-  EXPECT_THAT(reject(Batch("dropped").begin().lane(1, 0, kTooMuch)), HasSubstr("a count of dropped of"));
+  EXPECT_THAT(reject(Batch("written").begin().lane(1, kTooMuch)), HasSubstr("a count of events_published of"));
+  EXPECT_THAT(reject(Batch("dropped").begin().lane(1, 0, kTooMuch)), HasSubstr("a count of events_dropped of"));
   Batch ticks = Batch("ticks").begin();
-  ticks.batch().mutable_begin()->set_start_ticks(kTooMuch);
+  ticks.batch().mutable_process_begin()->set_start_ticks(kTooMuch);
   EXPECT_THAT(reject(ticks), HasSubstr("a start time of"));
   std::vector<lanes::Event> events(1);
   events[0].kind = lanes::EventKind::kCast;

@@ -84,7 +84,7 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
 grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) {
   const std::string sentence = utf8::repaired(std::string(refused.status.message()));
   v1::CollectorMessage message;
-  message.mutable_refusal()->set_reason(refused.reason);
+  message.mutable_refusal()->set_refusal_reason(refused.reason);
   message.mutable_refusal()->set_sentence(sentence);
   stream->Write(message);
   // absl's codes are gRPC's.
@@ -106,13 +106,13 @@ CollectorService::Refused CollectorService::greet(const v1::RelayMessage& messag
             absl::InvalidArgumentError("the first message of a stream must be a hello, and this one is not")};
   const v1::Hello& hello = message.hello();
   // The protocol is checked first: in another protocol, no other field can be trusted to mean what it means here.
-  const std::uint32_t lowest = hello.protocol(), highest = std::max(lowest, hello.highest_protocol());
+  const std::uint32_t lowest = hello.lowest_protocol(), highest = std::max(lowest, hello.highest_protocol());
   *protocol = std::min(highest, wire::kProtocol);
   if (*protocol < std::max(lowest, wire::kOldestProtocol))
     return {v1::REFUSAL_REASON_PROTOCOL,
             absl::FailedPreconditionError(
                 absl::StrCat("the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
-                             ", the relay (castscope ", hello.version(), ") ", versions(lowest, highest),
+                             ", the relay (castscope ", hello.castscope_version(), ") ", versions(lowest, highest),
                              ": use the same castscope on both sides"))};
   if (token_.empty() || same_token(hello.token(), token_)) return {};
   return {v1::REFUSAL_REASON_TOKEN,
@@ -124,7 +124,7 @@ CollectorService::Refused CollectorService::greet(const v1::RelayMessage& messag
 bool CollectorService::welcome(Messages* stream, std::uint32_t protocol) const {
   v1::CollectorMessage message;
   message.mutable_welcome()->set_protocol(protocol);
-  message.mutable_welcome()->set_version(version_);
+  message.mutable_welcome()->set_castscope_version(version_);
   return stream->Write(message);
 }
 

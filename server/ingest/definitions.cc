@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/ingest/attribute_names.h"
 #include "server/ingest/record.h"
 #include "server/utf8/utf8.h"
 
@@ -224,7 +225,8 @@ absl::Status Definitions::take<lanes::AttributeDefinition>(const std::string& ke
                                                            store::RunSink& sink) {
   lanes::AttributeDefinition attribute{};
   if (absl::Status status = read(record.payload, "attribute", &attribute); !status.ok()) return status;
-  const auto [it, fresh] = attributes_.emplace(text(attribute.key), text(attribute.value));
+  const std::string& value = text(attribute.value);
+  const auto [it, fresh] = attributes_.emplace(present_name(text(attribute.key), value), value);
   if (!fresh) return absl::OkStatus();
   bytes_ += it->first.size() + it->second.size();
   return kept(sink.define(key, store::AttributeInfo{.name = it->first, .value = it->second}));

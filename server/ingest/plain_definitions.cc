@@ -56,43 +56,45 @@ absl::Status PlainDefinitions::pack(const google::protobuf::RepeatedPtrField<v1:
 }
 
 absl::Status PlainDefinitions::pack_one(const v1::Definition& definition, std::string* records) {
-  const std::uint32_t id = definition.id();
+  const std::uint32_t id = definition.local_id();
   switch (definition.what_case()) {
-    case v1::Definition::kStack:
-      pack(id, definition.stack(), records);
+    case v1::Definition::kDefineStack:
+      pack(id, definition.define_stack(), records);
       return absl::OkStatus();
-    case v1::Definition::kModule: {
-      const v1::Module& module = definition.module();
+    case v1::Definition::kDefineModule: {
+      const v1::Module& module = definition.define_module();
       append(records, id,
-             lanes::ModuleDefinition{.path = text(module.path(), records),
-                                     .type = text(module.type(), records),
-                                     .root_type = text(module.root_type(), records),
-                                     .root_number = module.root_number()});
+             lanes::ModuleDefinition{.path = text(module.module(), records),
+                                     .type = text(module.module_type(), records),
+                                     .root_type = text(module.root_module_type(), records),
+                                     .root_number = module.root_module_number()});
       return absl::OkStatus();
     }
-    case v1::Definition::kCallSite: {
-      const v1::CallSite& site = definition.call_site();
+    case v1::Definition::kDefineCallSite: {
+      const v1::CallSite& site = definition.define_call_site();
       append(records, id,
-             lanes::CallSiteDefinition{.op = operator_of(site.operator_(), records),
-                                       .argument = site.has_argument() ? site.argument() : lanes::kUnknownArgument,
-                                       .argument_name = text(site.argument_name(), records),
-                                       .code_address = 0});
+             lanes::CallSiteDefinition{
+                 .op = operator_of(site.operator_(), records),
+                 .argument = site.has_argument_position() ? site.argument_position() : lanes::kUnknownArgument,
+                 .argument_name = text(site.argument_name(), records),
+                 .code_address = 0});
       return absl::OkStatus();
     }
-    case v1::Definition::kRegion:
-      return pack(id, definition.region(), records);
-    case v1::Definition::kSite:
-      return pack(id, definition.site(), records);
-    case v1::Definition::kThread: {
-      const v1::Thread& thread = definition.thread();
+    case v1::Definition::kDefineRegion:
+      return pack(id, definition.define_region(), records);
+    case v1::Definition::kDefineSite:
+      return pack(id, definition.define_site(), records);
+    case v1::Definition::kDefineThread: {
+      const v1::Thread& thread = definition.define_thread();
       append(records, id,
-             lanes::ThreadDefinition{.lane = thread.lane(), .tid = thread.tid(), .name = text(thread.name(), records)});
+             lanes::ThreadDefinition{
+                 .lane = thread.lane(), .tid = thread.tid(), .name = text(thread.thread_name(), records)});
       return absl::OkStatus();
     }
-    case v1::Definition::kAttribute: {
-      const v1::Attribute& attribute = definition.attribute();
+    case v1::Definition::kDefineAttribute: {
+      const v1::Attribute& attribute = definition.define_attribute();
       append(records, 0,
-             lanes::AttributeDefinition{.key = text(attribute.name(), records),
+             lanes::AttributeDefinition{.key = text(attribute.attribute(), records),
                                         .value = text(attribute.value(), records)});
       return absl::OkStatus();
     }
@@ -104,7 +106,7 @@ absl::Status PlainDefinitions::pack_one(const v1::Definition& definition, std::s
 
 void PlainDefinitions::pack(std::uint32_t id, const v1::Stack& stack, std::string* records) {
   const lanes::StackDefinition head{.count = static_cast<std::uint32_t>(stack.frames_size()),
-                                    .truncated = stack.truncated() ? 1u : 0u};
+                                    .truncated = stack.stack_truncated() ? 1u : 0u};
   std::string payload(reinterpret_cast<const char*>(&head), sizeof head);
   for (const v1::Frame& one : stack.frames()) {
     const lanes::Frame frame{.code = code(one, records), .line = one.line()};
@@ -124,16 +126,16 @@ absl::Status PlainDefinitions::pack(std::uint32_t id, const v1::Region& region, 
                                  .kind = {},
                                  .flags = 0,
                                  .reserved = {}};
-  absl::Status status = find_type(region.device(), "device", store::device_names(), &record.device);
-  status.Update(find_type(region.dtype(), "dtype", store::dtype_names(), &record.dtype));
-  status.Update(find(region.kind(), "kind of region", store::region_kind_names(), &record.kind));
+  absl::Status status = find_type(region.region_device(), "device", store::device_names(), &record.device);
+  status.Update(find_type(region.region_dtype(), "dtype", store::dtype_names(), &record.dtype));
+  status.Update(find(region.region_kind(), "kind of region", store::region_kind_names(), &record.kind));
   if (status.ok()) append(records, id, record);
   return status;
 }
 
 absl::Status PlainDefinitions::pack(std::uint32_t id, const v1::Site& site, std::string* records) {
   lanes::SiteDefinition record{.stack = site.stack(),
-                               .module = site.module(),
+                               .module = site.module_id(),
                                .call_site = site.call_site(),
                                .op = operator_of(site.operator_(), records),
                                .region = site.region(),
@@ -144,7 +146,7 @@ absl::Status PlainDefinitions::pack(std::uint32_t id, const v1::Site& site, std:
                                .from = 0,
                                .to = 0,
                                .device = 0,
-                               .flags = site.pass_through() ? lanes::kSitePassThrough : std::uint8_t{0}};
+                               .flags = site.counts_pass_throughs() ? lanes::kSitePassThrough : std::uint8_t{0}};
   absl::Status status = find(site.role(), "role", store::role_names(), &record.role);
   status.Update(find(site.cause(), "cause", store::cause_names(), &record.cause));
   status.Update(find(site.why_not_cached(), "why_not_cached", store::why_not_cached_names(), &record.why));

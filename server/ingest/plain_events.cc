@@ -39,11 +39,11 @@ absl::Status put_cast(const v1::Cast& cast, EventKind kind, lanes::Event& event)
   event.site = cast.site();
   event.duration = cast.duration_ns();
   event.bytes = cast.bytes();
-  lanes::EventWords::tensor(event) = cast.source();
-  lanes::EventWords::entries(event) = cast.version();
+  lanes::EventWords::tensor(event) = cast.source_address();
+  lanes::EventWords::entries(event) = cast.source_version();
   put_shape(cast.shape(), event);
-  event.flags =
-      static_cast<std::uint8_t>((cast.kept() ? lanes::kFlagKept : 0) | (cast.first() ? lanes::kFlagFirst : 0));
+  event.flags = static_cast<std::uint8_t>((cast.was_kept() ? lanes::kFlagKept : 0) |
+                                          (cast.first_of_site() ? lanes::kFlagFirst : 0));
   return absl::OkStatus();
 }
 
@@ -51,8 +51,8 @@ absl::Status put_kind(const v1::Event& plain, lanes::Event& event) {
   switch (plain.what_case()) {
     case v1::Event::kCast:
       return put_cast(plain.cast(), EventKind::kCast, event);
-    case v1::Event::kHit:
-      return put_cast(plain.hit(), EventKind::kHit, event);
+    case v1::Event::kCacheHit:
+      return put_cast(plain.cache_hit(), EventKind::kHit, event);
     case v1::Event::kRegionEnter:
       event.kind = EventKind::kRegionEnter;
       event.site = plain.region_enter();
@@ -62,7 +62,8 @@ absl::Status put_kind(const v1::Event& plain, lanes::Event& event) {
       event.site = plain.region_exit();
       return absl::OkStatus();
     case v1::Event::kCacheClear:
-      put(event, lanes::ClearEvent{.bytes = plain.cache_clear().bytes(), .entries = plain.cache_clear().entries()});
+      put(event, lanes::ClearEvent{.bytes = plain.cache_clear().cleared_bytes(),
+                                   .entries = plain.cache_clear().cleared_entries()});
       return absl::OkStatus();
     case v1::Event::kStepBegin:
       event.kind = EventKind::kStep;
@@ -87,10 +88,10 @@ absl::Status put_kind(const v1::Event& plain, lanes::Event& event) {
 absl::Status plain_events(const v1::Events& block, std::vector<lanes::Event>* events,
                           std::vector<wire::EventKey>* keys) {
   absl::flat_hash_set<std::pair<EventKind, std::uint32_t>> seen;
-  events->reserve(events->size() + static_cast<std::size_t>(block.plain_size()));
-  for (const v1::Event& plain : block.plain()) {
+  events->reserve(events->size() + static_cast<std::size_t>(block.plain_events_size()));
+  for (const v1::Event& plain : block.plain_events()) {
     lanes::Event& event = events->emplace_back(lanes::Event{});
-    event.time = plain.time_ns();
+    event.time = plain.time_in_process_ns();
     event.step = plain.step();
     event.region = plain.stay();
     if (absl::Status status = put_kind(plain, event); !status.ok()) return status;

@@ -12,7 +12,7 @@ class PlainValidatorTest : public ValidatorTest {
  protected:
   v1::Definition& add(Batch& batch, std::uint32_t id) {
     v1::Definition& definition = *batch.batch().add_plain_definitions();
-    definition.set_id(id);
+    definition.set_local_id(id);
     return definition;
   }
   void add_frame(v1::Stack& stack, const std::string& file, const std::string& function, std::uint32_t line) {
@@ -22,9 +22,9 @@ class PlainValidatorTest : public ValidatorTest {
     frame.set_line(line);
   }
   void add_site(Batch& batch, std::uint32_t id) {
-    v1::Site& site = *add(batch, id).mutable_site();
+    v1::Site& site = *add(batch, id).mutable_define_site();
     site.set_stack(1);
-    site.set_module(1);
+    site.set_module_id(1);
     site.set_call_site(1);
     site.set_region(1);
     site.set_role("weight");
@@ -38,34 +38,34 @@ class PlainValidatorTest : public ValidatorTest {
   // A process with a stack, a module, a call site, a region and site 1.
   Batch defined() {
     Batch batch = Batch().begin();
-    v1::Stack& stack = *add(batch, 1).mutable_stack();
+    v1::Stack& stack = *add(batch, 1).mutable_define_stack();
     add_frame(stack, "train.py", "forward", 7);
     add_frame(stack, "train.py", "main", 9);
-    v1::Module& module = *add(batch, 1).mutable_module();
-    module.set_path("fc");
-    module.set_type("Linear");
-    module.set_root_type("Net");
-    module.set_root_number(1);
-    v1::CallSite& call_site = *add(batch, 1).mutable_call_site();
+    v1::Module& module = *add(batch, 1).mutable_define_module();
+    module.set_module("fc");
+    module.set_module_type("Linear");
+    module.set_root_module_type("Net");
+    module.set_root_module_number(1);
+    v1::CallSite& call_site = *add(batch, 1).mutable_define_call_site();
     call_site.set_operator_("aten::linear");
-    call_site.set_argument(0);
+    call_site.set_argument_position(0);
     call_site.set_argument_name("input");
-    v1::Region& region = *add(batch, 1).mutable_region();
+    v1::Region& region = *add(batch, 1).mutable_define_region();
     region.set_stack(1);
     region.set_nesting(1);
-    region.set_device("cpu");
-    region.set_dtype("bfloat16");
+    region.set_region_device("cpu");
+    region.set_region_dtype("bfloat16");
     region.set_enabled(true);
-    region.set_kind("context");
+    region.set_region_kind("context");
     add_site(batch, 1);
     return batch;
   }
   v1::Event& event(Batch& batch, std::uint64_t time_ns) {
     if (batch.batch().events().empty()) batch.batch().add_events()->set_lane(1);
     v1::Events& block = *batch.batch().mutable_events(0);
-    block.set_count(block.count() + 1);
-    v1::Event& event = *block.add_plain();
-    event.set_time_ns(time_ns);
+    block.set_event_count(block.event_count() + 1);
+    v1::Event& event = *block.add_plain_events();
+    event.set_time_in_process_ns(time_ns);
     event.set_step(2);
     event.set_stay(3);
     return event;
@@ -74,11 +74,11 @@ class PlainValidatorTest : public ValidatorTest {
 
 TEST_F(PlainValidatorTest, DefinitionsArriveWithTheirTextsAndWords) {
   Batch batch = defined();
-  v1::Thread& thread = *add(batch, 1).mutable_thread();
+  v1::Thread& thread = *add(batch, 1).mutable_define_thread();
   thread.set_lane(1);
-  thread.set_name("python");
-  v1::Attribute& attribute = *add(batch, 0).mutable_attribute();
-  attribute.set_name("rank");
+  thread.set_thread_name("python");
+  v1::Attribute& attribute = *add(batch, 0).mutable_define_attribute();
+  attribute.set_attribute("rank");
   attribute.set_value("3");
   accept(batch);
   const RecordingSink::Process& process = sink_.only();
@@ -104,7 +104,7 @@ TEST_F(PlainValidatorTest, DefinitionsArriveWithTheirTextsAndWords) {
 
 TEST_F(PlainValidatorTest, AnArgumentThatIsNotGivenIsNotKnown) {
   Batch batch = Batch().begin();
-  add(batch, 1).mutable_call_site()->set_operator_("aten::mm");
+  add(batch, 1).mutable_define_call_site()->set_operator_("aten::mm");
   accept(batch);
   EXPECT_EQ(sink_.only().call_sites.at(1).argument, lanes::kUnknownArgument);
 }
@@ -123,13 +123,13 @@ TEST_F(PlainValidatorTest, EventsAreWhatThePackedOnesAre) {
   cast.set_site(1);
   cast.set_duration_ns(5);
   cast.set_bytes(64);
-  cast.set_source(0x7f00);
-  cast.set_version(2);
+  cast.set_source_address(0x7f00);
+  cast.set_source_version(2);
   for (const std::uint32_t size : {8, 4}) cast.add_shape(size);
-  cast.set_kept(true);
-  event(plain, 20).mutable_hit()->set_site(1);
+  cast.set_was_kept(true);
+  event(plain, 20).mutable_cache_hit()->set_site(1);
   event(plain, 30).set_region_enter(1);
-  event(plain, 40).mutable_cache_clear()->set_bytes(64);
+  event(plain, 40).mutable_cache_clear()->set_cleared_bytes(64);
   event(plain, 50).set_step_begin(v1::STEP_REASON_EXPLICIT);
   event(plain, 60).mutable_optimizer_step();
   event(plain, 70).set_region_exit(9);  // never defined
@@ -182,19 +182,19 @@ TEST_F(PlainValidatorTest, SaysWhatItDoesNotUnderstand) {
   };
   const auto site = [this](Batch& batch) -> v1::Site& {
     add_site(batch, 1);
-    return *batch.batch().mutable_plain_definitions(0)->mutable_site();
+    return *batch.batch().mutable_plain_definitions(0)->mutable_define_site();
   };
   EXPECT_THAT(reject_with("a", [&](Batch& b) { site(b).set_role("wieght"); }),
               HasSubstr("the role \"wieght\", which is on no list"));
   EXPECT_THAT(reject_with("b", [&](Batch& b) { site(b).set_to_dtype("bf16"); }), HasSubstr("the dtype \"bf16\""));
   EXPECT_THAT(reject_with("c", [&](Batch& b) { site(b).clear_device(); }), HasSubstr("without its device"));
   EXPECT_THAT(reject_with("d", [&](Batch& b) { add(b, 4); }), HasSubstr("unknown kind, number 4"));
-  EXPECT_THAT(reject_with("e", [&](Batch& b) { add(b, 0).mutable_stack(); }), HasSubstr("without a number"));
+  EXPECT_THAT(reject_with("e", [&](Batch& b) { add(b, 0).mutable_define_stack(); }), HasSubstr("without a number"));
   EXPECT_THAT(reject_with("f", [&](Batch& b) { event(b, 1); }), HasSubstr("a plain event of an unknown kind"));
   EXPECT_THAT(reject_with("g",
                           [&](Batch& b) {
                             event(b, 1).mutable_cast();
-                            b.batch().mutable_events(0)->set_count(2);
+                            b.batch().mutable_events(0)->set_event_count(2);
                           }),
               HasSubstr("a block of 1 events called 2"));
   EXPECT_THAT(reject_with("h", [&](Batch& b) { site(b), b.text(1, "x"); }),
@@ -202,7 +202,7 @@ TEST_F(PlainValidatorTest, SaysWhatItDoesNotUnderstand) {
   EXPECT_THAT(reject_with("i",
                           [&](Batch& b) {
                             event(b, 1).mutable_cast();
-                            b.batch().mutable_events(0)->set_packed("x");
+                            b.batch().mutable_events(0)->set_packed_events("x");
                           }),
               HasSubstr("both packed and plain events"));
 }

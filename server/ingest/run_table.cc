@@ -25,17 +25,17 @@ bool is_plain_name(const std::string& name) {
 
 absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
   if (hello.ByteSizeLong() > kMostHelloBytes) return absl::InvalidArgumentError("the hello has more than a megabyte");
-  if (!is_plain_name(hello.run()))
+  if (!is_plain_name(hello.run_id()))
     return absl::InvalidArgumentError("the run's id is not made of up to 128 letters, digits, dots, dashes and _");
   if (!is_plain_name(hello.relay()))
     return absl::InvalidArgumentError("the relay's id is not made of up to 128 letters, digits, dots, dashes and _");
-  return RunOpening{.id = hello.run(),
-                    .name = hello.name(),
+  return RunOpening{.id = hello.run_id(),
+                    .name = hello.run_file_name(),
                     .command = {hello.command().begin(), hello.command().end()},
                     .cwd = hello.cwd(),
                     .host = hello.host(),
-                    .begin_realtime_ns = hello.begin_realtime_ns(),
-                    .castscope_version = hello.version(),
+                    .begin_realtime_ns = hello.start_epoch_ns(),
+                    .castscope_version = hello.castscope_version(),
                     .checkout = hello.checkout()};
 }
 
@@ -130,10 +130,10 @@ absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
   if (!verdict.failed.ok()) return failed_ = verdict.failed;
   if (!verdict.rejected.ok()) {
     v1::Rejection rejection;
-    if (verdict.reason == store::IncompleteReason::kProcessRejected) rejection.set_process(batch.process());
+    if (verdict.reason == store::IncompleteReason::kProcessRejected) rejection.set_process_key(batch.process_key());
     rejection.set_sentence(std::string(verdict.rejected.message()));
     // The file says it, too: without what was rejected the run is not complete.
-    if (absl::Status status = sink_->incomplete(verdict.reason, rejection.process(), rejection.sentence());
+    if (absl::Status status = sink_->incomplete(verdict.reason, rejection.process_key(), rejection.sentence());
         !status.ok())
       return failed_ = status;
     relay.rejections.push_back(std::move(rejection));
@@ -172,8 +172,8 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
     relay.applied = goodbye.sequence();
     if (absl::Status status = commit(); !status.ok()) return status;
     relay.done = true;
-    if (goodbye.exit_status() >= 0 || goodbye.signal() != 0) {
-      closing_.exit_status = goodbye.exit_status();
+    if (goodbye.exit_code() >= 0 || goodbye.signal() != 0) {
+      closing_.exit_status = goodbye.exit_code();
       closing_.signal = goodbye.signal();
     }
     closing_.still_running += goodbye.still_running();

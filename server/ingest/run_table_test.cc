@@ -38,7 +38,7 @@ class RunTableTest : public testing::Test {
   ingest::Run::Reply goodbye(const std::string& relay, std::uint64_t sequence, int exit_status = 0) {
     v1::Goodbye goodbye;
     goodbye.set_sequence(sequence);
-    goodbye.set_exit_status(exit_status);
+    goodbye.set_exit_code(exit_status);
     ingest::Run::Reply reply;
     EXPECT_TRUE(run().goodbye(relay, goodbye, &reply).ok());
     return reply;
@@ -168,7 +168,7 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
   EXPECT_FALSE(apply("a", Batch().site(1).sequence(1)).send);
   const ingest::Run::Reply reply = apply("a", Batch("other").begin().sequence(2).flush());
   ASSERT_THAT(reply.rejections, SizeIs(1));
-  EXPECT_EQ(reply.rejections[0].process(), "host/1/1/0");
+  EXPECT_EQ(reply.rejections[0].process_key(), "host/1/1/0");
   EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
   EXPECT_THAT(apply("a", Batch("other").sequence(3).flush()).rejections, SizeIs(0)) << "once in a stream";
   ingest::Run::Reply again;  // the stream broke, so the relay does not know whether the batch arrived
@@ -315,14 +315,14 @@ TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {
 
 TEST(CheckHelloTest, TakesOnlyPlainNames) {
   v1::Hello hello;
-  hello.set_run("2026-11-21.run_1");
+  hello.set_run_id("2026-11-21.run_1");
   hello.set_relay("r");
   EXPECT_TRUE(check_hello(hello).ok());
   for (const char* bad : {"", ".", "..", "a/b", "a b", "\xc3\xa4"}) {
-    hello.set_run(bad);
+    hello.set_run_id(bad);
     EXPECT_FALSE(check_hello(hello).ok()) << bad;
   }
-  hello.set_run(std::string(129, 'a'));
+  hello.set_run_id(std::string(129, 'a'));
   EXPECT_FALSE(check_hello(hello).ok());
 }
 

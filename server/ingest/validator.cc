@@ -63,8 +63,8 @@ absl::Status ProcessValidator::kept(absl::Status status) {
 }
 
 absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunSink& sink) {
-  if (batch.has_begin()) {
-    if (absl::Status status = begin(batch.begin(), sink); !status.ok()) return status;
+  if (batch.has_process_begin()) {
+    if (absl::Status status = begin(batch.process_begin(), sink); !status.ok()) return status;
   }
   if (!begun_) return invalid("a batch before it was introduced");
   // Definitions come first, since events and counters of the same batch refer to them.
@@ -76,7 +76,7 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   if (batch.has_gauges()) {
     if (absl::Status status = gauges(batch.gauges(), sink); !status.ok()) return status;
   }
-  return batch.has_end() ? end(batch.end(), sink) : absl::OkStatus();
+  return batch.has_process_end() ? end(batch.process_end(), sink) : absl::OkStatus();
 }
 
 // Plain definitions become records: from there on both forms are one.
@@ -100,7 +100,7 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
                             .pid = begin.pid(),
                             .parent_pid = begin.parent_pid(),
                             .start_ticks = begin.start_ticks(),
-                            .begin_realtime_ns = begin.begin_realtime_ns()}));
+                            .begin_realtime_ns = begin.start_epoch_ns()}));
 }
 
 absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane** out) {
@@ -122,23 +122,24 @@ absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane
 
 absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink) {
   if (block.lane() == 0) return invalid("events of lane 0");
-  if (block.count() == 0 || block.count() > wire::kMostEventsInMessageBlock)
-    return invalid(absl::StrCat("a block of ", block.count(), " events"));
-  const std::uint64_t end = block.first() + block.count();
-  if (end < block.first() || end > (std::uint64_t{1} << 62)) return invalid("events with impossible numbers");
+  if (block.event_count() == 0 || block.event_count() > wire::kMostEventsInMessageBlock)
+    return invalid(absl::StrCat("a block of ", block.event_count(), " events"));
+  const std::uint64_t end = block.first_event() + block.event_count();
+  if (end < block.first_event() || end > (std::uint64_t{1} << 62)) return invalid("events with impossible numbers");
   Lane* lane = nullptr;
   if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
   if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
 
   if (absl::Status status = unpack(block); !status.ok()) return status;
   std::string repacked;
-  bool changed = forget_unknown_keys(keys_) || block.plain_size() > 0;
-  if (block.first() < lane->row.next) {
-    unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(lane->row.next - block.first()));
+  bool changed = forget_unknown_keys(keys_) || block.plain_events_size() > 0;
+  if (block.first_event() < lane->row.next) {
+    unpacked_.erase(unpacked_.begin(),
+                    unpacked_.begin() + static_cast<std::ptrdiff_t>(lane->row.next - block.first_event()));
     changed = true;
   }
   if (changed) repacked = wire::pack(unpacked_);
-  const std::string& packed = changed ? repacked : block.packed();
+  const std::string& packed = changed ? repacked : block.packed_events();
   lane->row.received += unpacked_.size();
   lane->row.next = end;
   lane->touched = true;
@@ -149,14 +150,14 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
 absl::Status ProcessValidator::unpack(const v1::Events& block) {
   unpacked_.clear();
   keys_.clear();
-  const bool plain = block.plain_size() > 0;
-  if (plain && !block.packed().empty()) return invalid("a block of both packed and plain events");
+  const bool plain = block.plain_events_size() > 0;
+  if (plain && !block.packed_events().empty()) return invalid("a block of both packed and plain events");
   if (absl::Status status = plain ? plain_events(block, &unpacked_, &keys_)
-                                  : wire::unpack(block.packed(), block.count(), &unpacked_, &keys_);
+                                  : wire::unpack(block.packed_events(), block.event_count(), &unpacked_, &keys_);
       !status.ok())
     return invalid(std::string(status.message()));
-  if (unpacked_.size() != block.count())
-    return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
+  if (unpacked_.size() != block.event_count())
+    return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.event_count()));
   for (const lanes::Event& event : unpacked_) {
     if (event.time > kMostCount) return invalid(beyond_bounds("time of an event", event.time));
     // GradScaler's events have a floating-point number there.
@@ -202,8 +203,8 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
 absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& sink) {
   const int n = c.lane_size();
   if (n > static_cast<int>(wire::kMostCountersInMessage)) return invalid("a batch with too many counters");
-  for (const int size : {c.site_size(), c.casts_size(), c.hits_size(), c.passes_size(), c.traced_size(), c.bytes_size(),
-                         c.cpu_ns_size(), c.kept_size()})
+  for (const int size : {c.site_size(), c.casts_size(), c.cache_hits_size(), c.pass_throughs_size(), c.traced_size(),
+                         c.bytes_size(), c.cpu_ns_size(), c.kept_size()})
     if (size != n) return invalid("counters whose columns differ in length");
   changed_.clear();
   for (int i = 0; i < n; ++i) {
@@ -213,8 +214,8 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
     const CounterRow row{.lane = c.lane(i),
                          .site = c.site(i),
                          .casts = c.casts(i),
-                         .hits = c.hits(i),
-                         .passes = c.passes(i),
+                         .hits = c.cache_hits(i),
+                         .passes = c.pass_throughs(i),
                          .traced = c.traced(i),
                          .bytes = c.bytes(i),
                          .cpu_ns = c.cpu_ns(i),
@@ -254,13 +255,13 @@ absl::Status ProcessValidator::count(CounterRow row) {
 absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sink) {
   for (const v1::LaneState& state : batch.lanes()) {
     // Threads that could get no lane have no ring either.
-    if (state.lane() == 0 && state.written() != 0) return invalid("events written to lane 0");
+    if (state.lane() == 0 && state.events_published() != 0) return invalid("events written to lane 0");
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
     const store::LaneRow before = lane->row;
     lane->row.tid = state.tid();
-    raise(lane->row.written, state.written());
-    raise(lane->row.dropped, state.dropped());
+    raise(lane->row.written, state.events_published());
+    raise(lane->row.dropped, state.events_dropped());
     if (absl::Status status = sums_->count(before, lane->row); !status.ok()) return status;
     lane->touched = true;
   }
@@ -288,33 +289,33 @@ absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink)
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {
-  if (!v1::ProcessEndKind_IsValid(end.kind())) return invalid("an end of an unknown kind");
+  if (!v1::ProcessEndKind_IsValid(end.end_kind())) return invalid("an end of an unknown kind");
   if (end.exit_status() < -1 || end.exit_status() > 255)
     return invalid(absl::StrCat("the exit status ", end.exit_status()));
-  if (end.kind() == last_end_ && end.exit_status() == last_exit_status_) return absl::OkStatus();
-  last_end_ = end.kind();
+  if (end.end_kind() == last_end_ && end.exit_status() == last_exit_status_) return absl::OkStatus();
+  last_end_ = end.end_kind();
   last_exit_status_ = end.exit_status();
   // Nothing new is defined after the end, and relays send definitions again after a reconnect.
-  if (end.kind() != v1::PROCESS_END_KIND_NOT_SEEN) definitions_ = Definitions{};
-  return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.kind()), end.exit_status()));
+  if (end.end_kind() != v1::PROCESS_END_KIND_NOT_SEEN) definitions_ = Definitions{};
+  return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.end_kind()), end.exit_status()));
 }
 
 Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
-  if (batch.process().empty() || batch.process().size() > kLongestText)
+  if (batch.process_key().empty() || batch.process_key().size() > kLongestText)
     return {.rejected = invalid("a batch without the name of its process came, or with one of thousands of letters; it "
                                 "was not taken"),
             .reason = store::IncompleteReason::kBatchRejected,
             .failed = {}};
-  auto it = processes_.find(batch.process());
+  auto it = processes_.find(batch.process_key());
   if (it == processes_.end()) {
     if (processes_.size() >= kMostProcesses) {
       if (std::exchange(too_many_, true)) return {};
-      return {.rejected = invalid(absl::StrCat("process ", batch.process(),
+      return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
                                                " is one too many for a run; it is ignored, "
                                                "and so are all that follow")),
               .failed = {}};
     }
-    it = processes_.emplace(batch.process(), std::make_unique<ProcessValidator>(batch.process(), &sums_)).first;
+    it = processes_.emplace(batch.process_key(), std::make_unique<ProcessValidator>(batch.process_key(), &sums_)).first;
   }
   return it->second->apply(batch, sink);
 }

@@ -71,7 +71,7 @@ TEST_F(ValidatorTest, HandsEventsOnAsTheyWerePacked) {
   const Batch batch = Batch().site(3).casts(1, 0, 5, 3).lane(1, 5);
   accept(batch);
   EXPECT_EQ(tensors(), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(lane().packed, static_cast<const v1::Batch&>(batch).events(0).packed());
+  EXPECT_EQ(lane().packed, static_cast<const v1::Batch&>(batch).events(0).packed_events());
   EXPECT_EQ(lane().row.received, 5u);
   EXPECT_EQ(lane().row.next, 5u);
 }
@@ -85,7 +85,8 @@ TEST_F(ValidatorTest, EventsToldAgainAreNotDoubled) {
   EXPECT_EQ(lane().row.received, 8u);
   std::vector<lanes::Event> kept;
   ASSERT_TRUE(
-      wire::unpack(lane().packed.substr(Batch().casts(1, 0, 5, 3).batch().events(0).packed().size()), 9, &kept).ok());
+      wire::unpack(lane().packed.substr(Batch().casts(1, 0, 5, 3).batch().events(0).packed_events().size()), 9, &kept)
+          .ok());
   EXPECT_EQ(kept.size(), 3u) << "what is stored holds no more than what was handed over";
 }
 
@@ -201,7 +202,7 @@ Batch uneven_counters() {
 }
 Batch wrong_count() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_count(6);
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_event_count(6);
   return batch;
 }
 Batch damaged_events() {
@@ -209,12 +210,12 @@ Batch damaged_events() {
   batch.casts(1, 0, 5, 1)
       .batch()
       .mutable_events(0)
-      ->set_packed(std::string(1, static_cast<char>(wire::kEventBlockFormat)) + "garbage");
+      ->set_packed_events(std::string(1, static_cast<char>(wire::kEventBlockFormat)) + "garbage");
   return batch;
 }
 Batch older_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed()->at(0) = 2;
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed_events()->at(0) = 2;
   return batch;
 }
 Batch cut_short() {

@@ -137,7 +137,7 @@ void Drainer::flush(bool whole, Clock::time_point now) {
 
 void Drainer::push(std::vector<SegmentSource::Made> made) {
   for (SegmentSource::Made& one : made) {
-    unflushed_ = one.message->batch().process();
+    unflushed_ = one.message->batch().process_key();
     outbox_->push(std::move(one.message), std::move(one.receipts));
   }
 }
@@ -146,7 +146,7 @@ void Drainer::push(std::vector<SegmentSource::Made> made) {
 bool Drainer::ask_for_flush() {
   if (unflushed_.empty()) return false;
   auto message = std::make_unique<v1::RelayMessage>();
-  message->mutable_batch()->set_process(std::exchange(unflushed_, {}));
+  message->mutable_batch()->set_process_key(std::exchange(unflushed_, {}));
   message->mutable_batch()->set_flush(true);
   outbox_->push(std::move(message), {});
   return true;

@@ -104,7 +104,7 @@ void Outbox::acknowledge(const v1::Ack& ack) {
     if (sent_ > 0) --sent_;
   }
   for (const v1::Rejection& rejection : ack.rejections())
-    rejections_.try_emplace(rejection.process(), rejection.sentence());
+    rejections_.try_emplace(rejection.process_key(), rejection.sentence());
   watched_ = watched_ || ack.watched();
   changed_.notify_all();
 }

@@ -16,7 +16,7 @@ class OutboxTest : public testing::Test {
  protected:
   void push(const std::string& process = "p", std::uint64_t end = 0) {
     auto message = std::make_unique<v1::RelayMessage>();
-    message->mutable_batch()->set_process(process);
+    message->mutable_batch()->set_process_key(process);
     outbox_.push(std::move(message), {{.source = 1, .lane = 0, .end = end, .events = end, .last = false}});
   }
   std::uint64_t next() { return outbox_.next()->batch().sequence(); }
@@ -94,10 +94,10 @@ TEST_F(OutboxTest, SendsAgainWhatWasNotAcknowledgedAfterIntroductions) {
   outbox_.want_introductions();
   EXPECT_TRUE(outbox_.introductions_wanted());
   auto introduction = std::make_shared<v1::RelayMessage>();
-  introduction->mutable_batch()->set_process("again");
+  introduction->mutable_batch()->set_process_key("again");
   outbox_.introduce({introduction});
   EXPECT_FALSE(outbox_.introductions_wanted());
-  EXPECT_EQ(outbox_.next()->batch().process(), "again");
+  EXPECT_EQ(outbox_.next()->batch().process_key(), "again");
   EXPECT_EQ(next(), 2u);
   EXPECT_EQ(next(), 3u);
 }
@@ -121,7 +121,7 @@ TEST_F(OutboxTest, AnInterruptWakesTheSender) {
 
 TEST_F(OutboxTest, PassesRejectionsOn) {
   v1::Ack ack;
-  ack.add_rejections()->set_process("p");
+  ack.add_rejections()->set_process_key("p");
   ack.mutable_rejections(0)->set_sentence("nonsense");
   outbox_.acknowledge(ack);
   EXPECT_THAT(outbox_.take_rejections(), ElementsAre(std::pair<const std::string, std::string>("p", "nonsense")));

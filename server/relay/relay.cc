@@ -45,17 +45,17 @@ std::string fresh_relay_id() {
 
 v1::Hello make_hello(const Options& options, const std::string& host) {
   v1::Hello hello;
-  hello.set_protocol(wire::kOldestProtocol);
+  hello.set_lowest_protocol(wire::kOldestProtocol);
   hello.set_highest_protocol(wire::kProtocol);
-  hello.set_version(utf8::repaired(options.run.castscope_version));
+  hello.set_castscope_version(utf8::repaired(options.run.castscope_version));
   hello.set_token(utf8::repaired(options.token));
-  hello.set_run(utf8::repaired(options.run.id));
+  hello.set_run_id(utf8::repaired(options.run.id));
   hello.set_relay(fresh_relay_id());
   hello.set_host(host);
-  hello.set_name(utf8::repaired(options.run.name));
+  hello.set_run_file_name(utf8::repaired(options.run.name));
   hello.set_cwd(utf8::repaired(options.run.cwd));
   hello.set_checkout(utf8::repaired(options.run.checkout));
-  hello.set_begin_realtime_ns(options.run.begin_realtime_ns);
+  hello.set_start_epoch_ns(options.run.begin_realtime_ns);
   std::size_t bytes = 0;
   for (const std::string& word : options.run.command) {
     bytes += word.size();
@@ -176,7 +176,7 @@ void Relay::Impl::say_goodbye() {
   if (farewell_.has_value() && !uplink_.refused()) {
     auto message = std::make_unique<v1::RelayMessage>();
     v1::Goodbye& goodbye = *message->mutable_goodbye();
-    goodbye.set_exit_status(farewell_->exit_status);
+    goodbye.set_exit_code(farewell_->exit_status);
     goodbye.set_signal(farewell_->signal);
     goodbye.set_still_running(farewell_->still_running);
     for (const std::string& notice : farewell_->notices) goodbye.add_notices(utf8::repaired(notice));

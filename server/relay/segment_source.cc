@@ -96,25 +96,25 @@ void SegmentSource::to_nanoseconds(std::vector<lanes::Event>* events, std::size_
 
 std::unique_ptr<v1::RelayMessage> SegmentSource::new_message() const {
   auto message = std::make_unique<v1::RelayMessage>();
-  message->mutable_batch()->set_process(key_);
+  message->mutable_batch()->set_process_key(key_);
   return message;
 }
 
 void SegmentSource::add_begin(v1::Batch* batch) const {
-  v1::ProcessBegin& begin = *batch->mutable_begin();
+  v1::ProcessBegin& begin = *batch->mutable_process_begin();
   begin.set_host(host_);
   begin.set_pid(reader_->pid());
   begin.set_parent_pid(reader_->parent_pid());
   begin.set_start_ticks(reader_->start_ticks());
-  begin.set_begin_realtime_ns(static_cast<std::int64_t>(reader_->begin_realtime_ns()));
+  begin.set_start_epoch_ns(static_cast<std::int64_t>(reader_->begin_realtime_ns()));
 }
 
 void SegmentSource::add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values) {
   to->add_lane(lane);
   to->add_site(values.site);
   to->add_casts(values.casts);
-  to->add_hits(values.hits);
-  to->add_passes(values.passes);
+  to->add_cache_hits(values.hits);
+  to->add_pass_throughs(values.passes);
   to->add_traced(values.traced);
   to->add_bytes(values.bytes);
   to->add_cpu_ns(reader_->clock().duration_ns(values.ticks));
@@ -150,8 +150,8 @@ void SegmentSource::collect_states(v1::Batch* to) {
     v1::LaneState& told = *to->add_lanes();
     told.set_lane(state.id);
     told.set_tid(state.tid);
-    told.set_written(state.written);
-    told.set_dropped(state.dropped);
+    told.set_events_published(state.written);
+    told.set_events_dropped(state.dropped);
   }
   const lanes::ProcessState state = reader_->process_state();
   if (state_told_ && state == told_state_) return;
@@ -160,7 +160,7 @@ void SegmentSource::collect_states(v1::Batch* to) {
   if (!(state.lost_other == told_state_.lost_other) &&
       !(state.lost_other == lanes::CounterValues{.site = state.lost_other.site}))
     add_counter(to->mutable_counters(), 0, state.lost_other);
-  if (state.lost_events != told_state_.lost_events) to->add_lanes()->set_dropped(state.lost_events);
+  if (state.lost_events != told_state_.lost_events) to->add_lanes()->set_events_dropped(state.lost_events);
   told_state_ = state;
   state_told_ = true;
   v1::Gauges& gauges = *to->mutable_gauges();
@@ -222,10 +222,10 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
     if (bytes > kBlockBytesPerBatch) batch = add(), bytes = 0;
     v1::Events& block = *batch->add_events();
     block.set_lane(reader_->lane_state(i).id);
-    block.set_first(lane.first);
-    block.set_count(static_cast<std::uint32_t>(lane.waiting.size()));
-    block.set_packed(wire::pack(lane.waiting));
-    bytes += block.packed().size();
+    block.set_first_event(lane.first);
+    block.set_event_count(static_cast<std::uint32_t>(lane.waiting.size()));
+    block.set_packed_events(wire::pack(lane.waiting));
+    bytes += block.packed_events().size();
     made.back().receipts.push_back({.source = id_,
                                     .lane = i,
                                     .end = lane.first + lane.waiting.size(),
@@ -240,8 +240,8 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   if (news.has_counters() && batch->has_counters()) batch = add();  // each may have as many as a message may hold
   batch->MergeFrom(news);
   if (tell != End::kNone) {
-    batch->mutable_end()->set_kind(wire_end(end_));
-    batch->mutable_end()->set_exit_status(exit_status());
+    batch->mutable_process_end()->set_end_kind(wire_end(end_));
+    batch->mutable_process_end()->set_exit_status(exit_status());
     made.back().receipts.push_back({.source = id_, .lane = 0, .end = 0, .events = 0, .last = tell == End::kSeen});
   }
   if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // it contains only a name

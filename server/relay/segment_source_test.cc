@@ -65,7 +65,7 @@ TEST_F(SegmentSourceTest, IntroducesItselfOnceAndSaysNothingWhenNothingIsNew) {
   open();
   const Made first = flush();
   ASSERT_THAT(first, SizeIs(1));
-  EXPECT_EQ(first[0].message->batch().begin().pid(), getpid());
+  EXPECT_EQ(first[0].message->batch().process_begin().pid(), getpid());
   EXPECT_THAT(flush(), SizeIs(0));
 }
 
@@ -90,12 +90,12 @@ TEST_F(SegmentSourceTest, PacksEventsWithTheirNumbersInTheLane) {
   const Made made = flush();
   ASSERT_THAT(made, SizeIs(1));
   const v1::Events& block = made[0].message->batch().events(0);
-  EXPECT_EQ(block.first(), 10u);
-  EXPECT_EQ(block.count(), 5u);
+  EXPECT_EQ(block.first_event(), 10u);
+  EXPECT_EQ(block.event_count(), 5u);
   std::vector<lanes::Event> events;
-  ASSERT_TRUE(wire::unpack(block.packed(), 5, &events).ok());
+  ASSERT_TRUE(wire::unpack(block.packed_events(), 5, &events).ok());
   EXPECT_LT(events[0].time, 60'000'000'000u) << "ns since the begin of the segment";
-  EXPECT_EQ(made[0].message->batch().lanes(0).written(), 15u);
+  EXPECT_EQ(made[0].message->batch().lanes(0).events_published(), 15u);
 }
 
 TEST_F(SegmentSourceTest, TellsOnlyCountersThatChanged) {
@@ -109,7 +109,7 @@ TEST_F(SegmentSourceTest, TellsOnlyCountersThatChanged) {
   const Made made = flush();
   ASSERT_EQ(made[0].message->batch().counters().site_size(), 1);
   EXPECT_EQ(made[0].message->batch().counters().site(0), 2u);
-  EXPECT_EQ(made[0].message->batch().counters().hits(0), 2u);
+  EXPECT_EQ(made[0].message->batch().counters().cache_hits(0), 2u);
 }
 
 TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
@@ -131,7 +131,7 @@ TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
   EXPECT_EQ(more[0].message->batch().counters().casts(0), 2u);
   ASSERT_EQ(more[0].message->batch().lanes_size(), 1);
   EXPECT_EQ(more[0].message->batch().lanes(0).lane(), 0u);
-  EXPECT_EQ(more[0].message->batch().lanes(0).dropped(), 6u);
+  EXPECT_EQ(more[0].message->batch().lanes(0).events_dropped(), 6u);
   EXPECT_EQ(source_->summary().dropped, 6u);
   EXPECT_EQ(source_->totals().casts, 6u);
 }
@@ -191,7 +191,7 @@ TEST_F(SegmentSourceTest, ALaneWithoutARingHasItsCounters) {
   const Made made = flush();
   const v1::Batch& batch = made[0].message->batch();
   EXPECT_EQ(batch.events_size(), 0);
-  EXPECT_EQ(batch.lanes(batch.lanes_size() - 1).dropped(), 10u);
+  EXPECT_EQ(batch.lanes(batch.lanes_size() - 1).events_dropped(), 10u);
   EXPECT_EQ(batch.counters().casts(0), 10u);
 }
 
@@ -240,7 +240,7 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllDefinitionsAndNothingIsSkippedAf
   const std::string first = flush()[0].message->batch().definitions();
   writer_->define(lanes::DefinitionKind::kString, 2, "two", 3);
   const std::vector<Outbox::Message> introduction = source_->introduction();
-  EXPECT_TRUE(introduction[0]->batch().has_begin());
+  EXPECT_TRUE(introduction[0]->batch().has_process_begin());
   EXPECT_EQ(introduction[0]->batch().definitions().substr(0, first.size()), first);
   EXPECT_EQ(introduction[0]->batch().sequence(), 0u);
   EXPECT_EQ(first + flush()[0].message->batch().definitions(), introduction[0]->batch().definitions());
@@ -264,7 +264,7 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllNumbersAndTheNextBatchHasTheLast
   for (const Outbox::Message& message : source_->introduction()) again.MergeFrom(message->batch());
   EXPECT_EQ(again.counters().DebugString(), first.counters().DebugString());
   ASSERT_EQ(again.lanes_size(), 1);
-  EXPECT_EQ(again.lanes(0).dropped(), 7u);
+  EXPECT_EQ(again.lanes(0).events_dropped(), 7u);
   EXPECT_TRUE(again.has_gauges());
   // Batches that were not acknowledged are sent once more in between; they are older.
   const v1::Batch last = told_by_batches();
@@ -289,9 +289,9 @@ TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
   EXPECT_EQ(early[0].message->batch().counters().casts(0), 1u);
   emit(lane, 10);
   const Made late = at(1000ms);
-  EXPECT_EQ(late[0].message->batch().events(0).count(), 20u);
+  EXPECT_EQ(late[0].message->batch().events(0).event_count(), 20u);
   emit(lane, 4096);
-  EXPECT_EQ(at(1001ms)[0].message->batch().events(0).count(), 4096u) << "enough for a good block";
+  EXPECT_EQ(at(1001ms)[0].message->batch().events(0).event_count(), 4096u) << "enough for a good block";
 }
 
 TEST_F(SegmentSourceTest, TellsTheEndLast) {
@@ -301,8 +301,8 @@ TEST_F(SegmentSourceTest, TellsTheEndLast) {
   source_->set_end(ProcessEnd::kExited);
   const Made made = flush(SegmentSource::End::kSeen);
   ASSERT_THAT(made, SizeIs(1));
-  EXPECT_EQ(made[0].message->batch().end().kind(), v1::PROCESS_END_KIND_EXITED);
-  EXPECT_EQ(made[0].message->batch().end().exit_status(), 7);
+  EXPECT_EQ(made[0].message->batch().process_end().end_kind(), v1::PROCESS_END_KIND_EXITED);
+  EXPECT_EQ(made[0].message->batch().process_end().exit_status(), 7);
   EXPECT_TRUE(made[0].receipts.back().last);
 }
 

@@ -48,7 +48,7 @@ TEST(JudgedRules, PartlyWhereAPlaceWasNotLookedAt) {
 
 TEST(JudgedRules, PartlyWhereTheBudgetCutLookingOff) {
   store::RunData run = run_with_a_cast(true);
-  run.processes.front().gauges.deep_refused = 3;
+  run.processes.front().gauges.new_code_left_out = 3;
   const JudgedRule of = judged(run, "cast-undoes-float");
   EXPECT_EQ(of.judged, Judged::kPartly);
   EXPECT_EQ(of.because, "code that was new was left out 3 times, since looking had taken what it may");
@@ -100,7 +100,7 @@ TEST(LookedAt, TheFirstGapIsThatOfTheProcessInWhichItCameFirst) {
   for (const std::uint64_t gap : {0, 8, 4}) {
     store::Process process;
     process.id = store::ProcessId(run.processes.size() + 1);
-    process.gauges.deep_gap = gap;
+    process.gauges.first_gap_plus_one = gap;
     run.processes.push_back(process);
   }
   ASSERT_TRUE(looked_at(run).first_gap);

@@ -23,7 +23,7 @@ std::set<std::string> rules_met(const store::RunData& data) {
   std::set<std::string> met;
   for (const store::Process& process : data.processes) {
     for (const auto& [name, value] : process.attributes) {
-      if (name == "rule_met") met.insert(value);
+      if (name == "policy_rule_met") met.insert(value);
     }
   }
   return met;

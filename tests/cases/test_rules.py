@@ -104,7 +104,7 @@ def test_report_and_file_say_the_same(recording):
 def test_the_file_answers_the_shell(recording):
     sqlite3 = pytest.importorskip("sqlite3")
     database = sqlite3.connect(f"file:{recording.folder / 'run.castscope'}?mode=ro", uri=True)
-    totals = database.execute("SELECT casts, cache_hits, pass_through FROM v_totals").fetchone()
+    totals = database.execute("SELECT casts, cache_hits, pass_throughs FROM v_totals").fetchone()
     assert totals == tuple(recording.report["totals"][key] for key in ("casts", "cache_hits", "pass_throughs"))
     found = database.execute("SELECT rule, line FROM v_findings").fetchall()
     assert found == [(f["rule"], f["location"]["line"]) for f in recording.report["findings"]]

@@ -13,7 +13,7 @@ import castscope_pb2_grpc
 import grpc
 
 LOWEST, HIGHEST = 7, 7  # plain definitions and events came with protocol 7
-COLUMNS = ("casts", "hits", "passes", "traced", "bytes", "cpu_ns", "kept")
+COLUMNS = ("casts", "cache_hits", "pass_throughs", "traced", "bytes", "cpu_ns", "kept")
 
 
 class Refused(Exception):
@@ -33,9 +33,9 @@ class Client:
         self.stream = castscope_pb2_grpc.CollectorStub(self.channel).Stream(iter(self.outgoing.get, None))
         self.sequence = self.acknowledged = 0
         self.rejections = {}  # process: sentence
-        self.send(hello=pb.Hello(**{"protocol": LOWEST, "highest_protocol": HIGHEST, "version": "python client",
-                                    "run": run, "relay": relay, "host": "client-host", "command": ["client"],
-                                    "begin_realtime_ns": time.time_ns()} | hello))
+        self.send(hello=pb.Hello(**{"lowest_protocol": LOWEST, "highest_protocol": HIGHEST, "run_id": run,
+                                    "relay": relay, "castscope_version": "python client", "host": "client-host",
+                                    "command": ["client"], "start_epoch_ns": time.time_ns()} | hello))
         self.welcome = self.receive().welcome
 
     def send(self, **message):
@@ -63,7 +63,7 @@ class Client:
         while self.acknowledged < sequence:
             ack = self.receive().ack
             self.acknowledged = ack.sequence
-            self.rejections |= {rejection.process: rejection.sentence for rejection in ack.rejections}
+            self.rejections |= {rejection.process_key: rejection.sentence for rejection in ack.rejections}
 
     def goodbye(self, **goodbye):
         self.sequence += 1
@@ -83,25 +83,25 @@ class Process:
 
     def __init__(self, client, pid, host="client-host"):
         self.client, self.key, self.lane = client, f"{host}/{pid}/1/0", 1
-        self.begin = pb.ProcessBegin(host=host, pid=pid, parent_pid=1, start_ticks=1, begin_realtime_ns=time.time_ns())
+        self.begin = pb.ProcessBegin(host=host, pid=pid, parent_pid=1, start_ticks=1, start_epoch_ns=time.time_ns())
         self.definitions, self.events, self.counters = [], [], {}
         self.sent = self.step = self.stay = self.stays = self.time_ns = 0
         self.numbers = {}  # kind: last number
 
     def define(self, kind, message):
         number = self.numbers[kind] = self.numbers.get(kind, 0) + 1
-        self.definitions.append(pb.Definition(id=number, **{kind: message}))
+        self.definitions.append(pb.Definition(local_id=number, **{f"define_{kind}": message}))
         return number
 
     def at(self, file, line, function):
         return self.define("stack", pb.Stack(frames=[pb.Frame(file=file, line=line, function=function)]))
 
     def attribute(self, name, value):
-        self.definitions.append(pb.Definition(attribute=pb.Attribute(name=name, value=value)))
+        self.definitions.append(pb.Definition(define_attribute=pb.Attribute(attribute=name, value=value)))
 
     def event(self, **what):
         self.time_ns += 1000
-        self.events.append(pb.Event(time_ns=self.time_ns, step=self.step, stay=self.stay, **what))
+        self.events.append(pb.Event(time_in_process_ns=self.time_ns, step=self.step, stay=self.stay, **what))
 
     def count(self, site, **more):
         row = self.counters.setdefault(site, dict.fromkeys(COLUMNS, 0))
@@ -117,18 +117,19 @@ class Process:
         yield
         self.event(region_exit=number)
         self.stay = 0
-        self.event(cache_clear=pb.CacheClear(entries=1))
+        self.event(cache_clear=pb.CacheClear(cleared_entries=1))
 
     def cast(self, site, source, shape, item_bytes=2, kept=False, ns=500):
         size = item_bytes
         for length in shape:
             size *= length
         self.count(site, casts=1, bytes=size, cpu_ns=ns, kept=int(kept))
-        self.event(cast=pb.Cast(site=site, source=source, shape=shape, bytes=size, duration_ns=ns, kept=kept))
+        self.event(cast=pb.Cast(site=site, source_address=source, shape=shape, bytes=size, duration_ns=ns,
+                                was_kept=kept))
 
     def hit(self, site, source, shape):
-        self.count(site, hits=1)
-        self.event(hit=pb.Cast(site=site, source=source, shape=shape))
+        self.count(site, cache_hits=1)
+        self.event(cache_hit=pb.Cast(site=site, source_address=source, shape=shape))
 
     def optimizer_step(self):
         self.event(optimizer_step=pb.OptimizerStep())
@@ -139,10 +140,11 @@ class Process:
         """Sends all that is new."""
         counters = pb.Counters(lane=[self.lane] * len(self.counters), site=list(self.counters),
                                **{column: [row[column] for row in self.counters.values()] for column in COLUMNS})
-        block = [pb.Events(lane=self.lane, first=self.sent, count=len(self.events), plain=self.events)]
+        block = [pb.Events(lane=self.lane, first_event=self.sent, event_count=len(self.events),
+                           plain_events=self.events)]
         self.sent += len(self.events)
-        self.client.batch(process=self.key, begin=self.begin, plain_definitions=self.definitions,
+        self.client.batch(process_key=self.key, process_begin=self.begin, plain_definitions=self.definitions,
                           events=block if self.events else [], counters=counters,
-                          lanes=[pb.LaneState(lane=self.lane, tid=1, written=self.sent)],
-                          gauges=pb.Gauges(steps=self.step), end=end, flush=flush)
+                          lanes=[pb.LaneState(lane=self.lane, tid=1, events_published=self.sent)],
+                          gauges=pb.Gauges(present_step=self.step), process_end=end, flush=flush)
         self.begin, self.definitions, self.events = None, [], []

@@ -25,7 +25,7 @@ def recorded(folder):
 def facts(folder, recorded):
     database = sqlite3.connect(folder / "castscope" / "run.castscope")
     database.row_factory = sqlite3.Row
-    return [dict(row) for row in database.execute("SELECT * FROM v_facts WHERE kind = 'error'")]
+    return [dict(row) for row in database.execute("SELECT * FROM v_facts WHERE fact_kind = 'error'")]
 
 
 def line_of(text):
@@ -42,11 +42,11 @@ def test_the_job_sees_the_same(folder, recorded):
 
 def test_errors_are_counted(facts):
     called = [fact for fact in facts if fact["line"] == line_of("action(*arguments)")]
-    native = [fact for fact in called if "same dtype" in fact["text"]]
+    native = [fact for fact in called if "same dtype" in fact["fact_text"]]
     assert sum(fact["times"] for fact in native) == 5  # the child asks autocast for nothing, and so has no recording
-    python = [fact for fact in called if "size or scale_factor" in fact["text"]]
+    python = [fact for fact in called if "size or scale_factor" in fact["fact_text"]]
     assert sum(fact["times"] for fact in python) == 5
-    assert not [fact for fact in facts if "of the job's own" in fact["text"]]
+    assert not [fact for fact in facts if "of the job's own" in fact["fact_text"]]
 
 
 def test_control_flow_leaves_few_facts(facts):

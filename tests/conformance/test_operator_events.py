@@ -58,8 +58,8 @@ def test_each_use_is_told_as_often_as_it_was_counted(mode, request):
         times[event["operator_use"]] += 1
         size[event["operator_use"]] += event["bytes"]
     assert times
-    assert times == {number: use["times"] for number, use in told.uses.items() if use["times"] > 0}
-    assert all(size[number] == told.uses[number]["bytes"] for number in times)
+    assert times == {number: use["calls"] for number, use in told.uses.items() if use["calls"] > 0}
+    assert all(size[number] == told.uses[number]["result_bytes"] for number in times)
     assert told.outcome.report["totals"]["events_lost"] == 0
 
 

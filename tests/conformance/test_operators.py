@@ -12,7 +12,8 @@ import runs
 
 SOURCE = runs.WORKLOADS / "operators.py"
 STEPS = 3
-MARK = re.compile(r"  # (?P<operator>[\w.]+)\((?P<inputs>[^)]*)\) in (?P<computed>\w+) gives (?P<result>\w+)$")
+MARK = re.compile(r"  # (?P<operator>[\w.]+)\((?P<argument_dtypes>[^)]*)\) "
+                  r"in (?P<computed_in>\w+) gives (?P<result_dtype>\w+)$")
 # Operators that have nothing to do with precision, or that return the values of their argument unchanged.
 LEFT_OUT = {"aten::detach", "aten::view", "aten::expand", "aten::flatten", "aten::narrow", "aten::t", "aten::clone",
             "aten::item", "aten::arange"}
@@ -31,8 +32,8 @@ class Seen:
         database.row_factory = sqlite3.Row
         self.operators, self.flows, self.values, self.flags = (
             [dict(row) for row in database.execute(query)]
-            for query in ("SELECT * FROM v_operators", "SELECT * FROM v_flows", "SELECT * FROM v_values",
-                          "SELECT id, flags FROM operator_uses"))
+            for query in ("SELECT * FROM v_operators", "SELECT * FROM v_flows", "SELECT * FROM v_value_ranges",
+                          "SELECT id, use_flags FROM operator_uses"))
         database.close()
 
     def at(self, line):
@@ -41,7 +42,7 @@ class Seen:
     def flags_at(self, line):
         uses = {use["operator_use"] for use in self.at(line)}
         assert uses
-        return [row["flags"] for row in self.flags if row["id"] in uses]
+        return [row["use_flags"] for row in self.flags if row["id"] in uses]
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +70,11 @@ def marks():
 @pytest.mark.parametrize(("line", "mark"), list(marks()))
 def test_a_line_says_what_its_operators_do(line, mark, always):
     found = [use for use in always.at(line) if use["operator"] == f"aten::{mark['operator']}"
-             and all((use[key] or "") == mark[key] for key in ("inputs", "computed", "result"))]
-    assert sum(use["times"] for use in found) == STEPS, always.at(line)
+             and all((use[key] or "") == mark[key] for key in ("argument_dtypes", "computed_in", "result_dtype"))]
+    assert sum(use["calls"] for use in found) == STEPS, always.at(line)
     assert not [use for use in always.at(line) if use["operator"] == f"aten::{mark['operator']}"
                 and use["operator_use"] not in {other["operator_use"] for other in found}
-                and use["inputs"] == mark["inputs"]]
+                and use["argument_dtypes"] == mark["argument_dtypes"]]
 
 
 def test_operators_are_those_that_the_profiler_sees_outermost(always, tmp_path):
@@ -90,16 +91,16 @@ def test_operators_are_those_that_the_profiler_sees_outermost(always, tmp_path):
     for use in always.operators:
         if use["function"] in ("elsewhere", "setup", "Net.__init__"):
             continue  # another thread; what the profiler is not asked about
-        words = [] if use["operator"] == "aten::cat" else (use["inputs"] or "").split(", ")
+        words = [] if use["operator"] == "aten::cat" else (use["argument_dtypes"] or "").split(", ")
         dtypes = tuple(word.split()[0] for word in words if re.match("float|bfloat", word))
         operator = use["operator"].split(".")[0]
-        seen[operator, dtypes] += use["times"]
+        seen[operator, dtypes] += use["calls"]
         if casts := computed[operator, dtypes]:
-            assert use["computed"] in casts, use
+            assert use["computed_in"] in casts, use
     assert seen == expected
 
 
-@pytest.mark.parametrize(("source", "target", "cast_to"), [
+@pytest.mark.parametrize(("source", "target", "to_dtype"), [
     ("y = self.first(x)", "r = x + y", None),
     ("r = x + y", "n = self.norm(r)", None),
     ("n = self.norm(r)", "h = self.last(f)", "bfloat16"),  # n.float() had nothing to do
@@ -112,10 +113,10 @@ def test_operators_are_those_that_the_profiler_sees_outermost(always, tmp_path):
     ("w = x * 2.0", IN_THREAD, None),
     ("up = grad.float()", "by = torch.mm(up, w)", None),
 ])
-def test_values_are_followed(source, target, cast_to, always):
+def test_values_are_followed(source, target, to_dtype, always):
     found = [flow for flow in always.flows
              if (flow["from_line"], flow["to_line"]) == (line_of(source), line_of(target))]
-    assert [flow["cast_to"] for flow in found] == [cast_to]
+    assert [flow["to_dtype"] for flow in found] == [to_dtype]
     assert [flow["times"] for flow in found] == [STEPS]
 
 
@@ -124,13 +125,13 @@ def test_what_no_operator_made_comes_from_nowhere(always):
 
 
 def test_positions_are_seen_to_be_integers(always):
-    far = [row for row in always.values if row["line"] == line_of("far @ ones") and row["most"] > 256]
-    assert [(row["operator"], row["argument"], row["dtype"], row["to_dtype"]) for row in far] == [
+    far = [row for row in always.values if row["line"] == line_of("far @ ones") and row["largest"] > 256]
+    assert [(row["operator"], row["argument"], row["sampled_dtype"], row["to_dtype"]) for row in far] == [
         ("aten::matmul", "self", "float32", "bfloat16")]
-    assert far[0]["tensors"] == STEPS
-    assert far[0]["most"] == far[0]["most_integer"] == 70_063
-    assert far[0]["integers"] == far[0]["elements"] == STEPS * 256
-    assert far[0]["not_finite"] == far[0]["zeros"] == far[0]["beyond"] == 0
+    assert far[0]["sampled_tensors"] == STEPS
+    assert far[0]["largest"] == far[0]["largest_integer"] == 70_063
+    assert far[0]["integers"] == far[0]["sampled_elements"] == STEPS * 256
+    assert far[0]["not_finite"] == far[0]["zeros"] == far[0]["beyond_range"] == 0
 
 
 def test_what_autocast_does_not_know_is_told_apart(always):
@@ -166,7 +167,7 @@ def test_of_itself_it_looks_at_the_first_three_steps(tmp_path):
     outcome = runs.under_castscope([sys.executable, str(loop)], tmp_path / "run")
     assert outcome.status == 0, outcome.stderr.decode()
     with sqlite3.connect(tmp_path / "run" / "run.castscope") as database:
-        assert database.execute("SELECT operator, line, times FROM v_operators").fetchall() == [("aten::matmul", 5, 3)]
+        assert database.execute("SELECT operator, line, calls FROM v_operators").fetchall() == [("aten::matmul", 5, 3)]
 
 
 @pytest.mark.parametrize("answer", ["0", "often", "-1", ""])

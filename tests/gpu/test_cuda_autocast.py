@@ -111,7 +111,7 @@ def test_the_policy_has_what_this_build_casts(job):
 
 def scaler_use(tmp_path):
     with sqlite3.connect(tmp_path / "run.castscope") as run:
-        return run.execute("SELECT updates, unscales, longest_skips FROM scaler_use").fetchone()
+        return run.execute("SELECT updates, unscales, most_skips_in_a_row FROM scaler_use").fetchone()
 
 
 def test_skipped_steps_of_a_cuda_scaler_are_told(job, tmp_path):

@@ -169,7 +169,8 @@ def test_compiled_kernels_are_of_their_region(job, tmp_path, name, regions):
     gpu = report["gpus"]
     assert (gpu["gpu_lost"], gpu["gpu_unplaced"]) == (0, 0)
     with sqlite3.connect(tmp_path / "run.castscope") as run:
-        rows = run.execute("SELECT name, origin, operator, sum(launches) FROM v_kernels GROUP BY 1, 2, 3").fetchall()
+        rows = run.execute("SELECT mangled_name, origin, operator, sum(launches) FROM v_kernels "
+                           "GROUP BY 1, 2, 3").fetchall()
     told = truth[len(truth) - gpu["gpu_records"]:]
     # Autograd's engine has a thread for the device, which launches what is backward.
     main = truth[0]["thread"]
@@ -202,8 +203,8 @@ def test_devices_and_streams_are_told_apart(job, tmp_path):
     assert len(told) > 0.9 * len(truth)
     assert sum(len({row["stream"] for row in told if row["device"] == device}) for device in (0, 1)) >= 4
     with sqlite3.connect(tmp_path / "run.castscope") as run:
-        rows = run.execute("SELECT device, name, sum(launches), sum(ns) FROM v_kernels WHERE work = 'kernel' "
-                           "GROUP BY 1, 2").fetchall()
+        rows = run.execute("SELECT gpu_index, mangled_name, sum(launches), sum(gpu_ns) FROM v_kernels "
+                           "WHERE gpu_work = 'kernel' GROUP BY 1, 2").fetchall()
     launches, ns = Counter(), Counter()
     for row in told:
         if row["kind"] == "kernel":

@@ -58,25 +58,25 @@ class HandshakeTest : public testing::Test {
   static v1::RelayMessage hello(std::uint32_t lowest = wire::kProtocol, std::uint32_t highest = 0) {
     v1::RelayMessage message;
     v1::Hello& hello = *message.mutable_hello();
-    hello.set_protocol(lowest);
+    hello.set_lowest_protocol(lowest);
     hello.set_highest_protocol(highest);
-    hello.set_version("9.0");
-    hello.set_run("run");
+    hello.set_castscope_version("9.0");
+    hello.set_run_id("run");
     hello.set_relay("r");
     return message;
   }
   static v1::RelayMessage batch(std::uint64_t sequence) {
     v1::RelayMessage message;
     message.mutable_batch()->set_sequence(sequence);
-    message.mutable_batch()->set_process("host/1/1/0");
-    message.mutable_batch()->mutable_begin()->set_pid(1);
+    message.mutable_batch()->set_process_key("host/1/1/0");
+    message.mutable_batch()->mutable_process_begin()->set_pid(1);
     message.mutable_batch()->set_flush(true);
     return message;
   }
   // The refusal, and the status with the same sentence.
   void expect_refused(const Answer& answer, v1::RefusalReason reason, StatusCode code, const std::string& sentence) {
     ASSERT_FALSE(answer.messages.empty());
-    EXPECT_EQ(answer.last().refusal().reason(), reason);
+    EXPECT_EQ(answer.last().refusal().refusal_reason(), reason);
     EXPECT_THAT(answer.last().refusal().sentence(), HasSubstr(sentence));
     EXPECT_EQ(answer.status.error_code(), code) << answer.status.error_message();
     EXPECT_EQ(answer.status.error_message(), answer.last().refusal().sentence());
@@ -99,7 +99,7 @@ TEST_F(HandshakeTest, TheHighestProtocolThatBothSpeakIsChosen) {
     const Answer answer = say({hello(lowest, highest)});
     ASSERT_EQ(answer.messages.size(), 1u) << lowest << " to " << highest;
     EXPECT_EQ(answer.last().welcome().protocol(), chosen);
-    EXPECT_EQ(answer.last().welcome().version(), "1.2.3");
+    EXPECT_EQ(answer.last().welcome().castscope_version(), "1.2.3");
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
   }
 }
@@ -122,7 +122,7 @@ TEST_F(HandshakeTest, AFirstMessageThatIsNoHelloIsNoOtherProtocol) {
 
 TEST_F(HandshakeTest, AHelloThatMakesNoSenseIsAnInvalidArgument) {
   v1::RelayMessage message = hello();
-  message.mutable_hello()->set_run("../run");
+  message.mutable_hello()->set_run_id("../run");
   expect_refused(say({message}), v1::REFUSAL_REASON_HELLO, StatusCode::INVALID_ARGUMENT, "the run's id is not made of");
 }
 
@@ -192,8 +192,8 @@ class OldCollector final : public v1::Collector::Service {
     v1::RelayMessage message;
     if (!stream->Read(&message)) return grpc::Status::OK;
     v1::CollectorMessage answer;
-    if (message.hello().protocol() != protocol_) {
-      answer.mutable_refusal()->set_reason(v1::REFUSAL_REASON_PROTOCOL);
+    if (message.hello().lowest_protocol() != protocol_) {
+      answer.mutable_refusal()->set_refusal_reason(v1::REFUSAL_REASON_PROTOCOL);
       answer.mutable_refusal()->set_sentence("the collector speaks another protocol");
       stream->Write(answer);
       return grpc::Status::OK;

@@ -59,7 +59,7 @@ def wait_until_told(castscope, end, seconds=60):
     while True:
         with contextlib.suppress(sqlite3.OperationalError):
             with contextlib.closing(sqlite3.connect(f"file:{castscope.folder}/run.castscope?mode=ro", uri=True)) as run:
-                if run.execute("select count(*) from v_processes where end = ?", (end,)).fetchone()[0]:
+                if run.execute("select count(*) from v_processes where end_kind = ?", (end,)).fetchone()[0]:
                     return
         assert time.monotonic() < deadline, f"no process is {end}"
         time.sleep(0.02)

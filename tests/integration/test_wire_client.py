@@ -62,12 +62,13 @@ def train(wire, process, steps=3):
     """A training loop: in each step a weight is cast, kept and served, and an input is cast."""
     pb = wire.pb
     stack = process.at("train.py", 7, "train")
-    region = process.define("region", pb.Region(stack=stack, nesting=1, device="cpu", dtype="bfloat16", enabled=True,
-                                                cache_enabled=True, kind="context"))
+    region = process.define("region", pb.Region(stack=stack, nesting=1, region_device="cpu", region_dtype="bfloat16",
+                                                enabled=True, cache_enabled=True, region_kind="context"))
     common = {"region": region, "cause": "autocast", "phase": "forward", "from_dtype": "float32",
               "to_dtype": "bfloat16", "device": "cpu", "stack": process.at("train.py", 12, "Net.forward"),
-              "module": process.define("module", pb.Module(path="fc", type="Linear", root_type="Net", root_number=1))}
-    argument = {name: process.define("call_site", pb.CallSite(operator="aten::linear", argument=number,
+              "module_id": process.define("module", pb.Module(module="fc", module_type="Linear", root_module_type="Net",
+                                                          root_module_number=1))}
+    argument = {name: process.define("call_site", pb.CallSite(operator="aten::linear", argument_position=number,
                                                               argument_name=name))
                 for number, name in enumerate(["input", "weight"])}
     weight = process.define("site", pb.Site(role="weight", call_site=argument["weight"], **common))
@@ -83,18 +84,18 @@ def train(wire, process, steps=3):
 
 
 def exited(wire, status=0):
-    return wire.pb.ProcessEnd(kind=wire.pb.PROCESS_END_KIND_EXITED, exit_status=status)
+    return wire.pb.ProcessEnd(end_kind=wire.pb.PROCESS_END_KIND_EXITED, exit_status=status)
 
 
 def test_a_run_that_python_sent_has_the_numbers_that_it_sent(wire, collector):
-    client = wire.Client(collector.address, "trained", name="trained", cwd="/home/user")
+    client = wire.Client(collector.address, "trained", run_file_name="trained", cwd="/home/user")
     assert client.welcome.protocol == 7
-    assert client.welcome.version == collector.castscope("version", text=True).stdout.split()[1]
+    assert client.welcome.castscope_version == collector.castscope("version", text=True).stdout.split()[1]
     process = wire.Process(client, pid=42)
     process.attribute("rank", "1")
     train(wire, process)
     process.batch(end=exited(wire, 3))
-    client.goodbye(exit_status=3)
+    client.goodbye(exit_code=3)
     client.close()
     assert client.acknowledged == client.sequence == 5
     report = collector.report("trained")
@@ -170,7 +171,7 @@ def test_a_batch_after_the_goodbye_is_refused_and_the_file_says_so(wire, collect
 def test_a_message_that_is_too_large_is_an_exhausted_resource(wire, collector):
     client = wire.Client(collector.address, "large")
     process = wire.Process(client, pid=1)
-    process.attribute("argv", "x" * (16 << 20))
+    process.attribute("command_line", "x" * (16 << 20))
     code, sentence = refused(wire, process.batch)
     assert code == "RESOURCE_EXHAUSTED" and "larger than max" in sentence
 
@@ -201,7 +202,7 @@ def tell(wire, lie, process):
         process.key = ""
     if lie == "missing":
         process.sent = 50
-    process.batch(end=pb.ProcessEnd(kind=9) if lie == "end" else exited(wire, 256 if lie == "status" else 0))
+    process.batch(end=pb.ProcessEnd(end_kind=9) if lie == "end" else exited(wire, 256 if lie == "status" else 0))
 
 
 def test_each_lie_of_a_process_is_a_sentence_and_the_run_is_not_complete(wire, collector):

@@ -13,10 +13,10 @@ from same_answers import ask
 # Columns of views that do not count: numbers of definitions, the process, and times.
 NUMBERS = {"site", "stack", "operator_use", "flow", "fact", "kernel", "matmul", "region", "parent", "process", "pid",
            "parent_pid", "behaviour"}
-TIMES = re.compile("(^|_)(ns|milliseconds|ns_at_most|first_not_finite)$")
+TIMES = re.compile("(^|_)(ns|ns_at_most)$")
 TOLD_OF_TIMES = {"evidence", "savings"}
 # Those of the run itself.
-OF_ONE_RUN = {"start_ns", "end_ns", "run_id", "checksum", "checksum_shown", "cwd"}
+OF_ONE_RUN = {"start_epoch_ns", "end_epoch_ns", "run_id", "checksum", "checksum_shown", "cwd"}
 IN_EVENTS = re.compile(rb',"(\w*_ns|pid|tensor|site|operator_use|region_id)":("[^"]*"|-?\d+)')
 # castscope unpacks what it carries into a folder that is named after all of the agent's sources.
 UNPACKED = re.compile(rb"(?<=/castscope/)[0-9a-f]{16}\b")
@@ -55,7 +55,8 @@ def tables_of(path):
     events."""
     with opened(path) as database:
         schema = database.execute("SELECT name, type, sql FROM sqlite_master ORDER BY 1").fetchall()
-        found = {f"table {name}": text(rows(database, name, lambda column: column == "data" or TIMES.search(column)))
+        found = {f"table {name}": text(rows(database, name, lambda column: column == "packed_events" or
+                                            TIMES.search(column)))
                  for name in of_kind(database, "table")}
         run = found["table run"].split(b"\n")
         found["table run"] = b"\n".join(line for line in run if line.split(b"'")[1].decode() not in OF_ONE_RUN)

@@ -51,7 +51,7 @@ def record(program, job, folder):
 def events_in(folder):
     """Returns (events in the run file, events that a full ring dropped)."""
     with sqlite3.connect(f"file:{folder}/run.castscope?mode=ro", uri=True) as database:
-        (kept,) = database.execute("SELECT sum(events) FROM event_blocks").fetchone()
+        (kept,) = database.execute("SELECT sum(event_count) FROM event_blocks").fetchone()
     return kept or 0, read_report(folder / "run.json")["totals"]["events_lost"]
 
 

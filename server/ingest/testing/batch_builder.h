@@ -14,15 +14,15 @@ namespace castscope::ingest {
 
 class BatchBuilder {
  public:
-  explicit BatchBuilder(const std::string& process = "host/1/1/0") { batch_.set_process(process); }
+  explicit BatchBuilder(const std::string& process = "host/1/1/0") { batch_.set_process_key(process); }
   operator const v1::Batch&() const { return batch_; }
   v1::Batch& batch() { return batch_; }
 
   BatchBuilder& sequence(std::uint64_t n) { return batch_.set_sequence(n), *this; }
   BatchBuilder& flush() { return batch_.set_flush(true), *this; }
   BatchBuilder& begin(std::int64_t pid = 1) {
-    batch_.mutable_begin()->set_host("host");
-    batch_.mutable_begin()->set_pid(pid);
+    batch_.mutable_process_begin()->set_host("host");
+    batch_.mutable_process_begin()->set_pid(pid);
     return *this;
   }
   BatchBuilder& raw(lanes::DefinitionKind kind, std::uint32_t id, std::string_view payload) {
@@ -81,9 +81,9 @@ class BatchBuilder {
   BatchBuilder& events(std::uint32_t lane, std::uint64_t first, const std::vector<lanes::Event>& events) {
     v1::Events& block = *batch_.add_events();
     block.set_lane(lane);
-    block.set_first(first);
-    block.set_count(static_cast<std::uint32_t>(events.size()));
-    block.set_packed(wire::pack(events));
+    block.set_first_event(first);
+    block.set_event_count(static_cast<std::uint32_t>(events.size()));
+    block.set_packed_events(wire::pack(events));
     return *this;
   }
   BatchBuilder& counter(std::uint32_t lane, std::uint32_t site, std::uint64_t casts, std::uint64_t hits = 0) {
@@ -91,22 +91,22 @@ class BatchBuilder {
     c.add_lane(lane);
     c.add_site(site);
     c.add_casts(casts);
-    c.add_hits(hits);
+    c.add_cache_hits(hits);
     for (auto* column :
-         {c.mutable_passes(), c.mutable_traced(), c.mutable_bytes(), c.mutable_cpu_ns(), c.mutable_kept()})
+         {c.mutable_pass_throughs(), c.mutable_traced(), c.mutable_bytes(), c.mutable_cpu_ns(), c.mutable_kept()})
       column->Add(0);
     return *this;
   }
   BatchBuilder& lane(std::uint32_t id, std::uint64_t written, std::uint64_t dropped = 0) {
     v1::LaneState& state = *batch_.add_lanes();
     state.set_lane(id);
-    state.set_written(written);
-    state.set_dropped(dropped);
+    state.set_events_published(written);
+    state.set_events_dropped(dropped);
     return *this;
   }
   BatchBuilder& end(v1::ProcessEndKind kind, int exit_status) {
-    batch_.mutable_end()->set_kind(kind);
-    batch_.mutable_end()->set_exit_status(exit_status);
+    batch_.mutable_process_end()->set_end_kind(kind);
+    batch_.mutable_process_end()->set_exit_status(exit_status);
     return *this;
   }
 

@@ -34,7 +34,7 @@ Json module_json(const store::Module& module) {
 
 Json recording_json(const store::RunData& run) {
   return {{"deep", rules::deep_mode(run)},
-          {"gpu", told(run, run.start.gpu, "gpu_timing", "auto")},
+          {"gpu", told(run, run.start.gpu, "gpu", "auto")},
           {"keep", text_or_null(run.start.keep)}};
 }
 

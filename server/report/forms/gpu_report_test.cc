@@ -69,8 +69,8 @@ class GpuReportTest : public ::testing::Test {
   // Records two timed steps of a linear in bfloat16, whose weight is cast by a kernel of its own, and a fill outside.
   void train() {
     TestRun run(*store_);
-    run.attribute("gpu", "0 NVIDIA H100 80GB HBM3, compute capability 9.0");
-    run.attribute("gpu_times", "CUPTI 13.0");
+    run.attribute("gpu_device", "0 NVIDIA H100 80GB HBM3, compute capability 9.0");
+    run.attribute("gpu_timed_by", "CUPTI 13.0");
     run.attribute("gpu_math", "allow_tf32=0");
     run.attribute("gpu_seat", "1000 - torch.profiler");
     run.attribute("gpu_seat", "1000 5000 torch.profiler");
@@ -179,7 +179,7 @@ TEST_F(GpuReportTest, WithoutAGpuNothingIsSaid) {
 
 TEST_F(GpuReportTest, WhyKernelsWereNotTimed) {
   TestRun run(*store_);
-  run.attribute("gpu_times", "none: libcupti is not loaded");
+  run.attribute("gpu_timed_by", "none: libcupti is not loaded");
   run.end();
   EXPECT_THAT(gpu_lines(model()), ElementsAre("GPU: kernels were not timed: libcupti is not loaded"));
 }
@@ -187,7 +187,7 @@ TEST_F(GpuReportTest, WhyKernelsWereNotTimed) {
 TEST_F(GpuReportTest, CastsTimedByEventsAreToldForThemselves) {
   train();
   TestRun run(*store_, 2);
-  run.attribute("gpu_times", "CUDA events");
+  run.attribute("gpu_timed_by", "CUDA events");
   run.region("train.py", 5);
   const auto weight = run.weight("train.py", 8, "fc"), bias = run.weight("train.py", 9, "fc");
   run.launched(run.kernel({.name = "", .site = weight, .work = lanes::GpuWork::kCastByEvents}), 4, 3'000);

@@ -79,8 +79,8 @@ class ReportTest : public ::testing::Test {
   // cast that the user's code makes.
   void train(std::int64_t pid, int rank) {
     TestRun run(*store_, pid);
-    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"torch", "2.13.0+cpu"}).ok());
-    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"python", "3.11.7"}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"torch_version", "2.13.0+cpu"}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"python_version", "3.11.7"}).ok());
     ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"rank", std::to_string(rank)}).ok());
     ASSERT_TRUE(store_->define(run.key(), store::AttributeInfo{"notice", "the cache was cleared by hand"}).ok());
     ASSERT_TRUE(store_->define(run.key(), store::ThreadInfo{.id = 1, .lane = 1, .tid = 101, .name = "python"}).ok());
@@ -347,7 +347,8 @@ TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
   train(100, 0);
   finish();
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
-  ASSERT_TRUE(database->exec("UPDATE event_blocks SET data = CAST(x'01' || substr(data, 2) AS BLOB)").ok());
+  ASSERT_TRUE(
+      database->exec("UPDATE event_blocks SET packed_events = CAST(x'01' || substr(packed_events, 2) AS BLOB)").ok());
   std::ostringstream out;
   EXPECT_THAT(std::string(write_report(path(), Format::kJsonLines, {}, out).message()),
               testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 4; "

@@ -27,8 +27,8 @@ void add_versions(const Model& model, Json& run) {
     return text_or_null(first == 0 ? "" : model.run.processes[first].attribute(attribute));
   };
   run["castscope_version"] = model.run.start.castscope_version;
-  run["torch_version"] = told("torch");
-  run["python_version"] = told("python");
+  run["torch_version"] = told("torch_version");
+  run["python_version"] = told("python_version");
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ void write_gpu(Html& html, const Model& model) {
   const std::vector<std::string> lines = gpu_lines(model);
   if (lines.empty()) return;
   html.leaf("h2", "GPU");
-  for (const std::string& device : gpu_attributes(model.run, "gpu"))
+  for (const std::string& device : gpu_attributes(model.run, "gpu_device"))
     html.leaf("p", "GPU " + device, {{"class", "soft"}});
   for (const std::string& line : lines) html.leaf("p", line + ".", {{"class", "soft"}});
   write_operators(html, model);

@@ -50,8 +50,10 @@ void write_header(Html& html, const Model& model) {
   if (!run.start.cwd.empty()) html.leaf("span", "in " + run.start.cwd, {{"class", "wrap"}});
   if (!run.processes.empty()) {
     const store::Process& first = run.processes[model.process_order.front()];
-    if (const std::string torch = first.attribute("torch"); !torch.empty()) html.leaf("span", "PyTorch " + torch);
-    if (const std::string python = first.attribute("python"); !python.empty()) html.leaf("span", "Python " + python);
+    if (const std::string torch = first.attribute("torch_version"); !torch.empty())
+      html.leaf("span", "PyTorch " + torch);
+    if (const std::string python = first.attribute("python_version"); !python.empty())
+      html.leaf("span", "Python " + python);
   }
   if (!run.start.castscope_version.empty()) html.leaf("span", "castscope " + run.start.castscope_version);
 }

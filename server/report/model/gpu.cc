@@ -193,7 +193,7 @@ std::vector<GpuSeat> gpu_seats(const store::RunData& run) {
 
 bool has_gpu(const Model& model) {
   return model.gpu.timed() || model.gpu.steps > 0 || !model.run.matmul_counts.empty() ||
-         !gpu_attributes(model.run, "gpu_times").empty();
+         !gpu_attributes(model.run, "gpu_timed_by").empty();
 }
 
 std::vector<std::string> gpu_lines(const Model& model) {
@@ -204,7 +204,7 @@ std::vector<std::string> gpu_lines(const Model& model) {
         model.gpu.casts.ns == 0 ? "none of it casts" : percent(model.gpu.cast_share()) + " of it casts";
     lines.push_back("GPU: " + sentence_of(model.gpu) + ", " + casts + top_cast(model, gpu_sites(model)));
   }
-  for (const std::string& how : gpu_attributes(model.run, "gpu_times"))
+  for (const std::string& how : gpu_attributes(model.run, "gpu_timed_by"))
     if (how.starts_with("none")) lines.push_back("GPU: kernels were not timed" + on_one_line(how.substr(4)));
   if (const std::string lost = lost_text(model.gpu); !lost.empty()) lines.push_back("GPU: " + lost);
   if (const std::string casts = by_events_text(model); !casts.empty()) lines.push_back("GPU: " + casts);

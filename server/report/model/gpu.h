@@ -45,7 +45,7 @@ std::vector<GpuOperator> gpu_operators(const Model&);
 std::vector<GpuName> gpu_operator_names(const Model&);
 std::vector<GpuName> gpu_kernel_names(const Model&);  // demangled
 std::vector<GpuSeat> gpu_seats(const store::RunData&);
-// The texts that processes reported under this name ("gpu", "gpu_times", "gpu_math"), each once.
+// The texts that processes reported under this name ("gpu_device", "gpu_timed_by", "gpu_math"), each once.
 std::vector<std::string> gpu_attributes(const store::RunData&, std::string_view name);
 // Whether the run shows something of a GPU: work on it, or a reason why its work was not timed.
 bool has_gpu(const Model&);

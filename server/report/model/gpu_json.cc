@@ -110,8 +110,8 @@ Json gpu_json(const Model& model) {
          {"begin_ns", since_start(run, seat.process, static_cast<std::int64_t>(seat.from_ns))},
          {"end_ns", seat.to_ns ? Json(since_start(run, seat.process, static_cast<std::int64_t>(*seat.to_ns))) : Json()},
          {"held_by", seat.who}});
-  return {{"gpu_devices", gpu_attributes(run, "gpu")},
-          {"gpu_timed_by", gpu_attributes(run, "gpu_times")},
+  return {{"gpu_devices", gpu_attributes(run, "gpu_device")},
+          {"gpu_timed_by", gpu_attributes(run, "gpu_timed_by")},
           {"gpu_math", gpu_attributes(run, "gpu_math")},
           {"gpu_steps", time.steps},
           {"gpu_records", time.records},

@@ -116,7 +116,7 @@ std::uint64_t step_count(const store::RunData& data) {
     for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
     const bool all_seen = process.ended && dropped == 0;
     const Span span = seen[process.id];
-    count = std::max(count, all_seen ? span.end - span.begin : process.gauges.steps + 1);
+    count = std::max(count, all_seen ? span.end - span.begin : process.gauges.present_step + 1);
   }
   return count;
 }

@@ -25,7 +25,7 @@ void judge_clears(Inquiry& inquiry) {
   const auto left_on = regions_left_on(data);
   for (const store::RegionUse& use : data.region_uses) {
     const store::Process& process = data.processes[use.process];
-    const bool clear_is_due = process.ended || process.gauges.steps >= use.first_kept_step + std::uint64_t{2};
+    const bool clear_is_due = process.ended || process.gauges.present_step >= use.first_kept_step + std::uint64_t{2};
     if (use.kept == 0 || use.own_clears > 0 || !clear_is_due || left_on[use.region]) continue;
     Use& here = lines[line_of(data, data.regions[use.region].stack)];
     if (here.region == 0) here.region = use.region;

@@ -47,7 +47,7 @@ Tf32 setting_of(const store::Process& process) {
 }
 
 bool has_tf32(const store::Process& process) {
-  const std::string gpu = process.attribute("gpu");
+  const std::string gpu = process.attribute("gpu_device");
   const std::size_t at = gpu.find(kCapability);
   int major = 0;
   if (at != std::string::npos) std::from_chars(gpu.data() + at + kCapability.size(), gpu.data() + gpu.size(), major);

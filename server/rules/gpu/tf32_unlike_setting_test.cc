@@ -22,7 +22,7 @@ class Tf32UnlikeSettingTest : public RulesTest {
   std::vector<Finding> judged_job(const Job& job) {
     std::vector<Finding> all = judged([&](TestRun& run) {
       for (const std::string& math : job.math) run.attribute("gpu_math", math);
-      run.attribute("gpu", job.gpu);
+      run.attribute("gpu_device", job.gpu);
       store::RegionInfo info = TestRun::default_region();
       info.device = 1;
       info.enabled = !job.off;

@@ -87,7 +87,7 @@ absl::StatusOr<std::string> checksum_of(const Database& database, Part part) {
   Crc crc;
   for (const std::string& table : tables) {
     crc.add(table.data(), table.size());
-    const char* const less_itself = table == "run" ? " WHERE name NOT LIKE 'checksum%'" : "";
+    const char* const less_itself = table == "run" ? " WHERE key NOT LIKE 'checksum%'" : "";
     auto rows = Statement::prepare(database, absl::StrCat("SELECT * FROM ", table, less_itself));
     if (!rows.ok()) return rows.status();
     for (;;) {
@@ -114,11 +114,11 @@ absl::Status write_checksums(Database& database) {
 }
 
 absl::Status remove_checksums(Database& database) {
-  return database.exec("DELETE FROM run WHERE name LIKE 'checksum%'");
+  return database.exec("DELETE FROM run WHERE key LIKE 'checksum%'");
 }
 
 absl::Status check_checksum(const Database& database, Part part) {
-  auto row = Statement::prepare(database, "SELECT value FROM run WHERE name = ?");
+  auto row = Statement::prepare(database, "SELECT value FROM run WHERE key = ?");
   if (!row.ok()) return row.status();
   row->bind_all(name_of(part));
   const auto has_one = row->next();

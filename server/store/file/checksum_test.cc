@@ -30,8 +30,8 @@ TEST_F(ChecksumTest, ANumberThatIsAnotherOneIsNoticed) {
   finish();
   ASSERT_TRUE(read_run(path()).ok());
   for (const char* sql :
-       {"UPDATE counters SET casts = casts + 4", "UPDATE step_runs SET last = last + 1",
-        "UPDATE processes SET cache_peak_bytes = 1", "UPDATE run SET value = 5 WHERE name = 'start_ns'",
+       {"UPDATE counters SET casts = casts + 4", "UPDATE step_runs SET last_step = last_step + 1",
+        "UPDATE processes SET cache_peak_bytes = 1", "UPDATE run SET value = 5 WHERE key = 'start_epoch_ns'",
         "UPDATE frames SET line = line + 1", "DELETE FROM region_use"}) {
     ASSERT_TRUE(change((std::string("SAVEPOINT s; ") + sql + "; RELEASE s").c_str()).ok()) << sql;
     EXPECT_THAT(std::string(read_run(path()).status().message()), HasSubstr("its checksum is not that")) << sql;
@@ -49,7 +49,7 @@ TEST_F(ChecksumTest, ANumberThatIsAnotherOneIsNoticed) {
 TEST_F(ChecksumTest, WhatIsOnlyShownIsNoEvidence) {
   finish();
   ASSERT_TRUE(change("INSERT INTO source_files SELECT * FROM source_files LIMIT 0; "
-                     "UPDATE run SET value = '0' WHERE name = 'checksum_shown'")
+                     "UPDATE run SET value = '0' WHERE key = 'checksum_shown'")
                   .ok());
   const auto data = read_as_it_is(path());
   ASSERT_TRUE(data.ok());

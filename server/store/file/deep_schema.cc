@@ -3,111 +3,123 @@
 namespace castscope::store {
 
 const char* const kDeepTables = R"sql(
--- How lines of code, and backward nodes, called operators; each content once in the run. computed, result: 255 = none.
-CREATE TABLE operator_uses (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGER, region INTEGER, operator TEXT,
-  node TEXT, phase INTEGER, device INTEGER, computed INTEGER, result INTEGER, flags INTEGER);
--- Its tensors and numbers as given, in the order of the schema. argument, name: position and name there. entered: the
--- dtype in which its autocast kernel handed it on; 255 = no such kernel ran.
-CREATE TABLE operands (operator_use INTEGER, position INTEGER, argument INTEGER, dtype INTEGER, role INTEGER,
-  flags INTEGER, entered INTEGER, name TEXT, PRIMARY KEY (operator_use, position)) WITHOUT ROWID;
+-- How lines of code, and backward nodes, called operators; each content once in the run. computed_in,
+-- result_dtype: 255 = none.
+CREATE TABLE operator_uses (id INTEGER PRIMARY KEY, stack INTEGER, module_id INTEGER, region INTEGER, operator TEXT,
+  node TEXT, phase INTEGER, device INTEGER, computed_in INTEGER, result_dtype INTEGER, use_flags INTEGER);
+-- Its tensors and numbers as given, in the order of the schema. argument_position, argument_name: place and name there.
+-- passed_dtype: in which its autocast kernel handed it on; 255 = no such kernel ran.
+CREATE TABLE operands (operator_use INTEGER, operand_position INTEGER, argument_position INTEGER,
+  given_dtype INTEGER, role INTEGER, operand_flags INTEGER, passed_dtype INTEGER, argument_name TEXT,
+  PRIMARY KEY (operator_use, operand_position)) WITHOUT ROWID;
 
 -- The numbers that processes gave: packed events speak in them.
-CREATE TABLE local_uses (process INTEGER, local INTEGER, operator_use INTEGER,
-  PRIMARY KEY (process, local)) WITHOUT ROWID;
-CREATE TABLE local_facts (process INTEGER, local INTEGER, fact INTEGER, PRIMARY KEY (process, local)) WITHOUT ROWID;
+CREATE TABLE local_operator_uses (process INTEGER, local_id INTEGER, operator_use INTEGER,
+  PRIMARY KEY (process, local_id)) WITHOUT ROWID;
+CREATE TABLE local_facts (process INTEGER, local_id INTEGER, fact INTEGER,
+  PRIMARY KEY (process, local_id)) WITHOUT ROWID;
 
 -- Exact counts, absolute: of uses in deep steps. No part of `counters`.
 -- id = process << 48 | lane << 32 | number in the process.
-CREATE TABLE use_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, operator_use INTEGER, times INTEGER,
-  bytes INTEGER, ns INTEGER);
+CREATE TABLE operator_use_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, operator_use INTEGER,
+  calls INTEGER, result_bytes INTEGER, operator_ns INTEGER);
 
--- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together. beyond:
--- finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were integers.
--- not_finite_tensors: with one that is not finite; first_not_finite: the time of the first of them, 0 = none.
--- integers_differ: tensors of integers held more than one size of number.
-CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, tensors INTEGER, elements INTEGER,
-  not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond INTEGER, integer_tensors INTEGER,
-  not_finite_tensors INTEGER, most REAL, most_integer REAL, integers_differ INTEGER,
-  first_not_finite INTEGER, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
+-- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together.
+-- beyond_range: finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were
+-- integers. not_finite_tensors: with one that is not finite; first_not_finite_in_process_ns: the time of the first of
+-- them, 0 = none. integers_differ: tensors of integers held more than one size of number.
+CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, sampled_tensors INTEGER,
+  sampled_elements INTEGER, not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond_range INTEGER,
+  integer_tensors INTEGER, not_finite_tensors INTEGER, largest REAL, largest_integer REAL, integers_differ INTEGER,
+  first_not_finite_in_process_ns INTEGER, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
 -- From events: how the process scaled gradients. The last four are facts; but for last_update they stand in a wrong
--- place. scales: in deep steps.
-CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite INTEGER, scales INTEGER,
-  longest_skips INTEGER, first_scale REAL, last_scale REAL, least_scale REAL, last_update INTEGER,
-  update_between_backwards INTEGER, step_past_scaler INTEGER, clip_before_unscale INTEGER);
+-- place. scaled_losses: in deep steps.
+CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite_unscales INTEGER,
+  scaled_losses INTEGER, most_skips_in_a_row INTEGER, first_scale REAL, last_scale REAL, least_scale REAL,
+  last_update INTEGER, update_between_backwards INTEGER, step_past_scaler INTEGER, clip_before_unscale INTEGER);
 )sql";
 
 const char* const kDeepViews = R"sql(
-CREATE VIEW v_use_names AS
+CREATE VIEW v_operator_use_names AS
 SELECT u.id AS operator_use, u.stack AS stack, u.region AS region, l.file AS file, l.line AS line,
-  l.function AS function, m.path AS module, m.type AS module_type,
-  m.root_type || CASE WHEN m.root_number > 1 THEN '#' || m.root_number ELSE '' END AS model, u.operator AS operator,
-  nullif(u.node, '') AS node, (SELECT name FROM names WHERE list = 'phase' AND number = u.phase) AS phase,
+  l.function AS function, m.module AS module, m.module_type AS module_type,
+  m.root_module_type || CASE WHEN m.root_module_number > 1 THEN '#' || m.root_module_number ELSE '' END AS model,
+  u.operator AS operator, nullif(u.node, '') AS node,
+  (SELECT word FROM names WHERE list = 'phase' AND number = u.phase) AS phase,
   (SELECT group_concat(word, ', ') FROM
-    (SELECT CASE WHEN o.flags & 4 THEN 'number'
-      ELSE coalesce((SELECT name FROM names WHERE list = 'dtype' AND number = o.dtype), 'unknown') || ' ' ||
-        (SELECT name FROM names WHERE list = 'role' AND number = o.role) END AS word
-     FROM operands o WHERE o.operator_use = u.id ORDER BY o.position)) AS inputs,
-  (SELECT name FROM names WHERE list = 'dtype' AND number = u.computed) AS computed,
-  (SELECT name FROM names WHERE list = 'dtype' AND number = u.result) AS result,
-  (SELECT name FROM names WHERE list = 'device' AND number = u.device) AS device, u.flags AS flags
-FROM operator_uses u LEFT JOIN v_locations l ON l.stack = u.stack LEFT JOIN modules m ON m.id = u.module;
+    (SELECT CASE WHEN o.operand_flags & 4 THEN 'number'
+      ELSE coalesce((SELECT word FROM names WHERE list = 'dtype' AND number = o.given_dtype), 'unknown') || ' ' ||
+        (SELECT word FROM names WHERE list = 'role' AND number = o.role) END AS word
+     FROM operands o WHERE o.operator_use = u.id ORDER BY o.operand_position)) AS argument_dtypes,
+  (SELECT word FROM names WHERE list = 'dtype' AND number = u.computed_in) AS computed_in,
+  (SELECT word FROM names WHERE list = 'dtype' AND number = u.result_dtype) AS result_dtype,
+  (SELECT word FROM names WHERE list = 'device' AND number = u.device) AS device, u.use_flags AS use_flags
+FROM operator_uses u LEFT JOIN v_locations l ON l.stack = u.stack LEFT JOIN modules m ON m.id = u.module_id;
 
--- Operators in deep steps, costliest first: milliseconds with all that they call. One row a use, all processes together.
+-- Operators in deep steps, costliest first, by their time with all that they call. One row a use, all processes
+-- together.
 CREATE VIEW v_operators AS
 SELECT n.operator_use, n.file, n.line, n.function, n.model, n.module, n.module_type, n.operator, n.node, n.phase,
-  n.inputs, n.computed, n.result, n.device, n.region, n.stack,
-  sum(c.times) AS times, sum(c.bytes) AS bytes, round(sum(c.ns) / 1e6, 3) AS milliseconds
-FROM v_use_names n JOIN use_counts c ON c.operator_use = n.operator_use
-GROUP BY n.operator_use ORDER BY sum(c.ns) DESC, n.operator_use;
+  n.argument_dtypes, n.computed_in, n.result_dtype, n.device, n.region, n.stack,
+  sum(c.calls) AS calls, sum(c.result_bytes) AS result_bytes, sum(c.operator_ns) AS operator_ns
+FROM v_operator_use_names n JOIN operator_use_counts c ON c.operator_use = n.operator_use
+GROUP BY n.operator_use ORDER BY sum(c.operator_ns) DESC, n.operator_use;
 
 -- Their arguments one by one: as given, and as the autocast kernel handed them on.
 CREATE VIEW v_arguments AS
 SELECT n.operator_use, n.file, n.line, n.function, n.model, n.module, n.module_type, n.operator, n.node, n.phase,
-  coalesce(nullif(o.name, ''), o.argument) AS argument,
-  (SELECT name FROM names WHERE list = 'role' AND number = o.role) AS role,
-  (SELECT name FROM names WHERE list = 'dtype' AND number = o.dtype) AS given,
-  (SELECT name FROM names WHERE list = 'dtype' AND number = o.entered) AS entered, n.computed, n.result, n.region,
-  (SELECT sum(times) FROM use_counts c WHERE c.operator_use = n.operator_use) AS times
-FROM v_use_names n JOIN operands o ON o.operator_use = n.operator_use ORDER BY n.operator_use, o.position;
+  coalesce(nullif(o.argument_name, ''), o.argument_position) AS argument,
+  (SELECT word FROM names WHERE list = 'role' AND number = o.role) AS role,
+  (SELECT word FROM names WHERE list = 'dtype' AND number = o.given_dtype) AS given_dtype,
+  (SELECT word FROM names WHERE list = 'dtype' AND number = o.passed_dtype) AS passed_dtype,
+  n.computed_in, n.result_dtype, n.region,
+  (SELECT sum(calls) FROM operator_use_counts c WHERE c.operator_use = n.operator_use) AS calls
+FROM v_operator_use_names n JOIN operands o ON o.operator_use = n.operator_use
+ORDER BY n.operator_use, o.operand_position;
 
 CREATE VIEW v_flows AS
-SELECT f.id AS flow, a.file AS from_file, a.line AS from_line, a.operator AS from_operator, a.result AS dtype,
-  b.file AS to_file, b.line AS to_line, b.operator AS to_operator, f.argument,
-  (SELECT name FROM names WHERE list = 'dtype' AND number = f.cast_to) AS cast_to, sum(c.times) AS times
-FROM flows f JOIN flow_counts c ON c.flow = f.id JOIN v_use_names a ON a.operator_use = f.from_use
-  JOIN v_use_names b ON b.operator_use = f.to_use
+SELECT f.id AS flow, a.file AS from_file, a.line AS from_line, a.operator AS from_operator,
+  a.result_dtype AS result_dtype, b.file AS to_file, b.line AS to_line, b.operator AS to_operator, f.argument_position,
+  (SELECT word FROM names WHERE list = 'dtype' AND number = f.to_dtype) AS to_dtype, sum(c.times) AS times
+FROM flows f JOIN flow_counts c ON c.flow = f.id JOIN v_operator_use_names a ON a.operator_use = f.from_operator_use
+  JOIN v_operator_use_names b ON b.operator_use = f.to_operator_use
 GROUP BY f.id ORDER BY f.id;
 
 CREATE VIEW v_facts AS
-SELECT f.id AS fact, (SELECT name FROM names WHERE list = 'fact_kind' AND number = f.kind) AS kind, l.file, l.line,
-  l.function, CASE f.kind WHEN 1 THEN (SELECT name FROM names WHERE list = 'staleness' AND number = f.detail)
-    ELSE f.detail END AS detail, nullif(f.text, '') AS text, nullif(f.subject, 0) AS subject, sum(c.times) AS times
+SELECT f.id AS fact, (SELECT word FROM names WHERE list = 'fact_kind' AND number = f.fact_kind) AS fact_kind,
+  l.file, l.line, l.function,
+  CASE f.fact_kind WHEN 1 THEN (SELECT word FROM names WHERE list = 'staleness' AND number = f.fact_detail)
+    ELSE f.fact_detail END AS fact_detail,
+  nullif(f.fact_text, '') AS fact_text, nullif(f.subject, 0) AS subject, sum(c.times) AS times
 FROM facts f LEFT JOIN v_locations l ON l.stack = f.stack JOIN fact_counts c ON c.fact = f.id
 GROUP BY f.id ORDER BY f.id;
 
 -- What was sampled: of casts their source, of operators their result.
-CREATE VIEW v_values AS
+CREATE VIEW v_value_ranges AS
 SELECT p.process, p.host, p.pid, p.rank, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line) AS line,
-  coalesce(s.operator, u.operator) AS operator, s.argument, coalesce(s.from_dtype, u.result) AS dtype, s.to_dtype,
-  nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.tensors, r.elements, r.not_finite, r.zeros,
-  r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors, r.most, r.most_integer, r.integers_differ,
-  nullif(r.first_not_finite, 0) AS first_not_finite
+  coalesce(s.operator, u.operator) AS operator, s.argument,
+  coalesce(s.from_dtype, u.result_dtype) AS sampled_dtype, s.to_dtype,
+  nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.sampled_tensors, r.sampled_elements,
+  r.not_finite, r.zeros, r.integers, r.beyond_range, r.integer_tensors, r.not_finite_tensors, r.largest,
+  r.largest_integer, r.integers_differ,
+  nullif(r.first_not_finite_in_process_ns, 0) AS first_not_finite_in_process_ns
 FROM value_ranges r JOIN v_process_order p ON p.process = r.process LEFT JOIN v_site_names s ON s.site = r.site
-  LEFT JOIN v_use_names u ON u.operator_use = r.operator_use
-ORDER BY p.place, r.site, r.operator_use;
+  LEFT JOIN v_operator_use_names u ON u.operator_use = r.operator_use
+ORDER BY p.process_place, r.site, r.operator_use;
 
-CREATE VIEW v_scaler AS
-SELECT p.process, p.host, p.pid, p.rank, s.updates, s.unscales, s.not_finite, s.scales, s.longest_skips, nullif(s.first_scale, 0) AS first_scale,
+CREATE VIEW v_scaler_use AS
+SELECT p.process, p.host, p.pid, p.rank, s.updates, s.unscales, s.not_finite_unscales, s.scaled_losses,
+  s.most_skips_in_a_row, nullif(s.first_scale, 0) AS first_scale,
   nullif(s.last_scale, 0) AS last_scale, nullif(s.least_scale, 0) AS least_scale,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack WHERE f.id = s.last_update)
-    AS last_update,
+    AS last_update_at,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
-    WHERE f.id = s.update_between_backwards) AS update_between_backwards,
+    WHERE f.id = s.update_between_backwards) AS update_between_backwards_at,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
-    WHERE f.id = s.step_past_scaler) AS step_past_scaler,
+    WHERE f.id = s.step_past_scaler) AS step_past_scaler_at,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
-    WHERE f.id = s.clip_before_unscale) AS clip_before_unscale
-FROM scaler_use s JOIN v_process_order p ON p.process = s.process ORDER BY p.place;
+    WHERE f.id = s.clip_before_unscale) AS clip_before_unscale_at
+FROM scaler_use s JOIN v_process_order p ON p.process = s.process ORDER BY p.process_place;
 )sql";
 
 }  // namespace castscope::store

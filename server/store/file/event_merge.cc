@@ -21,9 +21,12 @@ class LaneMerge {
     LaneMerge merge;
     const std::pair<Statement*, const char*> all[] = {
         {&merge.read_,
-         "SELECT id, kept, last_ns, last_step, events, data FROM event_blocks WHERE process = ? AND lane = ? "
+         "SELECT id, kept_window, last_in_process_ns, last_step, event_count, packed_events FROM event_blocks WHERE "
+         "process = ? AND lane = ? "
          "ORDER BY id"},
-        {&merge.change_, "UPDATE event_blocks SET last_ns = ?, last_step = ?, events = ?, data = ? WHERE id = ?"},
+        {&merge.change_,
+         "UPDATE event_blocks SET last_in_process_ns = ?, last_step = ?, event_count = ?, packed_events = ? WHERE id = "
+         "?"},
         {&merge.remove_, "DELETE FROM event_blocks WHERE id = ?"}};
     for (const auto& [statement, sql] : all) {
       auto one = Statement::prepare(database, sql);
@@ -84,7 +87,7 @@ struct Numbers {
 
 absl::StatusOr<absl::flat_hash_map<std::int64_t, Numbers>> find_gaps(const Database& database) {
   absl::flat_hash_map<std::int64_t, Numbers> processes;
-  auto rows = Statement::prepare(database, "SELECT process, number FROM event_blocks ORDER BY id");
+  auto rows = Statement::prepare(database, "SELECT process, block_number FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();
@@ -99,9 +102,10 @@ absl::StatusOr<absl::flat_hash_map<std::int64_t, Numbers>> find_gaps(const Datab
 }
 
 absl::Status number_again(const Database& database, absl::flat_hash_map<std::int64_t, Numbers> processes) {
-  auto rows = Statement::prepare(database, "SELECT id, process, kept, number FROM event_blocks ORDER BY id");
+  auto rows =
+      Statement::prepare(database, "SELECT id, process, kept_window, block_number FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
-  auto change = Statement::prepare(database, "UPDATE event_blocks SET number = ? WHERE id = ?");
+  auto change = Statement::prepare(database, "UPDATE event_blocks SET block_number = ? WHERE id = ?");
   if (!change.ok()) return change.status();
   for (;;) {
     const auto more = rows->next();
@@ -119,7 +123,7 @@ absl::Status merge_all(const Database& database) {
   if (!gaps.ok()) return gaps.status();
   std::vector<std::pair<std::int64_t, std::int64_t>> lanes;
   auto rows = Statement::prepare(database,
-                                 "SELECT process, lane FROM event_blocks WHERE events < 4096 "
+                                 "SELECT process, lane FROM event_blocks WHERE event_count < 4096 "
                                  "GROUP BY process, lane HAVING count(*) > 1");
   if (!rows.ok()) return rows.status();
   for (;;) {

@@ -46,14 +46,14 @@ TEST_F(EventMergeTest, ClosingBringsSmallBlocksTogetherAndChangesNoEvent) {
   record(*store);
   const Lanes before = events(path());
   EXPECT_EQ(query("SELECT count(*) FROM event_blocks"), 1200);
-  const std::int64_t bytes = query("SELECT sum(length(data)) FROM event_blocks");
+  const std::int64_t bytes = query("SELECT sum(length(packed_events)) FROM event_blocks");
   ASSERT_TRUE(store->close().ok());
   int gaps = 0;
   EXPECT_EQ(events(path(), &gaps), before);
   EXPECT_EQ(gaps, 0);
   EXPECT_EQ(query("SELECT count(*) FROM event_blocks"), 4);
-  EXPECT_EQ(query("SELECT sum(events) FROM event_blocks"), 1800);
-  EXPECT_LT(query("SELECT sum(length(data)) FROM event_blocks") * 5, bytes);
+  EXPECT_EQ(query("SELECT sum(event_count) FROM event_blocks"), 1800);
+  EXPECT_LT(query("SELECT sum(length(packed_events)) FROM event_blocks") * 5, bytes);
   EXPECT_EQ(query("SELECT min(first_step) FROM event_blocks"), 1);
   EXPECT_EQ(query("SELECT max(last_step) FROM event_blocks"), 300);
   EXPECT_EQ(query("PRAGMA freelist_count"), 0);
@@ -83,7 +83,7 @@ TEST_F(EventMergeTest, AFileMayBeGoneOnWithAfterwards) {
   int gaps = 0;
   events(path(), &gaps);
   EXPECT_EQ(gaps, 0);
-  EXPECT_EQ(query("SELECT sum(events) FROM event_blocks"), 2 * 120);
+  EXPECT_EQ(query("SELECT sum(event_count) FROM event_blocks"), 2 * 120);
 }
 
 TEST_F(EventMergeTest, TheGapStaysWhereItIs) {
@@ -95,19 +95,20 @@ TEST_F(EventMergeTest, TheGapStaysWhereItIs) {
   EXPECT_EQ(events(path(), &after), lanes);
   EXPECT_EQ(before, 2);  // one a process
   EXPECT_EQ(after, 2);
-  EXPECT_EQ(query("SELECT count(DISTINCT kept) FROM event_blocks"), 2);
+  EXPECT_EQ(query("SELECT count(DISTINCT kept_window) FROM event_blocks"), 2);
 }
 
 TEST_F(EventMergeTest, ABlockThatCannotBeReadStays) {
   auto store = create({.keep_all = true});
   record(*store, 9);
   auto database = Database::open(path(), SQLITE_OPEN_READWRITE);
-  ASSERT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)
-                  ->exec("UPDATE event_blocks SET data = x'0142' WHERE process = 1 AND lane = 1 AND first_step = 5")
-                  .ok());
+  ASSERT_TRUE(
+      Database::open(path(), SQLITE_OPEN_READWRITE)
+          ->exec("UPDATE event_blocks SET packed_events = x'0142' WHERE process = 1 AND lane = 1 AND first_step = 5")
+          .ok());
   ASSERT_TRUE(store->close().ok());
   EXPECT_EQ(query("SELECT count(*) FROM event_blocks WHERE process = 1 AND lane = 1"), 3);
-  EXPECT_EQ(query("SELECT count(*) FROM event_blocks WHERE data = x'0142'"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM event_blocks WHERE packed_events = x'0142'"), 1);
 }
 
 }  // namespace

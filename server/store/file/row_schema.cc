@@ -17,8 +17,8 @@ std::string tables_of() {
   });
   // Counts are absolute. id: process << 48 | lane << 32 | the number that the process gave it.
   return std::string("CREATE TABLE ") + Row::kTable + " (" + columns + ");\nCREATE TABLE " + Counted<Row>::kTable +
-         " (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, " + Counted<Row>::kColumn +
-         " INTEGER, times INTEGER);\n";
+         " (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, " + Counted<Row>::kColumn + " INTEGER, " +
+         Row::kTimes + " INTEGER);\n";
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ absl::Status read_source(const Database& database, SourceLines& source) {
   SourceFile file;
   bool any = false, good = true;
   CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT f.file, f.state, l.line, l.text FROM source_files f "
-                                 "LEFT JOIN source_lines l ON l.file = f.id ORDER BY f.id, l.line",
+                                 "SELECT f.file, f.source_state, l.line, l.source_text FROM source_files f "
+                                 "LEFT JOIN source_lines l ON l.source_file = f.id ORDER BY f.id, l.line",
                                  [&](const Statement& row) {
                                    std::string name = row.text(0);
                                    if (!any || name != file.file) {

@@ -8,34 +8,36 @@ namespace {
 absl::Status read_operator_uses(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(
       database,
-      "SELECT id, stack, module, region, operator, node, phase, device, computed, result, flags "
+      "SELECT id, stack, module_id, region, operator, node, phase, device, computed_in, result_dtype, use_flags "
       "FROM operator_uses ORDER BY id",
       [&](const Statement& row) {
         OperatorUse& u = data.operator_uses.emplace_back();
         row.read(u.id, u.stack, u.module, u.region, u.op, u.node, u.phase, u.device, u.computed, u.result, u.flags);
       }));
   std::size_t lost = 0;
-  CASTSCOPE_RETURN_IF_ERROR(each(
-      database,
-      "SELECT operator_use, argument, dtype, role, flags, entered, name FROM operands ORDER BY operator_use, position",
-      [&](const Statement& row) {
-        OperatorUse* const use = data.operator_uses.find_number(static_cast<std::uint64_t>(row.number(0)));
-        if (use == nullptr) return static_cast<void>(++lost);
-        lanes::Operand& o = use->operands.emplace_back();
-        row.read_from(1, o.argument, o.dtype, o.role, o.flags, o.entered);
-        use->argument_names.push_back(row.text(6));
-      }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT operator_use, argument_position, given_dtype, role, operand_flags, passed_dtype, argument_name "
+           "FROM operands ORDER BY operator_use, operand_position",
+           [&](const Statement& row) {
+             OperatorUse* const use = data.operator_uses.find_number(static_cast<std::uint64_t>(row.number(0)));
+             if (use == nullptr) return static_cast<void>(++lost);
+             lanes::Operand& o = use->operands.emplace_back();
+             row.read_from(1, o.argument, o.dtype, o.role, o.flags, o.entered);
+             use->argument_names.push_back(row.text(6));
+           }));
   return none_lost(database, lost, "an operand has no operator use");
 }
 
 absl::Status read_deep_counts(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT process, operator_use, sum(times), sum(bytes), sum(ns) FROM use_counts "
-                                 "GROUP BY process, operator_use ORDER BY process, operator_use",
-                                 [&](const Statement& row) {
-                                   UseCount& c = data.use_counts.emplace_back();
-                                   row.read(c.process, c.use, c.times, c.bytes, c.ns);
-                                 }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, operator_use, sum(calls), sum(result_bytes), sum(operator_ns) FROM operator_use_counts "
+           "GROUP BY process, operator_use ORDER BY process, operator_use",
+           [&](const Statement& row) {
+             UseCount& c = data.use_counts.emplace_back();
+             row.read(c.process, c.use, c.times, c.bytes, c.ns);
+           }));
 #define CASTSCOPE_READ_COUNTS(Type, ...) CASTSCOPE_RETURN_IF_ERROR(read_counts_of<Type>(database, data));
   CASTSCOPE_ROW_DEFINITIONS(CASTSCOPE_READ_COUNTS)
 #undef CASTSCOPE_READ_COUNTS
@@ -43,22 +45,24 @@ absl::Status read_deep_counts(const Database& database, RunData& data) {
 }
 
 absl::Status read_events_evidence(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(
-      database,
-      "SELECT process, site, operator_use, tensors, elements, not_finite, zeros, integers, beyond, "
-      "integer_tensors, not_finite_tensors, most, most_integer, integers_differ, first_not_finite FROM value_ranges "
-      "ORDER BY process, site, operator_use",
-      [&](const Statement& row) {
-        ValueRange& r = data.value_ranges.emplace_back();
-        row.read(r.process, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond,
-                 r.integer_tensors, r.not_finite_tensors);
-        r.most = row.real(11), r.most_integer = row.real(12);
-        row.read_from(13, r.integers_differ, r.first_not_finite);
-      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT process, site, operator_use, sampled_tensors, sampled_elements, not_finite, "
+                                 "zeros, integers, beyond_range, "
+                                 "integer_tensors, not_finite_tensors, largest, largest_integer, integers_differ, "
+                                 "first_not_finite_in_process_ns FROM value_ranges "
+                                 "ORDER BY process, site, operator_use",
+                                 [&](const Statement& row) {
+                                   ValueRange& r = data.value_ranges.emplace_back();
+                                   row.read(r.process, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros,
+                                            r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors);
+                                   r.most = row.real(11), r.most_integer = row.real(12);
+                                   row.read_from(13, r.integers_differ, r.first_not_finite);
+                                 }));
   return each(
       database,
-      "SELECT process, updates, unscales, not_finite, scales, longest_skips, first_scale, last_scale, least_scale, "
-      "last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
+      "SELECT process, updates, unscales, not_finite_unscales, scaled_losses, most_skips_in_a_row, first_scale, "
+      "last_scale, "
+      "least_scale, last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
       "ORDER BY process",
       [&](const Statement& row) {
         ScalerUse& u = data.scaler_uses.emplace_back();

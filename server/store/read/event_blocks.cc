@@ -30,7 +30,8 @@ class Gaps {
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
-  auto rows = Statement::prepare(*database, "SELECT process, lane, number, data FROM event_blocks ORDER BY id");
+  auto rows =
+      Statement::prepare(*database, "SELECT process, lane, block_number, packed_events FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   Gaps gaps;
   for (;;) {
@@ -57,7 +58,8 @@ struct ListedBlock {
 // Lists the blocks, without the events in them, in the order in which they were received. When one cannot be read,
 // those before it stay in the list.
 absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blocks) {
-  auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
+  auto rows = Statement::prepare(
+      database, "SELECT id, process, lane, block_number, first_in_process_ns FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   Gaps gaps;
   absl::flat_hash_map<ProcessId, std::uint32_t> count;  // of each process
@@ -103,7 +105,7 @@ absl::Status read_event_blocks_by_time(
   std::vector<ListedBlock> blocks;
   const absl::Status listed_all = list_blocks(*database, &blocks);
   put_in_time(blocks);
-  auto data = Statement::prepare(*database, "SELECT data FROM event_blocks WHERE id = ?");
+  auto data = Statement::prepare(*database, "SELECT packed_events FROM event_blocks WHERE id = ?");
   if (!data.ok()) return data.status();
   for (ListedBlock& listed : blocks) {
     data->bind_all(listed.id);
@@ -120,9 +122,10 @@ absl::Status read_event_blocks_in(const std::string& path, const BlockRange& ran
                                   const std::function<absl::Status(const KeptBlock&)>& take) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
-  auto rows = Statement::prepare(*database,
-                                 "SELECT data FROM event_blocks WHERE process = ? AND lane = ? AND first_ns <= ? AND "
-                                 "last_ns >= ? ORDER BY id");
+  auto rows = Statement::prepare(
+      *database,
+      "SELECT packed_events FROM event_blocks WHERE process = ? AND lane = ? AND first_in_process_ns <= ? AND "
+      "last_in_process_ns >= ? ORDER BY id");
   if (!rows.ok()) return rows.status();
   rows->bind_all(range.process, range.lane, range.last_ns, range.first_ns);
   for (;;) {
@@ -142,11 +145,12 @@ absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
     });
   };
   LocalNumbers numbers;
-  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.sites_, "SELECT process, local, site FROM local_sites"));
-  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.regions_, "SELECT process, local, region FROM local_regions"));
-  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.uses_, "SELECT process, local, operator_use FROM local_uses"));
-  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.facts_, "SELECT process, local, fact FROM local_facts"));
-  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.kernels_, "SELECT process, local, kernel FROM local_kernels"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.sites_, "SELECT process, local_id, site FROM local_sites"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.regions_, "SELECT process, local_id, region FROM local_regions"));
+  CASTSCOPE_RETURN_IF_ERROR(
+      read_into(numbers.uses_, "SELECT process, local_id, operator_use FROM local_operator_uses"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.facts_, "SELECT process, local_id, fact FROM local_facts"));
+  CASTSCOPE_RETURN_IF_ERROR(read_into(numbers.kernels_, "SELECT process, local_id, kernel FROM local_kernels"));
   return numbers;
 }
 

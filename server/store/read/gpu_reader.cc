@@ -4,10 +4,11 @@ namespace castscope::store {
 namespace {
 
 absl::Status read_kernels(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT name FROM kernel_names ORDER BY id",
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT mangled_name FROM kernel_names ORDER BY id",
                                  [&](const Statement& row) { data.kernel_names.push_back(row.text(0)); }));
   return each(database,
-              "SELECT id, site, operator_use, operator, name, origin, device, work, flags FROM kernels ORDER BY id",
+              "SELECT id, site, operator_use, operator, kernel_name_id, origin, gpu_index, gpu_work, kernel_flags FROM "
+              "kernels ORDER BY id",
               [&](const Statement& row) {
                 Kernel& k = data.kernels.emplace_back();
                 row.read(k.id, k.site, k.use, k.op, k.name, k.origin, k.device, k.work, k.flags);
@@ -16,7 +17,7 @@ absl::Status read_kernels(const Database& database, RunData& data) {
 
 absl::Status read_gpu_counts(const Database& database, RunData& data) {
   return each(database,
-              "SELECT process, kernel, sum(launches), sum(bytes), sum(ns) FROM kernel_counts "
+              "SELECT process, kernel, sum(launches), sum(moved_bytes), sum(gpu_ns) FROM kernel_counts "
               "GROUP BY process, kernel ORDER BY process, kernel",
               [&](const Statement& row) {
                 KernelCount& c = data.kernel_counts.emplace_back();

@@ -26,7 +26,7 @@ absl::Status read_rows(const Database& database, RunData& data) {
 template <typename Row>
 absl::Status read_counts_of(const Database& database, RunData& data) {
   using Of = Counted<Row>;
-  const std::string sql = absl::StrCat("SELECT process, ", Of::kColumn, ", sum(times) FROM ", Of::kTable,
+  const std::string sql = absl::StrCat("SELECT process, ", Of::kColumn, ", sum(", Row::kTimes, ") FROM ", Of::kTable,
                                        " GROUP BY process, ", Of::kColumn, " ORDER BY process, ", Of::kColumn);
   return each(database, sql.c_str(), [&](const Statement& statement) {
     auto& count = Of::counts(data).emplace_back();

@@ -13,8 +13,8 @@ void put(RunHeading& heading, const std::string& name, const Statement& row) {
   if (name == "cwd") heading.start.cwd = row.text(1);
   if (name == "host") heading.start.host = row.text(1);
   if (name == "castscope_version") heading.start.castscope_version = row.text(1);
-  if (name == "start_ns") heading.start.start_ns = row.number(1);
-  if (name == "end_ns") heading.end = RunEnd{.end_ns = row.number(1), .exit_status = {}, .signal = {}};
+  if (name == "start_epoch_ns") heading.start.start_ns = row.number(1);
+  if (name == "end_epoch_ns") heading.end = RunEnd{.end_ns = row.number(1), .exit_status = {}, .signal = {}};
   if (name != "command") return;
   const auto command = nlohmann::json::parse(row.text(1), nullptr, /*allow_exceptions=*/false);
   if (!command.is_array()) return;
@@ -29,10 +29,10 @@ absl::StatusOr<RunHeading> read_heading(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   RunHeading heading;
-  absl::Status status = each(*database, "SELECT name, value FROM run ORDER BY name",
+  absl::Status status = each(*database, "SELECT key, value FROM run ORDER BY key",
                              [&](const Statement& row) { put(heading, row.text(0), row); });
   if (status.ok())
-    status = each(*database, "SELECT coalesce(sum(received), 0) FROM lanes",
+    status = each(*database, "SELECT coalesce(sum(events_received), 0) FROM lanes",
                   [&](const Statement& row) { row.get(0, heading.events); });
   if (status.ok()) return heading;
   const auto whole = open_run_file(path);  // knows better what is wrong with a file that was cut short

@@ -26,34 +26,34 @@ void put(RunData& data, const std::string& name, const Statement& row) {
   if (name == "git_branch") start.git.branch = row.text(1);
   if (name == "git_origin") start.git.origin = row.text(1);
   if (name == "git_dirty") start.git.dirty = row.number(1) != 0;
-  if (name == "policy") start.policy = row.text(1);
+  if (name == "compiled_policy") start.policy = row.text(1);
   if (name == "deep") start.deep = row.text(1);
   if (name == "gpu") start.gpu = row.text(1);
   if (name == "keep") start.keep = row.text(1);
   if (name == "host") start.host = row.text(1);
   if (name == "castscope_version") start.castscope_version = row.text(1);
-  if (name == "start_ns") start.start_ns = row.number(1);
+  if (name == "start_epoch_ns") start.start_ns = row.number(1);
   if (name == "command") {
     const auto list = nlohmann::json::parse(row.text(1), nullptr, false);
     if (!list.is_array()) return;
     for (const auto& word : list) start.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
   }
-  if (name == "end_ns") end().end_ns = row.number(1);
-  if (name == "exit_status" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
+  if (name == "end_epoch_ns") end().end_ns = row.number(1);
+  if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
   if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
   if (name == "complete") end().complete = row.number(1) != 0;
 }
 
 absl::Status read_definitions(const Database& database, RunData& data) {
   // Ids are dense and in order; a file where they are not fails check_references.
-  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT truncated FROM stacks ORDER BY id", [&](const Statement& row) {
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT stack_truncated FROM stacks ORDER BY id", [&](const Statement& row) {
     data.stacks.push_back({.frames = {}, .truncated = row.number(0) != 0});
   }));
   std::size_t lost = 0;
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
-           "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code c ON c.id = f.code "
-           "ORDER BY f.stack, f.depth",
+           "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code_objects c ON c.id = f.code_object "
+           "ORDER BY f.stack, f.frame_depth",
            [&](const Statement& row) {
              if (Stack* const stack = data.stacks.find_number(static_cast<std::uint64_t>(row.number(0)))) {
                stack->frames.push_back({row.text(1), row.text(2), row.number(3)});
@@ -63,31 +63,34 @@ absl::Status read_definitions(const Database& database, RunData& data) {
            }));
   CASTSCOPE_RETURN_IF_ERROR(none_lost(database, lost, "a frame has no stack"));
   CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT path, type, root_type, root_number FROM modules ORDER BY id", [&](const Statement& row) {
-        Module& module = data.modules.emplace_back();
-        row.read(module.path, module.type, module.root_type, module.root_number);
-      }));
+      each(database, "SELECT module, module_type, root_module_type, root_module_number FROM modules ORDER BY id",
+           [&](const Statement& row) {
+             Module& module = data.modules.emplace_back();
+             row.read(module.path, module.type, module.root_type, module.root_number);
+           }));
   CASTSCOPE_RETURN_IF_ERROR(each(
-      database, "SELECT operator, argument, argument_name, code_address FROM call_sites ORDER BY id",
+      database, "SELECT operator, argument_position, argument_name, code_address FROM call_sites ORDER BY id",
       [&](const Statement& row) {
         data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
       }));
-  CASTSCOPE_RETURN_IF_ERROR(each(
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT id, stack, parent, nesting, region_device, region_dtype, enabled, "
+                                 "cache_enabled, region_kind, region_flags "
+                                 "FROM regions ORDER BY id",
+                                 [&](const Statement& row) {
+                                   Region& r = data.regions.emplace_back();
+                                   row.read(r.id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled,
+                                            r.cache_enabled, r.kind, r.flags);
+                                 }));
+  return each(
       database,
-      "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
-      "FROM regions ORDER BY id",
+      "SELECT id, stack, module_id, call_site, region, operator, role, cause, why_not_cached, phase, from_dtype, "
+      "to_dtype, device, site_flags FROM sites ORDER BY id",
       [&](const Statement& row) {
-        Region& r = data.regions.emplace_back();
-        row.read(r.id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind, r.flags);
-      }));
-  return each(database,
-              "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
-              "device, flags FROM sites ORDER BY id",
-              [&](const Statement& row) {
-                Site& s = data.sites.emplace_back();
-                row.read(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why, s.phase, s.from,
-                         s.to, s.device, s.flags);
-              });
+        Site& s = data.sites.emplace_back();
+        row.read(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why, s.phase, s.from, s.to,
+                 s.device, s.flags);
+      });
 }
 
 #define CASTSCOPE_COLUMN(name, ...) ", " #name
@@ -96,8 +99,8 @@ absl::Status read_definitions(const Database& database, RunData& data) {
 absl::Status read_processes(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
-           "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status" CASTSCOPE_GAUGES(
-               CASTSCOPE_COLUMN) " FROM processes ORDER BY id",
+           "SELECT id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns, ended, end_kind, "
+           "exit_status" CASTSCOPE_GAUGES(CASTSCOPE_COLUMN) " FROM processes ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
              Gauges& g = p.gauges;
@@ -111,77 +114,83 @@ absl::Status read_processes(const Database& database, RunData& data) {
     return process;
   };
   CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
+      each(database, "SELECT process, attribute, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
         if (Process* p = of(row)) p->attributes.emplace_back(row.text(1), row.text(2));
       }));
-  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT DISTINCT value FROM attributes WHERE name = 'torch_folder'",
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT DISTINCT value FROM attributes WHERE attribute = 'torch_folder'",
                                  [&](const Statement& row) { data.torch_folders.push_back(row.text(0)); }));
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT process, lane, tid, written, dropped, received, next FROM lanes ORDER BY process, lane",
-           [&](const Statement& row) {
-             Process* p = of(row);
-             if (!p) return;
-             LaneRow& lane = p->lanes.emplace_back();
-             row.read_from(1, lane.lane, lane.tid, lane.written, lane.dropped, lane.received, lane.next);
-           }));
   CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT process, local, lane, tid, name FROM threads ORDER BY process, local",
+                                 "SELECT process, lane, tid, events_published, events_dropped, events_received, "
+                                 "next_event FROM lanes ORDER BY process, lane",
                                  [&](const Statement& row) {
                                    Process* p = of(row);
                                    if (!p) return;
-                                   ThreadInfo& thread = p->threads.emplace_back();
-                                   row.read_from(1, thread.id, thread.lane, thread.tid, thread.name);
+                                   LaneRow& lane = p->lanes.emplace_back();
+                                   row.read_from(1, lane.lane, lane.tid, lane.written, lane.dropped, lane.received,
+                                                 lane.next);
                                  }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, local_id, lane, tid, thread_name FROM threads ORDER BY process, local_id",
+           [&](const Statement& row) {
+             Process* p = of(row);
+             if (!p) return;
+             ThreadInfo& thread = p->threads.emplace_back();
+             row.read_from(1, thread.id, thread.lane, thread.tid, thread.name);
+           }));
   return none_lost(database, lost, "its processes");
 }
 
 absl::Status read_cast_counts(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT process, site, sum(casts), sum(cache_hits), sum(pass_throughs), sum(traced), "
+                                 "sum(bytes), sum(cpu_ns), sum(kept) "
+                                 "FROM counters GROUP BY process, site ORDER BY process, site",
+                                 [&](const Statement& row) {
+                                   SiteUse use;
+                                   row.read(use.process, use.site, use.counts.casts, use.counts.hits, use.counts.passes,
+                                            use.counts.traced, use.counts.bytes, use.counts.cpu_ns, use.counts.kept);
+                                   data.site_uses.push_back(use);
+                                 }));
+  absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
-           "SELECT process, site, sum(casts), sum(hits), sum(passes), sum(traced), sum(bytes), sum(cpu_ns), sum(kept) "
-           "FROM counters GROUP BY process, site ORDER BY process, site",
+           "SELECT id, repeated_casts_of_site, repeated_casts_of_tensor, most_casts_in_stay, most_kept_in_stay, "
+           "most_kept_bytes_in_stay, cache_hits_after_growth, returning_entries, first_cpu_ns FROM site_evidence",
            [&](const Statement& row) {
-             SiteUse use;
-             row.read(use.process, use.site, use.counts.casts, use.counts.hits, use.counts.passes, use.counts.traced,
-                      use.counts.bytes, use.counts.cpu_ns, use.counts.kept);
-             data.site_uses.push_back(use);
+             SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
+             row.read_from(1, e.repeats, e.same_source, e.most_in_region, e.most_kept, e.most_kept_bytes,
+                           e.hits_after_growth, e.returning, e.first_ns);
            }));
-  absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT id, repeats, same_source, most_in_region, most_kept, most_kept_bytes, "
-                                 "hits_after_growth, returned, first_ns FROM site_evidence",
-                                 [&](const Statement& row) {
-                                   SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
-                                   row.read_from(1, e.repeats, e.same_source, e.most_in_region, e.most_kept,
-                                                 e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns);
-                                 }));
   for (SiteUse& use : data.site_uses) {
     const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);
     if (it != evidence.end()) use.evidence = it->second;
   }
-  return each(database,
-              "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
-              "first_kept_step, most_optimizer_steps, cleared_midway, clears_within, old_hits FROM region_use ORDER BY "
-              "process, region",
-              [&](const Statement& row) {
-                RegionUse& use = data.region_uses.emplace_back();
-                row.read(use.process, use.region, use.entered, use.exited, use.most_entries, use.most_bytes, use.kept,
-                         use.kept_bytes, use.own_clears, use.first_kept_step, use.most_optimizer_steps,
-                         use.cleared_midway, use.clears_within, use.old_hits);
-              });
+  return each(
+      database,
+      "SELECT process, region, entered, exited, most_entries_in_stay, most_bytes_in_stay, raw_kept, raw_kept_bytes, "
+      "raw_own_clears, raw_first_kept_step, most_optimizer_steps_in_stay, cleared_midway, cache_clears_within, "
+      "old_cache_hits FROM region_use ORDER BY "
+      "process, region",
+      [&](const Statement& row) {
+        RegionUse& use = data.region_uses.emplace_back();
+        row.read(use.process, use.region, use.entered, use.exited, use.most_entries, use.most_bytes, use.kept,
+                 use.kept_bytes, use.own_clears, use.first_kept_step, use.most_optimizer_steps, use.cleared_midway,
+                 use.clears_within, use.old_hits);
+      });
 }
 
 absl::Status read_steps(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database,
-           "SELECT process, first, last, behaviour, incomplete, begin_ns, end_ns, casts, hits, regions, clears, bytes, "
-           "cpu_ns, cache_bytes FROM step_runs ORDER BY process, first, id",
-           [&](const Statement& row) {
-             StepRun& run = data.step_runs.emplace_back();
-             row.read(run.process, run.first, run.last, run.behaviour, run.incomplete, run.begin_ns, run.end_ns,
-                      run.casts, run.hits, run.regions, run.clears, run.bytes, run.cpu_ns, run.cache_bytes);
-           }));
-  return each(database, "SELECT behaviour, site, casts, hits FROM behaviour_sites ORDER BY behaviour, site",
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT process, first_step, last_step, behaviour, incomplete, begin_in_process_ns, end_in_process_ns, casts, "
+      "cache_hits, regions_entered, cache_clears, bytes, cpu_ns, most_cleared_bytes FROM step_runs "
+      "ORDER BY process, first_step, id",
+      [&](const Statement& row) {
+        StepRun& run = data.step_runs.emplace_back();
+        row.read(run.process, run.first, run.last, run.behaviour, run.incomplete, run.begin_ns, run.end_ns, run.casts,
+                 run.hits, run.regions, run.clears, run.bytes, run.cpu_ns, run.cache_bytes);
+      }));
+  return each(database, "SELECT behaviour, site, casts, cache_hits FROM behaviour_sites ORDER BY behaviour, site",
               [&](const Statement& row) {
                 BehaviourSite& at = data.behaviour_sites.emplace_back();
                 row.read(at.behaviour, at.site, at.casts, at.hits);
@@ -190,15 +199,16 @@ absl::Status read_steps(const Database& database, RunData& data) {
 
 // All that rules judge.
 absl::Status read_evidence(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT name, value FROM run ORDER BY name",
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT key, value FROM run ORDER BY key",
                                  [&](const Statement& row) { put(data, row.text(0), row); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
                                  [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT reason, process, sentence FROM incomplete ORDER BY rowid", [&](const Statement& row) {
-        Incomplete& one = data.incomplete.emplace_back();
-        row.read(one.reason, one.process, one.sentence);
-      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT incomplete_reason, process_key, sentence FROM missing ORDER BY rowid",
+                                 [&](const Statement& row) {
+                                   Incomplete& one = data.incomplete.emplace_back();
+                                   row.read(one.reason, one.process, one.sentence);
+                                 }));
   CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_cast_counts(database, data));

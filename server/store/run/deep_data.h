@@ -38,12 +38,13 @@ struct Flow {
 
   static constexpr const char* kName = "flow";
   static constexpr const char* kTable = "flows";
+  static constexpr const char* kTimes = "times";
   template <typename Self, typename Column>
   static void columns(Self& flow, Column column) {
-    column("from_use", flow.from);
-    column("to_use", flow.to);
-    column("argument", flow.argument);
-    column("cast_to", flow.cast_to);
+    column("from_operator_use", flow.from);
+    column("to_operator_use", flow.to);
+    column("argument_position", flow.argument);
+    column("to_dtype", flow.cast_to);
   }
 };
 
@@ -57,13 +58,14 @@ struct Fact {
 
   static constexpr const char* kName = "fact";
   static constexpr const char* kTable = "facts";
+  static constexpr const char* kTimes = "times";
   template <typename Self, typename Column>
   static void columns(Self& fact, Column column) {
     column("stack", fact.stack);
     column("subject", fact.subject);
-    column("kind", fact.kind);
-    column("detail", fact.detail);
-    column("text", fact.text);
+    column("fact_kind", fact.kind);
+    column("fact_detail", fact.detail);
+    column("fact_text", fact.text);
   }
 };
 

@@ -48,17 +48,18 @@ struct Matmul {
 
   static constexpr const char* kName = "matrix product";
   static constexpr const char* kTable = "matmuls";
+  static constexpr const char* kTimes = "calls";
   template <typename Self, typename Column>
   static void columns(Self& matmul, Column column) {
     auto& c = matmul.call;
     column("operator_use", matmul.use);
     column("operator", matmul.op);
-    column("function", matmul.function);
-    column("m", c.m), column("n", c.n), column("k", c.k), column("batch", c.batch);
+    column("library_function", matmul.function);
+    column("m", c.m), column("n", c.n), column("k", c.k), column("batch_count", c.batch);
     column("lda", c.lda), column("ldb", c.ldb), column("ldc", c.ldc);
-    column("a", c.a), column("b", c.b), column("c", c.c), column("compute", c.compute);
-    column("align_a", c.align_a), column("align_b", c.align_b), column("align_c", c.align_c);
-    column("flags", c.flags);
+    column("a_dtype", c.a), column("b_dtype", c.b), column("c_dtype", c.c), column("matmul_compute", c.compute);
+    column("a_alignment_log2", c.align_a), column("b_alignment_log2", c.align_b), column("c_alignment_log2", c.align_c);
+    column("matmul_flags", c.flags);
   }
 };
 

@@ -54,7 +54,7 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(fact_kind_names().size(), count_of(lanes::FactKind{}));
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), count_of(lanes::Staleness{}));
-  EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast by events");
+  EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast_by_events");
   EXPECT_EQ(gpu_work_names().size(), count_of(lanes::GpuWork{}));
   EXPECT_EQ(name(lanes::MatmulCompute::kTf32), "tf32");
   EXPECT_EQ(name(lanes::MatmulCompute::kInt32), "int32");

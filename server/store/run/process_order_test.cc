@@ -27,8 +27,8 @@ TEST_F(ProcessOrderTest, ByRankAndThenByHost) {
   EXPECT_EQ(places_in_order(data)[ProcessId(2)], 1u);
   EXPECT_EQ(query("SELECT group_concat(process, '') FROM v_processes"), 3241);
   EXPECT_EQ(query("SELECT group_concat(process, '') FROM v_sites_by_process"), 3241);
-  EXPECT_EQ(query("SELECT count(DISTINCT host || pid) FROM v_steps"), 4);
-  EXPECT_EQ(query("SELECT rank FROM v_steps LIMIT 1"), 9);
+  EXPECT_EQ(query("SELECT count(DISTINCT host || pid) FROM v_step_runs"), 4);
+  EXPECT_EQ(query("SELECT rank FROM v_step_runs LIMIT 1"), 9);
 }
 
 TEST_F(ProcessOrderTest, ARankIsANumber) {

@@ -8,11 +8,12 @@
 //   struct Flow {
 //     …
 //     static constexpr const char* kTable = "flows";
+//     static constexpr const char* kTimes = "times";  // the column of its counts
 //     // In the order of the table, behind `id`.
 //     template <typename Self, typename Column>
 //     static void columns(Self& flow, Column column) {
-//       column("from_use", flow.from);
-//       column("argument", flow.argument);
+//       column("from_operator_use", flow.from);
+//       column("argument_position", flow.argument);
 //     }
 //   };
 #pragma once

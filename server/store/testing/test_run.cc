@@ -75,7 +75,7 @@ TestRun& TestRun::hit(std::uint32_t site, std::uint64_t tensor) {
 }
 
 TestRun& TestRun::step() {
-  ++gauges.steps;
+  ++gauges.present_step;
   emit(lanes::EventKind::kStep, 0);
   return *this;
 }
@@ -198,7 +198,7 @@ lanes::Event& TestRun::emit(lanes::EventKind kind, std::uint32_t site) {
   event.time = time_ += 1000;
   event.kind = kind;
   event.site = site;
-  event.step = static_cast<std::uint32_t>(gauges.steps);
+  event.step = static_cast<std::uint32_t>(gauges.present_step);
   event.region = lane.open.empty() ? 0 : lane.open.back().first;
   return event;
 }

@@ -105,7 +105,7 @@ TEST_F(DeepStoreTest, RanksWithTheSameCodeShareItsRows) {
   EXPECT_THAT(times(data.use_counts), ElementsAre(2, 1, 2, 1));  // by process, then use
   EXPECT_THAT(times(data.flow_counts), ElementsAre(5, 5));
   EXPECT_THAT(times(data.fact_counts), ElementsAre(2, 2));
-  EXPECT_EQ(query("SELECT times FROM v_operators WHERE operator_use = 1"), 4);
+  EXPECT_EQ(query("SELECT calls FROM v_operators WHERE operator_use = 1"), 4);
 }
 
 // One of its uses had no room in the process: where the value came from is not known, and nothing is made up.
@@ -137,7 +137,7 @@ TEST_F(DeepStoreTest, AFactsSubjectIsWhatItsKindSays) {
   EXPECT_EQ(data.facts.front().subject, 2u);
   EXPECT_EQ(data.facts.front().detail, static_cast<int>(lanes::Staleness::kMoved));
   EXPECT_EQ(data.facts[FactId(2)].subject, 1u);
-  EXPECT_EQ(text("SELECT kind || ' ' || line || ' ' || detail FROM v_facts WHERE fact = 1"), "stale_hit 11 moved");
+  EXPECT_EQ(text("SELECT fact_kind || line || ' ' || fact_detail FROM v_facts WHERE fact = 1"), "stale_hit11 moved");
 }
 
 TEST_F(DeepStoreTest, WhatDeepStepsCountIsInNoTotal) {
@@ -157,7 +157,7 @@ TEST_F(DeepStoreTest, WhatDeepStepsCountIsInNoTotal) {
   EXPECT_EQ(query("SELECT sum(casts) FROM v_by_cause"), 1);
   EXPECT_EQ(query("SELECT sum(casts) FROM v_sites"), 1);
   EXPECT_EQ(query("SELECT casts FROM v_regions"), 1);
-  EXPECT_EQ(query("SELECT sum(casts) FROM v_steps"), 1);
+  EXPECT_EQ(query("SELECT sum(casts) FROM v_step_runs"), 1);
 }
 
 TEST_F(DeepStoreTest, SamplesOfOnePlaceAreTakenTogether) {
@@ -192,7 +192,8 @@ TEST_F(DeepStoreTest, SamplesOfOnePlaceAreTakenTogether) {
   EXPECT_TRUE(range.integers_differ);
   EXPECT_EQ(of_use.first_not_finite, 0u);
   EXPECT_EQ(range.first_not_finite, 2000u) << "when the second sample was taken";
-  EXPECT_EQ(text("SELECT line || ' ' || argument || ' ' || dtype || ' ' || to_dtype FROM v_values WHERE site = 1"),
+  EXPECT_EQ(text("SELECT line || ' ' || argument || ' ' || sampled_dtype || ' ' || to_dtype FROM v_value_ranges "
+                 "WHERE site = 1"),
             "10 input float32 bfloat16");
 }
 
@@ -253,7 +254,7 @@ TEST_F(DeepStoreTest, HowAProcessScaledComesBack) {
   EXPECT_EQ(data.user_location(data.facts[use.last_update].stack)->line, 13);
   EXPECT_EQ(data.user_location(data.facts[use.step_past_scaler].stack)->line, 11);
   EXPECT_EQ(data.user_location(data.facts[use.update_between_backwards].stack)->line, 13);
-  EXPECT_THAT(text("SELECT step_past_scaler FROM v_scaler"), HasSubstr("train.py:11"));
+  EXPECT_THAT(text("SELECT step_past_scaler_at FROM v_scaler_use"), HasSubstr("train.py:11"));
 }
 
 // The step that would have taken the gradients is among the events that a full ring dropped.
@@ -282,13 +283,14 @@ TEST_F(DeepStoreTest, TheViewsHaveWords) {
   run.end();
   close(*store);
   EXPECT_EQ(
-      text("SELECT operator || '|' || phase || '|' || inputs || '|' || computed || '|' || result || '|' || line "
-           "|| '|' || times || '|' || milliseconds FROM v_operators"),
+      text("SELECT operator || '|' || phase || '|' || argument_dtypes || '|' || computed_in || '|' || "
+           "result_dtype || '|' || line || '|' || calls || '|' || operator_ns FROM v_operators"),
       "aten::add.Tensor|forward|bfloat16 activation, float32 weight, number, unknown unknown|float32|float32|12|2|"
-      "3.0");
-  EXPECT_EQ(text("SELECT coalesce(computed, '-') || node || coalesce(inputs, '-') FROM v_operators WHERE line = 13"),
+      "3000000");
+  EXPECT_EQ(text("SELECT coalesce(computed_in, '-') || node || coalesce(argument_dtypes, '-') FROM v_operators "
+                 "WHERE line = 13"),
             "-MmBackward0-");
-  EXPECT_EQ(text("SELECT from_operator || '|' || dtype || '|' || to_operator || '|' || cast_to || '|' || times "
+  EXPECT_EQ(text("SELECT from_operator || '|' || result_dtype || '|' || to_operator || '|' || to_dtype || '|' || times "
                  "FROM v_flows"),
             "aten::add.Tensor|float32|aten::mm|bfloat16|3");
 }
@@ -353,8 +355,8 @@ TEST_F(DeepStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
 TEST_F(DeepStoreTest, RowsThatDoNotFitTogetherAreDamage) {
   for (const char* damage :
        {"UPDATE operator_uses SET stack = 99", "UPDATE operator_uses SET id = 77",
-        "UPDATE operands SET operator_use = 9", "UPDATE flows SET to_use = 0", "UPDATE facts SET subject = 9",
-        "UPDATE use_counts SET operator_use = 0", "UPDATE flow_counts SET process = 4",
+        "UPDATE operands SET operator_use = 9", "UPDATE flows SET to_operator_use = 0", "UPDATE facts SET subject = 9",
+        "UPDATE operator_use_counts SET operator_use = 0", "UPDATE flow_counts SET process = 4",
         "UPDATE fact_counts SET fact = 3", "UPDATE value_ranges SET site = 1", "UPDATE scaler_use SET last_update = 9",
         "DELETE FROM operator_uses"}) {
     auto store = create({.overwrite = true});

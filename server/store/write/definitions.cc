@@ -47,13 +47,14 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
     Statement* statement;
     const char* sql;
   } all[] = {
-      {&d.add_code_, "INSERT INTO code VALUES (?,?,?)"},
+      {&d.add_code_, "INSERT INTO code_objects VALUES (?,?,?)"},
       {&d.add_stack_, "INSERT INTO stacks VALUES (?,?,?)"},
       {&d.add_frame_, "INSERT INTO frames VALUES (?,?,?,?)"},
       {&d.add_module_, "INSERT INTO modules VALUES (?,?,?,?,?)"},
       {&d.add_call_site_, "INSERT INTO call_sites VALUES (?,?,?,?,?)"},
       {&d.change_call_site_,
-       "UPDATE call_sites SET operator = ?2, argument = ?3, argument_name = ?4, code_address = ?5 WHERE id = ?1"},
+       "UPDATE call_sites SET operator = ?2, argument_position = ?3, argument_name = ?4, code_address = ?5 WHERE id = "
+       "?1"},
       {&d.change_site_operator_, "UPDATE sites SET operator = ?2 WHERE call_site = ?1"},
       {&d.add_region_, "INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?)"},
       {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
@@ -76,7 +77,7 @@ absl::Status Definitions::adopt(const Database& database, const RunData& data) {
   adopt_all(call_sites_ = data.call_sites, call_site_ids_);
   adopt_all(regions_ = data.regions, region_ids_);
   adopt_all(sites_ = data.sites, site_ids_);
-  auto codes = Statement::prepare(database, "SELECT id, file, function FROM code");
+  auto codes = Statement::prepare(database, "SELECT id, file, function FROM code_objects");
   if (!codes.ok()) return codes.status();
   for (;;) {
     const auto more = codes->next();

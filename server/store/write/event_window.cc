@@ -17,8 +17,8 @@ absl::StatusOr<EventWindow> EventWindow::on(const Database& database, const Stor
 }
 
 absl::Status EventWindow::adopt(const Database& database) {
-  auto rows =
-      Statement::prepare(database, "SELECT id, process, kept, length(data), number FROM event_blocks ORDER BY id");
+  auto rows = Statement::prepare(
+      database, "SELECT id, process, kept_window, length(packed_events), block_number FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();

@@ -189,15 +189,16 @@ TEST_F(GpuStoreTest, TheViewsHaveWords) {
   run.seen(run.matmul(use, call), 2);
   run.end();
   close(*store);
-  EXPECT_EQ(text("SELECT group_concat(line || ' ' || coalesce(site, '-') || ' ' || name || ' ' || ns, ', ') FROM "
-                 "(SELECT * FROM v_kernels WHERE line > 0)"),
-            "12 - gemm 8000, 14 1 copy 2000");
-  EXPECT_EQ(text("SELECT work || ' ' || operator FROM v_kernels WHERE line IS NULL"), "set aten::zero_");
-  EXPECT_EQ(text("SELECT group_concat(operator || ' ' || coalesce(line, '-') || ' ' || ns || ' ' || cast_ns || ' ' || "
-                 "launches || ' ' || cast_launches, ', ') FROM v_gpu_operators"),
+  EXPECT_EQ(
+      text("SELECT group_concat(line || ' ' || coalesce(site, '-') || ' ' || mangled_name || ' ' || gpu_ns, ', ') "
+           "FROM (SELECT * FROM v_kernels WHERE line > 0)"),
+      "12 - gemm 8000, 14 1 copy 2000");
+  EXPECT_EQ(text("SELECT gpu_work || ' ' || operator FROM v_kernels WHERE line IS NULL"), "set aten::zero_");
+  EXPECT_EQ(text("SELECT group_concat(operator || ' ' || coalesce(line, '-') || ' ' || gpu_ns || ' ' || cast_gpu_ns || "
+                 "' ' || launches || ' ' || cast_launches, ', ') FROM v_gpu_operators"),
             "aten::mm 12 10000 2000 4 2, aten::zero_ - 300 0 1 0");
-  EXPECT_EQ(text("SELECT line || ' ' || m || ' ' || a || ' ' || compute || ' ' || align_a || ' ' || align_b || ' ' || "
-                 "times FROM v_matmuls"),
+  EXPECT_EQ(text("SELECT line || ' ' || m || ' ' || a_dtype || ' ' || matmul_compute || ' ' || a_alignment || ' ' || "
+                 "b_alignment || ' ' || calls FROM v_matmuls"),
             "12 8 bfloat16 fp32 256 2 2");
 }
 
@@ -210,11 +211,11 @@ TEST_F(GpuStoreTest, CastsTimedByEventsAreInAViewOfTheirOwn) {
                3, 1500);
   run.end();
   close(*store);
-  EXPECT_EQ(text("SELECT group_concat(line || ' ' || site || ' ' || launches || ' ' || ns_at_most) "
+  EXPECT_EQ(text("SELECT group_concat(line || ' ' || site || ' ' || launches || ' ' || gpu_ns_at_most) "
                  "FROM v_casts_by_events"),
             "14 1 3 4500");
-  EXPECT_EQ(query("SELECT sum(ns) FROM v_kernels"), 8000);
-  EXPECT_EQ(query("SELECT sum(ns) + sum(cast_ns) FROM v_gpu_operators"), 8000);
+  EXPECT_EQ(query("SELECT sum(gpu_ns) FROM v_kernels"), 8000);
+  EXPECT_EQ(query("SELECT sum(gpu_ns) + sum(cast_gpu_ns) FROM v_gpu_operators"), 8000);
 }
 
 TEST_F(GpuStoreTest, AContinuedRunGoesOn) {
@@ -250,7 +251,7 @@ TEST_F(GpuStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
 
 TEST_F(GpuStoreTest, RowsThatDoNotFitTogetherAreDamage) {
   for (const char* damage :
-       {"UPDATE kernels SET site = 9", "UPDATE kernels SET operator_use = 9", "UPDATE kernels SET name = 9",
+       {"UPDATE kernels SET site = 9", "UPDATE kernels SET operator_use = 9", "UPDATE kernels SET kernel_name_id = 9",
         "UPDATE kernels SET id = 7", "UPDATE matmuls SET operator_use = 9", "UPDATE kernel_counts SET kernel = 0",
         "UPDATE kernel_counts SET process = 4", "UPDATE matmul_counts SET matmul = 9", "DELETE FROM kernel_names"}) {
     auto store = create({.overwrite = true});

@@ -18,7 +18,8 @@ TEST_F(RunStoreTest, WhatWasNotTakenComesBackEachOnce) {
               testing::ElementsAre(Incomplete{IncompleteReason::kProcessRejected, "host/7/1/0", "process 7 sent junk"},
                                    Incomplete{IncompleteReason::kBatchRejected, "", "a batch came too late"}));
   EXPECT_EQ(what_is_missing(data), data.incomplete);
-  EXPECT_EQ(query("SELECT count(*) FROM v_incomplete WHERE reason = 'batch_rejected' AND process IS NULL"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM v_missing WHERE incomplete_reason = 'batch_rejected' AND process_key IS NULL"),
+            1);
 }
 
 TEST_F(RunStoreTest, ARunThatGoesOnKeepsWhatWasNotTakenBefore) {

@@ -49,7 +49,7 @@ void ProcessNumbers::site(std::uint32_t local, SiteId number) { set(sites_, loca
 // A relay that comes back defines each call site anew: first with what was known at its first use, later with the rest.
 absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
   auto call_sites = Statement::prepare(
-      database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_.number()));
+      database, absl::StrCat("SELECT local_id, call_site FROM local_call_sites WHERE process = ", process_.number()));
   if (!call_sites.ok()) return call_sites.status();
   for (;;) {
     const auto more = call_sites->next();

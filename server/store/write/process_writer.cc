@@ -46,9 +46,10 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
 }
 
 absl::Status ProcessWriter::adopt_counters(const Database& database) {
-  auto rows = Statement::prepare(database, absl::StrCat("SELECT id & 4294967295, lane, casts, hits, passes, traced, "
-                                                        "bytes, cpu_ns, kept FROM counters WHERE process = ",
-                                                        id_.number()));
+  auto rows = Statement::prepare(database,
+                                 absl::StrCat("SELECT id & 4294967295, lane, casts, cache_hits, pass_throughs, traced, "
+                                              "bytes, cpu_ns, kept FROM counters WHERE process = ",
+                                              id_.number()));
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();

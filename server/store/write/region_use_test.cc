@@ -25,7 +25,7 @@ TEST_F(RegionUseTest, RegionsKnowTheOptimizerStepsOfOneStay) {
   EXPECT_EQ(data.region_uses[whole - 1].most_optimizer_steps, 3u);
   EXPECT_EQ(data.region_uses[inner - 1].most_optimizer_steps, 0u);
   EXPECT_EQ(data.region_uses[step - 1].most_optimizer_steps, 1u);
-  EXPECT_EQ(query("SELECT most_optimizer_steps FROM v_regions WHERE line = 5"), 3);
+  EXPECT_EQ(query("SELECT most_optimizer_steps_in_stay FROM v_regions WHERE line = 5"), 3);
 }
 
 // Several optimizers, each with parameters of its own, take one training step.
@@ -113,8 +113,8 @@ TEST_F(RegionUseTest, WhatARegionWasAskedForIsKept) {
   EXPECT_EQ(data.regions.front().flags,
             lanes::kRegionAskedEnabled | lanes::kRegionNoDevice | lanes::kRegionDefaultDtype);
   EXPECT_EQ(data.regions[RegionId(2)].flags, 0);
-  EXPECT_EQ(query("SELECT asked_enabled AND default_dtype FROM v_regions WHERE region = 1"), 1);
-  EXPECT_EQ(query("SELECT asked_enabled OR default_dtype FROM v_regions WHERE region = 2"), 0);
+  EXPECT_EQ(query("SELECT asked_enabled AND dtype_by_default FROM v_regions WHERE region = 1"), 1);
+  EXPECT_EQ(query("SELECT asked_enabled OR dtype_by_default FROM v_regions WHERE region = 2"), 0);
 }
 
 // `h = f(h); h = f(h)` on one line: two places in the code, and one line.

@@ -110,10 +110,10 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
   } all[] = {
       {&put_run, "INSERT OR REPLACE INTO run VALUES (?,?)"},
       {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
-      {&add_incomplete,
-       "INSERT INTO incomplete SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT reason, process, sentence FROM incomplete"},
+      {&add_incomplete, "INSERT INTO missing SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT * FROM missing"},
       {&put_process,
-       "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
+       "INSERT INTO processes (id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns) "
+       "VALUES (?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -137,8 +137,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"staleness", staleness_names()},
                                                                              {"gpu_work", gpu_work_names()},
                                                                              {"matmul_compute", matmul_compute_names()},
-                                                                             {"process_end", process_end_names()},
-                                                                             {"incomplete", incomplete_names()}};
+                                                                             {"end_kind", process_end_names()},
+                                                                             {"incomplete_reason", incomplete_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       CASTSCOPE_RETURN_IF_ERROR(add->run(std::string_view(list), i, names[i]));
@@ -165,9 +165,7 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
   ::close(file);
   absl::Status status = fill(start, options);
   if (!status.ok()) {  // a stub would only be in the way of the next run
-    closed = true;
-    for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process}) *statement = Statement();
-    tables.reset();
+    let_go();
     (void)database.close();
     unlink_all();
   }
@@ -197,13 +195,13 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   for (const auto& [name, text] :
        {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout),
         std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
-        std::pair("git_origin", &start.git.origin), std::pair("policy", &start.policy), std::pair("deep", &start.deep),
-        std::pair("gpu", &start.gpu)})
+        std::pair("git_origin", &start.git.origin), std::pair("compiled_policy", &start.policy),
+        std::pair("deep", &start.deep), std::pair("gpu", &start.gpu)})
     if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(name, *text));
   CASTSCOPE_RETURN_IF_ERROR(set("keep", options.keep_all ? "all" : "window"));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
-  CASTSCOPE_RETURN_IF_ERROR(set("start_ns", start.start_ns));
+  CASTSCOPE_RETURN_IF_ERROR(set("start_epoch_ns", start.start_ns));
   return commit(false);
 }
 
@@ -345,8 +343,8 @@ absl::Status RunStore::git_dirty(bool dirty) {
 
 absl::Status RunStore::finish(const RunEnd& end) {
   return impl_->on_run([&]() -> absl::Status {
-    CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_ns", end.end_ns));
-    if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_status", *end.exit_status));
+    CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_epoch_ns", end.end_ns));
+    if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_code", *end.exit_status));
     impl_->finished = true;
     if (end.signal) CASTSCOPE_RETURN_IF_ERROR(impl_->set("signal", *end.signal));
     return impl_->set("complete", end.complete);
@@ -373,7 +371,7 @@ absl::StatusOr<bool> RunStore::every_process_ended() {
   const std::lock_guard lock(impl_->mutex);
   CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
   std::int64_t others = 0;
-  CASTSCOPE_RETURN_IF_ERROR(each(impl_->database, "SELECT end FROM processes", [&](const Statement& row) {
+  CASTSCOPE_RETURN_IF_ERROR(each(impl_->database, "SELECT end_kind FROM processes", [&](const Statement& row) {
     const auto end = static_cast<ProcessEnd>(row.number(0));
     others += end != ProcessEnd::kExited && end != ProcessEnd::kReplaced;
   }));

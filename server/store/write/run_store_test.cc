@@ -260,10 +260,10 @@ TEST_F(RunStoreTest, TheWindowKeepsTheFirstAndTheNewestBlocks) {
   for (int i = 0; i < 200; ++i) run.step().cast(weight, kTensor).flush();
   run.end();
   ASSERT_TRUE(store->close().ok());
-  EXPECT_LT(query("SELECT sum(length(data)) FROM event_blocks"), 700);
+  EXPECT_LT(query("SELECT sum(length(packed_events)) FROM event_blocks"), 700);
   EXPECT_EQ(query("SELECT min(first_step) FROM event_blocks"), 1);
   EXPECT_EQ(query("SELECT max(last_step) FROM event_blocks"), 200);
-  EXPECT_GT(query("SELECT min(first_step) FROM event_blocks WHERE kept = 2"), 100);
+  EXPECT_GT(query("SELECT min(first_step) FROM event_blocks WHERE kept_window = 2"), 100);
   EXPECT_EQ(read().step_runs.size(), 1u);
 }
 
@@ -274,7 +274,7 @@ TEST_F(RunStoreTest, KeepAllKeepsEveryBlock) {
   for (int i = 0; i < 200; ++i) run.step().cast(weight, kTensor).flush();
   run.end();
   ASSERT_TRUE(store->close().ok());
-  EXPECT_EQ(query("SELECT sum(events) FROM event_blocks"), 400);
+  EXPECT_EQ(query("SELECT sum(event_count) FROM event_blocks"), 400);
 }
 
 TEST_F(RunStoreTest, WhatIsCommittedIsReadableWhileTheRunGoesOn) {
@@ -318,7 +318,7 @@ TEST_F(RunStoreTest, AFileLeftByAKilledWriterIsReadAndContinued) {
   EXPECT_EQ((*again)->position(run->key(), 9).next, 0u);
   TestRun same(**again);
   const std::uint32_t same_weight = same.weight("train.py", 10, "fc");
-  same.gauges.steps = 1;
+  same.gauges.present_step = 1;
   same.cast(same_weight, kTensor).cast(same_weight, kTensor).step().cast(same_weight, kTensor);
   same.end();
   ASSERT_TRUE((*again)->close().ok());

@@ -21,15 +21,19 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       // The larger value wins: an earlier life of the file, or a call site of which more was learnt meanwhile.
       {&tables->put_site_evidence,
        "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
-       "hits_after_growth = iif(excluded.most_kept >= most_kept, excluded.hits_after_growth, hits_after_growth), "
-       "repeats = max(repeats, excluded.repeats), same_source = max(same_source, excluded.same_source), "
-       "most_in_region = max(most_in_region, excluded.most_in_region), "
-       "most_kept = max(most_kept, excluded.most_kept), "
-       "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
-       "returned = max(returned, excluded.returned), first_ns = iif(first_ns > 0, first_ns, excluded.first_ns)"},
+       "cache_hits_after_growth = iif(excluded.most_kept_in_stay >= most_kept_in_stay, "
+       "excluded.cache_hits_after_growth, cache_hits_after_growth), "
+       "repeated_casts_of_site = max(repeated_casts_of_site, excluded.repeated_casts_of_site), "
+       "repeated_casts_of_tensor = max(repeated_casts_of_tensor, excluded.repeated_casts_of_tensor), "
+       "most_casts_in_stay = max(most_casts_in_stay, excluded.most_casts_in_stay), "
+       "most_kept_in_stay = max(most_kept_in_stay, excluded.most_kept_in_stay), "
+       "most_kept_bytes_in_stay = max(most_kept_bytes_in_stay, excluded.most_kept_bytes_in_stay), "
+       "returning_entries = max(returning_entries, excluded.returning_entries), "
+       "first_cpu_ns = iif(first_cpu_ns > 0, first_cpu_ns, excluded.first_cpu_ns)"},
       {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
-      {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},
+      {&tables->mark_step_run,
+       "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first_step <= ?2 AND last_step >= ?2"},
       {&tables->add_behaviour, "INSERT INTO behaviours VALUES (?,?)"},
       {&tables->add_behaviour_site, "INSERT INTO behaviour_sites VALUES (?,?,?,?)"},
       {&tables->put_lane, "INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?,?)"},
@@ -37,21 +41,21 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
 #define CASTSCOPE_SET_GAUGE(name, ...) #name " = ?, "
        "UPDATE processes SET " CASTSCOPE_GAUGES(CASTSCOPE_SET_GAUGE) "id = id WHERE id = ?"},
 #undef CASTSCOPE_SET_GAUGE
-      {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
+      {&tables->put_end, "UPDATE processes SET ended = 1, end_kind = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
       {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},
       {&tables->put_local_call_site, "INSERT OR REPLACE INTO local_call_sites VALUES (?,?,?)"},
       {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
-      {&tables->put_local_use, "INSERT OR REPLACE INTO local_uses VALUES (?,?,?)"},
+      {&tables->put_local_use, "INSERT OR REPLACE INTO local_operator_uses VALUES (?,?,?)"},
       {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
-      {&tables->put_use_count, "INSERT OR REPLACE INTO use_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_use_count, "INSERT OR REPLACE INTO operator_use_counts VALUES (?,?,?,?,?,?,?)"},
       {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_local_kernel, "INSERT OR REPLACE INTO local_kernels VALUES (?,?,?)"},
       {&tables->put_kernel_count, "INSERT OR REPLACE INTO kernel_counts VALUES (?,?,?,?,?,?,?)"},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
-       "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
+       "(SELECT 1 FROM attributes WHERE process = ?1 AND attribute = ?2 AND value = ?3)"},
   };
   CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
 #define CASTSCOPE_PREPARE(Type, ...) CASTSCOPE_RETURN_IF_ERROR(tables->of<Type>().prepare(database));
@@ -69,7 +73,7 @@ absl::Status RunTables::adopt(const Database& database, const RunData& data) {
 #undef CASTSCOPE_ADOPT
   CASTSCOPE_RETURN_IF_ERROR(window.adopt(database));
   behaviour_rows = data.behaviour_sites.size();
-  auto rows = Statement::prepare(database, "SELECT id, fingerprint FROM behaviours");
+  auto rows = Statement::prepare(database, "SELECT id, behaviour_hash FROM behaviours");
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();

@@ -261,7 +261,7 @@ TEST_F(RoutesTest, AFileThatIsNoRunSaysSo) {
 TEST_F(RoutesTest, EventsThatCannotBeReadAreTold) {
   record();
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
-  ASSERT_TRUE(database.ok() && database->exec("UPDATE event_blocks SET data = x'63'").ok());
+  ASSERT_TRUE(database.ok() && database->exec("UPDATE event_blocks SET packed_events = x'63'").ok());
   ASSERT_TRUE(database->close().ok());
   show();
   const Json run = loaded();

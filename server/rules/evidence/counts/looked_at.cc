@@ -47,7 +47,7 @@ std::uint64_t steps_of(const store::RunData& run) {
     if (use.entered > 0) processes.insert(use.process);
   std::uint64_t steps = 0;
   for (const store::Process& process : run.processes)
-    if (processes.contains(process.id)) steps += process.gauges.steps + 1;
+    if (processes.contains(process.id)) steps += process.gauges.present_step + 1;
   return steps;
 }
 
@@ -55,9 +55,9 @@ void note_process(LookedAt& all, const store::Process& process) {
   all.deep_steps += process.gauges.deep_steps;
   all.operators += process.gauges.deep_operators;
   all.ns += process.gauges.deep_ns;
-  all.refused += process.gauges.deep_refused;
-  if (process.gauges.deep_gap == 0) return;
-  const std::uint64_t step = process.gauges.deep_gap - 1;
+  all.refused += process.gauges.new_code_left_out;
+  if (process.gauges.first_gap_plus_one == 0) return;
+  const std::uint64_t step = process.gauges.first_gap_plus_one - 1;
   if (!all.first_gap || step < all.first_gap->step) all.first_gap = {process.id, step};
 }
 
