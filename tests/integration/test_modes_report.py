@@ -102,11 +102,11 @@ def test_each_mode_has_a_column(modes):
 def test_what_the_job_compares_is_in_its_report(modes, tmp_path):
     report, page = modes(COMPARES)
     net, kept = report["modes"]["comparisons"]
-    told = json.loads((tmp_path / "told.json").read_text())
+    (told,) = json.loads((tmp_path / "told.json").read_text())["comparisons"]
     assert net["name"] == "Net" and not net["same_precision"] and net["operators_left_out"] == 0
     assert [(row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["modes"].items()})
             for row in net["operators"]] == [
-        (row["operator"], row["line"]["line"], {mode: cell["verdict"] for mode, cell in row["modes"].items()})
+        (row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
         for row in told["operators"]]
     addmm = net["operators"][0]["modes"]
     assert {mode: cell["computed"] for mode, cell in addmm.items()} == {"eager": "bfloat16", "script": "bfloat16",
