@@ -19,7 +19,8 @@ JSON_SOURCES = {
     "check": ["server/report/compare/gate_text.cc", "server/exported/summary_forms.cc", "server/exported/check.cc"],
     "diff": ["server/report/compare/difference_text.cc"],
     "rules": ["server/report/findings/explain.cc"],
-    "policy": ["server/report/policy/text.cc", "server/report/policy/explanation.cc", "server/report/policy/reach.cc"],
+    "policy": ["server/report/policy/text.cc", "server/report/policy/explanation.cc", "server/report/policy/reach.cc",
+               "server/report/text/document.cc"],
     "doctor": ["server/cli/commands/doctor.cc"],
     "counts": ["server/cli/commands/counts.cc"],
     "jsonl": ["server/report/timelines/json_lines.cc"],
@@ -82,13 +83,6 @@ def hidden_in_api():
             name = next(filter(None, found.groups()))
             if name not in told | {"python", "json"}:  # a highlighter's word, a form of report
                 yield Name("api", path.name, name)
-
-
-def totals_of_diff():
-    text = text_of("server/report/compare/difference.cc")
-    for name in re.findall(r'"([^"]+)"', re.search(r"difference\.totals = \{(.*?)\};", text, re.DOTALL)[1]):
-        name = "cpu_ns" if name == "CPU ns of casts" else re.sub("[ -]", "_", name)
-        yield Name("diff", "totals", name)
 
 
 def json_sources():
@@ -207,7 +201,7 @@ def options():
 
 def all_names(run_file=None):
     found = set()
-    for part in (schemas(), hidden_in_api(), totals_of_diff(), json_sources(), timelines(), csv_forms(), sql(run_file),
+    for part in (schemas(), hidden_in_api(), json_sources(), timelines(), csv_forms(), sql(run_file),
                  attributes(), proto(), evidence(), options()):
         found.update(part)
     return sorted(found)

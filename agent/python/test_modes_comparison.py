@@ -333,19 +333,19 @@ def test_a_mode_that_refuses_is_in_the_assertion():
         found.assert_same_precision()
 
 
-def test_json_is_versioned_and_complete():
+def test_json_is_complete():
     found = compared(gelu_then_more, "script")
-    document = json.loads(json.dumps(found.to_json()))
-    assert document["format"] == "castscope-comparison/1"
-    assert document["autocast"] == {"cpu": "bfloat16"}
+    (document,) = json.loads(json.dumps(found.to_json()))["comparisons"]
+    assert document["ambient_dtypes"] == {"cpu": "bfloat16"}
     assert [mode["mode"] for mode in document["modes"]] == ["eager", "script"]
     gelu = document["operators"][1]
-    assert (gelu["operator"], gelu["line"]) == (
+    assert (gelu["operator"], gelu["location"]) == (
         "gelu", {"file": __file__, "line": GELU, "function": "gelu_then_more"})
-    assert gelu["modes"]["eager"]["inputs"] == ["bfloat16"]
-    assert gelu["modes"]["script"]["inputs"] == ["float32"] and gelu["modes"]["script"]["arrived"] == ["bfloat16"]
+    assert gelu["by_mode"]["eager"]["input_dtypes"] == ["bfloat16"]
+    script = gelu["by_mode"]["script"]
+    assert (script["input_dtypes"], script["arrived_dtypes"]) == (["float32"], ["bfloat16"])
     (difference,) = document["modes"][1]["differences"]
-    assert (difference["operator"], difference["followers"]) == (1, [2])
+    assert (difference["row"], difference["follower_rows"]) == (1, [2])
     assert document["same_precision"] is False
 
 

@@ -97,7 +97,7 @@ def test_the_others_go_on():
     text = repr(found)
     assert "script  not available: try blocks aren't supported" in text
     assert f"test_modes_errors.py:{function.__code__.co_firstlineno + 1}   try:" in text
-    assert found.to_json()["modes"][1]["error"]["text"] == found.errors["script"].text
+    assert found.to_json()["comparisons"][0]["modes"][1]["error"]["error_text"] == found.errors["script"].text
 
 
 def test_what_keeps_a_hugging_face_bert_from_being_scripted():

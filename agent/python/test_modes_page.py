@@ -89,17 +89,17 @@ def test_a_notebook_gets_a_part(gelu):
 
 
 def test_the_table_says_what_to_json_says(gelu):
-    table, whole = json.loads(json.dumps(as_table.as_table(gelu))), gelu.to_json()
+    table, whole = json.loads(json.dumps(as_table.as_table(gelu))), gelu.to_json()["comparisons"][0]
     assert [(row["operator"], [cell["verdict"] for cell in row["cells"]]) for row in table["operators"]] == [
-        (row["operator"], [cell["verdict"] for cell in row["modes"].values()]) for row in whole["operators"]]
-    assert [(mode["mode"], mode["differences"], mode["followers"]) for mode in table["modes"]] == [
+        (row["operator"], [cell["verdict"] for cell in row["by_mode"].values()]) for row in whole["operators"]]
+    assert [(mode["mode"], mode["difference_count"], mode["follower_count"]) for mode in table["modes"]] == [
         ("script", 1, 1), ("export", 1, 2)]
 
 
 def test_of_a_large_one_what_agrees_is_left_out_first(gelu, monkeypatch):
     monkeypatch.setattr(as_table, "_MOST_ROWS", 2)
     table = as_table.as_table(gelu)
-    assert [row["operator"] for row in table["operators"]] == ["mm", "gelu"] and table["operators_left_out"] == 1
+    assert [row["operator"] for row in table["operators"]] == ["mm", "gelu"] and table["left_out_count"] == 1
 
 
 def test_it_is_told_where_castscope_watches_and_not_without_end(gelu, monkeypatch):
@@ -110,4 +110,4 @@ def test_it_is_told_where_castscope_watches_and_not_without_end(gelu, monkeypatc
     monkeypatch.setattr(castscope, "attached", lambda: True)
     monkeypatch.setattr(as_table, "_told", as_table._MOST_COMPARISONS - 1)
     as_table.tell(gelu), as_table.tell(gelu)
-    assert len(told) == 1 and json.loads(told[0])["name"] == "gelu_then_tanh"
+    assert len(told) == 1 and json.loads(told[0])["compared_function"] == "gelu_then_tanh"

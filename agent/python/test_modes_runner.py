@@ -67,8 +67,8 @@ def test_differences_and_json(run, tmp_path):
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
     assert document == json.loads((tmp_path / "out.json").read_text())
-    assert document["format"] == "castscope-comparisons/1"
-    assert [one["name"] for one in document["comparisons"]] == ["kept", "second"]
+    assert (document["document"], document["format"]) == ("compare", 2)
+    assert [one["compared_function"] for one in document["comparisons"]] == ["kept", "second"]
     assert document["comparisons"][1]["modes"][1]["differences"]
 
 
@@ -102,7 +102,7 @@ os.write(1, b"from below\\n")
 print("from Python")
 import sys,""", 1)
     done = run("--format", "json", "train.py", "--epochs", "1", train=source)
-    assert json.loads(done.stdout)["comparisons"][0]["name"] == "step"
+    assert json.loads(done.stdout)["comparisons"][0]["compared_function"] == "step"
     assert all(text in done.stderr for text in ("from below", "from Python", "in step"))
 
 

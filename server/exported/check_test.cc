@@ -31,9 +31,9 @@ TEST(CheckTest, ALostRegionFails) {
   EXPECT_THAT(result.text, StartsWith("castscope check: model.pt2 fails: 1 finding of severity warning or higher\n"));
   EXPECT_THAT(result.text, HasSubstr("\n  error export-drops-region  model.py:12\n"));
   EXPECT_THAT(result.text, HasSubstr("float32: add, gelu, linear\n"));
-  EXPECT_EQ(result.json["exit"], 1);
-  EXPECT_EQ(result.json["failing"][0]["file"], "model.py");
-  EXPECT_EQ(result.json["failing"][0]["function"], "Net.forward");
+  EXPECT_EQ(result.json["check_exit_status"], 1);
+  EXPECT_EQ(result.json["failing_findings"][0]["file"], "model.py");
+  EXPECT_EQ(result.json["failing_findings"][0]["function"], "Net.forward");
   EXPECT_EQ(result.json["programs"][0]["operators"][2]["computed_in"], "float32");
 }
 
@@ -45,7 +45,7 @@ TEST(CheckTest, ARegionThatIsKeptIsCleanAndTold) {
   EXPECT_THAT(result.text, StartsWith("castscope check: model.pt2 clean\n"));
   EXPECT_THAT(result.text, HasSubstr("    bfloat16: mm\n"));
   EXPECT_THAT(result.text, HasSubstr("    autocast(\"cpu\", bfloat16), 1 operator, from model.py:7\n"));
-  EXPECT_EQ(result.json["programs"][0]["regions"][0]["dtype"], "bfloat16");
+  EXPECT_EQ(result.json["programs"][0]["regions"][0]["region_dtype"], "bfloat16");
 }
 
 TEST(CheckTest, SettingsSelectSilenceAndGrade) {
@@ -110,7 +110,7 @@ TEST(CheckTest, WhatRunDecompositionsLeftIsTold) {
   EXPECT_THAT(result.account.notices, ElementsAre(StartsWith("run_decompositions made this program")));
   EXPECT_THAT(result.text, HasSubstr("regions that run_decompositions took apart: 1 operator of model.Net"));
   EXPECT_THAT(result.text, HasSubstr("float32 → bfloat16  no Python line, 1 of weights"));
-  EXPECT_EQ(result.json["programs"][0]["taken_apart"]["operators"], 1);
+  EXPECT_EQ(result.json["programs"][0]["taken_apart"]["node_count"], 1);
 }
 
 TEST(CheckTest, NamesFromTheFileCannotDriveTheTerminal) {

@@ -93,8 +93,10 @@ std::string casts_text(const Summary& summary, std::string_view project, int wid
   return all.empty() ? "" : "  casts in its code:\n" + all;
 }
 
+Json dtype_json(Dtype dtype) { return dtype == Dtype::kUnknown ? Json() : Json(name(dtype)); }
+
 Json location_json(const store::CodeLocation& at, std::string_view project) {
-  if (at.file.empty()) return {};
+  if (at.file.empty()) return {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
   return {{"file", report::portable_path(at.file, project)}, {"line", at.line}, {"function", at.function}};
 }
 
@@ -105,13 +107,14 @@ Json place_json(const std::optional<SourcePlace>& place, std::string_view projec
 Json regions_json(const Summary& summary, std::string_view project) {
   Json list = Json::array();
   for (const Region& region : summary.regions) {
-    list.push_back({{"device", region.device},
-                    {"dtype", region.dtype ? Json(name(*region.dtype)) : Json()},
+    list.push_back({{"region", list.size() + 1},
+                    {"region_device", region.device},
+                    {"region_dtype", region.dtype ? Json(name(*region.dtype)) : Json()},
                     {"enabled", region.enabled},
-                    {"within", region.within ? Json(*region.within) : Json()},
-                    {"operators", region.operators},
-                    {"first", place_json(region.first, project)},
-                    {"last", place_json(region.last, project)}});
+                    {"parent", region.within ? Json(*region.within + 1) : Json()},
+                    {"node_count", region.operators},
+                    {"first_location", place_json(region.first, project)},
+                    {"last_location", place_json(region.last, project)}});
   }
   return list;
 }
@@ -139,29 +142,30 @@ Json summary_json(const Summary& summary, std::string_view project) {
   Json operators = Json::array(), casts = Json::array(), stops = Json::array();
   for (const OperatorRow& row : summary.operators)
     operators.push_back({{"operator", row.op},
-                         {"computed_in", name(row.computed)},
-                         {"recorded", name(row.recorded)},
-                         {"count", row.count},
+                         {"computed_in", dtype_json(row.computed)},
+                         {"recorded_dtype", dtype_json(row.recorded)},
+                         {"node_count", row.count},
                          {"certain", row.certain}});
   for (const CastRow& cast : summary.casts)
-    casts.push_back({{"from", name(cast.from)},
-                     {"to", name(cast.to)},
-                     {"count", cast.count},
-                     {"of_weights", cast.of_weights},
+    casts.push_back({{"from_dtype", dtype_json(cast.from)},
+                     {"to_dtype", dtype_json(cast.to)},
+                     {"casts", cast.count},
+                     {"weight_casts", cast.of_weights},
                      {"location", location_json(cast.at, project)}});
   for (const Stop& stop : summary.stops)
-    stops.push_back({{"operator", short_name(*stop.node)},
-                     {"wanted", name(stop.wanted)},
-                     {"given", name(stop.given)},
-                     {"location", place_json(stop.node->place, project)}});
-  return {{"name", summary.program},
+    stops.push_back(
+        {{"operator", short_name(*stop.node)},
+         {"wanted_dtype", name(stop.wanted)},
+         {"given_dtype", name(stop.given)},
+         {"location", location_json(stop.node->place ? stop.node->place->at : store::CodeLocation(), project)}});
+  return {{"program", summary.program},
           {"torch_version", summary.torch_version},
-          {"schema", summary.schema},
+          {"schema_version", summary.schema},
           {"decomposed", summary.decomposed},
           {"operators", operators},
-          {"casts", casts},
+          {"cast_places", casts},
           {"regions", regions_json(summary, project)},
-          {"taken_apart", {{"operators", summary.taken_apart}, {"modules", summary.modules}}},
+          {"taken_apart", {{"node_count", summary.taken_apart}, {"module_types", summary.modules}}},
           {"stops", stops}};
 }
 

@@ -39,7 +39,7 @@ Each rule is held against real code: `tests/cases/rules/*.py` has a function for
 
 def rule_list():
     done = subprocess.run([runs.CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["rules"]
 
 
 def source_of(rule):

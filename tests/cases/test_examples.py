@@ -44,9 +44,8 @@ for path in sys.argv[1:]:
 
 def explained():
     rules = subprocess.run([CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
-    for rule in json.loads(rules.stdout):
-        told = subprocess.run([CASTSCOPE, "explain", "-f", "json", rule["rule"]], check=True, capture_output=True)
-        yield rule["rule"], json.loads(told.stdout)["example"]
+    for rule in json.loads(rules.stdout)["rules"]:
+        yield rule["rule"], rule["example"]
 
 
 EXAMPLES = dict(explained())

@@ -52,36 +52,37 @@ def bert(tmp_path_factory):
 
 def test_bert_says_what_keeps_it_from_being_scripted(bert):
     error = bert[1]["script"]["error"]
-    file, number = line(error["line"])
+    file, number = line(error["location"])
     assert file == "modeling_bert.py"
-    source = pathlib.Path(error["line"]["file"]).read_text().splitlines()[number - 1]
-    assert source.strip() == "self.config = config" and "BertConfig" in error["summary"]
+    source = pathlib.Path(error["location"]["file"]).read_text().splitlines()[number - 1]
+    assert source.strip() == "self.config = config" and "BertConfig" in error["error_summary"]
 
 
 def test_bert_computes_the_same_traced_and_compiled(bert):
     """The model's region is inside it: trace and compile keep the region, operator by operator."""
     comparison, modes = bert
-    eager = [row for row in comparison["operators"] if "eager" in row["modes"]]
+    eager = [row for row in comparison["operators"] if "eager" in row["by_mode"]]
     for mode in ("trace", "compile"):
         assert modes[mode]["error"] is None and not modes[mode]["differences"]
-        assert modes[mode]["same"] == len(eager) > 30
+        assert modes[mode]["same_count"] == len(eager) > 30
 
 
 def test_bert_exported_promotes_its_attention(bert):
     """The exported program has the mask as a float32 tensor, and eager has none: scores + mask is float32 there."""
     comparison, modes = bert
-    differ = [comparison["operators"][difference["operator"]] for difference in modes["export"]["differences"]]
+    differ = [comparison["operators"][difference["row"]] for difference in modes["export"]["differences"]]
     assert [row["operator"] for row in differ] == ["softmax", "softmax"]
     for row in differ:
-        assert row["modes"]["eager"]["output"] == "bfloat16" and row["modes"]["export"]["output"] == "float32"
-    alone = [comparison["operators"][row]["operator"] for row in modes["export"]["not_comparable"]]
+        results = [row["by_mode"][mode]["result_dtype"] for mode in ("eager", "export")]
+        assert results == ["bfloat16", "float32"]
+    alone = [comparison["operators"][row]["operator"] for row in modes["export"]["not_comparable_rows"]]
     assert sorted(alone) == ["add", "add", "where"]
 
 
 def test_a_resnet_goes_through_all_five(tmp_path):
     comparison, modes = compared(tmp_path, "resnet", "model")
     assert not any(mode["error"] for mode in modes.values())
-    eager = [row for row in comparison["operators"] if "eager" in row["modes"]]
+    eager = [row for row in comparison["operators"] if "eager" in row["by_mode"]]
     for mode in ("script", "trace", "compile", "export"):  # float32 throughout: there is no region
-        assert modes[mode]["same"] == len(eager) == 22 and not modes[mode]["not_comparable"]
+        assert modes[mode]["same_count"] == len(eager) == 22 and not modes[mode]["not_comparable_rows"]
     assert comparison["same_precision"] is True

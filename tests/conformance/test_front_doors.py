@@ -46,7 +46,7 @@ class Seen:
     def __init__(self, folder, name):
         self.policy = folder / "policy.json"
         self.policy.write_text(json.dumps({"extends": name, "device": "cpu"}))
-        dtype = policy("check", self.policy)[0]["dtype"]
+        dtype = policy("check", self.policy)["policies"][0]["lower_precision"]
         self.lower = "bfloat16" if dtype in (None, "ambient") else dtype
         outcome = enforcement.under_enforcement(
             [sys.executable, runs.WORKLOADS / "front_doors.py", self.lower, *NAMES], folder / "run", self.policy)
@@ -56,7 +56,8 @@ class Seen:
     @functools.cache  # noqa: B019  there are a handful of these, until the tests end
     def explained(self, name):
         """Returns {function: its explanation} for the functions that have this name."""
-        return {one["function"]: one for one in policy("explain", self.policy, name)[0]["functions"]}
+        told = policy("explain", self.policy, name)["explanations"][0]
+        return {one["function_name"]: one for one in told["functions"]}
 
     def said_of(self, function):
         last = function.removesuffix("(out=)").rpartition(".")[2]
@@ -101,7 +102,7 @@ def wrong(seen, call):
     own = {"float32": "float32", "low": seen.lower}.get(call["given"])
     bad = []
     for operator, floats, dtype in call["operators"]:
-        ways = [way for way in said["ends_in"] if way["operators"][-1] == operator]
+        ways = [way for way in said["ends_in"] if way["operator_chain"][-1] == operator]
         if ways and not any(keeps(way, floats, dtype, call["given"], seen.lower) for way in ways):
             bad.append([operator, floats, dtype])
         if ways and untouched and own and own not in floats:

@@ -24,6 +24,7 @@ HOLDS = {
     "agent/torch/torch_seam.cc": "TORCH_VERSION_MINOR",
     "agent/session/facts.h": "note_fact",
     "server/cli/commands/schema.cc": "kSchemas[]",
+    "server/report/text/document.h": "kCheckForm",
 }
 
 
@@ -44,4 +45,5 @@ def test_each_addition_has_its_list():
     titles = {section.splitlines()[0]: len(re.findall(r"^\d+\. ", section, re.MULTILINE)) for section in sections}
     assert titles == {"A rule": 2, "A fact": 2, "A gauge": 4, "A kind of definition": 6,
                       "A reason why a run is not complete": 3, "A form of report": 4, "A policy that is shipped": 1,
-                      "A schema": 2, "A version of PyTorch": 3}
+                      "A schema": 2, "A key in the JSON of a command": 4,
+                      "A version of PyTorch": 3}

@@ -254,12 +254,12 @@ def test_doctor_tells_which_cupti_the_job_gets():
         done = subprocess.run([*before, runs.CASTSCOPE, "doctor", "--json", "--", PYTHON], capture_output=True,
                               text=True,
                               env=runs.clean_environment() | environment)
-        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+        return {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
 
     wheel, double = checks(), checks(HERE / "double" / "under", DOUBLE)
     ask = "import importlib.metadata as m; print(m.version('nvidia-cuda-cupti'))"
     version = subprocess.run([PYTHON, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
-    assert wheel["cupti"]["state"] == "ok" and wheel["cupti"]["found"].startswith(f"{version} (")
+    assert wheel["cupti"]["check_state"] == "ok" and wheel["cupti"]["found"].startswith(f"{version} (")
     assert str(pathlib.Path(DOUBLE, "libcupti.so.13")) in double["cupti"]["found"]
     assert str(pathlib.Path(DOUBLE, "libcuda.so.1")) in double["driver"]["found"]
-    assert double["counters"]["state"] == "ok"
+    assert double["counters"]["check_state"] == "ok"

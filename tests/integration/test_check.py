@@ -24,7 +24,7 @@ def as_json(done):
 
 def test_a_run_and_its_report_give_the_same_answer(run):
     by_run, by_report = run("check", "-f", "json", "run.castscope"), run("check", "-f", "json", "run.json")
-    assert as_json(by_run) | {"checked": ""} == as_json(by_report) | {"checked": ""}
+    assert as_json(by_run) | {"checked_file": ""} == as_json(by_report) | {"checked_file": ""}
     assert by_run.returncode == by_report.returncode == 0  # performance is below warning
 
 
@@ -50,12 +50,12 @@ def test_only_what_the_baseline_lacks_fails_though_lines_move(run, python):
     record(run, python, moved)
     gate = ["check", "--fail-on", "performance", "--baseline", "before.json", "-f", "json", "run.castscope"]
     known = run(*gate)
-    assert known.returncode == 0 and as_json(known)["known"][0]["line"] == line_of(moved)
+    assert known.returncode == 0 and as_json(known)["known_findings"][0]["line"] == line_of(moved)
     twice = moved.replace("train()\n", "").replace("def train", "def other") + "\n\nother()\n" + TRAIN
     record(run, python, twice)
     new = run(*gate)
-    assert new.returncode == 1 and len(as_json(new)["failing"]) == len(as_json(new)["known"]) == 1
-    assert as_json(new)["failing"][0]["function"] == "other"
+    assert new.returncode == 1 and len(as_json(new)["failing_findings"]) == len(as_json(new)["known_findings"]) == 1
+    assert as_json(new)["failing_findings"][0]["function"] == "other"
 
 
 @pytest.mark.parametrize("limit, status", [(["--max-cast-share", "100%"], 0), (["--max-cast-share", "0%"], 1),
@@ -120,8 +120,9 @@ def test_wrong_usage(run, wrong, sentence):
 def test_json_beside_the_text(run):
     done = run("check", "--json", "check.json", "run.castscope")
     told = json.loads((run.folder / "check.json").read_text())
-    assert done.stdout.startswith(b"castscope check: ") and told["outcome"] == "clean" and told["exit"] == 0
-    assert [finding["rule"] for finding in told["below"]] == [RULE]
+    assert done.stdout.startswith(b"castscope check: ")
+    assert (told["outcome"], told["check_exit_status"]) == ("clean", 0)
+    assert [finding["rule"] for finding in told["below_fail_on"]] == [RULE]
     assert run("check", "--json", "no/such/folder.json", "run.castscope").returncode == 2
 
 

@@ -66,7 +66,7 @@ def check(castscope, made):
 def test_a_region_around_the_export_is_a_finding_at_the_first_operator(check, strict, file):
     status, done = check(file, "--format", "json")
     assert status == 1, done.stderr
-    (finding,) = json.loads(done.stdout)["failing"]
+    (finding,) = json.loads(done.stdout)["failing_findings"]
     # Without strict=True torch.export records the lines of methods named forward, and no other.
     assert finding["rule"] == "export-drops-region" and finding["file"].endswith("net.py")
     assert finding["line"] == (12 if strict else 15)
@@ -137,7 +137,7 @@ def test_programs_that_stop_are_those_that_pytorch_stops(castscope, more):
     told = {}
     for name in ("stops", "strict", "loose"):
         done = castscope("check", "--format", "json", folder / f"{name}.pt2")
-        told[name] = [(f["rule"], f["line"]) for f in json.loads(done.stdout)["failing"]]
+        told[name] = [(f["rule"], f["line"]) for f in json.loads(done.stdout)["failing_findings"]]
         assert bool(json.loads(done.stdout)["programs"][0]["stops"]) == (name in stopped)
     assert told == {"stops": [("export-drops-region", 10)], "strict": [("export-check-fails", 16)], "loose": []}
 
@@ -146,9 +146,9 @@ def test_what_was_taken_apart_is_told(castscope, more):
     done = castscope("check", "--format", "json", more[0] / "apart.pt2")
     assert done.returncode == 0
     (program,) = json.loads(done.stdout)["programs"]
-    assert program["decomposed"] and program["taken_apart"]["operators"] > 0
+    assert program["decomposed"] and program["taken_apart"]["node_count"] > 0
     assert {(row["operator"], row["computed_in"]) for row in program["operators"]} == {("addmm", "bfloat16")}
-    assert sum(row["of_weights"] for row in program["casts"]) == 2
+    assert sum(row["weight_casts"] for row in program["cast_places"]) == 2
 
 
 def test_compiled_code_cannot_be_checked(castscope, more):

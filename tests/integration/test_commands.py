@@ -136,11 +136,11 @@ def test_convert_formats(castscope):
 
 def test_doctor_as_json(castscope, python):
     done = castscope("doctor", "--json", "--", python)
-    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    checks = {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
     assert {"castscope", "compiler", "preload", "python", "torch", "agent", "attaching", "memory",
             "leftovers"} <= set(checks)
-    assert checks["attaching"]["state"] == "ok", checks["attaching"]
-    assert checks["torch"]["state"] == "ok" and checks["preload"]["state"] == "ok"
+    assert checks["attaching"]["check_state"] == "ok", checks["attaching"]
+    assert checks["torch"]["check_state"] == "ok" and checks["preload"]["check_state"] == "ok"
     assert done.returncode == 0
 
 
@@ -148,13 +148,13 @@ def test_doctor_tells_of_gpus(castscope, python):
     def checks(**environment):
         done = castscope("doctor", "--json", "--", python, env=clean_environment(**environment))
         assert done.returncode == 0
-        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+        return {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
 
     plain, odd = checks(), checks(CASTSCOPE_GPU="yes")
     built = subprocess.run([python, "-c", "import torch; print(torch.version.cuda or 'without CUDA')"], check=True,
                            capture_output=True, text=True).stdout.strip()
-    assert plain["cuda"]["state"] == "ok" and built in plain["cuda"]["found"]
-    assert plain["gpu"]["state"] == "ok" and odd["gpu"]["state"] == "warning" and odd["gpu"]["mend"]
+    assert plain["cuda"]["check_state"] == "ok" and built in plain["cuda"]["found"]
+    assert plain["gpu"]["check_state"] == "ok" and odd["gpu"]["check_state"] == "warning" and odd["gpu"]["fix"]
 
 
 def test_doctor_without_a_compiler(castscope, python, tmp_path):

@@ -36,7 +36,7 @@ def test_a_script_says_what_is_compared(compare, tmp_path):
     assert "layer_norm at entry.py:9: eager bf16, script f32" in done.stdout
     assert "the script's own ['--lr', '1']" in done.stderr and "the script's own" not in done.stdout
     (comparison,) = json.loads((tmp_path / "modes.json").read_text())["comparisons"]
-    told = {mode["mode"]: [comparison["operators"][difference["operator"]]["line"]["line"]
+    told = {mode["mode"]: [comparison["operators"][difference["row"]]["location"]["line"]
                            for difference in mode.get("differences", [])] for mode in comparison["modes"]}
     assert told == {"eager": [], "script": [9], "trace": []}
 
@@ -109,4 +109,4 @@ def ends(x):
 """)
     done = compare("--modes", "trace", "--format", "json", "--", sys.executable, "three.py")
     assert done.returncode == 3 and "unmade cannot be compared: ZeroDivisionError" in done.stderr, done.stderr
-    assert [one["name"] for one in json.loads(done.stdout)["comparisons"]] == ["step", "ends"]
+    assert [one["compared_function"] for one in json.loads(done.stdout)["comparisons"]] == ["step", "ends"]

@@ -98,10 +98,10 @@ def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, python):
         assert castscope("check", "--require-deep", files[1]).returncode == 3
         assert castscope("check", "--require-deep", files[0]).returncode == 0
         difference = json.loads(castscope("diff", "-f", "json", *files).stdout)
-        assert difference["findings"]["fixed"] == []
-        assert [finding["rule"] for finding in difference["findings"]["unseen_after"]] == ["cast-undoes-float"]
+        assert difference["finding_changes"]["fixed_findings"] == []
+        assert [finding["rule"] for finding in difference["finding_changes"]["unseen_after"]] == ["cast-undoes-float"]
         assert castscope("diff", "--exit-code", *files).returncode == 3
         gate = castscope("check", "-f", "json", "--fail-on", "info", "--baseline", files[1], files[0])
         gate = json.loads(gate.stdout)
-        assert gate["failing"] == []
+        assert gate["failing_findings"] == []
         assert [finding["rule"] for finding in gate["unseen_before"]] == ["cast-undoes-float"]

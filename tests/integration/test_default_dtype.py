@@ -201,12 +201,12 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 def test_the_commands_about_policies_know_it(castscope, enforce):
     told = castscope("policy", "check", "ipex-xpu", text=True)
     assert "bfloat16, of regions that name none" in told.stdout
-    [checked] = json.loads(castscope("policy", "check", "-f", "json", "ipex-xpu", text=True).stdout)
+    [checked] = json.loads(castscope("policy", "check", "-f", "json", "ipex-xpu", text=True).stdout)["policies"]
     assert checked["default_dtype"] == "bfloat16"
     explained = castscope("policy", "explain", "ipex-xpu", "linear", text=True).stdout
     assert "that the autocast region says, bfloat16 where it names none" in " ".join(explained.split())
     differences = json.loads(castscope("policy", "diff", "-f", "json", "torch-xpu", "ipex-xpu", text=True).stdout)
-    assert {"what": "default_dtype", "before": "not said", "after": "bfloat16"} in differences["settings"]
+    assert {"setting": "default_dtype", "before": "not said", "after": "bfloat16"} in differences["setting_changes"]
     (castscope.folder / "job.py").write_text(
         "import torch\nwith torch.autocast('cpu'):\n    torch.mm(torch.ones(2, 2), torch.ones(2, 2))")
     enforce(HALF, "job.py")

@@ -18,13 +18,13 @@ def runs(castscope, python):
 
 
 def changes(told):
-    return {(site["change"], (site["after"] or site["before"])["argument"]) for site in told["sites"]
+    return {(site["change"], (site["after"] or site["before"])["argument"]) for site in told["site_changes"]
             if not site["by_time_alone"]}
 
 
 def test_the_same_run_and_an_edit_above_are_no_difference(runs, castscope):
     status, told = runs("# one line more\n" + TRAIN)
-    assert status == 0 and not told["differ"] and changes(told) == set()
+    assert status == 0 and not told["differs"] and changes(told) == set()
     text = castscope("diff", "a.castscope", "b.json").stdout.decode()
     assert "the same casts at the same places" in text
 
@@ -32,20 +32,22 @@ def test_the_same_run_and_an_edit_above_are_no_difference(runs, castscope):
 def test_a_finding_fixed_and_casts_saved(runs):
     status, told = runs(TRAIN.replace(".requires_grad_(False)", ""))
     assert status == 1 and ("cheaper", "weight") in changes(told)
-    assert [finding["rule"] for finding in told["findings"]["fixed"]] == [RULE] and told["findings"]["new"] == []
+    findings = told["finding_changes"]
+    assert [finding["rule"] for finding in findings["fixed_findings"]] == [RULE] and findings["new_findings"] == []
 
 
 def test_a_dtype_that_moved(runs):
     status, told = runs(TRAIN.replace("bfloat16", "float16"))
-    moved = [site for site in told["sites"] if site["change"] == "moved"]
-    assert status == 1 and {(site["before"]["to"], site["after"]["to"]) for site in moved} == {("bfloat16", "float16")}
-    assert {site["change"] for site in told["sites"]} == {"moved"}
+    moved = [site for site in told["site_changes"] if site["change"] == "moved"]
+    dtypes = {(site["before"]["to_dtype"], site["after"]["to_dtype"]) for site in moved}
+    assert status == 1 and dtypes == {("bfloat16", "float16")}
+    assert {site["change"] for site in told["site_changes"]} == {"moved"}
 
 
 def test_new_and_gone(runs, castscope):
     status, told = runs(TRAIN.replace(FINDS, f"{FINDS}\n                torch.randn(2, 3) @ torch.randn(3, 2)"))
     assert status == 1 and {change for change, _ in changes(told)} == {"new"}
-    assert all("@" in site["after"]["text"] for site in told["sites"] if site["change"] == "new")
+    assert all("@" in site["after"]["source_text"] for site in told["site_changes"] if site["change"] == "new")
     back = json.loads(castscope("diff", "-f", "json", "b.castscope", "a.castscope").stdout)
     assert {change for change, _ in changes(back)} == {"gone"}
     assert castscope("diff", "b.castscope", "a.castscope").returncode == 0  # without --exit-code
@@ -55,7 +57,7 @@ def test_longer_runs_of_the_same_code_are_no_difference(runs):
     trained = TRAIN.replace(".requires_grad_(False)", "").replace("model(torch.randn(2, 32))",
                                                                   "model(torch.randn(2, 32)).sum().backward()")
     status, told = runs(trained.replace("steps=3", "steps=30"), trained)
-    assert told["totals"]["casts"]["after"] > 5 * told["totals"]["casts"]["before"]
+    assert told["total_changes"]["casts"]["after"] > 5 * told["total_changes"]["casts"]["before"]
     assert status == 0 and told["per_step"]
 
 
@@ -74,7 +76,7 @@ def test_runs_that_cannot_be_compared_are_no_pass(castscope, python):
         assert done.returncode == 3 and sentence in " ".join(done.stdout.decode().split()), pair
         assert castscope("diff", *files).returncode == 0
         told = json.loads(castscope("diff", "-f", "json", *files).stdout)
-        assert any(sentence in doubt for doubt in told["incomplete"])
+        assert any(sentence in doubt for doubt in told["doubts"])
     assert castscope("diff", "--exit-code", "good.castscope", "good.json").returncode == 0
 
 
@@ -112,7 +114,7 @@ def test_a_trainer_and_an_engine_without_autocast_are_held_against_each_other(ca
         done = castscope("run", "-o", name, *options, "--", python, "net.py", name)
         assert done.returncode == 0, done.stderr
     told = json.loads(castscope("diff", "-f", "json", "train.castscope", "engine.castscope").stdout)
-    [moved] = told["precision"]
+    [moved] = told["precision_changes"]
     assert (moved["before"]["computed_in"], moved["after"]["computed_in"]) == ("bfloat16", "float32")
     text = " ".join(castscope("diff", "train.castscope", "blind.castscope").stdout.decode().split())
     assert "blind.castscope: no operator was looked at" in text

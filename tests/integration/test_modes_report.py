@@ -103,11 +103,11 @@ def test_each_mode_has_a_column(modes):
 def test_what_the_job_compares_is_in_its_report(modes, tmp_path):
     report, page = modes(COMPARES)
     net, kept = report["comparisons"]
-    told = json.loads((tmp_path / "told.json").read_text())
+    (told,) = json.loads((tmp_path / "told.json").read_text())["comparisons"]
     assert net["compared_function"] == "Net" and not net["same_precision"] and net["left_out_count"] == 0
     assert [(row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
             for row in net["operators"]] == [
-        (row["operator"], row["line"]["line"], {mode: cell["verdict"] for mode, cell in row["modes"].items()})
+        (row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
         for row in told["operators"]]
     addmm = net["operators"][0]["by_mode"]
     assert {mode: cell["computed_in"] for mode, cell in addmm.items()} == {"eager": "bfloat16", "script": "bfloat16",

@@ -15,7 +15,7 @@ def policy(castscope):
 
 
 def test_the_shipped_ones_are_listed_and_understood(policy):
-    names = json.loads(policy("list", "-f", "json").stdout)
+    names = [one["policy"] for one in json.loads(policy("list", "-f", "json").stdout)["policies"]]
     assert {"apex-o1", "apex-o1-any", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps",
             "torch-xpu"} == set(names)
     told = policy("check", *names)
@@ -35,12 +35,12 @@ def test_a_decision_and_its_reasons(policy, castscope):
     words = " ".join(told.stdout.split())
     assert 'because modules "head\\..*" → fp32 (mine.json:4:21)' in words
     assert 'which stands above operators lower_precision_fp "linear" (torch-cuda.json:' in words
-    [decision] = json.loads(policy("explain", "-f", "json", "mine.json", "linear").stdout)
-    assert (decision["cast_policy"], decision["dtype"]) == ("lower_precision_fp", "ambient")
+    [decision] = json.loads(policy("explain", "-f", "json", "mine.json", "linear").stdout)["explanations"]
+    assert (decision["cast_policy"], decision["decided_dtype"]) == ("lower_precision_fp", "ambient")
 
 
 def test_overloads_that_are_decided_otherwise_are_told_apart(policy):
-    decided = json.loads(policy("explain", "-f", "json", "torch-cuda", "norm").stdout)
+    decided = json.loads(policy("explain", "-f", "json", "torch-cuda", "norm").stdout)["explanations"]
     kinds = {one["operator"]: one["cast_policy"] for one in decided}
     assert kinds["norm.Scalar"] == "fp32_append_dtype"
     assert kinds["norm.ScalarOpt_dtype"] == "passthrough"
@@ -104,8 +104,8 @@ def test_an_operator_that_is_not_there(policy):
 def test_what_another_library_registered_is_not_known(policy):
     text = " ".join(policy("explain", "torch-cpu", "torchvision::roi_pool").stdout.split())
     assert "castscope does not know what torchvision registered with autocast itself" in text
-    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "torchvision::roi_pool").stdout)
-    [known] = json.loads(policy("explain", "-f", "json", "torch-cpu", "tanh").stdout)
+    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "torchvision::roi_pool").stdout)["explanations"]
+    [known] = json.loads(policy("explain", "-f", "json", "torch-cpu", "tanh").stdout)["explanations"]
     assert (told["own_kernels_unknown"], known["own_kernels_unknown"]) == (True, False)
     assert "copysign" not in policy("explain", "torch-cpu", "roi_align").stderr
 
@@ -116,9 +116,9 @@ def test_the_error_that_is_quoted_stands_on_one_line(policy):
 
 def functions(policy, *asked):
     """Returns {function: [(the operators of a way, the one that decides, its cast policy, reached)]}."""
-    [first, *_] = json.loads(policy("explain", "-f", "json", *asked).stdout)
-    return {one["function"]: one["as_a_whole"] or [
-        (way["operators"], way["decided_by"], way["cast_policy"], way["reached"]) for way in one["ends_in"]]
+    [first, *_] = json.loads(policy("explain", "-f", "json", *asked).stdout)["explanations"]
+    return {one["function_name"]: one["as_a_whole"] or [
+        (way["operator_chain"], way["decided_by"], way["cast_policy"], way["reached"]) for way in one["ends_in"]]
         for one in first["functions"]}
 
 
@@ -158,7 +158,7 @@ def test_functions_that_are_no_operator(policy):
 
 
 def test_what_other_devices_do_with_one_operator(policy):
-    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "softmax").stdout)
+    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "softmax").stdout)["explanations"]
     cuda = next(one for one in told["other_devices"] if one["device"] == "cuda")
     assert cuda == {"device": "cuda", "cast_policy": "fp32_set_opt_dtype", "given_lower_precision": "float32",
                     "given_float32": "float32"}
@@ -169,9 +169,10 @@ def test_what_other_devices_do_with_one_operator(policy):
 
 
 def test_a_policy_that_is_not_pytorchs_is_told_beside_pytorchs_of_its_device(policy):
-    [told] = json.loads(policy("explain", "-f", "json", "ipex-xpu", "conv_transpose2d").stdout)
-    assert told["pytorch"] == {"device": "xpu", "cast_policy": "lower_precision_fp",
-                               "given_lower_precision": "lower precision", "given_float32": "lower precision"}
+    [told] = json.loads(policy("explain", "-f", "json", "ipex-xpu", "conv_transpose2d").stdout)["explanations"]
+    assert told["pytorch_policy"] == {"device": "xpu", "cast_policy": "lower_precision_fp",
+                                      "given_lower_precision": "lower_precision",
+                                      "given_float32": "lower_precision"}
     assert "xpu" not in [one["device"] for one in told["other_devices"]]
     text = " ".join(policy("explain", "ipex-xpu", "conv_transpose2d").stdout.split())
     assert "PyTorch itself xpu: lower_precision_fp" in text
@@ -187,7 +188,7 @@ def test_what_an_operator_calls_stands_beside_its_own_decision(policy):
 
 
 def test_all_devices_side_by_side(policy):
-    told = json.loads(policy("explain", "-f", "json", "softmax").stdout)
+    told = json.loads(policy("explain", "-f", "json", "softmax").stdout)["explanations"]
     assert {one["policy"]: one["cast_policy"] for one in told} == {
         "torch-cpu": "passthrough", "torch-cuda": "fp32_set_opt_dtype", "torch-xpu": "fp32_set_opt_dtype",
         "torch-mps": "fp32"}
@@ -208,8 +209,8 @@ loss.backward()
     assert (told.returncode, told.stderr) == (0, "")
     assert policy("check", "seen.json").returncode == 0
     assert "they decide alike" in policy("diff", "torch-cpu", "seen.json").stdout
-    [linear] = json.loads(policy("explain", "-f", "json", "seen.json", "linear").stdout)
-    assert linear["because"][0]["at"].startswith("seen.json:")
+    [linear] = json.loads(policy("explain", "-f", "json", "seen.json", "linear").stdout)["explanations"]
+    assert linear["ruled_by"][0]["written_at"].startswith("seen.json:")
     again = policy("from-run", "run.castscope", "-o", "seen.json")
     assert again.returncode == 2 and "seen.json" in again.stderr
     assert policy("from-run", "run.castscope", "--device", "cuda").returncode == 3
@@ -221,8 +222,8 @@ def test_two_policies_are_compared(policy):
     told = policy("diff", "--exit-code", "torch-cpu", "torch-cuda")
     assert told.returncode == 1
     assert "device: cpu → cuda" in told.stdout
-    changes = {one["operator"]: (one["before"], one["after"])
-               for one in json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)["operators"]}
+    changed = json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)["operator_changes"]
+    changes = {one["operator"]: (one["before"], one["after"]) for one in changed}
     assert changes["softmax"] == ("passthrough", "fp32_set_opt_dtype")
     assert changes["cat"] == ("promote", "passthrough")
     assert "linear" not in changes
@@ -230,7 +231,7 @@ def test_two_policies_are_compared(policy):
 
 def test_two_policies_are_compared_by_what_code_calls(policy):
     told = json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)
-    changes = {one["function"]: (one["before"], one["after"]) for one in told["functions"]}
+    changes = {one["function_name"]: (one["before"], one["after"]) for one in told["function_changes"]}
     assert changes["torch.nn.functional.binary_cross_entropy"] == changes["torch.nn.BCELoss"] == ("fp32", "banned")
     assert changes["torch.nn.Softmax"] == ("passthrough", "fp32_set_opt_dtype")
     assert not {"torch.mm", "torch.nn.Linear", "Tensor.exp_"} & set(changes)
@@ -259,18 +260,18 @@ def test_a_dtype_that_a_function_gives_itself(policy):
 
 
 def test_recurrent_layers_are_explained_for_each_device(policy):
-    cpu, cuda, xpu, mps = json.loads(policy("explain", "-f", "json", "nn.LSTM").stdout)
+    cpu, cuda, xpu, mps = json.loads(policy("explain", "-f", "json", "nn.LSTM").stdout)["explanations"]
     [told] = cpu["functions"]
-    assert {"operators": ["lstm.input", "mkldnn_rnn_layer.default"], "decided_by": "mkldnn_rnn_layer.default",
+    assert {"operator_chain": ["lstm.input", "mkldnn_rnn_layer.default"], "decided_by": "mkldnn_rnn_layer.default",
             "cast_policy": "lower_precision_fp", "reached": True, "gives_dtype": False} in told["ends_in"]
-    assert told["elsewhere"] is None
-    assert cuda["functions"][0]["elsewhere"] == (
+    assert told["on_other_devices"] is None
+    assert cuda["functions"][0]["on_other_devices"] == (
         "on CUDA: where cuDNN computes it, by _cudnn_rnn, whose own kernel of autocast casts input, state and weights "
         "to float16 whatever the region says: no rule names it; else by linear (lower_precision_fp) and "
         "_thnn_fused_lstm_cell (lower_precision_fp)")
     assert "mkldnn" not in json.dumps(cuda["functions"])
-    assert xpu["functions"][0]["elsewhere"].startswith("on XPU: by linear (lower_precision_fp)")
-    assert mps["functions"][0]["elsewhere"] == "on MPS: by _lstm_mps (passthrough)"
+    assert xpu["functions"][0]["on_other_devices"].startswith("on XPU: by linear (lower_precision_fp)")
+    assert mps["functions"][0]["on_other_devices"] == "on MPS: by _lstm_mps (passthrough)"
     assert {way[1] for way in functions(policy, "apex-o1", "nn.GRU")["torch.nn.GRU"]} == {"gru.input"}
     text = " ".join(policy("explain", "torch-cuda", "nn.GRU").stdout.split())
     assert "on CUDA: where cuDNN computes it" in text

@@ -107,7 +107,7 @@ class _Gate:
     def _check_rules(self, item, patterns):
         if self.rules is None:
             listed = subprocess.run([self.program, "rules", "-f", "json"], capture_output=True, text=True, check=True)
-            self.rules = [rule["rule"] for rule in json.loads(listed.stdout)]
+            self.rules = [rule["rule"] for rule in json.loads(listed.stdout)["rules"]]
         for pattern in patterns:
             if not any(_matches(pattern, rule) for rule in self.rules):
                 near = difflib.get_close_matches(pattern, self.rules, 1)
@@ -388,16 +388,20 @@ class _Child:
             out.write(json.dumps(what, default=str) + "\n")
 
 
+_COUNTED = ("casts", "cache_hits", "pass_throughs", "traced", "bytes")
+
+
 def _counts():
     """The casts of this process until now, or {"error": …}."""
     import castscope
 
     if "torch" not in sys.modules:
-        return {"casts": 0, "cache_hits": 0, "pass_through": 0, "traced": 0, "bytes": 0}
+        return dict.fromkeys(_COUNTED, 0)
     if not castscope.attached():
         return {"error": "PyTorch is there, castscope is not attached to it"}
     asked = subprocess.run([os.environ["CASTSCOPE_BIN"], "counts", os.environ["CASTSCOPE_RUN"], str(os.getpid())],
                            capture_output=True, text=True, check=False)
     if asked.returncode != 0:
         return {"error": asked.stderr.strip() or f"`castscope counts` ended with {asked.returncode}"}
-    return json.loads(asked.stdout)
+    counts = json.loads(asked.stdout)
+    return {name: counts[name] for name in _COUNTED}

@@ -5,6 +5,7 @@
 
 #include "server/cli/commands/commands.h"
 #include "server/relay/live_counts.h"
+#include "server/report/text/document.h"
 
 namespace castscope::cli {
 
@@ -20,11 +21,11 @@ void add_counts(CommandLine& line) {
       say(std::string(counts.status().message()));
       return kIncompleteData;
     }
-    const nlohmann::ordered_json json = {{"casts", counts->casts},
-                                         {"cache_hits", counts->hits},
-                                         {"pass_through", counts->passes},
-                                         {"traced", counts->traced},
-                                         {"bytes", counts->bytes}};
+    const auto json = report::document(report::kCountsForm, {{"casts", counts->casts},
+                                                             {"cache_hits", counts->hits},
+                                                             {"pass_throughs", counts->passes},
+                                                             {"traced", counts->traced},
+                                                             {"bytes", counts->bytes}});
     return put(json.dump() + "\n") ? 0 : kIncompleteData;
   });
 }

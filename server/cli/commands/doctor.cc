@@ -23,6 +23,7 @@
 #include "server/cli/toolkit/recipe.h"
 #include "server/cli/toolkit/toolkit.h"
 #include "server/cli/version.h"
+#include "server/report/text/document.h"
 
 namespace castscope::cli {
 namespace {
@@ -153,11 +154,15 @@ Check check_leftovers() {
 }
 
 void print_json(const std::vector<Check>& checks) {
-  nlohmann::ordered_json json = {{"version", kVersion}, {"checks", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Check& check : checks) {
-    json["checks"].push_back(
-        {{"name", check.name}, {"state", check.state}, {"found", check.found}, {"mend", check.mend}});
+    list.push_back({{"check_name", check.name},
+                    {"check_state", check.state},
+                    {"found", check.found},
+                    {"fix", check.mend.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(check.mend)}});
   }
+  const auto json =
+      report::document(report::kDoctorForm, {{"castscope_version", kVersion}, {"checks", std::move(list)}});
   std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 

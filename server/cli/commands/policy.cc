@@ -20,6 +20,7 @@
 #include "server/report/policy/explanation.h"
 #include "server/report/policy/from_run.h"
 #include "server/report/policy/text.h"
+#include "server/report/text/document.h"
 #include "server/report/text/words.h"
 #include "server/store/read/run_reader.h"
 
@@ -36,6 +37,10 @@ struct PolicyOptions {
 // A file that cannot be read is not a mistake in a policy.
 int status_of(const absl::Status& problem) {
   return absl::IsNotFound(problem) || absl::IsPermissionDenied(problem) ? kIncompleteData : kUsage;
+}
+
+bool put_json(const report::DocumentForm& form, const char* list_name, nlohmann::ordered_json list) {
+  return put(report::document(form, {{list_name, std::move(list)}}).dump(1) + "\n");
 }
 
 // Checks all of them, even if the first is wrong; returns the worst status. `policies/*.json` may name a schema, too.
@@ -58,7 +63,7 @@ int check(const PolicyOptions& options) {
       return kUsage;
     }
   }
-  if (options.format == "json" && !put(list.dump(1) + "\n")) return kUsage;
+  if (options.format == "json" && !put_json(report::kPolicyCheckForm, "policies", std::move(list))) return kUsage;
   return any ? status : fail("there is no policy among these files", kUsage);
 }
 
@@ -98,7 +103,9 @@ int explain(const PolicyOptions& options) {
     for (auto& one : explanation->list) list.push_back(std::move(one));
     text += explanation->text;
   }
-  return put(options.format == "json" ? list.dump(1) + "\n" : text) ? 0 : kUsage;
+  return (options.format == "json" ? put_json(report::kPolicyExplainForm, "explanations", std::move(list)) : put(text))
+             ? 0
+             : kUsage;
 }
 
 int from_run(const PolicyOptions& options) {
@@ -116,16 +123,19 @@ int from_run(const PolicyOptions& options) {
 }
 
 int list_shipped(const PolicyOptions& options) {
-  std::vector<std::string> names;
+  auto list = nlohmann::ordered_json::array();
   std::string text;
-  for (const std::string_view name : policy::shipped_names()) {
-    const auto policy = policy::load(std::string(name));
-    names.emplace_back(name);
-    absl::StrAppend(&text, names.back(), std::string(names.back().size() < 18 ? 18 - names.back().size() : 1, ' '),
-                    policy.ok() ? report::on_one_line(policy->description) : std::string(policy.status().message()),
-                    "\n");
+  for (const std::string_view shipped : policy::shipped_names()) {
+    const std::string name(shipped);
+    const auto policy = policy::load(name);
+    if (!policy.ok()) return fail(policy.status(), status_of(policy.status()));
+    list.push_back({{"policy", name}, {"description", policy->description}, {"device", policy->device}});
+    absl::StrAppend(&text, name, std::string(name.size() < 18 ? 18 - name.size() : 1, ' '),
+                    report::on_one_line(policy->description), "\n");
   }
-  return put(options.format == "json" ? nlohmann::json(names).dump(1) + "\n" : text) ? 0 : kUsage;
+  return (options.format == "json" ? put_json(report::kPolicyListForm, "policies", std::move(list)) : put(text))
+             ? 0
+             : kUsage;
 }
 
 void add_format(const Command& command, PolicyOptions& options) {

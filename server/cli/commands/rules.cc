@@ -58,8 +58,8 @@ void add_rules(CommandLine& line) {
       absl::StrCat("Examples:\n"
                    "  castscope rules\n"
                    "  castscope rules cache-grows\n"
-                   "  castscope rules -f json cache-grows | jq .thresholds\n"
-                   "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'\n\n",
+                   "  castscope rules -f json cache-grows | jq '.rules[].thresholds'\n"
+                   "  castscope rules -f json | jq '.rules[] | select(.severity == \"error\").rule'\n\n",
                    exit_statuses_of("rules")));
   command.on_run([options] { return options->rule.empty() ? list(*options) : explain(*options); });
 }

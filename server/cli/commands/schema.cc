@@ -31,9 +31,19 @@ struct Schema {
 
 // CMake embeds docs/*.schema.json, policies/*.schema.json and docs/openapi.json: a further schema is one line here.
 constexpr Schema kSchemas[] = {
-    {"openapi", "docs/openapi.json", "the API of `castscope view` and `castscope serve --web`, as OpenAPI"},
+    {"check", "docs/check.schema.json", "the JSON of `castscope check`"},
+    {"compare", "docs/compare.schema.json", "the JSON of `castscope compare`, and of to_json()"},
+    {"counts", "docs/counts.schema.json", "what the plugin for pytest is told of a process's casts"},
+    {"diff", "docs/diff.schema.json", "the JSON of `castscope diff`"},
+    {"doctor", "docs/doctor.schema.json", "the JSON of `castscope doctor`"},
+    {"openapi", "docs/openapi.json", "the API of `castscope view` and `serve --web`, as OpenAPI"},
     {"policy", "policies/policy.schema.json", "a policy file"},
+    {"policy-check", "docs/policy-check.schema.json", "the JSON of `castscope policy check`"},
+    {"policy-diff", "docs/policy-diff.schema.json", "the JSON of `castscope policy diff`"},
+    {"policy-explain", "docs/policy-explain.schema.json", "the JSON of `castscope policy explain`"},
+    {"policy-list", "docs/policy-list.schema.json", "the JSON of `castscope policy list`"},
     {"report", "docs/report.schema.json", "the JSON report of a run (`castscope report`)"},
+    {"rules", "docs/rules.schema.json", "the JSON of `castscope rules`"},
     {"settings", "docs/castscope.schema.json", "the rules' settings, castscope.json"},
 };
 
@@ -48,8 +58,8 @@ int list() {
   std::string text;
   for (const Schema& one : kSchemas) {
     std::string name(one.name);
-    name.resize(12, ' ');
-    text += report::wrapped(name, std::string(12, ' '), one.meaning, terminal_width(1));
+    name.resize(16, ' ');
+    text += report::wrapped(name, std::string(16, ' '), one.meaning, terminal_width(1));
   }
   return put(text) ? 0 : kUsage;
 }
@@ -70,7 +80,7 @@ int print(const std::string& name) {
 
 void add_schema(CommandLine& line) {
   const Command command =
-      line.subcommand("schema", "Print the schema of a report, a settings file, a policy or the API");
+      line.subcommand("schema", "Print the schema of a JSON document, a settings file, a policy or the API");
   auto name = std::make_shared<std::string>();
   command.option("SCHEMA", *name, "The schema to print; without it, all are listed").given();
   command.footer(

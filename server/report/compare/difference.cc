@@ -162,13 +162,13 @@ bool Difference::any() const {
 
 Difference difference_of(const Account& before, const Account& after) {
   Difference difference;
-  difference.totals = {{"steps", before.steps, after.steps},
+  difference.totals = {{"step_count", before.steps, after.steps},
                        {"casts", before.casts, after.casts},
-                       {"cache hits", before.hits, after.hits},
-                       {"pass-throughs", before.passes, after.passes},
-                       {"bytes copied", before.bytes, after.bytes},
-                       {"CPU ns of casts", before.cpu_ns, after.cpu_ns},
-                       {"cache peak bytes", before.cache_peak_bytes, after.cache_peak_bytes}};
+                       {"cache_hits", before.hits, after.hits},
+                       {"pass_throughs", before.passes, after.passes},
+                       {"bytes", before.bytes, after.bytes},
+                       {"cpu_ns", before.cpu_ns, after.cpu_ns},
+                       {"cache_peak_bytes", before.cache_peak_bytes, after.cache_peak_bytes}};
   Places first = places_of(before), second = places_of(after);
   Comparison comparison(before, after);
   difference.per_step = comparison.differ_in_length();

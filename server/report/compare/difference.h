@@ -27,7 +27,7 @@ struct SiteChange {
 };
 
 struct TotalChange {
-  std::string_view name;  // "casts", "cache hits", …
+  std::string_view name;  // as docs/names.json has it: "casts", "cache_hits", …
   std::uint64_t before = 0, after = 0;
 };
 

@@ -140,7 +140,7 @@ TEST(DifferenceTest, TheSameModelInAnotherDtype) {
   EXPECT_THAT(difference_text(before, after, difference, 100),
               HasSubstr("operators in another dtype (phase-dtype-drift): 1\n    serve.py:8\n      Net.fc, linear: was "
                         "bfloat16 (train.py:8), is float32\n"));
-  EXPECT_EQ(difference_json(before, after, difference)["precision"][0]["after"]["computed_in"], "float32");
+  EXPECT_EQ(difference_json(before, after, difference)["precision_changes"][0]["after"]["computed_in"], "float32");
 }
 
 TEST(DifferenceTest, TheSameModelInTheSameDtype) {
@@ -166,9 +166,9 @@ TEST(DifferenceTest, FindingsNewAndFixed) {
   EXPECT_THAT(text, HasSubstr("findings fixed: 1\n    warning old-rule"));
   EXPECT_THAT(text, Not(HasSubstr("kept-rule")));
   const nlohmann::ordered_json json = difference_json(before, after, difference);
-  EXPECT_EQ(json["findings"]["new"][0]["rule"], "new-rule");
-  EXPECT_EQ(json["findings"]["fixed"][0]["fingerprint"], "1:1");
-  EXPECT_EQ(json["differ"], true);
+  EXPECT_EQ(json["finding_changes"]["new_findings"][0]["rule"], "new-rule");
+  EXPECT_EQ(json["finding_changes"]["fixed_findings"][0]["fingerprint"], "1:1");
+  EXPECT_EQ(json["differs"], true);
 }
 
 // A site that is costlier from A to B is cheaper from B to A, and nothing else changes.
@@ -184,7 +184,7 @@ TEST(DifferenceTest, WhatOneRunDidNotLookAtIsNeitherNewNorFixed) {
   EXPECT_THAT(more.new_findings, ElementsAre(1));
   EXPECT_THAT(less.doubts, ElementsAre("run.castscope: it did not look at the code of 1 finding of run.castscope"));
   EXPECT_THAT(difference_text(deep, shallow, less, 80), HasSubstr("findings not looked at after: 1\n"));
-  EXPECT_EQ(difference_json(deep, shallow, less)["findings"]["unseen_after"].size(), 1u);
+  EXPECT_EQ(difference_json(deep, shallow, less)["finding_changes"]["unseen_after"].size(), 1u);
 }
 
 TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
@@ -225,7 +225,7 @@ TEST(DifferenceTest, RunsThatCannotBeComparedAreTold) {
   const std::string text = difference_text(empty, empty, nothing, 120);
   EXPECT_THAT(text, HasSubstr("incomplete: run.castscope: nothing was observed: no process with PyTorch was seen"));
   EXPECT_THAT(text, Not(HasSubstr("the same casts at the same places")));
-  EXPECT_EQ(difference_json(empty, empty, nothing)["incomplete"].size(), 2u);
+  EXPECT_EQ(difference_json(empty, empty, nothing)["doubts"].size(), 2u);
 }
 
 TEST(DifferenceTest, TotalsAndIncompleteRunsAreTold) {
@@ -236,7 +236,7 @@ TEST(DifferenceTest, TotalsAndIncompleteRunsAreTold) {
   const std::string text = difference_text(before, after, difference, 80);
   EXPECT_THAT(text, HasSubstr("cut.castscope: not all of the run was seen"));
   EXPECT_THAT(text, HasSubstr("  10       15  +50.0 %\n"));
-  EXPECT_EQ(difference_json(before, after, difference)["totals"]["casts"]["after"], 15);
+  EXPECT_EQ(difference_json(before, after, difference)["total_changes"]["casts"]["after"], 15);
 }
 
 }  // namespace

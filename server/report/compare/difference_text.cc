@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/difference.h"
 #include "server/report/findings/fingerprint.h"
+#include "server/report/model/json_values.h"
+#include "server/report/text/document.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -19,14 +21,23 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kShown = 15;  // of each kind; the JSON has all
 
 std::string amount(const TotalChange& total, std::uint64_t value) {
-  if (total.name == "CPU ns of casts") return duration(value);
+  if (total.name == "cpu_ns") return duration(value);
   return total.name.find("bytes") != std::string_view::npos ? rules::readable_bytes(value) : grouped(value);
 }
 
 std::string total_name(const TotalChange& total) {
-  if (total.name == "cache peak bytes") return "cache peak";
-  if (total.name == "casts") return "casts by autocast";
-  return total.name == "CPU ns of casts" ? "CPU time of these" : std::string(total.name);
+  constexpr std::pair<std::string_view, const char*> kWords[] = {
+      {"step_count", "steps"},
+      {"casts", "casts by autocast"},
+      {"cache_hits", "cache hits"},
+      {"pass_throughs", "pass-throughs"},
+      {"bytes", "bytes copied"},
+      {"cpu_ns", "CPU time of these"},
+      {"cache_peak_bytes", "cache peak"},
+  };
+  for (const auto& [name, words] : kWords)
+    if (name == total.name) return words;
+  return std::string(total.name);
 }
 
 std::string totals_text(const Difference& difference) {
@@ -136,10 +147,21 @@ std::string not_looked_at(const Account& account, const Account& other, int widt
                         width);
 }
 
+Json line_json(const auto& at) {
+  return {{"file", text_or_null(at.file)},
+          {"line", at.line > 0 ? Json(at.line) : Json()},
+          {"function", text_or_null(at.function)}};
+}
+
 Json precision_json(const AccountPrecision& one) {
-  return {{"file", one.file},          {"line", one.line},   {"function", one.function},    {"model", one.model},
-          {"module", one.module},      {"operator", one.op}, {"computed_in", one.computed}, {"calls", one.calls},
-          {"grad_mode", one.grad_mode}};
+  Json json = line_json(one);
+  json.update({{"model", text_or_null(one.model)},
+               {"module", one.model.empty() ? Json() : Json(one.module)},
+               {"operator", one.op},
+               {"computed_in", text_or_null(one.computed)},
+               {"calls", one.calls},
+               {"grad_mode", one.grad_mode}});
+  return json;
 }
 
 std::string findings_text(const Account& account, const std::vector<std::size_t>& which, const char* title, int width) {
@@ -158,11 +180,20 @@ std::string findings_text(const Account& account, const std::vector<std::size_t>
 }
 
 Json site_json(const AccountSite& site) {
-  return {{"file", site.file},   {"line", site.line},    {"function", site.function},
-          {"text", site.text},   {"operator", site.op},  {"argument", site.argument},
-          {"phase", site.phase}, {"cause", site.cause},  {"from", site.from},
-          {"to", site.to},       {"casts", site.casts},  {"cache_hits", site.hits},
-          {"bytes", site.bytes}, {"cpu_ns", site.cpu_ns}};
+  const bool has_text = site.line > 0 && site.text != absl::StrCat("line ", site.line);
+  Json json = line_json(site);
+  json.update({{"source_text", has_text ? Json(site.text) : Json()},
+               {"operator", text_or_null(site.op)},
+               {"argument", text_or_null(site.argument)},
+               {"phase", site.phase},
+               {"cause", site.cause},
+               {"from_dtype", site.from},
+               {"to_dtype", site.to},
+               {"casts", site.casts},
+               {"cache_hits", site.hits},
+               {"bytes", site.bytes},
+               {"cpu_ns", site.cpu_ns}});
+  return json;
 }
 
 Json findings_json(const Account& account, const std::vector<std::size_t>& which) {
@@ -207,12 +238,8 @@ std::string difference_text(const Account& before, const Account& after, const D
 
 Json difference_json(const Account& before, const Account& after, const Difference& difference) {
   Json totals = Json::object();
-  for (const TotalChange& total : difference.totals) {
-    std::string key = total.name == "CPU ns of casts" ? "cpu_ns" : std::string(total.name);
-    std::replace_if(
-        key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
-    totals[key] = {{"before", total.before}, {"after", total.after}};
-  }
+  for (const TotalChange& total : difference.totals)
+    totals[std::string(total.name)] = {{"before", total.before}, {"after", total.after}};
   Json sites = Json::array();
   for (const SiteChange& change : difference.sites) {
     sites.push_back({{"change", name(change.change)},
@@ -223,20 +250,19 @@ Json difference_json(const Account& before, const Account& after, const Differen
   Json precision = Json::array();
   for (const PrecisionChange& change : difference.precision)
     precision.push_back({{"before", precision_json(change.before)}, {"after", precision_json(change.after)}});
-  return {{"format", 1},
-          {"before", {{"file", before.name}, {"complete", before.complete}}},
-          {"after", {{"file", after.name}, {"complete", after.complete}}},
-          {"differ", difference.any()},
-          {"incomplete", difference.doubts},
-          {"per_step", difference.per_step},
-          {"totals", totals},
-          {"findings",
-           {{"new", findings_json(after, difference.new_findings)},
-            {"fixed", findings_json(before, difference.fixed_findings)},
-            {"unseen_before", findings_json(after, difference.unseen_before)},
-            {"unseen_after", findings_json(before, difference.unseen_after)}}},
-          {"precision", precision},
-          {"sites", sites}};
+  return document(kDiffForm, {{"before", {{"compared_file", before.name}, {"complete", before.complete}}},
+                              {"after", {{"compared_file", after.name}, {"complete", after.complete}}},
+                              {"differs", difference.any()},
+                              {"doubts", difference.doubts},
+                              {"per_step", difference.per_step},
+                              {"total_changes", totals},
+                              {"finding_changes",
+                               {{"new_findings", findings_json(after, difference.new_findings)},
+                                {"fixed_findings", findings_json(before, difference.fixed_findings)},
+                                {"unseen_before", findings_json(after, difference.unseen_before)},
+                                {"unseen_after", findings_json(before, difference.unseen_after)}}},
+                              {"precision_changes", precision},
+                              {"site_changes", sites}});
 }
 
 }  // namespace castscope::report

@@ -126,10 +126,12 @@ TEST(GateTest, JsonHasAll) {
   Gate gate;
   gate.max_cache_bytes = 1;
   const nlohmann::ordered_json json = verdict_json(now, gate, examine(now, gate), nullptr);
+  EXPECT_EQ(json["document"], "check");
+  EXPECT_EQ(json["format"], 2);
   EXPECT_EQ(json["outcome"], "findings");
-  EXPECT_EQ(json["exit"], 1);
-  EXPECT_EQ(json["failing"][0]["file"], "train.py");
-  EXPECT_EQ(json["below"][0]["fingerprint"], "b");
+  EXPECT_EQ(json["check_exit_status"], 1);
+  EXPECT_EQ(json["failing_findings"][0]["file"], "train.py");
+  EXPECT_EQ(json["below_fail_on"][0]["fingerprint"], "b");
   EXPECT_EQ(json["limits"][0]["exceeded"], true);
   EXPECT_EQ(json["baseline"], nullptr);
 }

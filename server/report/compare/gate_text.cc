@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/gate.h"
 #include "server/report/findings/fingerprint.h"
+#include "server/report/text/document.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -177,27 +178,27 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
   Json limits = Json::array();
   for (const Limit& limit : verdict.limits) {
     limits.push_back({{"option", limit.option},
-                      {"most", limit.most},
-                      {"value", limit.value ? Json(*limit.value) : Json()},
+                      {"limit", limit.most},
+                      {"measured", limit.value ? Json(*limit.value) : Json()},
                       {"exceeded", limit.exceeded()}});
   }
-  return {{"format", 1},
-          {"outcome", kOutcomes[static_cast<std::size_t>(verdict.outcome)]},
-          {"exit", static_cast<int>(verdict.outcome)},
-          {"checked", account.name},
-          {"baseline", baseline != nullptr ? Json(baseline->name) : Json()},
-          {"fail_on", gate.fail_on},
-          {"complete", account.complete},
-          {"incomplete", verdict.incomplete},
-          {"failing", list_json(account, verdict.failing)},
-          {"below", list_json(account, verdict.below)},
-          {"known", list_json(account, verdict.known)},
-          {"unseen_before", list_json(account, verdict.unseen_before)},
-          {"gone", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.gone)},
-          {"unseen_now", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
-          {"unjudged", unjudged_json(account)},
-          {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
-          {"limits", limits}};
+  return document(kCheckForm,
+                  {{"outcome", kOutcomes[static_cast<std::size_t>(verdict.outcome)]},
+                   {"check_exit_status", static_cast<int>(verdict.outcome)},
+                   {"checked_file", account.name},
+                   {"baseline", baseline != nullptr ? Json(baseline->name) : Json()},
+                   {"fail_on", gate.fail_on},
+                   {"complete", account.complete},
+                   {"doubts", verdict.incomplete},
+                   {"failing_findings", list_json(account, verdict.failing)},
+                   {"below_fail_on", list_json(account, verdict.below)},
+                   {"known_findings", list_json(account, verdict.known)},
+                   {"unseen_before", list_json(account, verdict.unseen_before)},
+                   {"fixed_findings", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.gone)},
+                   {"unseen_after", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
+                   {"unjudged", unjudged_json(account)},
+                   {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
+                   {"limits", limits}});
 }
 
 }  // namespace castscope::report

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "server/report/text/document.h"
 #include "server/report/text/lines.h"
 #include "server/rules/rules.h"
 
@@ -57,13 +58,34 @@ std::string thresholds_text(const rules::Rule& rule, int width) {
 Json thresholds_json(const rules::Rule& rule) {
   Json list = Json::array();
   for (const rules::Threshold& threshold : rule.thresholds) {
-    list.push_back({{"name", threshold.name}, {"default", threshold.value}, {"meaning", threshold.meaning}});
+    list.push_back(
+        {{"threshold", threshold.name}, {"default_value", threshold.value}, {"threshold_meaning", threshold.meaning}});
   }
   return list;
 }
 
-Json entry(const rules::Rule& rule) {
-  return {{"rule", rule.name}, {"severity", rule.severity}, {"group", group_of(rule)}, {"summary", rule.summary}};
+Json links_json(std::string_view lines) {
+  Json links = Json::array();
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) links.push_back(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return links;
+}
+
+Json rule_json(const rules::Rule& rule) {
+  const rules::Explanation& words = rule.explanation;
+  return {{"rule", rule.name},
+          {"severity", rule.severity},
+          {"rule_group", group_of(rule)},
+          {"summary", rule.summary},
+          {"thresholds", thresholds_json(rule)},
+          {"what_happens", words.what},
+          {"why_it_matters", words.why},
+          {"example", words.example},
+          {"fix", words.fix},
+          {"links", links_json(words.links)}};
 }
 
 std::vector<const rules::Rule*> by_group() {
@@ -93,21 +115,7 @@ std::string explanation_text(const rules::Rule& rule, int width) {
 }
 
 Json explanation_json(const rules::Rule& rule) {
-  const rules::Explanation& words = rule.explanation;
-  Json json = entry(rule);
-  json["thresholds"] = thresholds_json(rule);
-  json["what"] = words.what;
-  json["why"] = words.why;
-  json["example"] = words.example;
-  json["fix"] = words.fix;
-  Json links = Json::array();
-  for (std::string_view rest = words.links; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) links.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  json["links"] = links;
-  return json;
+  return document(kRulesForm, {{"rules", Json::array({rule_json(rule)})}});
 }
 
 std::string rule_list_text(int width) {
@@ -133,12 +141,8 @@ std::string rule_list_text(int width) {
 
 Json rule_list_json() {
   Json list = Json::array();
-  for (const rules::Rule* rule : by_group()) {
-    Json json = entry(*rule);
-    json["thresholds"] = thresholds_json(*rule);
-    list.push_back(std::move(json));
-  }
-  return list;
+  for (const rules::Rule* rule : by_group()) list.push_back(rule_json(*rule));
+  return document(kRulesForm, {{"rules", std::move(list)}});
 }
 
 }  // namespace castscope::report

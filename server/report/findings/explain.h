@@ -11,7 +11,7 @@
 namespace castscope::report {
 
 std::string explanation_text(const rules::Rule&, int width);
-nlohmann::ordered_json explanation_json(const rules::Rule&);
+nlohmann::ordered_json explanation_json(const rules::Rule&);  // as rule_list_json(), with this rule alone
 
 std::string rule_list_text(int width);
 nlohmann::ordered_json rule_list_json();

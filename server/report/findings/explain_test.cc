@@ -67,9 +67,9 @@ To silence it
   In files: "per-path-ignores" in castscope.json.
   Everywhere: "ignore" there.
 )");
-  const nlohmann::ordered_json json = explanation_json(rule);
-  EXPECT_EQ(json["group"], "cache");
-  EXPECT_EQ(json["thresholds"][1]["default"], 0.05);
+  const nlohmann::ordered_json json = explanation_json(rule)["rules"][0];
+  EXPECT_EQ(json["rule_group"], "cache");
+  EXPECT_EQ(json["thresholds"][1]["default_value"], 0.05);
   EXPECT_EQ(json["links"].size(), 2u);
 }
 
@@ -84,7 +84,7 @@ TEST(RuleListTest, HasEveryRuleInOneOrderAtEveryWidth) {
   for (const int width : {20, 80, 160}) {
     const std::string list = rule_list_text(width);
     std::size_t last = 0;
-    for (const auto& entry : rule_list_json()) {
+    for (const auto& entry : rule_list_json()["rules"]) {
       const std::size_t at = list.find(entry["rule"].get<std::string>() + "  ");
       ASSERT_NE(at, std::string::npos) << entry["rule"];
       EXPECT_GE(at, last);
@@ -93,7 +93,7 @@ TEST(RuleListTest, HasEveryRuleInOneOrderAtEveryWidth) {
   }
   std::istringstream lines(rule_list_text(80));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 80u) << line;
-  EXPECT_EQ(rule_list_json().size(), rules::all_rules().size());
+  EXPECT_EQ(rule_list_json()["rules"].size(), rules::all_rules().size());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "server/report/modes/comparisons.h"
 #include "server/report/modes/compilations.h"
 #include "server/report/modes/modes.h"
+#include "server/report/text/document.h"
 #include "server/report/text/json_rows.h"
 #include "server/store/run/names.h"
 
@@ -25,10 +26,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using store::RunData;
-
-// docs/report.schema.json. The format grows when a name changes its meaning or goes; the minor number when one is
-// added.
-constexpr int kReportFormat = 2, kReportFormatMinor = 0;
 
 Json by_cause_json(const Totals& totals) {
   Json list = Json::array();
@@ -123,10 +120,7 @@ void add_places(const Model& model, Json& report) {
 
 Json to_json(const Model& model) {
   const RunData& data = model.run;
-  Json report = {{"document", "report"},
-                 {"format", kReportFormat},
-                 {"format_minor", kReportFormatMinor},
-                 {"root", text_or_null(data.start.project())},
+  Json report = {{"root", text_or_null(data.start.project())},
                  {"run", run_json(model)},
                  {"totals", totals_json(model)},
                  {"roles", roles_json(model)},
@@ -148,7 +142,7 @@ Json to_json(const Model& model) {
   report["behaviours"] = behaviours_json(model);
   report["processes"] = processes_json(model);
   report["source_files"] = source_files_json(data);
-  return report;
+  return document(kReportForm, report);
 }
 
 std::string json_text(const Model& model) { return json_rows(to_json(model)); }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kForm[] = "castscope-comparison-table/1";
+constexpr char kForm[] = "castscope-comparison-table/2";
 constexpr std::array<std::string_view, 5> kVerdicts = {"reference", "same", "cause", "follower", "alone"};
 
 // The job wrote the text: a member that is missing, or that has another type, counts as empty.
@@ -40,13 +40,13 @@ store::CodeLocation location(const Json& of) {
 }
 
 ComparedMode mode_from(const Json& of) {
-  ComparedMode mode{.mode = text(of, "mode"), .error = text(of, "error"), .error_at = location(of)};
-  mode.same = number(of, "same");
-  mode.differences = number(of, "differences");
-  mode.followers = number(of, "followers");
-  mode.not_comparable = number(of, "not_comparable");
+  ComparedMode mode{.mode = text(of, "mode"), .error = text(of, "error_summary"), .error_at = location(of)};
+  mode.same = number(of, "same_count");
+  mode.differences = number(of, "difference_count");
+  mode.followers = number(of, "follower_count");
+  mode.not_comparable = number(of, "not_comparable_count");
   mode.same_values = flag(of, "same_values");
-  const auto error = of.find("max_error");
+  const auto error = of.find("max_abs_error");
   if (error != of.end() && error->is_number()) mode.max_error = error->get<double>();
   return mode;
 }
@@ -57,7 +57,7 @@ ComparedRow row_from(const Json& of, std::size_t columns) {
     if (row.cells.size() == columns || !cell.is_object()) break;
     const std::string verdict = text(cell, "verdict");
     const bool known = std::ranges::find(kVerdicts, verdict) != kVerdicts.end();
-    row.cells.push_back({text(cell, "computed"), known ? verdict : "", text(cell, "reason")});
+    row.cells.push_back({text(cell, "computed_in"), known ? verdict : "", text(cell, "reason")});
   }
   row.cells.resize(columns);
   return row;
@@ -67,13 +67,13 @@ std::optional<Comparison> read(const std::string& written) {
   const Json of = Json::parse(written, nullptr, /*allow_exceptions=*/false);
   if (!of.is_object() || text(of, "format") != kForm) return std::nullopt;
   Comparison comparison{
-      .name = text(of, "name"), .same_precision = flag(of, "same_precision"), .modes = {}, .rows = {}};
+      .name = text(of, "compared_function"), .same_precision = flag(of, "same_precision"), .modes = {}, .rows = {}};
   for (const Json& mode : list(of, "modes"))
     if (mode.is_object() && std::ranges::find(rules::kModeNames, text(mode, "mode")) != rules::kModeNames.end())
       comparison.modes.push_back(mode_from(mode));
   for (const Json& row : list(of, "operators"))
     if (row.is_object()) comparison.rows.push_back(row_from(row, comparison.modes.size() + 1));
-  comparison.rows_left_out = number(of, "operators_left_out");
+  comparison.rows_left_out = number(of, "left_out_count");
   return comparison;
 }
 

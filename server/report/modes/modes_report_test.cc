@@ -20,16 +20,17 @@ store::RunData run_of(std::string comparison) {
   return data;
 }
 
-constexpr const char* kTable = R"({"format": "castscope-comparison-table/1", "name": "Net", "same_precision": false,
-  "modes": [{"mode": "script", "same": 1, "differences": 1, "followers": 0, "not_comparable": 1, "same_values": true,
-             "max_error": 0.5},
-            {"mode": "export", "error": "ValueError: no", "file": "net.py", "line": 3, "function": "forward"}],
+constexpr const char* kTable =
+    R"({"format": "castscope-comparison-table/2", "compared_function": "Net", "same_precision": false,
+  "modes": [{"mode": "script", "same_count": 1, "difference_count": 1, "follower_count": 0, "not_comparable_count": 1, "same_values": true,
+             "max_abs_error": 0.5},
+            {"mode": "export", "error_summary": "ValueError: no", "file": "net.py", "line": 3, "function": "forward"}],
   "operators": [{"operator": "gelu", "module": "act", "file": "net.py", "line": 4, "function": "forward",
-                 "cells": [{"verdict": "reference", "computed": "bfloat16"},
-                           {"verdict": "cause", "computed": "float32", "reason": "a list of its own"}, {}]},
-                {"operator": "tanh", "module": "", "cells": [{"verdict": "reference", "computed": "bfloat16"},
+                 "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
+                           {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}, {}]},
+                {"operator": "tanh", "module": "", "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
                                                              {"verdict": "alone"}, {}]}],
-  "operators_left_out": 7})";
+  "left_out_count": 7})";
 
 TEST(Comparisons, AreReadAsTheJobToldThem) {
   const auto json = comparisons_json(run_of(kTable));
@@ -48,14 +49,15 @@ TEST(Comparisons, AreReadAsTheJobToldThem) {
 }
 
 TEST(Comparisons, WhatIsOfAnotherFormIsLeftOut) {
-  for (const char* text : {"", "{", "[]", "7", R"({"format": "castscope-comparison-table/2"})"})
+  for (const char* text : {"", "{", "[]", "7", R"({"format": "castscope-comparison-table/1"})"})
     EXPECT_TRUE(comparisons(run_of(text)).empty()) << text;
 }
 
 TEST(Comparisons, WhatIsOfAnotherTypeIsAsIfEmpty) {
-  const auto all = comparisons(run_of(R"({"format": "castscope-comparison-table/1", "name": 7, "same_precision": "yes",
-    "modes": [3, {"mode": "jit"}, {"mode": "trace", "same": -1, "max_error": "much"}],
-    "operators": [null, {"operator": [], "line": "x", "cells": [1, {"verdict": "best", "computed": "float32"}]},
+  const auto all =
+      comparisons(run_of(R"({"format": "castscope-comparison-table/2", "compared_function": 7, "same_precision": "yes",
+    "modes": [3, {"mode": "jit"}, {"mode": "trace", "same_count": -1, "max_abs_error": "much"}],
+    "operators": [null, {"operator": [], "line": "x", "cells": [1, {"verdict": "best", "computed_in": "float32"}]},
                   {"cells": [{}, {}, {}, {}]}]})"));
   ASSERT_EQ(all.size(), 1u);
   ASSERT_EQ(all[0].modes.size(), 1u);

@@ -80,7 +80,7 @@ Explanation of_operator(const Policy& policy, const OperatorName& asked, const A
     if (may_have_own_kernels(one.op, one.decision)) explanation.text += own_kernels_text(one.op, width);
     if (policy.device != "any") {
       if (!is_pytorchs(policy)) {
-        json["pytorch"] = device_json(policy.device, one.op);
+        json["pytorch_policy"] = device_json(policy.device, one.op);
         explanation.text += device_text(policy.device, one.op, width);
       }
       json["other_devices"] = devices_json(policy.device, one.op);
@@ -100,9 +100,9 @@ Explanation of_function(const Policy& policy, const std::vector<const policy::Fu
                             policy.name, "\n", functions_text(policy, functions, modules, width));
   explanation.list.push_back({{"policy", policy.name},
                               {"operator", Json()},
-                              {"function", question.name},
+                              {"function_name", question.name},
                               {"module", question.module.empty() ? Json() : Json(question.module)},
-                              {"class", question.class_name.empty() ? Json() : Json(question.class_name)},
+                              {"module_type", question.class_name.empty() ? Json() : Json(question.class_name)},
                               {"functions", functions_json(policy, functions, modules)}});
   return explanation;
 }

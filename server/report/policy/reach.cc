@@ -87,7 +87,7 @@ std::string some_of(const std::vector<std::string>& names) {
 Json way_json(const WayDecision& decided) {
   Json operators = Json::array();
   for (const policy::Step& step : *decided.way) operators.push_back(shown(step.op));
-  return {{"operators", operators},
+  return {{"operator_chain", operators},
           {"decided_by", decided.by == nullptr ? Json() : Json(shown(decided.by->op))},
           {"cast_policy", name(decided.decision.policy)},
           {"reached", decided.reached()},
@@ -168,10 +168,10 @@ Json functions_json(const Policy& policy, const std::vector<const Function*>& fu
     Json ways = Json::array();
     for (const WayDecision& decided : decide(policy, *function, modules)) ways.push_back(way_json(decided));
     const std::string more = on_other_devices(policy, *function, modules);
-    all.push_back({{"function", function->name},
+    all.push_back({{"function_name", function->name},
                    {"as_a_whole", rule == nullptr ? Json() : Json(name(rule->cast))},
                    {"ends_in", ways},
-                   {"elsewhere", more.empty() ? Json() : Json(more)}});
+                   {"on_other_devices", more.empty() ? Json() : Json(more)}});
   }
   return all;
 }
@@ -225,7 +225,10 @@ std::string devices_text(std::string_view device, const policy::OperatorName& op
 }
 
 Json device_json(std::string_view device, const policy::OperatorName& op) {
-  const auto given = [&](policy::Given what) { return word(computes_on(device, op, what)); };
+  const auto given = [&](policy::Given what) {
+    const Computed computed = computes_on(device, op, what);
+    return computed == Computed::kLow ? "lower_precision" : computed == Computed::kFloat32 ? "float32" : "error";
+  };
   return {{"device", device},
           {"cast_policy", name(on_device(device, op).policy)},
           {"given_lower_precision", given(policy::Given::kLow)},

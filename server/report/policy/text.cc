@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/report/text/document.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 
@@ -103,18 +104,20 @@ Json policy_json(const policy::Policy& policy) {
   for (const auto& [kind, list] : by_cast_policy(policy)) operators[to_string(name(kind))] = list;
   for (const auto& [op, rule] : policy.never_cast) never[shown(op)] = rule.arguments;
   for (const policy::ModuleRule& rule : policy.modules)
-    modules.push_back({{"pattern", rule.pattern}, {"precision", shown(rule.precision)}, {"at", rule.place}});
+    modules.push_back({{"pattern", rule.pattern},
+                       {"target_precision", shown(rule.precision)},
+                       {"written_at", rule.place.empty() ? Json() : Json(rule.place)}});
   for (const policy::FunctionRule& rule : policy.functions) functions[rule.function] = name(rule.cast);
-  return {{"name", policy.name},
+  return {{"policy", policy.name},
           {"description", policy.description},
           {"device", policy.device},
-          {"dtype", policy.dtype ? Json(name(*policy.dtype)) : Json()},
+          {"lower_precision", policy.dtype ? Json(name(*policy.dtype)) : Json()},
           {"default_dtype", default_dtype(policy)},
-          {"files", policy.files},
-          {"operators", operators},
-          {"never_cast", never},
-          {"modules", modules},
-          {"functions", functions}};
+          {"policy_files", policy.files},
+          {"operators_by_cast_policy", operators},
+          {"never_cast_by_operator", never},
+          {"module_rules", modules},
+          {"function_rules", functions}};
 }
 
 std::string decision_text(const policy::Policy& policy, const Question& question, const policy::Decision& decision,
@@ -139,19 +142,20 @@ Json decision_json(const policy::Policy& policy, const Question& question, const
   const auto reasons = [](const std::vector<policy::Reason>& list) {
     Json all = Json::array();
     for (const policy::Reason& one : list)
-      all.push_back({{"rule", one.rule}, {"at", one.place.empty() ? Json() : Json(one.place)}});
+      all.push_back({{"policy_rule", one.rule}, {"written_at", one.place.empty() ? Json() : Json(one.place)}});
     return all;
   };
   return {{"policy", policy.name},
           {"operator", shown(question.op)},
           {"module", question.module.empty() ? Json() : Json(question.module)},
-          {"class", question.class_name.empty() ? Json() : Json(question.class_name)},
+          {"module_type", question.class_name.empty() ? Json() : Json(question.class_name)},
           {"cast_policy", name(decision.policy)},
-          {"dtype", name(decision.dtype)},
+          {"decided_dtype", name(decision.dtype)},
           {"default_dtype", default_dtype(policy)},
-          {"message", decision.policy == CastPolicy::kBanned ? Json(decision.message) : Json()},
-          {"never_cast", decision.never_cast},
-          {"because", reasons(decision.because)},
+          {"message",
+           decision.policy == CastPolicy::kBanned && !decision.message.empty() ? Json(decision.message) : Json()},
+          {"never_cast_arguments", decision.never_cast},
+          {"ruled_by", reasons(decision.because)},
           {"exceptions", reasons(decision.exceptions)}};
 }
 
@@ -187,11 +191,15 @@ Json policy_difference_json(const policy::Policy& before, const policy::Policy& 
     operators.push_back(
         {{"operator", shown(change.op)}, {"before", name(change.before)}, {"after", name(change.after)}});
   for (const policy::SettingChange& change : difference.settings)
-    settings.push_back({{"what", change.what}, {"before", change.before}, {"after", change.after}});
+    settings.push_back({{"setting", change.what}, {"before", change.before}, {"after", change.after}});
   for (const policy::FunctionChange& change : difference.functions)
-    functions.push_back({{"function", change.function}, {"before", change.before}, {"after", change.after}});
-  return {{"before", before.name},  {"after", after.name},    {"differ", difference.any()},
-          {"operators", operators}, {"functions", functions}, {"settings", settings}};
+    functions.push_back({{"function_name", change.function}, {"before", change.before}, {"after", change.after}});
+  return document(kPolicyDiffForm, {{"before", before.name},
+                                    {"after", after.name},
+                                    {"differs", difference.any()},
+                                    {"operator_changes", operators},
+                                    {"function_changes", functions},
+                                    {"setting_changes", settings}});
 }
 
 }  // namespace castscope::report

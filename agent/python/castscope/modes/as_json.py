@@ -1,8 +1,9 @@
-"""A comparison for programs: `castscope-comparison/1`, described in docs/decisions/comparison.md."""
+"""Comparisons for programs, as docs/compare.schema.json describes them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from castscope.modes.units import Line, Unit
@@ -13,13 +14,19 @@ if TYPE_CHECKING:
     from castscope.modes.values import OutputError
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
-    from castscope.modes.comparison import FORMAT
+FORMAT, FORMAT_MINOR = 2, 0  # docs/decisions/names.md says when they grow
+
+
+def document(comparisons: Iterable[Comparison]) -> dict[str, Any]:
+    return {"document": "compare", "format": FORMAT, "format_minor": FORMAT_MINOR,
+            "comparisons": [_comparison(comparison) for comparison in comparisons]}
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
-        "format": FORMAT,
-        "name": comparison.name,
-        "torch": comparison.torch,
-        "autocast": dict(comparison.ambient),
+        "compared_function": comparison.name,
+        "torch_version": comparison.torch,
+        "ambient_dtypes": dict(comparison.ambient),
         "same_precision": comparison.same_precision,
         "same_values": comparison.same_values,
         "modes": [_mode(comparison, mode) for mode in comparison.modes],
@@ -34,11 +41,11 @@ def _mode(comparison: Comparison, mode: str) -> dict[str, Any]:
     if mode in comparison.compared:
         at = {id(row): number for number, row in enumerate(comparison.rows)}
         found.update({
-            "same": comparison.agreeing(mode),
-            "differences": [{"operator": at[id(row)], "reason": row.cells[mode].reason or None,
-                             "followers": [at[id(follower)] for follower in comparison.followers(mode, row)]}
+            "same_count": comparison.agreeing(mode),
+            "differences": [{"row": at[id(row)], "reason": row.cells[mode].reason or None,
+                             "follower_rows": [at[id(follower)] for follower in comparison.followers(mode, row)]}
                             for row in comparison.differences(mode)],
-            "not_comparable": [at[id(row)] for row in comparison.not_comparable(mode)],
+            "not_comparable_rows": [at[id(row)] for row in comparison.not_comparable(mode)],
             "outputs": [_output(output) for output in comparison.outputs.get(mode, [])],
         })
     return found
@@ -49,26 +56,31 @@ def _row(row: Row) -> dict[str, Any]:
              for mode, cell in row.cells.items()}
     if row.eager:
         cells = {"eager": {"verdict": "reference", **_computed(row.eager)}, **cells}
-    return {"operator": row.unit.operator, "module": row.unit.module, "line": _line(row.unit.line),
-            "stack": [_line(line) for line in row.unit.stack], "modes": cells}
+    return {"operator": row.unit.operator, "module": row.unit.module, "location": _location(row.unit.line),
+            "frames": [_location(line) for line in row.unit.stack], "by_mode": cells}
 
 
 def _computed(unit: Unit) -> dict[str, Any]:
-    return {"overload": unit.overload, "inputs": list(unit.input_dtypes), "arrived": list(unit.arrived),
-            "output": unit.output_dtype, "shapes": [list(shape) for shape in unit.shapes], "line": _line(unit.line)}
+    return {"overload": unit.overload, "input_dtypes": list(unit.input_dtypes), "arrived_dtypes": list(unit.arrived),
+            "result_dtype": unit.output_dtype, "input_shapes": [list(shape) for shape in unit.shapes],
+            "location": _location(unit.line)}
 
 
-def _line(line: Line | None) -> dict[str, Any] | None:
-    return {"file": line.file, "line": line.line, "function": line.function} if line else None
+def _location(line: Line | None) -> dict[str, Any]:
+    if line is None:
+        return {"file": None, "line": None, "function": None}
+    return {"file": line.file, "line": line.line or None, "function": line.function}
 
 
 def _error(error: ModeError) -> dict[str, Any]:
-    return {"summary": error.summary, "text": error.text, "line": _line(error.line), "code": error.code or None}
+    return {"error_summary": error.summary, "error_text": error.text, "location": _location(error.line),
+            "error_line": error.code or None}
 
 
 def _output(output: OutputError) -> dict[str, Any]:
-    return {"name": output.name, "dtype": output.dtype, "eager_dtype": output.eager_dtype, "close": output.close,
-            "max_abs": _finite(output.max_abs), "max_rel": _finite(output.max_rel), "not_finite": output.not_finite,
+    return {"output_name": output.name, "output_dtype": output.dtype, "eager_output_dtype": output.eager_dtype,
+            "within_tolerance": output.close, "max_abs_error": _finite(output.max_abs),
+            "max_rel_error": _finite(output.max_rel), "not_finite_differences": output.not_finite,
             "problem": output.problem or None}
 
 

@@ -1,4 +1,4 @@
-"""A comparison for the report of the run that it is made in: `castscope-comparison-table/1`, described in
+"""A comparison for the report of the run that it is made in: `castscope-comparison-table/2`, described in
 docs/decisions/comparison.md. It leaves out shapes and stacks, which to_json() has: they would be its greater part."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from castscope.modes.comparison import Comparison, Row
     from castscope.modes.units import Line
 
-FORMAT = "castscope-comparison-table/1"
+FORMAT = "castscope-comparison-table/2"
 _MOST_ROWS = 2000        # in one comparison; those that agree everywhere are left out first
 _MOST_COMPARISONS = 200  # in one process: a test suite may make thousands
 
@@ -34,31 +34,33 @@ def as_table(comparison: Comparison) -> dict[str, Any]:
     rows = comparison.rows
     if len(rows) > _MOST_ROWS:
         rows = [row for row in rows if any(cell.verdict != "same" for cell in row.cells.values())][:_MOST_ROWS]
-    return {"format": FORMAT, "name": comparison.name, "same_precision": comparison.same_precision,
+    return {"format": FORMAT, "compared_function": comparison.name, "same_precision": comparison.same_precision,
             "modes": [_mode(comparison, mode) for mode in modes],
             "operators": [_row(row, modes) for row in rows],
-            "operators_left_out": len(comparison.rows) - len(rows)}
+            "left_out_count": len(comparison.rows) - len(rows)}
 
 
 def _mode(comparison: Comparison, mode: str) -> dict[str, Any]:
     error = comparison.errors.get(mode) or comparison.errors.get("eager")
     if error is not None:
-        return {"mode": mode, "error": error.summary, **_place(error.line)}
+        return {"mode": mode, "error_summary": error.summary, **_place(error.line)}
     outputs = comparison.outputs.get(mode, [])
     errors = [output.max_abs for output in outputs if output.max_abs is not None]
-    return {"mode": mode, "same": comparison.agreeing(mode), "differences": len(comparison.differences(mode)),
-            "followers": len(comparison.followers(mode)), "not_comparable": len(comparison.not_comparable(mode)),
+    return {"mode": mode, "same_count": comparison.agreeing(mode),
+            "difference_count": len(comparison.differences(mode)),
+            "follower_count": len(comparison.followers(mode)),
+            "not_comparable_count": len(comparison.not_comparable(mode)),
             "same_values": all(output.close for output in outputs),
-            "max_error": max(errors) if errors and all(map(math.isfinite, errors)) else None}
+            "max_abs_error": max(errors) if errors and all(map(math.isfinite, errors)) else None}
 
 
 def _row(row: Row, modes: list[str]) -> dict[str, Any]:
-    cells: list[dict[str, str]] = [{"verdict": "reference", "computed": row.eager.computed} if row.eager else {}]
+    cells: list[dict[str, str]] = [{"verdict": "reference", "computed_in": row.eager.computed} if row.eager else {}]
     for mode in modes:
         cell = row.cells.get(mode)
         told = {} if cell is None else {"verdict": cell.verdict}
         if cell is not None and cell.unit is not None:
-            told["computed"] = cell.unit.computed
+            told["computed_in"] = cell.unit.computed
         if cell is not None and cell.reason:
             told["reason"] = cell.reason
         cells.append(told)

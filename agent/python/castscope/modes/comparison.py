@@ -12,8 +12,6 @@ from castscope.modes.errors import ModeError
 from castscope.modes.units import Line, Unit
 from castscope.modes.values import OutputError
 
-FORMAT = "castscope-comparison/1"
-
 
 @dataclasses.dataclass
 class Row:
@@ -116,9 +114,9 @@ class Comparison:
         return [] if self._agrees(mode) else [f"{mode}: no operator could be compared"]
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON that docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
-        from castscope.modes.as_json import as_json
-        return as_json(self)
+        """The document that docs/compare.schema.json describes, with this comparison alone in it."""
+        from castscope.modes.as_json import document
+        return document([self])
 
     def text(self, colour: bool = False) -> str:
         from castscope.modes.text import Text

@@ -236,8 +236,8 @@ def _text(results: list[Any], colour: bool) -> str:
 
 
 def _json(results: list[Any]) -> str:
-    document = {"format": "castscope-comparisons/1", "comparisons": [result.to_json() for result in results]}
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    from castscope.modes.as_json import document
+    return json.dumps(document(results), indent=1, ensure_ascii=False) + "\n"
 
 
 def _html(results: list[Any]) -> str:
