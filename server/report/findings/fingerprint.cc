@@ -3,7 +3,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 
 #include "absl/strings/ascii.h"
 #include "agent/hash/fnv1a.h"
@@ -21,9 +20,7 @@ std::string identity(const store::Finding& finding, const store::SourceLines& so
   std::string parts = finding.rule + '\0';
   if (!finding.location) return parts;
   const store::CodeLocation& at = *finding.location;
-  const std::optional<std::string_view> text = source.line(at.file, at.line);
-  parts += portable_path(at.file, project) + '\0' + at.function + '\0';
-  return parts + (text ? normalised(*text) : "line " + std::to_string(at.line));
+  return parts + portable_path(at.file, project) + '\0' + at.function + '\0' + line_identity(source, at);
 }
 
 }  // namespace
@@ -42,15 +39,22 @@ std::string normalised(std::string_view source_line) {
   return text;
 }
 
+std::string line_identity(const store::SourceLines& source, const store::CodeLocation& at) {
+  const std::optional<std::string_view> text = source.line(at.file, at.line);
+  return text ? normalised(*text) : "line " + std::to_string(at.line);
+}
+
+std::string CountedDigits::of(std::string_view identity) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, hash(identity));
+  return std::string(digits) + ":" + std::to_string(++seen_[digits]);
+}
+
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project) {
-  std::map<std::string, int> seen;
+  CountedDigits digits;
   std::vector<std::string> all;
-  for (const store::Finding& finding : findings) {
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016" PRIx64, hash(identity(finding, source, project)));
-    all.push_back(std::string(digits) + ":" + std::to_string(++seen[digits]));
-  }
+  for (const store::Finding& finding : findings) all.push_back(digits.of(identity(finding, source, project)));
   return all;
 }
 

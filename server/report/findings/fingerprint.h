@@ -3,6 +3,7 @@
 // and diff use it.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,5 +25,17 @@ std::string portable_path(std::string_view file, std::string_view project);
 // Strips blanks at both ends and turns several blanks into one. The result is UTF-8, and it is the same for a run file,
 // which holds the bytes of the line, and for its report, which cannot.
 std::string normalised(std::string_view source_line);
+
+// Returns what of the line is part of an identity: its text, normalised, or its number where the text is not known.
+std::string line_identity(const store::SourceLines& source, const store::CodeLocation& at);
+
+// Makes fingerprints of identities. Those that are alike are counted in the order in which they come.
+class CountedDigits {
+ public:
+  std::string of(std::string_view identity);
+
+ private:
+  std::map<std::string, int> seen_;  // by digits
+};
 
 }  // namespace castscope::report

@@ -32,7 +32,8 @@ struct ProcessTotal {
 struct Model {
   const store::RunData& run;  // must outlive the model
   Totals totals;
-  std::vector<SiteTotal> sites;  // that cast or hit, costliest first
+  std::vector<SiteTotal> sites;                // that cast or hit, costliest first
+  std::vector<std::string> site_fingerprints;  // of `sites`
   store::Table<RegionTotal, store::Region> regions;
   store::Table<ProcessTotal, store::Process> processes;
   std::vector<store::ProcessId> process_order;               // by rank, host and start: lists are in this order
