@@ -117,7 +117,7 @@ def timelines():
 
 def csv_forms():
     for surface, path in (("csv", "server/report/forms/csv.cc"), ("csv-layers", "server/report/forms/layers_csv.cc")):
-        header = re.search(r'add_csv_line\(text, \{(".*?)\}\);', text_of(path), re.DOTALL)
+        header = re.search(r'add_csv_line\(\s*text,\s+\{(".*?)\}\);', text_of(path), re.DOTALL)
         for name in re.findall(r'"(\w+)"', header[1]):
             yield Name(surface, "header", name)
 
@@ -186,10 +186,8 @@ def evidence():
         statements = re.findall(r"evidence_(?:number|text)\b[^;]*;", text)
         statements += re.findall(r"\nNumbers product_numbers\(.*?\n\}", text, re.DOTALL)
         for statement in statements:
-            for name in re.findall(r'(?:\{\s*|emplace_back\((?:std::string\()?)"([A-Za-z_]\w*)"', statement):
-                yield Name("evidence", where, name + "N" * name.endswith("_"))
-        for name in re.findall(r'add_evidence\(finding, "(\w+)"', text):
-            yield Name("evidence", where, name)
+            for name in re.findall(r'(?:\{\s*|emplace_back\()"([A-Za-z_]\w*)"', statement):
+                yield Name("evidence", where, name)
 
 
 def options():

@@ -106,10 +106,10 @@ store::Finding lost_region(const Program& program, const Walk& walk, const std::
   if (placed != nodes.end()) finding.location = (*placed)->place->at;
   finding.related = first_lines(nodes, finding.location ? &*finding.location : nullptr);
   if (stop != nullptr && stop->node->place) finding.related.push_back(stop->node->place->at);
-  finding.evidence_text.emplace_back("operators", names_and_counts(nodes));
-  if (!followers.empty()) finding.evidence_text.emplace_back("followers", names_and_counts(nodes_of(followers)));
-  finding.evidence_number = {{"operators", static_cast<std::int64_t>(lost.size())},
-                             {"followers", static_cast<std::int64_t>(followers.size())}};
+  finding.evidence_text.emplace_back("operator_names", names_and_counts(nodes));
+  if (!followers.empty()) finding.evidence_text.emplace_back("follower_names", names_and_counts(nodes_of(followers)));
+  finding.evidence_number = {{"node_count", static_cast<std::int64_t>(lost.size())},
+                             {"follower_count", static_cast<std::int64_t>(followers.size())}};
   add_programs_name(program, finding);
   finding.fix = rules::kExportDropsRegionFix;
   return finding;
@@ -125,7 +125,7 @@ store::Finding failing_check(const Program& program, const Stop& stop) {
                                 : absl::StrCat("the exported program stops here: ", short_name(*stop.node), " gets ",
                                                wanted, " and ", given);
   if (stop.node->place) finding.location = stop.node->place->at;
-  finding.evidence_text = {{"recorded", wanted}, {"computed", given}};
+  finding.evidence_text = {{"recorded_dtype", wanted}, {"computed_in", given}};
   add_programs_name(program, finding);
   finding.fix = stop.is_check ? rules::kExportCheckFailsFix : rules::kExportTwoDtypesFix;
   return finding;

@@ -4,6 +4,7 @@
 
 #include "server/exported/testing/test_program.h"
 #include "server/rules/rules.h"
+#include "server/rules/testing/evidence_keys.h"
 
 namespace castscope::exported {
 namespace {
@@ -11,11 +12,19 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
-std::vector<store::Finding> findings(const TestGraph& graph) {
-  const Program program = program_of(graph);
-  return findings_of(program, walk(program));
+// gtest owns it.
+auto& g_evidence = static_cast<rules::EvidenceKeys&>(
+    *::testing::AddGlobalTestEnvironment(new rules::EvidenceKeys("of_programs.json")));
+
+std::vector<store::Finding> findings(const TestGraph& graph, const std::string& name = "model") {
+  Program program = program_of(graph);
+  program.name = name;
+  std::vector<store::Finding> found = findings_of(program, walk(program));
+  g_evidence.hold(found);
+  return found;
 }
 
 TEST(FindingsTest, ALostRegionIsOneFindingAtItsFirstOperator) {
@@ -32,9 +41,16 @@ TEST(FindingsTest, ALostRegionIsOneFindingAtItsFirstOperator) {
   EXPECT_EQ(found[0].location->line, 12);
   EXPECT_EQ(found[0].location->function, "Net.forward");
   EXPECT_THAT(found[0].related, IsEmpty());
-  EXPECT_THAT(found[0].evidence_text, Contains(Pair("operators", "linear ×2, matmul")));
-  EXPECT_THAT(found[0].evidence_text, Contains(Pair("followers", "gelu")));
-  EXPECT_THAT(found[0].evidence_number, ElementsAre(Pair("operators", 3), Pair("followers", 1)));
+  EXPECT_THAT(found[0].evidence_text, Contains(Pair("operator_names", "linear ×2, matmul")));
+  EXPECT_THAT(found[0].evidence_text, Contains(Pair("follower_names", "gelu")));
+  EXPECT_THAT(found[0].evidence_number, ElementsAre(Pair("node_count", 3), Pair("follower_count", 1)));
+}
+
+TEST(FindingsTest, OfSeveralProgramsInAFileTheOneIsNamed) {
+  const auto found = findings(dropped().check("linear", kBF16, 20), "decoder");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].evidence_text, Contains(Pair("program", "decoder")));
+  EXPECT_THAT(findings(dropped())[0].evidence_text, Not(Contains(Pair("program", "model"))));
 }
 
 TEST(FindingsTest, EachFurtherFunctionHasItsFirstLine) {

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes docs/rules.md: what each rule says, and how it did over the cases of the catalogue and over clean jobs.
 
-    python tests/cases/rules_document.py
+    python tests/cases/rules_document.py              all of it
+    python tests/cases/rules_document.py --evidence   its section "Evidence" alone
 
-Runs all of tests/cases/rules and clean_list.py under castscope, which takes some minutes.
+Runs all of tests/cases/rules and clean_list.py under castscope, which takes some minutes. The evidence is read from
+tests/golden/evidence, which rules_test and exported_test write.
 """
 
 import collections
@@ -22,6 +24,9 @@ import runs  # noqa: E402
 from marked_cases import CASE, functions, marked, reported  # noqa: E402
 
 DOCUMENT = runs.ROOT / "docs" / "rules.md"
+NAMES = runs.ROOT / "docs" / "names.json"
+# What the findings of each rule were seen to give in the unit tests of rules and of exported programs.
+EVIDENCE = runs.ROOT / "tests" / "golden" / "evidence"
 RULES = runs.ROOT / "server" / "rules"
 SEVERITIES = ["error", "warning", "performance", "info"]
 ABOUT = """\
@@ -98,6 +103,31 @@ def table(rules, counts):
                f"{count.false} | {streams(rule['rule'])} |")
 
 
+def evidence_of_rules():
+    """Returns the keys that each rule's findings may have."""
+    keys = collections.defaultdict(set)
+    for path in sorted(EVIDENCE.glob("*.json")):
+        for rule, given in json.loads(path.read_text()).items():
+            keys[rule].update(given)
+    return keys
+
+
+def unit_in_evidence(unit):
+    """Elsewhere some texts are numbers or lists."""
+    return "text" if unit.endswith(", in evidence as text") else unit.removesuffix(", or list of texts")
+
+
+def evidence_section():
+    units = {entry["name"]: unit_in_evidence(entry["unit"]) for entry in json.loads(NAMES.read_text())}
+    yield from ["## Evidence", "",
+                "What findings of each rule may have in `evidence`, in the JSON report, SARIF, the run file and the "
+                "API, with its unit. A finding has what was seen, so some of it may be absent. [names.json](names.json) "
+                "says what each name means and which words a closed list has.", "",
+                "| rule | evidence |", "|---|---|"]
+    for rule, keys in sorted(evidence_of_rules().items()):
+        yield f"| `{rule}` | {', '.join(f'`{key}` ({units[key]})' for key in sorted(keys)) or '–'} |"
+
+
 def share(part, whole):
     return "–" if whole == 0 else f"{100 * part / whole:.1f} %"
 
@@ -125,7 +155,7 @@ def document(folder):
         of_group = sorted((rule for rule in rules if group_of(rule["rule"]) == group),
                           key=lambda rule: (SEVERITIES.index(rule["severity"]), rule["rule"]))
         lines += [f"## {group.capitalize()}", *table(of_group, counts), ""]
-    lines += ["## Precision and recall", "",
+    lines += [*evidence_section(), "", "## Precision and recall", "",
               f"{len(rules)} rules over {cases} functions of real code, {controls} of them without a fault that any "
               f"rule should find: {total.places} places, {total.found} found "
               f"(recall {share(total.found, total.places)}), "
@@ -137,7 +167,15 @@ def document(folder):
     return "\n".join(lines) + "\n"
 
 
+def with_new_evidence(text):
+    section = "\n".join(evidence_section())
+    return re.sub(r"^## Evidence\n.*?(?=\n\n## )", lambda _: section, text, flags=re.DOTALL | re.MULTILINE)
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        DOCUMENT.write_text(document(pathlib.Path(temporary)))
+    if "--evidence" in sys.argv[1:]:
+        DOCUMENT.write_text(with_new_evidence(DOCUMENT.read_text()))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            DOCUMENT.write_text(document(pathlib.Path(temporary)))
     print(f"{DOCUMENT} written")

@@ -1,6 +1,13 @@
 """docs/rules.md tells of all rules. Its figures come from rules_document.py."""
 
+import sys
+
 import rules_document
+import runs
+
+sys.path.append(str(runs.ROOT / "scripts"))
+
+import name_surfaces
 
 # Judged by what a program's file says, in server/exported/findings_test.cc.
 OF_FILES = {"export-check-fails"}
@@ -11,6 +18,17 @@ def test_each_rule_has_its_row():
     for rule in rules_document.rule_list():
         assert f"| `{rule['rule']}` | {rule['severity']} | {rule['summary']} |" in text, \
             "run tests/cases/rules_document.py"
+
+
+def test_the_document_lists_the_evidence_of_each_rule():
+    assert "\n".join(rules_document.evidence_section()) in rules_document.DOCUMENT.read_text(), \
+        "run tests/cases/rules_document.py --evidence"
+    assert set(rules_document.evidence_of_rules()) == {rule["rule"] for rule in rules_document.rule_list()}
+
+
+def test_whatever_a_source_gives_as_evidence_was_seen_in_a_unit_test():
+    listed = set().union(*rules_document.evidence_of_rules().values())
+    assert listed == {name.name for name in name_surfaces.evidence()}
 
 
 def test_each_rule_has_streams_of_evidence():

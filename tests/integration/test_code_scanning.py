@@ -153,7 +153,7 @@ def test_a_baseline_that_did_not_look_leaves_it_unsure(castscope, python, traine
     assert done.returncode == 0, done.stderr
     results = sarif(trained, "--baseline", "before.castscope")["results"]
     assert {one["baselineState"] for one in results} <= {"new", "unchanged"}
-    deep = [one for one in results if one["properties"]["deepOnly"]]
+    deep = [one for one in results if one["properties"]["deep_only"]]
     assert all(one["properties"]["unsure"] == "the run of the baseline did not look at such code" for one in deep)
 
 

@@ -144,7 +144,8 @@ def test_a_layer_says_what_entered_and_what_another_device_would_do(report):
 def test_every_form_has_the_layers(hooked, report):
     rows = list(csv.DictReader(io.StringIO(get(hooked, "csv-layers").decode())))
     arguments = [(layer["operator"], one) for layer in report["layers"] for one in layer["arguments"]]
-    assert [(row["operator"], row["argument"], row["given"], row["not_cast"]) for row in rows if row["argument"]] == \
+    told = [(row["operator"], row["argument"], row["given_dtype"], row["why_not_cast"]) for row in rows]
+    assert [row for row in told if row[1]] == \
         [(op, one["argument"], one["given_dtype"], one["why_not_cast"] or "") for op, one in arguments]
     page, text = get(hooked, "html").decode(), get(hooked, "md").decode()
     assert "<h2>Layers</h2>" in page and "float32 on cuda, xpu and mps" in page

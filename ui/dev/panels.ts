@@ -11,7 +11,7 @@ export function findingsAnswer(run: SynthRun): object {
     title,
     location: place(line),
     related: [place(20)],
-    evidence: { casts: 1920, steps: run.step, 'largest tensor': '768×2304', module: 'blocks.0.mlp' },
+    evidence: { casts: 1920, weight_count: 12, weight: 'blocks.0.mlp.weight', why_not_cached: 'no_requires_grad' },
     deep_only: rule === 'norm-low',
     savings: severity === 'performance' ? { ns_per_step: 1.4e6, share_of_step: 0.056, held_bytes: 3e6 } : null,
     fingerprint: `${rule}${line}`,

@@ -100,7 +100,7 @@ Account account_of(const Model& model, const std::string& name) {
   account.fingerprints = model.fingerprints;
   account.ignored_by_settings = model.ignored_by_settings;
   account.ignored_in_code = model.ignored_in_code;
-  for (const SiteTotal* const total : sites_by_code(model))
+  for (const SiteTotal* const total : sites_by_code(run, model.sites))
     account.sites.push_back(site_of(model, *total, account.project));
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));

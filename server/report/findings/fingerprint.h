@@ -3,6 +3,7 @@
 // and diff use it.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,16 +19,23 @@ namespace castscope::report {
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
-// Returns one fingerprint for each site, in their order, likewise made of what the code says: cause, file, function,
-// the text of the line, operator, argument, both dtypes, role and phase. Sites that differ in module, region or stack
-// alone are told apart by the count.
-std::vector<std::string> site_fingerprints(const store::RunData&, std::span<const store::SiteId> sites);
-
 // Does the same as the function in server/rules/evidence/places/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 
 // Strips blanks at both ends and turns several blanks into one. The result is UTF-8, and it is the same for a run file,
 // which holds the bytes of the line, and for its report, which cannot.
 std::string normalised(std::string_view source_line);
+
+// Returns what of the line is part of an identity: its text, normalised, or its number where the text is not known.
+std::string line_identity(const store::SourceLines& source, const store::CodeLocation& at);
+
+// Makes fingerprints of identities. Those that are alike are counted in the order in which they come.
+class CountedDigits {
+ public:
+  std::string of(std::string_view identity);
+
+ private:
+  std::map<std::string, int> seen_;  // by digits
+};
 
 }  // namespace castscope::report

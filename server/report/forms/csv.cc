@@ -32,12 +32,14 @@ void add_csv_line(std::string& text, std::initializer_list<std::string> fields) 
 
 std::string csv_text(const Model& model) {
   std::string text;
-  add_csv_line(text, {"site",     "file",         "line",   "function",       "model", "module",         "module_type",
-                      "operator", "argument",     "role",   "from",           "to",    "device",         "cause",
-                      "phase",    "region",       "casts",  "cache_hits",     "kept",  "why_not_cached", "bytes",
-                      "cpu_ns",   "first_cpu_ns", "gpu_ns", "gpu_ns_at_most", "source"});
+  add_csv_line(
+      text, {"site",        "fingerprint", "file",         "line",   "function",       "model",      "module",
+             "module_type", "operator",    "argument",     "role",   "from_dtype",     "to_dtype",   "device",
+             "cause",       "phase",       "region",       "casts",  "cache_hits",     "kept",       "why_not_cached",
+             "bytes",       "cpu_ns",      "first_cpu_ns", "gpu_ns", "gpu_ns_at_most", "source_text"});
   const store::RunData& run = model.run;
-  for (const SiteTotal& total : model.sites) {
+  for (std::size_t i = 0; i < model.sites.size(); ++i) {
+    const SiteTotal& total = model.sites[i];
     const store::Site& site = run.sites[total.site];
     const store::Module* const module = model.module_of(site);
     const auto at = run.user_location(site.stack);
@@ -45,6 +47,7 @@ std::string csv_text(const Model& model) {
     const store::Counts& c = total.counts;
     const bool kept = site.why == lanes::WhyNotCached::kNone;
     add_csv_line(text, {std::to_string(site.id),
+                        model.site_fingerprints[site.id],
                         at ? short_path(run, at->file) : "",
                         at ? std::to_string(at->line) : "",
                         at ? at->function : "",

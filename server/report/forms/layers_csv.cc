@@ -39,9 +39,10 @@ void add_argument(std::string& text, const Model& model, const Layer& layer, con
 
 std::string layers_csv_text(const Model& model) {
   std::string text;
-  add_csv_line(text, {"file",    "line",     "function",    "model",  "module",   "module_type", "operator",
-                      "node",    "phase",    "device",      "region", "argument", "role",        "given",
-                      "entered", "not_cast", "computed_in", "result", "calls",    "elsewhere"});
+  add_csv_line(text,
+               {"file",         "line",         "function",    "model",        "module",   "module_type", "operator",
+                "node",         "phase",        "device",      "region",       "argument", "role",        "given_dtype",
+                "passed_dtype", "why_not_cast", "computed_in", "result_dtype", "calls",    "elsewhere"});
   for (const Layer& layer : model.layers.all) {
     for (const LayerArgument& argument : layer.arguments) add_argument(text, model, layer, &argument);
     if (layer.arguments.empty()) add_argument(text, model, layer, nullptr);

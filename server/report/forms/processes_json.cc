@@ -125,7 +125,9 @@ Json step_runs_json(const Model& model) {
 }
 
 Json behaviours_json(const Model& model) {
-  const auto places = site_places(model);
+  store::Table<std::size_t, store::Site> places(model.run.sites.size());
+  std::size_t place = 0;
+  for (const SiteTotal* const total : sites_by_code(model.run, model.sites)) places[total->site] = ++place;
   std::map<std::uint32_t, std::vector<store::BehaviourSite>> sites;
   for (const store::BehaviourSite& at : model.run.behaviour_sites) sites[at.behaviour].push_back(at);
   Json list = Json::array();

@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 
+#include "server/report/forms/csv.h"
 #include "server/report/forms/formats.h"
 #include "server/report/forms/json.h"
 #include "server/report/forms/markdown.h"
@@ -27,8 +28,10 @@ namespace {
 using lanes::WhyNotCached;
 using store::RunStore;
 using store::TestRun;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::uint64_t kWeight = 0x7f0000001000;
 constexpr std::int64_t kStart = 1'795'000'000'000'000'000;  // 2026-11-18T11:06:40Z
@@ -117,6 +120,17 @@ TEST_F(ReportTest, TwoRanks) {
   expect_golden(
       "two_ranks.txt",
       summary(data, {.width = 80, .colour = false, .run_file = "train.castscope", .report_file = "train.json"}));
+}
+
+TEST_F(ReportTest, ARowOfCsvIsOneSite) {
+  train(100, 0);
+  const store::RunData data = finish();
+  const std::string csv = csv_text(model_of(data));
+  EXPECT_THAT(csv, StartsWith("site,fingerprint,file,line,function,model,module,module_type,operator,argument,role,"
+                              "from_dtype,to_dtype,device,cause,phase,region,casts,cache_hits,kept,why_not_cached,"
+                              "bytes,cpu_ns,first_cpu_ns,gpu_ns,gpu_ns_at_most,source_text\r\n"));
+  EXPECT_THAT(csv,
+              ContainsRegex("\n[0-9]+,[0-9a-f]{16}:1,train.py,9,.*,weight,float32,bfloat16,cpu,autocast,forward,"));
 }
 
 // castscope.step() at the end of each step, or at the beginning of each, makes three steps of three.

@@ -24,7 +24,7 @@ Json properties_of(const rules::Finding& finding) {
   Json evidence = Json::object();
   for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
   for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
-  Json json = {{"severity", finding.severity}, {"evidence", evidence}, {"deepOnly", finding.deep_only}};
+  Json json = {{"severity", finding.severity}, {"evidence", evidence}, {"deep_only", finding.deep_only}};
   if (finding.severity == "performance") json["tags"] = Json::array({"performance"});
   if (finding.savings) json["savings"] = savings_json(finding.savings);
   return json;

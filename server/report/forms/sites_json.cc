@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "server/report/findings/fingerprint.h"
 #include "server/report/model/code_order.h"
 #include "server/report/model/json_values.h"
 #include "server/report/model/uncast_regions.h"
@@ -59,10 +58,10 @@ void add_counts(const Model& model, const SiteTotal& total, Json& json) {
   if (model.run.processes.size() > 1) json["by_process"] = by_process_json(total);
 }
 
-Json site_json(const Model& model, const SiteTotal& total, const std::string& fingerprint, SharedParts& parts) {
+Json site_json(const Model& model, const SiteTotal& total, SharedParts& parts) {
   const store::Site& site = model.run.sites[total.site];
   const Json nothing;
-  Json json = {{"site", site.id}, {"fingerprint", fingerprint}};
+  Json json = {{"site", site.id}, {"fingerprint", model.site_fingerprints[site.id]}};
   add_unless(nothing, json, "stack_index", parts.stack(site.stack));
   add_unless(nothing, json, "module_index", parts.module(site.module));
   add_unless(nothing, json, "call_site_index", parts.call_site(site.op, argument(model.run, site.call_site)));
@@ -115,12 +114,9 @@ Json regions_json(const Model& model, SharedParts& parts) {
 }
 
 Json sites_json(const Model& model, SharedParts& parts) {
-  const std::vector<const SiteTotal*> sites = sites_by_code(model);
-  std::vector<store::SiteId> ids;
-  for (const SiteTotal* const total : sites) ids.push_back(total->site);
-  const std::vector<std::string> prints = site_fingerprints(model.run, ids);
   Json list = Json::array();
-  for (std::size_t i = 0; i < sites.size(); ++i) list.push_back(site_json(model, *sites[i], prints[i], parts));
+  for (const SiteTotal* const total : sites_by_code(model.run, model.sites))
+    list.push_back(site_json(model, *total, parts));
   return list;
 }
 

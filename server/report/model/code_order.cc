@@ -1,6 +1,7 @@
 #include "server/report/model/code_order.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -68,22 +69,14 @@ store::Table<std::size_t, store::Region> region_places(const store::RunData& run
   return places;
 }
 
-std::vector<const SiteTotal*> sites_by_code(const Model& model) {
-  const auto places = region_places(model.run);
+std::vector<const SiteTotal*> sites_by_code(const store::RunData& run, std::span<const SiteTotal> sites) {
+  const auto places = region_places(run);
   std::vector<std::pair<SiteKey, const SiteTotal*>> keyed;
-  for (const SiteTotal& total : model.sites)
-    keyed.emplace_back(key_of(model.run, model.run.sites[total.site], places), &total);
+  for (const SiteTotal& total : sites) keyed.emplace_back(key_of(run, run.sites[total.site], places), &total);
   std::ranges::sort(keyed, {}, [](const auto& one) -> const SiteKey& { return one.first; });
   std::vector<const SiteTotal*> all;
   for (const auto& [key, total] : keyed) all.push_back(total);
   return all;
-}
-
-store::Table<std::size_t, store::Site> site_places(const Model& model) {
-  store::Table<std::size_t, store::Site> places(model.run.sites.size());
-  std::size_t place = 0;
-  for (const SiteTotal* const total : sites_by_code(model)) places[total->site] = ++place;
-  return places;
 }
 
 }  // namespace castscope::report

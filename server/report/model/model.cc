@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/findings/fingerprint.h"
+#include "server/report/model/site_fingerprint.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
@@ -61,9 +62,12 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
   const auto silenced = prints.begin() + static_cast<std::ptrdiff_t>(judgement.findings.size());
   std::vector<std::string> silenced_prints(silenced, prints.end());
   prints.erase(silenced, prints.end());
+  std::vector<SiteTotal> sites = cast_sites(run);
+  auto site_prints = site_fingerprints(run, sites);
   return {.run = run,
           .totals = totals_of(run),
-          .sites = cast_sites(run),
+          .sites = std::move(sites),
+          .site_fingerprints = std::move(site_prints),
           .regions = region_totals(run),
           .processes = process_totals(run),
           .process_order = store::processes_in_order(run),

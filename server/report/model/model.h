@@ -33,6 +33,7 @@ struct Model {
   const store::RunData& run;  // must outlive the model
   Totals totals;
   std::vector<SiteTotal> sites;  // that cast or hit, costliest first
+  store::Table<std::string, store::Site> site_fingerprints;
   store::Table<RegionTotal, store::Region> regions;
   store::Table<ProcessTotal, store::Process> processes;
   std::vector<store::ProcessId> process_order;               // by rank, host and start: lists are in this order

@@ -30,10 +30,10 @@ void judge_undecorated_functions(Inquiry& inquiry) {
                     low + " forward";
     finding.deep_only = true;
     finding.evidence_number = {{"operators_in_float32", found.times}};
-    finding.evidence_text = {{"function", function.name},
+    finding.evidence_text = {{"autograd_function", function.name},
                              {"forward_computed_in", low},
                              {"backward_computed_in", "float32"},
-                             {"operators", absl::StrJoin(found.operators, ", ")}};
+                             {"operator_names", absl::StrJoin(found.operators, ", ")}};
     add_related(finding, data, function.forward_stack);
     const std::string device(store::device_name(found.first->device));
     finding.fix =

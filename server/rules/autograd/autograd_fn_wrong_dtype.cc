@@ -33,10 +33,10 @@ void judge_backward_dtypes(Inquiry& inquiry) {
                     ", its forward computed in " + forward_dtype;
     finding.deep_only = true;
     finding.evidence_number = {{"operators_in_another_dtype", found.times}};
-    finding.evidence_text = {{"function", function.name},
+    finding.evidence_text = {{"autograd_function", function.name},
                              {"forward_computed_in", forward_dtype},
                              {"backward_computed_in", backward_dtype},
-                             {"operators", absl::StrJoin(found.operators, ", ")}};
+                             {"operator_names", absl::StrJoin(found.operators, ", ")}};
     add_related(finding, data, function.forward_stack);
     add_related(finding, data, enabled_region(data, *found.first)->stack);
     const std::string device(store::device_name(found.first->device));

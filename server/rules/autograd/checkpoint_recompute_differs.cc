@@ -74,9 +74,9 @@ void add_finding(Inquiry& inquiry, const Recompute& found) {
   Finding& finding = inquiry.add(found.first->stack);
   finding.title = "recomputed during backward, " + name + " computes in " + is + "; in forward it computed in " + was;
   finding.deep_only = true;
-  finding.evidence_number = {{"recomputed_in_another_dtype", found.times}};
+  finding.evidence_number = {{"operators_in_another_dtype", found.times}};
   finding.evidence_text = {
-      {"forward_computed_in", was}, {"recomputed_in", is}, {"operators", absl::StrJoin(found.operators, ", ")}};
+      {"forward_computed_in", was}, {"recomputed_in", is}, {"operator_names", absl::StrJoin(found.operators, ", ")}};
   add_related(finding, data, found.forward_stack);
   finding.fix = in_autocast(data, *found.first)
                     ? "Bring the autocast state of forward back around the recomputation, also where it was off "

@@ -24,8 +24,8 @@ void judge_swaps(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_saying(data, kRefused, has_kept_some)) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = "a weight cannot be swapped here while the autocast cache holds a copy of it";
-    finding.evidence_number = {{"errors", at.times}};
-    finding.evidence_text = {{"error", at.text}};
+    finding.evidence_number = {{"error_count", at.times}};
+    finding.evidence_text = {{"error_message", at.text}};
     finding.fix =
         "Convert or swap the weights outside of autocast regions, before they are first used in one; or call "
         "torch.clear_autocast_cache() just before.";

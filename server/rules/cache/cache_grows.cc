@@ -51,14 +51,13 @@ void judge_growth(Inquiry& inquiry) {
     Finding& finding = inquiry.add(region ? data.regions[region].stack : site.stack);
     finding.title = "one stay in this autocast region put " + std::to_string(group.entries) + " entries (" +
                     readable_bytes(group.bytes) + ") into the cache that are not used again";
-    finding.evidence_number = {{"entries", group.entries}, {"bytes", group.bytes}};
+    finding.evidence_number = {{"entries", group.entries}, {"entry_bytes", group.bytes}};
     for (const store::RegionUse& use : data.region_uses) {
       if (use.region != region || use.process != group.worst.process) continue;
-      finding.evidence_number.emplace_back("entries_in_region", use.most_entries);
-      finding.evidence_number.emplace_back("bytes_in_region", use.most_bytes);
+      finding.evidence_number.emplace_back("most_entries_in_stay", use.most_entries);
+      finding.evidence_number.emplace_back("most_bytes_in_stay", use.most_bytes);
     }
-    if (data.user_location(site.stack))
-      finding.evidence_text.emplace_back("put_in_at", line_of(data, site.stack).text());
+    if (data.user_location(site.stack)) finding.evidence_text.emplace_back("kept_at", line_of(data, site.stack).text());
     finding.fix = fix_for(amp_handle_around(data, region));
   }
 }

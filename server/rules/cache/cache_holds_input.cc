@@ -60,10 +60,10 @@ void judge_inputs(Inquiry& inquiry) {
     finding.title =
         "an input that requires grad was changed, and is used here as it was before: autocast serves the copy that it "
         "made earlier in the same region";
-    finding.evidence_number = {{"stale_uses_seen", served.times}};
+    finding.evidence_number = {{"stale_cache_hits", served.times}};
     if (const auto also = held.find(place); also != held.end()) {
       finding.evidence_number.emplace_back("entries", also->second.entries);
-      finding.evidence_number.emplace_back("bytes", also->second.bytes);
+      finding.evidence_number.emplace_back("entry_bytes", also->second.bytes);
       held.erase(also);
     }
     finding.evidence_text = {{"input", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
@@ -74,7 +74,7 @@ void judge_inputs(Inquiry& inquiry) {
     Finding& finding = inquiry.add(inputs.stack);
     finding.title = std::to_string(inputs.entries) + " inputs that require grad went into the autocast cache here (" +
                     readable_bytes(inputs.bytes) + " of copies), and stay in memory until the region ends";
-    finding.evidence_number = {{"entries", inputs.entries}, {"bytes", inputs.bytes}};
+    finding.evidence_number = {{"entries", inputs.entries}, {"entry_bytes", inputs.bytes}};
     add_opening_place(data, inputs.region, finding);
     finding.fix = fix_for(amp_handle_around(data, inputs.region));
   }

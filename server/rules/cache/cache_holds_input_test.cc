@@ -34,7 +34,7 @@ TEST_F(CacheHoldsInputTest, ManyInputsInOneRegion) {
   EXPECT_EQ(findings[0].rule, "cache-holds-input");
   EXPECT_EQ(findings[0].location->line, 8);
   EXPECT_THAT(findings[0].evidence_number,
-              testing::ElementsAre(testing::Pair("entries", 50), testing::Pair("bytes", 50 * (2 << 20))));
+              testing::ElementsAre(testing::Pair("entries", 50), testing::Pair("entry_bytes", 50 * (2 << 20))));
 }
 
 TEST_F(CacheHoldsInputTest, BothAreOneFinding) {

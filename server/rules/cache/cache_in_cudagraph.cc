@@ -12,8 +12,8 @@ void judge_graphs(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_saying(inquiry.data, kRefused)) {
     Finding& finding = inquiry.add(at.stack);
     finding.title = "CUDA graphs cannot be captured here: the autocast cache is on";
-    finding.evidence_number = {{"errors", at.times}};
-    finding.evidence_text = {{"error", at.text}};
+    finding.evidence_number = {{"error_count", at.times}};
+    finding.evidence_text = {{"error_message", at.text}};
     finding.fix =
         "Pass cache_enabled=False to the autocast region around the capture: a replayed graph would else use the "
         "weights as they were when it was captured.";

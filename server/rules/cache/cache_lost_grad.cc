@@ -17,7 +17,7 @@ void judge_lost_gradients(Inquiry& inquiry) {
     Finding& finding = inquiry.add(served.stack);
     finding.title = subject_of(served.sources) +
                     " used here without a gradient: autocast serves the copy that it made while grad mode was off";
-    finding.evidence_number = {{"uses_seen", served.times}, {"weights", served.sources.size()}};
+    finding.evidence_number = {{"gradless_cache_hits", served.times}, {"weight_count", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}};
     add_opening_place(data, served.region, finding);
     const auto handle = amp_handle_around(data, served.region);

@@ -39,10 +39,10 @@ void judge_clears(Inquiry& inquiry) {
     finding.title = "autocast switched on here filled the cache with " + std::to_string(use.entries) + " entries (" +
                     readable_bytes(use.bytes) + ") that nothing clears";
     finding.evidence_number = {{"entries", use.entries},
-                               {"bytes", use.bytes},
-                               {"held_at_the_end_bytes", use.held_bytes},
+                               {"entry_bytes", use.bytes},
+                               {"cache_bytes", use.held_bytes},
                                {"nesting", region.nesting},
-                               {"processes", use.processes.size()}};
+                               {"process_count", use.processes.size()}};
     finding.fix =
         "Use `with torch.autocast(...)`, whose end clears the cache, or call torch.clear_autocast_cache() after each "
         "step in the thread that switched autocast on.";

@@ -31,7 +31,7 @@ void judge_stale_weights(Inquiry& inquiry) {
     Finding& finding = inquiry.add(served.stack);
     finding.title =
         subject_of(served.sources) + " out of date here: autocast serves a copy that it made before the last change";
-    finding.evidence_number = {{"stale_uses_seen", served.times}, {"weights", served.sources.size()}};
+    finding.evidence_number = {{"stale_cache_hits", served.times}, {"weight_count", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
     add_opening_place(data, served.region, finding);
     finding.fix = fix_for(amp_handle_around(data, served.region));

@@ -33,7 +33,7 @@ TEST_F(CacheStaleWeightTest, EachLineThatUsesTheOldCopyIsOne) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].location->line, 20);
   EXPECT_EQ(findings[1].location->line, 30);
-  EXPECT_THAT(findings[1].evidence_number, testing::Contains(testing::Pair("stale_uses_seen", 2)));
+  EXPECT_THAT(findings[1].evidence_number, testing::Contains(testing::Pair("stale_cache_hits", 2)));
   ASSERT_EQ(findings[0].related.size(), 1u);
   EXPECT_EQ(findings[0].related[0].line, 5) << "the region";
 }
@@ -61,7 +61,7 @@ TEST_F(CacheStaleWeightTest, X01_RanksAreOneFinding) {
       run.lane(lane).enter(region).cast(weight, kWeight, true).hit(weight, kWeight).seen(stale).exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("stale_uses_seen", 2)));
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("stale_cache_hits", 2)));
 }
 
 TEST_F(CacheStaleWeightTest, WrittenToWithTheValuesThatItHad) {

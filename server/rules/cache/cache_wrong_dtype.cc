@@ -49,9 +49,8 @@ void judge_dtypes(Inquiry& inquiry) {
                     " from the autocast cache, though the region "
                     "is " +
                     asked;
-    finding.evidence_number = {{"hits", group.hits}, {"weights", group.weights.size()}};
-    finding.evidence_text = {
-        {"weight", first_of(group.weights)}, {"dtype_of_the_copy", got}, {"dtype_of_the_region", asked}};
+    finding.evidence_number = {{"cache_hits", group.hits}, {"weight_count", group.weights.size()}};
+    finding.evidence_text = {{"weight", first_of(group.weights)}, {"to_dtype", got}, {"region_dtype", asked}};
     const store::RegionId outermost = data.outermost(group.region);
     add_related(finding, data, data.regions[group.region].stack);
     if (outermost != group.region) add_related(finding, data, data.regions[outermost].stack);

@@ -193,13 +193,12 @@ void add_finding(Inquiry& inquiry, const Group& group, const std::map<store::Pro
   const std::uint64_t weights = weights_of(group);
   finding.title = subject_of(first_of(names), weights) + (group.computed ? " computed and" : "") +
                   " cast again at each use (" + why_not_kept(group.why) + ")";
-  if (weights > 0) finding.evidence_number = {{"weights", weights}};
-  finding.evidence_number.insert(finding.evidence_number.end(),
-                                 {{"casts", group.counts.casts},
-                                  {"casts_beyond_the_first_in_a_region", group.repeats},
-                                  {"most_casts_at_one_site_in_a_region", group.most_in_region},
-                                  {"bytes", group.counts.bytes},
-                                  {"cpu_ns", group.counts.cpu_ns}});
+  if (weights > 0) finding.evidence_number = {{"weight_count", weights}};
+  finding.evidence_number.insert(finding.evidence_number.end(), {{"casts", group.counts.casts},
+                                                                 {"repeated_casts", group.repeats},
+                                                                 {"most_casts_in_stay", group.most_in_region},
+                                                                 {"bytes", group.counts.bytes},
+                                                                 {"cpu_ns", group.counts.cpu_ns}});
   finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))},
                            {"weight", first_of(names)},
                            {"same_weight_by", group.computed ? "site" : "tensor"}};

@@ -110,7 +110,7 @@ TEST_F(WeightCastRepeatedlyTest, CastsBetweenTwoChangesOfAFrozenWeightAreOneTooM
     run.exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("casts_beyond_the_first_in_a_region", 5)));
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("repeated_casts", 5)));
 }
 
 TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
@@ -154,7 +154,7 @@ TEST_F(WeightCastRepeatedlyTest, ALoopOverTheRowsOfAWeightTwiceCastsEachAgain) {
     run.exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("casts_beyond_the_first_in_a_region", 8)));
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("repeated_casts", 8)));
 }
 
 TEST_F(WeightCastRepeatedlyTest, ComputedWeightsAreToldByTheirSiteAndItSaysSo) {
@@ -246,7 +246,7 @@ TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].title, "moe.weight and 7 other weights are cast again at each use (no grad required)");
-  EXPECT_EQ(evidence_of(findings[0]).front(), (std::pair<std::string, std::int64_t>("weights", 8)));
+  EXPECT_EQ(evidence_of(findings[0]).front(), (std::pair<std::string, std::int64_t>("weight_count", 8)));
   ASSERT_TRUE(findings[0].savings);
   EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
 }
@@ -265,7 +265,7 @@ TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].title, "moe.weight and others are cast again at each use (no grad required)");
-  EXPECT_NE(evidence_of(findings[0]).front().first, "weights");
+  EXPECT_NE(evidence_of(findings[0]).front().first, "weight_count");
 }
 
 TEST_F(WeightCastRepeatedlyTest, SecondCallOfAnLstmHitsTheCache) {

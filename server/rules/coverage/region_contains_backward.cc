@@ -76,13 +76,13 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.stack);
   const std::string opened_at = line_of(data, place.region->stack).short_text();
   finding.title = "backward runs under autocast: it is called inside the region opened at " + opened_at;
-  finding.evidence_number = {{"calls", place.calls}, {"casts_in_backward", place.casts}};
-  finding.evidence_text = {{"region", region_text(*place.region)}, {"region_opened_at", opened_at}};
+  finding.evidence_number = {{"backward_calls", place.calls}, {"casts_in_backward", place.casts}};
+  finding.evidence_text = {{"region_label", region_text(*place.region)}, {"region_opened_at", opened_at}};
   add_related(finding, data, place.region->stack);
   finding.fix = fix_for(amp_handle_of(data, *place.region));
   const std::string function = function_without_decorator(data, *place.region);
   if (function.empty()) return;
-  finding.evidence_text.emplace_back("undecorated_function", function);
+  finding.evidence_text.emplace_back("autograd_function", function);
   finding.fix = decorating(function, place.region->device) + finding.fix;
 }
 

@@ -111,7 +111,7 @@ TEST_F(RegionContainsBackwardTest, ARegionAroundTheLoop) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].rule, "region-contains-backward");
   EXPECT_EQ(findings[0].location->line, 12);
-  EXPECT_EQ(findings[0].evidence_number[0], (std::pair<std::string, std::int64_t>("calls", 3)));
+  EXPECT_EQ(findings[0].evidence_number[0], (std::pair<std::string, std::int64_t>("backward_calls", 3)));
   EXPECT_EQ(findings[1].rule, "region-spans-steps");
 }
 

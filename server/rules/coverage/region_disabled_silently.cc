@@ -34,7 +34,7 @@ void count_work(const store::RunData& data, const store::Region& region,
 }
 
 struct Reason {
-  std::string name, text, fix;
+  std::string word, text, fix;
 };
 Reason reason_of(const store::Region& region) {
   const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
@@ -43,10 +43,10 @@ Reason reason_of(const store::Region& region) {
             "Leave TorchScript's autocast on (torch._C._jit_set_autocast_mode(True), and no "
             "torch.jit.optimized_execution(False) around the call); where float32 is meant, leave the region out."};
   if (region.flags & lanes::kRegionNoDevice)
-    return {"device_not_available", "there is no " + device + " device",
+    return {"no_device", "there is no " + device + " device",
             "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
                 " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."};
-  return {"dtype_not_supported", dtype + " is not a dtype that it casts to",
+  return {"no_such_dtype", dtype + " is not a dtype that it casts to",
           "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
               " is meant, pass enabled=False, or leave the region out."};
 }
@@ -57,9 +57,9 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   const Reason reason = reason_of(region);
   Finding& finding = inquiry.add(region.stack);
   finding.title = "autocast for " + device + " is asked for here and stays off: " + reason.text;
-  finding.evidence_number = {{"entered", place.entered}, {"uncast_operators_in_deep_steps", place.operators}};
-  finding.evidence_text = {{"device", device}, {"dtype", dtype}, {"reason", reason.name}};
-  if (!place.uses.empty()) finding.evidence_text.emplace_back("operators", operators_text(place.uses));
+  finding.evidence_number = {{"entered", place.entered}, {"operators_not_cast", place.operators}};
+  finding.evidence_text = {{"region_device", device}, {"region_dtype", dtype}, {"why_nothing_cast", reason.word}};
+  if (!place.uses.empty()) finding.evidence_text.emplace_back("operator_names", operators_text(place.uses));
   finding.fix = reason.fix;
 }
 

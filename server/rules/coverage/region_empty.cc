@@ -92,9 +92,9 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.title = std::string("this autocast region does nothing: ") +
                   (runs_later ? "the decorated call only makes what runs later" : "it ends before the work begins") +
                   ", and " + place.missed.front()->op + " at " + first + " runs in float32";
-  finding.evidence_number = {{"entered", place.entered}, {"operators_outside_in_float32", place.operators}};
-  finding.evidence_text = {{"region", region_text(*place.region)},
-                           {"operators", operators_text(place.missed)},
+  finding.evidence_number = {{"entered", place.entered}, {"operators_not_cast", place.operators}};
+  finding.evidence_text = {{"region_label", region_text(*place.region)},
+                           {"operator_names", operators_text(place.missed)},
                            {"first_operator_at", first}};
   add_related(finding, data, place.missed.front()->stack);
   finding.deep_only = true;

@@ -29,8 +29,9 @@ void add_finding(Inquiry& inquiry, const Place& place) {
                   " ran in it, which is not part of it";
   finding.evidence_number = {{"foreign_operators", place.operators},
                              {"entered", stays_in(data, place.region->id).entered}};
-  finding.evidence_text = {
-      {"region", region_text(*place.region)}, {"first_operator", place.first->text}, {"first_operator_at", first_at}};
+  finding.evidence_text = {{"region_label", region_text(*place.region)},
+                           {"first_operator", place.first->text},
+                           {"first_operator_at", first_at}};
   for (const auto& [at, stack] : place.others) add_related(finding, data, stack);
   finding.deep_only = true;
   finding.fix =

@@ -33,7 +33,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.region->stack);
   finding.evidence_number = {
       {"left_open", place.left_open}, {"entered", place.stays.entered}, {"exited", place.stays.exited}};
-  finding.evidence_text = {{"region", region_text(*place.region)}};
+  finding.evidence_text = {{"region_label", region_text(*place.region)}};
   if (place.entered_again) return describe_entered_again(finding, place.region->enabled);
   finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";

@@ -79,13 +79,13 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = cleared ? inquiry.add(place.region->stack, "info") : inquiry.add(place.region->stack);
   finding.title =
       "one autocast region is open over " + counted(steps, "optimizer step") + ": " + what_its_cache_did(place);
-  finding.evidence_number = {{"optimizer_steps_in_one_stay", steps},
+  finding.evidence_number = {{"most_optimizer_steps_in_stay", steps},
                              {"entered", place.stays.entered},
                              {"cache_clears_within", place.stays.clears_within},
                              {"cache_hits", place.hits},
-                             {"hits_from_before_a_step", place.stays.old_hits},
+                             {"old_cache_hits", place.stays.old_hits},
                              {"weight_casts", place.weight_casts}};
-  finding.evidence_text = {{"region", region_text(*place.region)},
+  finding.evidence_text = {{"region_label", region_text(*place.region)},
                            {"backward_inside", place.backward_inside ? "yes" : "no"}};
   finding.fix = fix_for(cleared, amp_handle_of(inquiry.data, *place.region));
 }

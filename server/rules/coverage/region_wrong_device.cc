@@ -50,7 +50,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
                   " tensors: it does nothing for them";
   finding.evidence_number = {{"entered", place.entered}, {"operators_not_cast", place.operators}};
   finding.evidence_text = {
-      {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
+      {"region_device", device}, {"device", other}, {"operator_names", operators_text(place.uses)}};
   finding.deep_only = true;
   // In a script the device must be a constant.
   const bool constant = place.region->kind == lanes::RegionKind::kScript;

@@ -96,9 +96,9 @@ void add_finding(Inquiry& inquiry, const Lost& lost) {
                                      : ": the region opened at " + line_of(data, region->stack).short_text() +
                                            " belongs to another thread");
   finding.evidence_number = {{"operators_not_cast", lost.operators}};
-  finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(lost.uses)}};
+  finding.evidence_text = {{"first_operator", first.op}, {"operator_names", operators_text(lost.uses)}};
   if (region != nullptr) {
-    finding.evidence_text.emplace_back("region_of_the_other_thread", line_of(data, region->stack).short_text());
+    finding.evidence_text.emplace_back("region_opened_at", line_of(data, region->stack).short_text());
     add_related(finding, data, region->stack);
   }
   finding.deep_only = true;

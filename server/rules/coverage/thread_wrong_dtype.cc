@@ -59,7 +59,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.stack);
   finding.title =
       place.first->op + " computes in " + has + " on a backward thread; the region around backward casts to " + should;
-  finding.evidence_number = {{"operators", place.operators}};
+  finding.evidence_number = {{"operators_in_another_dtype", place.operators}};
   finding.evidence_text = {{"first_operator", place.first->op},
                            {"computed_in", has},
                            {"region_dtype", should},

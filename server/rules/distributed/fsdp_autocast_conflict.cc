@@ -58,8 +58,8 @@ void judge_conflicts(Inquiry& inquiry) {
     const bool same = group.to == region.dtype;
     finding.title = module + " is cast to " + policy + " by FSDP's policy and called in an autocast region of " +
                     (same ? "the same dtype: two policies for one thing" : autocast);
-    finding.evidence_number = {{"casts_by_fsdp", group.counts.casts}, {"bytes", group.counts.bytes}};
-    finding.evidence_text = {{"policy_dtype", policy}, {"region_dtype", autocast}, {"module", module}};
+    finding.evidence_number = {{"casts", group.counts.casts}, {"bytes", group.counts.bytes}};
+    finding.evidence_text = {{"to_dtype", policy}, {"region_dtype", autocast}, {"model", module}};
     add_related(finding, data, region.stack);
     finding.fix = same ? "Leave one of the two out: call the module outside of autocast, or give fully_shard no "
                          "param_dtype and let autocast cast (which also holds norms and losses in float32 on a GPU)."

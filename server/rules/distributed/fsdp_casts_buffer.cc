@@ -50,8 +50,8 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   finding.evidence_number = {{"casts", group.casts}, {"bytes", group.bytes}};
   if (group.position > 0)
     finding.evidence_number.emplace_back("largest_integer", static_cast<std::int64_t>(group.position));
-  finding.evidence_text = {{"from", from}, {"to", to}, {"argument", group.buffer ? "buffer" : "input"}};
-  if (site.module != 0) finding.evidence_text.emplace_back("module", data.modules[site.module].model());
+  finding.evidence_text = {{"from_dtype", from}, {"to_dtype", to}, {"role", group.buffer ? "buffer" : "input"}};
+  if (site.module != 0) finding.evidence_text.emplace_back("model", data.modules[site.module].model());
   finding.fix =
       "Use MixedPrecisionPolicy(…, cast_forward_inputs=False) and cast the inputs that are meant to be cast yourself "
       "(x = x.to(torch." +

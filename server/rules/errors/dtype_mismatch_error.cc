@@ -243,8 +243,8 @@ void add_script_finding(Inquiry& inquiry, const ErrorAt& at, const LeftByScript&
   finding.title = left.op + " raised in a script: TorchScript's autocast pass does not cast its " + left.names() +
                   ", so that " + dtypes_that_met(data, at) + " met";
   add_error_evidence(data, at, finding);
-  finding.evidence_text.emplace_back("arguments_that_are_not_cast", left.arguments);
-  finding.evidence_text.emplace_back("cause", "the pass casts arguments of the type Tensor only");
+  finding.evidence_text.emplace_back("uncast_arguments", left.arguments);
+  finding.evidence_text.emplace_back("explanation", "the pass casts arguments of the type Tensor only");
   finding.fix = fix_for(data, at, left);
 }
 
@@ -269,7 +269,7 @@ void judge_mismatches(Inquiry& inquiry) {
                     ": it got " + dtypes_that_met(data, at) +
                     (why == Why::kPolicy ? policys_reason(enforced, *enforced.of(*use)) : std::string(reason(why)));
     add_error_evidence(data, at, finding);
-    if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
+    if (!node.empty()) finding.evidence_text.emplace_back("node", node);
     add_origin_of_half(data, at, finding);
     finding.fix = why == Why::kScriptBackward ? call_with_autocast_off(use->device) : std::string(fix_for(why));
   }

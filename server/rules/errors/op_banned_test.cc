@@ -58,7 +58,7 @@ class BannedByPolicyTest : public RulesTest {
     run.region("train.py", 5);
     run.seen(run.error(9, error));
     run.end();
-    return judge(*(*store)->read());
+    return held(judge(*(*store)->read()));
   }
 };
 

@@ -140,8 +140,8 @@ void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const s
     Finding& finding = inquiry.add(use.stack);
     finding.title =
         short_name(use.op) + " is " + where_it_is_not(enforced, use) + " and got " + arguments_of(use) + " as they are";
-    finding.evidence_number = {{"times", group.times}};
-    finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
+    finding.evidence_number = {{"calls", group.times}};
+    finding.evidence_text = {{"operator", use.op}, {"argument_dtypes", arguments_of(use)}, {"region_dtype", low}};
     finding.deep_only = true;
     const lanes::Operand* const places = places_in_float(use);
     finding.fix = places != nullptr ? fix_with_places(enforced, use, *places)

@@ -217,16 +217,16 @@ std::string operator_of(const store::RunData& data, const ErrorAt& at) {
 }
 
 void add_error_evidence(const store::RunData& data, const ErrorAt& at, Finding& finding) {
-  finding.evidence_number.emplace_back("errors", at.times);
-  finding.evidence_text.emplace_back("error", at.text);
+  finding.evidence_number.emplace_back("error_count", at.times);
+  finding.evidence_text.emplace_back("error_message", at.text);
   if (at.use == 0) return;
   const store::OperatorUse& use = data.operator_uses[at.use];
   finding.evidence_text.emplace_back("operator", use.op);
-  finding.evidence_text.emplace_back("arguments", words_of(use.operands));
+  finding.evidence_text.emplace_back("argument_dtypes", words_of(use.operands));
   const store::Region* region = region_of_device(data, use);
-  finding.evidence_text.emplace_back("autocast", region == nullptr ? "no region"
-                                                 : region->enabled ? std::string(store::dtype_name(region->dtype))
-                                                                   : "disabled");
+  finding.evidence_text.emplace_back("autocast_state", region == nullptr ? "no region"
+                                                       : region->enabled ? std::string(store::dtype_name(region->dtype))
+                                                                         : "disabled");
 }
 
 }  // namespace castscope::rules

@@ -145,10 +145,10 @@ std::set<Line> ModeDifferences::lines() const {
   return lines;
 }
 
-void ModeDifferences::add_evidence(Finding& finding, const std::string& mode, const Differences& of) const {
-  finding.evidence_text = {{mode, of.front().dtype()}, {"python", of.front().eager_dtype()}};
+void ModeDifferences::add_evidence(Finding& finding, const Differences& of) const {
+  finding.evidence_text = {{"computed_in", of.front().dtype()}, {"eager_computed_in", of.front().eager_dtype()}};
   if (std::string lines = followers(of); !lines.empty())
-    finding.evidence_text.emplace_back("and_from_there", std::move(lines));
+    finding.evidence_text.emplace_back("follower_lines", std::move(lines));
   finding.deep_only = true;
 }
 

@@ -36,7 +36,7 @@ class ModeDifferences {
   // Returns the lines of all differences.
   std::set<Line> lines() const;
   // Writes the evidence of these differences into their finding: both dtypes, and the lines that follow.
-  void add_evidence(Finding&, const std::string& mode, const Differences&) const;
+  void add_evidence(Finding&, const Differences&) const;
 
  private:
   bool hands_on(store::OperatorUseId use) const;

@@ -29,7 +29,8 @@ std::string region_in_title(const store::RunData& data, const ModeFacts& of) {
 
 void add_region(Finding& finding, const store::RunData& data, const ModeFacts& of) {
   const std::string& place = of.first().text;
-  if (!place.empty()) finding.evidence_text.emplace_back("region", portable_path(place, data.start.project()));
+  if (!place.empty())
+    finding.evidence_text.emplace_back("region_opened_at", portable_path(place, data.start.project()));
 }
 
 void add_casts(Finding& finding, const store::RunData& data, const ModeFacts& of) {
@@ -39,7 +40,7 @@ void add_casts(Finding& finding, const store::RunData& data, const ModeFacts& of
   for (const store::SiteUse& use : data.site_uses)
     if (sites.contains(use.site)) casts += use.counts.casts + use.counts.hits;
   finding.evidence_number = {{"casts", casts}};
-  finding.evidence_text = {{"operators", operators_of(data, of)}};
+  finding.evidence_text = {{"operator_names", operators_of(data, of)}};
   add_region(finding, data, of);
 }
 

@@ -1,4 +1,10 @@
 // gpu-casts-dominate: casts take a large part of what the GPU does in a step.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/gpu/cast_lines.h"
@@ -42,15 +48,16 @@ void judge_share(Inquiry& inquiry) {
   Finding& finding = inquiry.add(worst.stack);
   finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, those here " +
                   std::to_string(whole_percent(time.share_of_all(here.work.ns))) + " %";
-  finding.evidence_number = {{"share_percent", percent},
-                             {"cast_ns", time.casts.ns},
-                             {"device_ns", time.all.ns},
+  finding.evidence_number = {{"cast_share_percent", percent},
+                             {"cast_gpu_ns", time.casts.ns},
+                             {"gpu_ns", time.all.ns},
                              {"cast_launches", time.casts.launches},
-                             {"timed_steps", time.steps}};
-  for (std::size_t i = 0; i < std::min(lines.size(), kTold); ++i) {
-    finding.evidence_text.emplace_back("cast_" + std::to_string(i + 1), text_of(data, lines[i]));
-    if (&lines[i] != &here) add_related(finding, data, data.sites[lines[i].site].stack);
-  }
+                             {"gpu_steps", time.steps}};
+  const std::span<const CastLine> costliest = std::span(lines).first(std::min(lines.size(), kTold));
+  const auto told = [&](std::string* text, const CastLine& line) { *text += text_of(data, line); };
+  finding.evidence_text = {{"costliest_casts", absl::StrJoin(costliest, "; ", told)}};
+  for (const CastLine& line : costliest)
+    if (&line != &here) add_related(finding, data, data.sites[line.site].stack);
   finding.deep_only = true;
   finding.savings.emplace();
   finding.savings->ns_per_step = static_cast<double>(here.work.ns) / static_cast<double>(time.steps);

@@ -58,7 +58,8 @@ TEST_F(GpuCastsDominateTest, StandsAtALineThoughOneWithoutCostsMore) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].location->line, 8);
   EXPECT_EQ(findings[0].related.size(), 1u) << "of the next two the one that has a line";
-  EXPECT_EQ(findings[0].evidence_text.at(0).second, "no Python line, linear, 5.0 ms");
+  EXPECT_EQ(findings[0].evidence_text.at(0).second,
+            "no Python line, linear, 5.0 ms; train.py:8 linear weight, 1.5 ms; train.py:9 linear weight, 1.0 ms");
 }
 
 TEST_F(GpuCastsDominateTest, ALineWithSeveralKindsOfCastsSaysSo) {

@@ -63,11 +63,11 @@ void judge_launches(Inquiry& inquiry) {
   const store::Site& most = data.sites[here.site];
   Finding& finding = inquiry.add(most.stack);
   finding.title = "most kernels of a step are casts that take less time than their launch";
-  finding.evidence_number = {{"casts_per_step", static_cast<std::int64_t>(per_step)},
-                             {"median_ns", static_cast<std::int64_t>(median)},
-                             {"share_of_launches_percent", whole_percent(share)},
-                             {"casts_here", here.work.launches},
-                             {"timed_steps", time.steps}};
+  finding.evidence_number = {{"cast_launches_per_step", static_cast<std::int64_t>(per_step)},
+                             {"median_gpu_ns", static_cast<std::int64_t>(median)},
+                             {"cast_launch_share_percent", whole_percent(share)},
+                             {"cast_launches_here", here.work.launches},
+                             {"gpu_steps", time.steps}};
   for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 3); ++i)
     if (&lines[i] != &here) add_related(finding, data, data.sites[lines[i].site].stack);
   finding.deep_only = true;

@@ -48,7 +48,8 @@ void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& pr
   finding.title = op + " computes in true float32 in a region of " + low +
                   ", without Tensor Cores: " + part_of_time(time, product.ns);
   finding.evidence_number = product_numbers(time, product.ns, product.times);
-  finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(product.matmul->call)}, {"why", why(data, use)}};
+  finding.evidence_text = {
+      {"operator", use.op}, {"matmul_sizes", sizes_of(product.matmul->call)}, {"why_full_precision", why(data, use)}};
   finding.deep_only = true;
   finding.fix = fix_for(use, low);
 }

@@ -37,7 +37,7 @@ class MatmulFullPrecisionTest : public RulesTest {
   static std::string why(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings)
       for (const auto& [name, text] : finding.evidence_text)
-        if (finding.rule == "matmul-full-precision" && name == "why") return text;
+        if (finding.rule == "matmul-full-precision" && name == "why_full_precision") return text;
     return "";
   }
 };

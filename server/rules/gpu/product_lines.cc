@@ -35,10 +35,10 @@ std::vector<ProductLine> product_lines(const store::RunData& data, const DeviceT
 }
 
 Numbers product_numbers(const DeviceTime& time, std::uint64_t ns, std::uint64_t times) {
-  return {{"device_ns", ns},
-          {"share_percent", whole_percent(time.share_of_all(ns))},
-          {"products", times},
-          {"timed_steps", time.steps}};
+  return {{"gpu_ns", ns},
+          {"share_of_gpu_percent", whole_percent(time.share_of_all(ns))},
+          {"calls", times},
+          {"gpu_steps", time.steps}};
 }
 
 std::string part_of_time(const DeviceTime& time, std::uint64_t ns) {

@@ -22,7 +22,7 @@ struct ProductLine {
 std::vector<ProductLine> product_lines(const store::RunData&, const DeviceTime&, double share,
                                        const std::function<bool(const store::Matmul&)>& asked);
 
-// Returns the numbers that findings give about products: device_ns, share_percent, products, timed_steps.
+// Returns the numbers that findings give about products: gpu_ns, share_of_gpu_percent, calls, gpu_steps.
 using Numbers = decltype(store::Finding::evidence_number);
 Numbers product_numbers(const DeviceTime&, std::uint64_t ns, std::uint64_t times);
 // Returns "38 % of the GPU's time" or "<1 % …", the end of a title.

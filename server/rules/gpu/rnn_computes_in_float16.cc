@@ -50,7 +50,7 @@ void judge_rnns(Inquiry& inquiry) {
     Finding& finding = inquiry.add(site.stack);
     finding.title = "cuDNN's RNN computes in float16 in a region of bfloat16";
     finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}};
-    finding.evidence_text = {{"region_dtype", "bfloat16"}, {"computes_in", "float16"}};
+    finding.evidence_text = {{"region_dtype", "bfloat16"}, {"computed_in", "float16"}};
     add_related(finding, data, brain_region(data, site)->stack);
     finding.fix =
         "Call the RNN with autocast off and inputs in float32: `with torch.autocast(\"cuda\", enabled=False): "

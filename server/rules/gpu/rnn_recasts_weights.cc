@@ -87,9 +87,9 @@ void judge_rnns(Inquiry& inquiry) {
     Finding& finding = inquiry.add(site.stack);
     finding.title = "cuDNN's RNN has its weights cast again at every call";
     finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}, {"cpu_ns", casting.cpu_ns}};
-    if (casting.gpu_ns > 0) finding.evidence_number.emplace_back("device_ns", casting.gpu_ns);
+    if (casting.gpu_ns > 0) finding.evidence_number.emplace_back("gpu_ns", casting.gpu_ns);
     if (calls >= 1) finding.evidence_number.emplace_back("calls_per_step", static_cast<std::int64_t>(calls));
-    finding.evidence_text = {{"to", std::string(store::dtype_name(site.to))}};
+    finding.evidence_text = {{"to_dtype", std::string(store::dtype_name(site.to))}};
     // The kernel casts to float16 whatever the region's dtype is, but the code means the region's dtype.
     const store::Region* const region = enabled_region(data, site.region, site.device);
     const std::string low(store::dtype_name(region == nullptr ? site.to : region->dtype));

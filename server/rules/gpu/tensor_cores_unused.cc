@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "server/rules/evidence/counts/device_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/operators.h"
@@ -55,9 +56,12 @@ void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& pr
                   " keep " + short_name(use.op) +
                   " off Tensor Cores, or slow on them: " + part_of_time(time, product.ns);
   finding.evidence_number = product_numbers(time, product.ns, product.times);
-  finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(call)}, {"computed_in", computed_in(call)}};
-  for (const Misaligned& one : all)
-    finding.evidence_text.emplace_back(std::string("matrix_") + one.matrix, what_is_wrong(one));
+  finding.evidence_text = {
+      {"operator", use.op},
+      {"matmul_sizes", sizes_of(call)},
+      {"product_precision", computed_in(call)},
+      {"misaligned_matrices",
+       absl::StrJoin(all, "; ", [](std::string* text, const Misaligned& one) { *text += what_is_wrong(one); })}};
   finding.deep_only = true;
   finding.fix = fix_for(*worst);
 }

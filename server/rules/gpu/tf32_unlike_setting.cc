@@ -73,7 +73,7 @@ Finding& add_finding(Inquiry& inquiry, const DeviceTime& time, const Products& p
   const store::OperatorUse& use = inquiry.data.operator_uses[products.costliest];
   Finding& finding = inquiry.add(use.stack);
   finding.evidence_number = product_numbers(time, products.ns, products.all);
-  finding.evidence_text = {{"operator", use.op}, {"settings", process.attribute("gpu_math")}};
+  finding.evidence_text = {{"operator", use.op}, {"gpu_math", process.attribute("gpu_math")}};
   finding.deep_only = true;
   return finding;
 }

@@ -150,7 +150,7 @@ void add_finding(Inquiry& inquiry, const Drift& drift) {
   finding.title = (model.empty() ? short_name(evaluation.op) : model) + " computes in " + other + " without grad mode" +
                   (entered ? ", called at " + place_text(data, *entered) : "") + ", and in " + low + " in training";
   finding.deep_only = true;
-  finding.evidence_number = {{"operators", drift.operators}, {"calls", drift.times}};
+  finding.evidence_number = {{"operator_count", drift.operators}, {"calls", drift.times}};
   finding.evidence_text = {{"training_computed_in", low},
                            {"evaluation_computed_in", other},
                            {"operator_names", absl::StrJoin(drift.names, ", ")}};

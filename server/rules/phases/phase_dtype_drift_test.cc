@@ -75,7 +75,7 @@ TEST_F(PhaseDtypeDriftTest, AModelWithManyLayersIsOneFinding) {
     run.shallow();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("operators"), std::int64_t{2}));
+  EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("operator_count"), std::int64_t{2}));
 }
 
 TEST_F(PhaseDtypeDriftTest, ValidationInTheOtherHalf) {

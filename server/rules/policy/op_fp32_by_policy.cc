@@ -94,7 +94,8 @@ void judge_fp32(Inquiry& inquiry) {
     finding.title = short_list(listed) + (listed.names.size() == 1 ? " computes" : " compute") +
                     " in float32 by autocast's policy, though given low precision";
     finding.deep_only = true;
-    finding.evidence_number = {{"operators", listed.names.size()}, {"calls", listed.times}, {"cpu_ns", listed.ns}};
+    finding.evidence_number = {
+        {"operator_count", listed.names.size()}, {"calls", listed.times}, {"operator_ns", listed.ns}};
     finding.evidence_text = {{"operator_names", list_text(listed)},
                              {"device", std::string(store::device_name(listed.first->device))}};
     finding.related = other_places(data, listed);

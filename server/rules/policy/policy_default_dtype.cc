@@ -33,7 +33,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
           ? "this region names no dtype, and the default was " + dtypes + " on " + devices
           : "this region names no dtype, and the default on " + devices + " is " + dtypes + ", not bfloat16";
   finding.evidence_text = {{"default_dtypes", absl::StrJoin(place.dtypes, ", ")},
-                           {"devices", absl::StrJoin(place.devices, ", ")}};
+                           {"device_names", absl::StrJoin(place.devices, ", ")}};
   finding.fix =
       "Say which dtype is meant: torch.autocast(…, dtype=torch.bfloat16), or torch.float16 together with a "
       "GradScaler.";

@@ -162,7 +162,7 @@ void add_finding(Inquiry& inquiry, const Policy& policy, const Group& group) {
   finding.evidence_text = {{"operator", group.op}, {"policy", policy.name}, {"policy_says", says(group.decision)}};
   if (!group.decision.because.empty()) {
     const policy::Reason& reason = group.decision.because.front();
-    finding.evidence_text.emplace_back("rule", reason.rule);
+    finding.evidence_text.emplace_back("policy_rule", reason.rule);
     if (!reason.place.empty()) finding.evidence_text.emplace_back("written_at", reason.place);
   }
   if (!group.decision.message.empty()) finding.evidence_text.emplace_back("message", group.decision.message);
@@ -187,7 +187,8 @@ void judge_default(Inquiry& inquiry, const Policy& policy) {
     Finding& finding = inquiry.add(region.stack);
     finding.title = "this region names no dtype, and has PyTorch's default on " + device + ", " + got + "; " +
                     policy.name + " says " + wanted;
-    finding.evidence_text = {{"policy", policy.name}, {"policy_says", "default_dtype " + wanted}, {"dtype", got}};
+    finding.evidence_text = {
+        {"policy", policy.name}, {"policy_says", "default_dtype " + wanted}, {"region_dtype", got}};
     finding.fix = "Name it: torch.autocast(\"" + device + "\", dtype=torch." + wanted +
                   "); or have the policy carried out (castscope run --enforce).";
   }

@@ -31,7 +31,7 @@ class PolicyDeviationTest : public RulesTest {
     settings.policy = policy_;
     auto findings = judge(*(*store)->read(), settings);
     EXPECT_TRUE((*store)->close().ok());
-    return findings;
+    return held(std::move(findings));
   }
   static void linear(TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -80,6 +80,13 @@ TEST_F(PolicyDeviationTest, ACastThatThePolicyDoesNotMake) {
   EXPECT_EQ(found[0].location->line, 8);
   EXPECT_EQ(found[0].title, "linear casts to bfloat16 its weight; ours.json says passthrough");
   EXPECT_EQ(found[0].evidence_number[0].second, 2u);  // a cast, and a hit
+}
+
+TEST_F(PolicyDeviationTest, WhatABanSaysIsEvidence) {
+  hold_against(R"({"device": "cpu", "operators": {"banned": {"linear": "use matmul"}}})");
+  const auto found = deviations(linear);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].evidence_text.back(), std::pair(std::string("message"), std::string("use matmul")));
 }
 
 // On a GPU: cuDNN's RNNs in torch.nn.LSTM, nms and roi_align in torchvision's detection.

@@ -51,7 +51,7 @@ void judge_devices(Inquiry& inquiry) {
     finding.title = short_list(listed) + " computed in " + low + " on " + device +
                     "; autocast of other devices has rules for them, most of them float32";
     finding.deep_only = true;
-    finding.evidence_number = {{"operators", listed.names.size()}, {"calls", listed.times}};
+    finding.evidence_number = {{"operator_count", listed.names.size()}, {"calls", listed.times}};
     finding.evidence_text = {{"operator_names", list_text(listed)}, {"device", device}, {"computed_in", low}};
     finding.related = other_places(data, listed);
     finding.fix =

@@ -96,7 +96,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
   const std::string op(short_name(use.op));
   Finding& finding = inquiry.add(use.stack);
   finding.title = "casting its weights takes " + std::to_string(percent) + " % of the time of " + op;
-  finding.evidence_number = {{"share_percent", percent},
+  finding.evidence_number = {{"share_of_operator_percent", percent},
                              {"cast_ns_per_call", static_cast<std::int64_t>(worst.ns_per_call)},
                              {"operator_ns_per_call", static_cast<std::int64_t>(graph.total(use.id).ns_each())},
                              {"casts", worst.casting.casts},

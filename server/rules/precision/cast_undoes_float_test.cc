@@ -44,6 +44,25 @@ TEST_F(CastUndoesFloatTest, FloatThenALinear) {
                 }));
 }
 
+// The conversion was made for castscope.float_function, or for a policy's rule.
+TEST_F(CastUndoesFloatTest, AnAnnotationBringsItUp) {
+  const auto found = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region).deep();
+    const Uses uses = brought_up(run, 8);
+    const auto head = linear(run, 9);
+    run.called(head, 3).flowed(run.flow(uses.up, head, 0, kBFloat16), 3).exit();
+    run.cast(run.site({.stack = run.line("train.py", 8),
+                       .op = "net.normalise",
+                       .cause = lanes::Cause::kAnnotation,
+                       .from = kBFloat16,
+                       .to = kFloat32}),
+             kWeight);
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].evidence_text, testing::Contains(testing::Pair("annotated_function", "net.normalise")));
+}
+
 TEST_F(CastUndoesFloatTest, ThenAnOperatorInFloat32) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

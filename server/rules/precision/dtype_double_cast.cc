@@ -70,7 +70,8 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   finding.title = short_name(group.op) + " casts its " + arguments + " from " + from + " to " + to;
   finding.evidence_number = {
       {"casts", group.counts.casts}, {"bytes", group.counts.bytes}, {"cpu_ns", group.counts.cpu_ns}};
-  finding.evidence_text = {{"operator", group.op}, {"from", from}, {"to", to}, {"arguments", arguments}};
+  finding.evidence_text = {
+      {"operator", group.op}, {"from_dtype", from}, {"to_dtype", to}, {"argument_names", arguments}};
   if (group.converted_by != 0) add_related(finding, data, data.operator_uses[group.converted_by].stack);
   finding.savings = saved_per_step(data, static_cast<double>(group.counts.cpu_ns));
   finding.fix = fix_for(group);

@@ -131,12 +131,12 @@ void add_finding(Inquiry& inquiry, const Group& group) {
                                 (use.is(lanes::kUseConverts) ? "" : " for " + op)
                           : op + " in float16 gives values that are not finite: they are beyond 65504";
   finding.evidence_number = {{"not_finite", group.result.not_finite},
-                             {"elements_looked_at", group.result.elements},
-                             {"tensors_looked_at", group.result.tensors},
-                             {"tensors_not_finite", group.result.not_finite_tensors},
-                             {"largest_finite", static_cast<std::int64_t>(group.result.most)}};
-  if (in_cast) finding.evidence_number.emplace_back("given_beyond_float16", group.too_large);
-  finding.evidence_text = {{"operator", use.op}, {"dtype", "float16"}};
+                             {"sampled_elements", group.result.elements},
+                             {"sampled_tensors", group.result.tensors},
+                             {"not_finite_tensors", group.result.not_finite_tensors}};
+  if (in_cast) finding.evidence_number.emplace_back("beyond_range", group.too_large);
+  finding.evidence_text = {
+      {"operator", use.op}, {"computed_in", "float16"}, {"largest", readable_number(group.result.most)}};
   finding.deep_only = true;
   finding.fix =
       "Use bfloat16, whose range is float32's (dtype=torch.bfloat16), or scale down what goes in (attention "

@@ -62,12 +62,13 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   const auto apart = static_cast<std::int64_t>(spacing(group.most, group.to));
   finding.title = short_name(group.op) + " casts whole numbers up to " + std::to_string(most) + " to " + to +
                   ", which does not tell those above " + std::to_string(exact) + " apart";
-  finding.evidence_number = {{"largest", most},
+  finding.evidence_number = {{"largest_integer", most},
                              {"largest_exact", exact},
                              {"spacing_at_largest", apart},
-                             {"tensors_looked_at", group.tensors},
-                             {"elements_looked_at", group.elements}};
-  finding.evidence_text = {{"operator", group.op}, {"argument", absl::StrJoin(group.arguments, ", ")}, {"to", to}};
+                             {"sampled_tensors", group.tensors},
+                             {"sampled_elements", group.elements}};
+  finding.evidence_text = {
+      {"operator", group.op}, {"argument_names", absl::StrJoin(group.arguments, ", ")}, {"to_dtype", to}};
   finding.deep_only = true;
   finding.fix =
       "Where these measure something (samples of sound, prices), normalise them to about 1 before. Where they are "

@@ -276,12 +276,12 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   for (const store::OperatorUseId id : way.uses)
     bytes += graph.total(id).bytes, ns += static_cast<double>(graph.total(id).ns);
   for (const CastDown& cast : way.casts_down) casts += cast.times;
-  finding.evidence_number = {{"times", times},
+  finding.evidence_number = {{"calls", times},
                              {"float32_operators", way.uses.size()},
                              {"float32_bytes", bytes},
                              {"float32_ns", static_cast<std::int64_t>(ns)},
-                             {"casts_down_again", casts}};
-  finding.evidence_text = {{"operator", use.op}, {"dtype", low}};
+                             {"casts_down", casts}};
+  finding.evidence_text = {{"operator", use.op}, {"low_dtype", low}};
   if (!promotion.state) finding.evidence_text.emplace_back("float32_operand", store::name(wide_operand(use)->role));
   for (const CastDown& cast : way.casts_down) {
     const Line at = line_of(data, graph.use(cast.use).stack);

@@ -114,7 +114,7 @@ TEST_F(DtypeSilentUpcastTest, SideBySideWithOneFloat32ValueIsOneFinding) {
        {two_promoted(judge, Role::kActivation, true), two_promoted(judge, Role::kBuffer, false)}) {
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_EQ(findings[0].location->line, 8);
-    EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("times"), std::int64_t{2}));
+    EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("calls"), std::int64_t{2}));
     EXPECT_THAT(findings[0].related, testing::Contains(testing::Field(&store::CodeLocation::line, 9)));
   }
   EXPECT_EQ(two_promoted(judge, Role::kWeight, false).size(), 2u) << "each has its parameter";

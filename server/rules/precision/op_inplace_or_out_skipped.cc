@@ -49,12 +49,9 @@ void add_finding(Inquiry& inquiry, const Group& group) {
                       ? form + " runs in float32 in a region of " + low + ": autocast casts nothing for this form"
                       : form + " raises in a region of " + low + ": autocast casts nothing for this form, and its " +
                             "arguments differ in dtype";
-  finding.evidence_number = {{"times", group.times}, {"bytes", group.bytes}};
-  finding.evidence_text = {{"operator", use.op}, {"region_dtype", low}};
-  for (const lanes::Operand& operand : use.operands)
-    finding.evidence_text.emplace_back("argument_" + std::to_string(operand.argument),
-                                       store::dtype_name(operand.dtype));
-  if (group.error != nullptr) finding.evidence_text.emplace_back("error", group.error->text);
+  finding.evidence_number = {{"calls", group.times}, {"result_bytes", group.bytes}};
+  finding.evidence_text = {{"operator", use.op}, {"region_dtype", low}, {"argument_dtypes", words_of(use.operands)}};
+  if (group.error != nullptr) finding.evidence_text.emplace_back("error_message", group.error->text);
   finding.deep_only = true;
   finding.fix = "Call the form that gives back a new tensor (x = torch." + name + "(…)), which autocast runs in " +
                 low + "; or, if float32 is meant, say so with " + turned_off(inquiry.data, use.region) +

@@ -79,8 +79,8 @@ void judge_redundant_regions(Inquiry& inquiry) {
     Finding& finding = inquiry.add(data.regions[id].stack);
     finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already";
     finding.evidence_number = {
-        {"casts", 0}, {"passed_through", stay.passes}, {"operators_in_low_precision", stay.products}};
-    finding.evidence_text = {{"dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
+        {"casts", 0}, {"pass_throughs", stay.passes}, {"operators_in_low_precision", stay.products}};
+    finding.evidence_text = {{"region_dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
     add_related(finding, data, data.operator_uses[stay.first_use].stack);
     finding.fix = "Leave the region out; or keep the model in float32 (leave out .half() or .to(torch." + dtype +
                   ")) and let autocast choose the dtype of each operator.";

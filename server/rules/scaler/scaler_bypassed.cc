@@ -25,7 +25,7 @@ bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& sca
 }
 
 void add_scale_evidence(const store::ScalerUse& use, Finding& finding) {
-  finding.evidence_number = {{"scaled_losses_in_deep_steps", use.scales}, {"unscales", use.unscales}};
+  finding.evidence_number = {{"scaled_losses", use.scales}, {"unscales", use.unscales}};
   if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_number(use.last_scale));
 }
 

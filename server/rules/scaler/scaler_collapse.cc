@@ -33,9 +33,9 @@ void judge_collapse(Inquiry& inquiry) {
     finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped" +
                     (seen ? " and the scale fell to " + readable_number(use.least_scale) : "") +
                     ": the gradients are inf or NaN whatever the scale";
-    finding.evidence_number = {{"skipped_in_a_row", use.longest_skips},
+    finding.evidence_number = {{"most_skips_in_a_row", use.longest_skips},
                                {"unscales", use.unscales},
-                               {"not_finite", use.not_finite},
+                               {"not_finite_unscales", use.not_finite},
                                {"updates", use.updates}};
     if (seen)
       finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},

@@ -110,8 +110,8 @@ void add_measured_finding(Inquiry& inquiry, const Gradients& g) {
   finding.title = std::to_string(percent) +
                   " % of the float16 gradients are 0: nothing scales the loss, and they "
                   "are smaller than float16 can hold";
-  finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
-  finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
+  finding.evidence_number = {{"sampled_elements", g.elements}, {"too_small_elements", g.small}, {"zeros", g.zeros}};
+  finding.evidence_text = {{"largest", readable_number(g.most)}};
   finding.deep_only = true;
   finding.fix = fix_for(g.handle);
 }

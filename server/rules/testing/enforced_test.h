@@ -27,7 +27,7 @@ class EnforcedRulesTest : public RulesTest {
     run.attribute("enforced_policy", name);
     act(run);
     run.end();
-    return judge(*(*store)->read());
+    return held(judge(*(*store)->read()));
   }
 };
 

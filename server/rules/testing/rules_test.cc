@@ -7,11 +7,18 @@
 #include <sstream>
 
 #include "server/rules/judgement.h"
+#include "server/rules/testing/evidence_keys.h"
 #include "server/rules/testing/sees_test.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/write/run_store.h"
 
 namespace castscope::rules {
+namespace {
+
+// gtest owns it.
+auto& g_evidence = static_cast<EvidenceKeys&>(*::testing::AddGlobalTestEnvironment(new EvidenceKeys("of_runs.json")));
+
+}  // namespace
 
 RulesTest::RulesTest() {
   std::string pattern = (std::filesystem::temp_directory_path() / "castscope-rules-XXXXXX").string();
@@ -37,7 +44,12 @@ std::vector<Finding> RulesTest::judged(const std::function<void(TestRun&)>& act,
   const std::vector<Finding> finished = judge(*data);
   EXPECT_EQ(as_json(live), as_json(finished));
   hold_against_what_rules_say_they_see(*data, finished);
-  return finished;
+  return held(finished);
+}
+
+std::vector<Finding> RulesTest::held(std::vector<Finding> findings) {
+  g_evidence.hold(findings);
+  return findings;
 }
 
 std::string RulesTest::as_json(const std::vector<Finding>& findings) {

@@ -34,6 +34,8 @@ class RulesTest : public ::testing::Test {
 
   // Returns the findings about a process that does this; they must be the same during the run as after it.
   std::vector<Finding> judged(const std::function<void(TestRun&)>& act, bool ends = true);
+  // Holds the evidence of these findings against the table of names; `judged` does so itself.
+  static std::vector<Finding> held(std::vector<Finding> findings);
   static std::string as_json(const std::vector<Finding>& findings);
   static void expect_golden(const std::string& name, const std::vector<Finding>& findings);
   static void expect_none(const std::vector<Finding>& findings);

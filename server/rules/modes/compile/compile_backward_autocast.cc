@@ -19,7 +19,7 @@ void judge_backward_casts(Inquiry& inquiry) {
     finding.title = op + " in the compiled backward pass of this line is cast to " +
                     std::string(store::dtype_name(to)) + "; eager code does not cast there";
     finding.evidence_number = {{"casts", facts.times}};
-    finding.evidence_text = {{"operator", op}, {"dtype", std::string(store::dtype_name(to))}};
+    finding.evidence_text = {{"operator", op}, {"to_dtype", std::string(store::dtype_name(to))}};
     finding.fix =
         "Set torch._functorch.config.backward_pass_autocast = \"off\" before the code is compiled, or call "
         "backward in the same region everywhere.";

@@ -19,8 +19,8 @@ void judge_bypasses(Inquiry& inquiry) {
     if (times == 0) continue;
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "code compiled here opens an autocast region inside: PyTorch's compile cache is not used for it";
-    finding.evidence_number = {{"graphs", times}};
-    finding.evidence_text = {{"reason", reason}};
+    finding.evidence_number = {{"graph_count", times}};
+    finding.evidence_text = {{"bypass_reason", reason}};
     finding.fix = "Open the region around the calls of the compiled function instead of inside it.";
   }
 }

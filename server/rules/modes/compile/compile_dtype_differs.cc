@@ -68,7 +68,7 @@ void judge_products(Inquiry& inquiry) {
     Finding& finding = inquiry.add(products.stack);
     finding.title = absl::StrJoin(products.operators, ", ") + " computes in " + names(only_compiled) +
                     " where torch.compile runs it, in " + names(products.eager) + " in Python";
-    finding.evidence_text = {{"compiled", names(only_compiled)}, {"python", names(products.eager)}};
+    finding.evidence_text = {{"computed_in", names(only_compiled)}, {"eager_computed_in", names(products.eager)}};
     finding.deep_only = true;
     finding.fix =
         "Look at what the compiler does with autocast: one that brings its own should leave the region's dtype "

@@ -21,7 +21,8 @@ void judge_rounding(Inquiry& inquiry) {
   Finding& finding = inquiry.add(most->first().stack);
   finding.title = "compiled code does not round " + counted(values, "result") +
                   " that eager code rounds: " + counted(lines.size(), "line") + ", this one first";
-  finding.evidence_number = {{"values", values}, {"lines", lines.size()}, {"values_here", most->times}};
+  finding.evidence_number = {
+      {"unrounded_results", values}, {"line_count", lines.size()}, {"unrounded_results_here", most->times}};
   finding.fix =
       "Nothing is wrong. To compare with eager code bit by bit, set "
       "torch._inductor.config.emulate_precision_casts = True before the code is compiled.";

@@ -14,8 +14,8 @@ void judge_defaults(Inquiry& inquiry) {
     const std::string dtype(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
     finding.title = "this region was compiled with the default dtype " + dtype +
                     "; the default has changed since, the compiled code has not";
-    finding.evidence_number = {{"casts_with_old_default", facts.times}};
-    finding.evidence_text = {{"compiled_with", dtype}};
+    finding.evidence_number = {{"casts", facts.times}};
+    finding.evidence_text = {{"compiled_with_dtype", dtype}};
     finding.fix = "Give the region its dtype: torch.autocast(…, dtype=torch." + dtype +
                   "). Or set the default before the code is compiled, once.";
   }

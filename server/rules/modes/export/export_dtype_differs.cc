@@ -44,7 +44,7 @@ void judge_dtypes(Inquiry& inquiry) {
     finding.title = operators_of(group.front()) + " computes in " + first.dtype() + " in an exported program, in " +
                     first.eager_dtype() + " in Python";
     if (group.size() > 1) finding.title += "; so do " + counted(group.size() - 1, "more line");
-    found.add_evidence(finding, "exported", group.front());
+    found.add_evidence(finding, group.front());
     for (std::size_t i = 1; i < group.size(); ++i) add_related(finding, inquiry.data, group[i].front().other->stack);
     const bool taken_apart = first.other->region != 0 && first.other->op != first.eager->op;
     finding.fix = taken_apart ? kTakenApartFix : kExportDropsRegionFix;

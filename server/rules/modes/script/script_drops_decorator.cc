@@ -73,7 +73,7 @@ void judge_decorators(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(inquiry.data, lanes::FactKind::kScriptDropsDecorator)) {
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "TorchScript compiles this method without its decorator: the region is not there";
-    if (!facts.first().text.empty()) finding.evidence_text = {{"dropped", facts.first().text}};
+    if (!facts.first().text.empty()) finding.evidence_text = {{"dropped_decorator", facts.first().text}};
     finding.fix = fix_for(inquiry.data, facts.first());
   }
 }

@@ -71,7 +71,7 @@ void judge_pairs(Inquiry& inquiry, const ModeDifferences& found, const Scripted&
     finding.title = operators_of(differences) + (several ? " compute in " : " computes in ") + first.dtype() +
                     " where TorchScript runs " + (several ? "them, in " : "it, in ") + first.eager_dtype() +
                     " in Python" + cause_text(line, differences, scripted);
-    found.add_evidence(finding, "torchscript", differences);
+    found.add_evidence(finding, differences);
     finding.fix = fix_for(first);
   }
 }
@@ -114,10 +114,10 @@ bool costs_casts(ListDifference difference) {
 void add_finding(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
   Finding& finding = inquiry.add(found.use->stack, costs_casts(found.difference) ? "performance" : "warning");
   finding.title = title_of(op, found);
-  finding.evidence_number = {{"calls_in_deep_steps", found.times}};
+  finding.evidence_number = {{"calls", found.times}};
   finding.evidence_text = {{"operator", found.use->op},
-                           {"torchscript", std::string(store::dtype_name(found.use->computed))},
-                           {"eager", std::string(store::dtype_name(found.eager))}};
+                           {"computed_in", std::string(store::dtype_name(found.use->computed))},
+                           {"eager_computed_in", std::string(store::dtype_name(found.eager))}};
   if (costs_casts(found.difference)) {
     finding.evidence_number.insert(
         finding.evidence_number.end(),

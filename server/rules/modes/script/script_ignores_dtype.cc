@@ -15,7 +15,7 @@ void judge_ignored_dtypes(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string taken(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
-    finding.evidence_text = {{"taken", taken}};
+    finding.evidence_text = {{"to_dtype", taken}};
     if (facts.first().text == "called") {
       finding.title = "what is called in this scripted region casts to " + taken + ", the dtype of the region around";
       finding.fix =

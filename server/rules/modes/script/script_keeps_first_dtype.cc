@@ -43,8 +43,9 @@ void judge_kept_dtypes(Inquiry& inquiry) {
     finding.title = short_name(kept.site->op) + " of this script is cast to " + to + " in a region of " + asked +
                     ": the dtype of its first run stays";
     finding.evidence_number = {{"casts", kept.casts}};
-    finding.evidence_text = {
-        {"cast_to", to}, {"region", asked}, {"region_at", line_of(data, kept.region->stack).short_text()}};
+    finding.evidence_text = {{"to_dtype", to},
+                             {"region_dtype", asked},
+                             {"region_opened_at", line_of(data, kept.region->stack).short_text()}};
     finding.fix =
         "Save the script, and load it once for each dtype (torch.jit.save, torch.jit.load): a script keeps the casts "
         "of "

@@ -44,8 +44,7 @@ void judge_recasts(Inquiry& inquiry) {
     const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
     finding.title = subject_of(most->first, recast.what.size(), "other") +
                     " cast again at each use by TorchScript, which has no cache";
-    finding.evidence_number = {
-        {"casts", recast.casts}, {"casts_beyond_the_first_in_a_region", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
+    finding.evidence_number = {{"casts", recast.casts}, {"repeated_casts", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
     finding.fix =
         "Freeze the model for inference (torch.jit.freeze casts constants once), convert the weights once, or use "
         "torch.compile.";

@@ -42,7 +42,7 @@ void judge_python_calls(Inquiry& inquiry) {
     finding.title = "this region of a script does not reach the Python code that it calls: " + first.op + " at " + at +
                     " runs in float32";
     finding.evidence_number = {{"operators_in_float32", stopped.times}};
-    finding.evidence_text = {{"operators", operators_text(stopped.uses)}, {"first_operator_at", at}};
+    finding.evidence_text = {{"operator_names", operators_text(stopped.uses)}, {"first_operator_at", at}};
     add_related(finding, data, first.stack);
     finding.deep_only = true;
     finding.fix =

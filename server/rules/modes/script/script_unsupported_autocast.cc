@@ -66,8 +66,8 @@ void add_finding(Inquiry& inquiry, store::StackId stack, std::uint64_t times, co
   const Misuse& misuse = misuse_in(text);
   Finding& finding = inquiry.add(stack);
   finding.title = std::string(misuse.title) + ": \"" + std::string(sentence_of(text)) + "\"";
-  finding.evidence_number = {{"errors", times}};
-  finding.evidence_text = {{"error", text}};
+  finding.evidence_number = {{"error_count", times}};
+  finding.evidence_text = {{"error_message", text}};
   finding.fix = misuse.fix;
 }
 

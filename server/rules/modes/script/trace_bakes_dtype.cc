@@ -43,7 +43,7 @@ void judge_baked_casts(Inquiry& inquiry) {
     finding.title =
         short_name(baked.site->op) + " was traced in a region: the trace casts it to " + to + " " + runs + " too";
     finding.evidence_number = {{"casts", baked.casts}};
-    finding.evidence_text = {{"cast_to", to}, {"runs", runs}};
+    finding.evidence_text = {{"to_dtype", to}, {"runs_where", runs}};
     finding.fix = "Trace outside of autocast, and open the region where the trace is called.";
   }
 }

@@ -16,8 +16,8 @@ void judge_trace_errors(Inquiry& inquiry) {
     Finding& finding = inquiry.add(at.stack);
     finding.title =
         "this cannot be traced in an autocast region: the cache serves a weight that the trace has not seen cast";
-    finding.evidence_number = {{"errors", at.times}};
-    finding.evidence_text = {{"error", at.text}};
+    finding.evidence_number = {{"error_count", at.times}};
+    finding.evidence_text = {{"error_message", at.text}};
     finding.fix =
         "Trace outside of autocast and open the region around the calls of the trace; or trace with "
         "torch.autocast(…, cache_enabled=False).";

@@ -34,6 +34,18 @@ std::uint32_t script_region(TestRun& run, std::uint32_t parent) {
   return run.region("net.py", 20, own);
 }
 
+// The trace was saved and loaded, so that its source alone tells of the region.
+TEST_F(TraceDropsDisableTest, WhatTheSourceTellsIsSaidToBeFromThere) {
+  const auto found = judged([](TestRun& run) {
+    const auto site = script_cast(run, run.region("train.py", 5));
+    const store::Fact fact = {.subject = site, .detail = 1, .text = ""};
+    run.cast(site, kWeight).seen(run.fact(FactKind::kTraceDropsDisable, 8, fact, "net.py"));
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].evidence_text.back(),
+            std::pair(std::string("known_from"), std::string("the source, as it is now")));
+}
+
 TEST_F(TraceDropsDisableTest, ARegionOfPythonsIsSwitchedOffByPython) {
   const std::string fix = fix_in(judged([](TestRun& run) { cast_in(run, run.region("train.py", 5)); }));
   EXPECT_TRUE(fix.starts_with("Call the trace in `with torch.autocast(\"cpu\", enabled=False):`.")) << fix;

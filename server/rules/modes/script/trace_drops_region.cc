@@ -12,7 +12,7 @@ void judge_dropped_regions(Inquiry& inquiry) {
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "the function traced here calls scripted code in an autocast region" +
                     region_in_title(data, facts) + ", which the trace drops";
-    finding.evidence_number = {{"regions", facts.times}};
+    finding.evidence_number = {{"region_count", facts.times}};
     add_region(finding, data, facts);
     finding.fix = "Open the region around the traced function's calls instead of inside it, or script both functions.";
   }
