@@ -44,7 +44,9 @@ class Viewer:
 
     def loaded(self, run):
         deadline = time.monotonic() + LIMIT_S
-        while (told := json.loads(self.ask(f"runs/{run}").stdout))["run_state"] == "loading":
+        while (told := json.loads(self.ask(f"runs/{run}").stdout)).get("run_state") in ("loading", None):
+            if "run_state" not in told:
+                raise SystemExit(f"scripts/same-reports: the viewer has another API: {told.get('detail')}")
             if time.monotonic() > deadline:
                 raise SystemExit(f"scripts/same-reports: {run} is not loaded by the viewer in {LIMIT_S} s")
             time.sleep(0.02)

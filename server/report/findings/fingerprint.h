@@ -18,6 +18,11 @@ namespace castscope::report {
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
+// Returns one fingerprint for each site, in their order, likewise made of what the code says: cause, file, function,
+// the text of the line, operator, argument, both dtypes, role and phase. Sites that differ in module, region or stack
+// alone are told apart by the count.
+std::vector<std::string> site_fingerprints(const store::RunData&, std::span<const store::SiteId> sites);
+
 // Does the same as the function in server/rules/evidence/places/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 

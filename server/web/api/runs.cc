@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/json_values.h"
 #include "server/report/text/event_names.h"
@@ -184,8 +185,31 @@ void add_module(Json& json, const store::RunData& run, store::ModuleId module) {
   json["model"] = module == 0 ? Json() : text_or_null(run.modules[module].model());
 }
 
-Json site_json(const store::RunData& run, const store::Site& site, const std::vector<timeline::Shade>& shades) {
+using Prints = store::Table<std::string, store::Site>;
+
+// The fingerprints that the report has; sites that are not in the report come after those that are.
+Prints prints_of(const Snapshot& snapshot) {
+  const store::RunData& run = snapshot.data();
+  std::vector<store::SiteId> ids;
+  store::Table<bool, store::Site> is_in_report(run.sites.size());
+  for (const report::SiteTotal& total : snapshot.model().sites) {
+    ids.push_back(total.site);
+    is_in_report[total.site] = true;
+  }
+  for (const store::SiteId id : run.sites.ids()) {
+    if (!is_in_report[id]) ids.push_back(id);
+  }
+  const std::vector<std::string> all = report::site_fingerprints(run, ids);
+  Prints prints(run.sites.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) prints[ids[i]] = all[i];
+  return prints;
+}
+
+Json site_json(const store::RunData& run, const store::Site& site, const Prints& prints,
+               const std::vector<timeline::Shade>& shades) {
+  const std::string* const print = prints.find(site.id);
   Json json = {{"site", site.id},
+               {"fingerprint", print != nullptr ? Json(*print) : Json()},
                {"shade", shade_of(site, shades)},
                {"label", report::span_name(run, site)},
                {"operator", text_or_null(site.op)},
@@ -259,9 +283,13 @@ Answer definitions(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
   const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
+  // While a run goes on, its code has not been read yet, and sites may come that look the same.
+  const bool has_prints =
+      call.run->state() != RunState::kLive && known_sites < static_cast<std::int64_t>(run.sites.size());
+  const Prints prints = has_prints ? prints_of(**snapshot) : Prints();
   Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
   for (const store::Site& site : run.sites | std::views::drop(known_sites))
-    sites.push_back(site_json(run, site, shades));
+    sites.push_back(site_json(run, site, prints, shades));
   for (const store::Region& region : run.regions | std::views::drop(known_regions))
     regions.push_back(region_json(run, region));
   for (const store::OperatorUse& use : run.operator_uses | std::views::drop(known_uses))

@@ -56,6 +56,7 @@ TEST_F(LiveRunTest, CountsAndFindingsFollow) {
   EXPECT_EQ(told["findings"][0]["rule"], "weight-cast-repeatedly");
   EXPECT_NE(told["findings"][0]["first_event_ns"], nullptr);
   EXPECT_EQ(json("runs/run/sites")["totals"]["casts"], 4);
+  EXPECT_EQ(json("runs/run/definitions")["sites"][0]["fingerprint"], nullptr) << "its code is read at its end";
 }
 
 TEST_F(LiveRunTest, TheTimelineIsThatOfTheFile) {
@@ -117,6 +118,7 @@ TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
   EXPECT_EQ(told["exit_status"], 0);
   EXPECT_EQ(told["totals"]["casts"], 4);
   EXPECT_TRUE(live->end_told());
+  EXPECT_NE(json("runs/run/definitions")["sites"][0]["fingerprint"], nullptr);
 }
 
 TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {
