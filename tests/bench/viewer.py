@@ -44,13 +44,13 @@ class Job:
                 self.url = found[1]
                 break
         deadline = time.monotonic() + 600
-        while self.run().get("events", 0) < events:
+        while self.run().get("event_count", 0) < events:
             if time.monotonic() > deadline:
                 raise SystemExit("bench-ui: the events did not arrive in ten minutes")
             time.sleep(0.5)
 
     def ask(self, path):
-        with urllib.request.urlopen(self.url + "api/v1/" + path, timeout=60) as answer:
+        with urllib.request.urlopen(self.url + "api/v2/" + path, timeout=60) as answer:
             return answer.read()
 
     def run(self):
@@ -115,14 +115,15 @@ def follow(page, seconds):
 def server_ms(job, asked=500):
     """A view answered, from the loopback's other end: log-uniform windows of 1,600 columns."""
     import random
-    run = json.loads(job.ask("runs/" + job.run()["id"]))
+    run = json.loads(job.ask("runs/" + job.run()["run_id"]))
     generator, took = random.Random(1), []
-    whole = run["newest"] - run["begin"]
+    whole = run["events_end_ns"] - run["events_begin_ns"]
     for _ in range(asked):
         length = int(whole * 10 ** generator.uniform(-5, 0))
-        begin = run["begin"] + generator.randrange(max(whole - length, 1))
+        begin = run["events_begin_ns"] + generator.randrange(max(whole - length, 1))
         before = time.perf_counter()
-        job.ask(f"runs/{run['id']}/picture?from={begin}&to={begin + length + 1}&columns={SIZE['width']}")
+        job.ask(f"runs/{run['run_id']}/picture?window_begin_ns={begin}&window_end_ns={begin + length + 1}"
+                f"&columns={SIZE['width']}")
         took.append((time.perf_counter() - before) * 1e3)
     return took
 

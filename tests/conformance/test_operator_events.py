@@ -31,7 +31,7 @@ class Told:
         self.events = [json.loads(line) for line in converted.stdout.splitlines()]
 
     def of(self, kind):
-        return [event for event in self.events if event["event"] == kind]
+        return [event for event in self.events if event["event_kind"] == kind]
 
     def by_lane(self, kind):
         lanes = collections.defaultdict(list)
@@ -56,7 +56,7 @@ def test_each_use_is_told_as_often_as_it_was_counted(mode, request):
     times, size = collections.Counter(), collections.Counter()
     for event in told.of("operator"):
         times[event["operator_use"]] += 1
-        size[event["operator_use"]] += event["bytes"]
+        size[event["operator_use"]] += event["result_bytes"]
     assert times
     assert times == {number: use["calls"] for number, use in told.uses.items() if use["calls"] > 0}
     assert all(size[number] == told.uses[number]["result_bytes"] for number in times)
@@ -81,9 +81,9 @@ def test_operators_told_are_those_that_the_profiler_sees_outermost(always, tmp_p
 def test_each_pass_through_is_told(always, tmp_path):
     counted = runs.under_oracle(COMMAND, tmp_path / "oracle").counts
     assert counted.pass_throughs > 0
-    assert len(always.of("pass")) == always.outcome.report["totals"]["pass_throughs"] == counted.pass_throughs
-    assert {event["operator"] for event in always.of("pass")} == {"aten::cat"}  # `f` is float32 already
-    assert not [event for event in always.of("pass") if "from" in event or "to" in event]
+    assert len(always.of("pass_through")) == always.outcome.report["totals"]["pass_throughs"] == counted.pass_throughs
+    assert {event["operator"] for event in always.of("pass_through")} == {"aten::cat"}  # `f` is float32 already
+    assert not [event for event in always.of("pass_through") if "from_dtype" in event or "to_dtype" in event]
 
 
 def test_outside_deep_steps_none_is_told(sometimes, tmp_path):
@@ -97,7 +97,7 @@ def test_an_operator_lasts_from_its_begin_to_its_end(always):
     operators = always.by_lane("operator")
     assert operators
     for lane in operators.values():
-        outermost = sorted(span[:2] for span in lane if span[2]["depth"] == 0)
+        outermost = sorted(span[:2] for span in lane if span[2]["operator_depth"] == 0)
         assert all(after[0] >= before[1] - CLOCK_NS for before, after in zip(outermost, outermost[1:]))
     casts = [(lane, begin, end) for lane, spans in always.by_lane("cast").items()
              for begin, end, event in spans if event["cause"] == "autocast"]

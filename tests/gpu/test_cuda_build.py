@@ -214,10 +214,9 @@ def test_devices_and_streams_are_told_apart(job, tmp_path):
         {key: (launches[key], ns[key]) for key in launches}
     # Single events have the stream, too.
     events = subprocess.run([runs.CASTSCOPE, "convert", tmp_path / "run.castscope"], capture_output=True, text=True)
-    kernels = [event for event in map(json.loads, events.stdout.splitlines()) if event["event"] == "kernel"]
-    def by_stream(rows):
-        return Counter((row["device"], row["stream"]) for row in rows)
-    assert by_stream(kernels) == by_stream(told)
+    kernels = [event for event in map(json.loads, events.stdout.splitlines()) if event["event_kind"] == "kernel"]
+    assert Counter((row["gpu_index"], row["stream"]) for row in kernels) == \
+        Counter((row["device"], row["stream"]) for row in told)
 
 
 def test_sampled_steps_are_whole(job):

@@ -35,12 +35,12 @@ def viewer(cupti, tmp_path_factory):
 def kernels(viewer):
     """Returns the events of the stream, in full, with the names of their kernels."""
     run = viewer.loaded()
-    named = {one["id"]: one["name"] for one in viewer.json("runs/run/definitions")["kernels"]}
-    track = next(one["id"] for one in run["tracks"] if one["track"] == "kernels")
+    named = {one["kernel"]: one["label"] for one in viewer.json("runs/run/definitions")["kernels"]}
+    track = next(one["track"] for one in run["tracks"] if one["track_kind"] == "kernels")
     at, found = -1, []
-    while (event := viewer.json(f"runs/run/neighbour?track={track}&at={at}&direction=next")["event"]) is not None:
-        at = event["begin"]
-        found.append(viewer.json(f"runs/run/event?track={track}&at={at}")["event"])
+    while (event := viewer.json(f"runs/run/neighbour?track={track}&at_ns={at}&direction=next")["event"]) is not None:
+        at = event["begin_ns"]
+        found.append(viewer.json(f"runs/run/event?track={track}&at_ns={at}")["event"])
     return [(named[one["subject"]], one) for one in found]
 
 
@@ -49,11 +49,11 @@ def test_a_kernel_was_launched_by_its_operator(viewer):
     assert [name for name, _ in seen] == (["my_kernel"] * 3 + ["outside_kernel"]) * STEPS
     for name, kernel in seen:
         launch = kernel["launch"]
-        assert launch["at"] <= kernel["begin"]
-        assert (launch["by"] is None) == (name == "outside_kernel")
-        if by := launch["by"]:
-            assert by["kind"] == "operator"
-            assert by["begin"] - 1000 <= launch["at"] <= by["end"] + 1000  # so well the clocks agree
+        assert launch["launched_ns"] <= kernel["begin_ns"]
+        assert (launch["launched_by"] is None) == (name == "outside_kernel")
+        if by := launch["launched_by"]:
+            assert by["shade_kind"] == "operator"
+            assert by["begin_ns"] - 1000 <= launch["launched_ns"] <= by["end_ns"] + 1000  # so well the clocks agree
 
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
@@ -61,7 +61,7 @@ def test_the_page_leads_from_a_kernel_to_its_operator_and_back(viewer):
     name, kernel = kernels(viewer)[0]
     with chromium.started() as playwright:
         browser = chromium.Chromium(playwright)
-        page = browser.open(f"{viewer.url}#event={kernel['track']}~{kernel['begin']}&tab=detail")
+        page = browser.open(f"{viewer.url}#event={kernel['track']}~{kernel['begin_ns']}&tab=detail")
         panel = page.get_by_role("tabpanel")
         panel.get_by_text("from its launch to its begin").wait_for()
         assert panel.locator("h2").inner_text() == name

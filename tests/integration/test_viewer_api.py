@@ -26,25 +26,25 @@ def test_the_numbers_are_those_of_the_report(castscope, view, recorded):
     run = viewer.loaded()
     totals = recorded["totals"]
     assert (run["totals"]["casts"], run["totals"]["cache_hits"]) == (totals["casts"], totals["cache_hits"])
-    assert run["totals"]["pass_through"] == totals["pass_through"]
-    assert run["totals"]["steps"] == recorded["steps"]["count"]
+    assert run["totals"]["pass_throughs"] == totals["pass_through"]
+    assert run["totals"]["step_count"] == recorded["steps"]["count"]
     assert run["command"] == recorded["run"]["command"]
     assert viewer.json("runs/run/report") == recorded
 
-    sites = {site["id"]: site for site in viewer.json("runs/run/sites")["sites"]}
-    named = {site["id"]: site for site in viewer.json("runs/run/definitions")["sites"]}
+    sites = {site["site"]: site for site in viewer.json("runs/run/sites")["sites"]}
+    named = {site["site"]: site for site in viewer.json("runs/run/definitions")["sites"]}
     for site in recorded["sites"]:
         told, name = sites[site["id"]], named[site["id"]]
-        assert (told["casts"], told["hits"], told["bytes"]) == (site["casts"], site["cache_hits"], site["bytes"])
+        assert (told["casts"], told["cache_hits"], told["bytes"]) == (site["casts"], site["cache_hits"], site["bytes"])
         assert (name["file"], name["line"]) == (site["location"]["file"], site["location"]["line"])
-        assert (name["operator"], name["from"], name["to"]) == (site["operator"], site["from"], site["to"])
+        assert (name["operator"], name["from_dtype"], name["to_dtype"]) == (site["operator"], site["from"], site["to"])
 
-    extra = {"time", "track", "sites"}
+    extra = {"first_event_ns", "track", "site_ids"}
     findings = viewer.json("runs/run/findings")["findings"]
     assert [{k: v for k, v in one.items() if k not in extra} for one in findings] == recorded["findings"]
-    assert findings and all(one["time"] is not None and one["sites"] for one in findings)
+    assert findings and all(one["first_event_ns"] is not None and one["site_ids"] for one in findings)
 
-    steps = [step for process in viewer.json("runs/run/steps")["processes"] for step in process["steps"]]
+    steps = [step for process in viewer.json("runs/run/steps")["processes"] for step in process["step_runs"]]
     assert sum(step["casts"] for step in steps) == sum(step["casts"] for step in recorded["steps"]["runs"])
 
 
@@ -52,29 +52,30 @@ def test_every_kept_event_is_in_the_timeline(castscope, view, recorded):
     viewer = view("run.castscope")
     run = viewer.loaded()
     events = [json.loads(line) for line in castscope("convert", "run.castscope").stdout.splitlines()]
-    sums = viewer.json(f"runs/run/summary?from=0&to={run['newest'] + 1}")
-    counts = {kind["kind"]: kind["count"] for kind in sums["kinds"]}
+    sums = viewer.json(f"runs/run/summary?window_begin_ns=0&window_end_ns={run['events_end_ns'] + 1}")
+    counts = {kind["shade_kind"]: kind["event_count"] for kind in sums["by_shade_kind"]}
     casts = sum(counts.get(kind, 0) for kind in ("down", "up", "same"))
-    assert casts == sum(event["event"] == "cast" for event in events) > 0
-    assert counts.get("hit", 0) == sum(event["event"] == "hit" for event in events)
-    brief = viewer.json(f"runs/run/summary?from=0&to={run['newest'] + 1}&rows=0")
-    assert brief == {**sums, "rows": []}
+    assert casts == sum(event["event_kind"] == "cast" for event in events) > 0
+    assert counts.get("cache_hit", 0) == sum(event["event_kind"] == "cache_hit" for event in events)
+    brief = viewer.json(f"runs/run/summary?window_begin_ns=0&window_end_ns={run['events_end_ns'] + 1}&with_rows=0")
+    assert brief == {**sums, "by_subject": []}
 
 
 def test_a_picture_and_the_event_in_it(view, recorded):
     viewer = view("run.castscope")
     run = viewer.loaded()
-    end = run["newest"] + 1
-    response, body = viewer.ask(f"api/v1/runs/run/picture?from=0&to={end}&columns=800&counters=1")
+    end = run["events_end_ns"] + 1
+    window = f"window_begin_ns=0&window_end_ns={end}"
+    response, body = viewer.ask(f"api/v2/runs/run/picture?{window}&columns=800&with_counters=1")
     assert response.status == 200 and response.getheader("Content-Type") == "application/octet-stream"
     magic, version, _, _, columns, tracks = struct.unpack_from("<4sHHqII", body)
     assert (magic, version) == (b"CSCP", 1) and 800 <= columns <= 1602 and tracks > 0
-    casts = next(track["id"] for track in run["tracks"] if track["track"] == "casts")
-    first = viewer.json(f"runs/run/neighbour?track={casts}&at=-1&direction=next")["event"]
-    event = viewer.json(f"runs/run/event?track={casts}&at={first['begin']}")["event"]
-    assert event["in_file"] and event["shape"] and event["stack"]
-    source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": event["stack"][0]["file"]}))
-    assert source["lines"] or source["state"] != "kept"
+    casts = next(track["track"] for track in run["tracks"] if track["track_kind"] == "casts")
+    first = viewer.json(f"runs/run/neighbour?track={casts}&at_ns=-1&direction=next")["event"]
+    event = viewer.json(f"runs/run/event?track={casts}&at_ns={first['begin_ns']}")["event"]
+    assert event["in_file"] and event["shape"] and event["frames"]
+    source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": event["frames"][0]["file"]}))
+    assert source["lines"] or source["source_state"] != "kept"
 
 
 def test_source_is_that_of_the_job(castscope, python, view):
@@ -82,13 +83,13 @@ def test_source_is_that_of_the_job(castscope, python, view):
     recorded, viewer = castscope.report(), view("run.castscope")
     file = str(castscope.folder / "train.py")
     source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": file}))
-    assert [line["text"] for line in source["lines"]] == TRAIN.rstrip("\n").split("\n")
+    assert [line["source_text"] for line in source["lines"]] == TRAIN.rstrip("\n").split("\n")
     casts = {}
     for site in recorded["sites"]:
         line = site["location"]["line"] if site["location"]["file"] == file else None
         casts[line] = casts.get(line, 0) + site["casts"]
     casts.pop(None, None)
-    assert {int(line): of["casts"] for line, of in source["casts"].items() if of["casts"]} == \
+    assert {int(line): of["casts"] for line, of in source["casts_by_line"].items() if of["casts"]} == \
         {line: count for line, count in casts.items() if count}
     assert viewer.json("runs/run/source?file=/etc/passwd", status=404)["detail"]
 
@@ -96,36 +97,37 @@ def test_source_is_that_of_the_job(castscope, python, view):
 def test_without_the_token_nothing_is_answered(view, recorded):
     viewer = view("run.castscope")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/t/[A-Za-z0-9_-]{22}/", viewer.url)
-    for base in ("/", "/api/v1/runs", "/t/", "/t/" + "A" * 22 + "/api/v1/runs", viewer.base.upper()):
+    for base in ("/", "/api/v2/runs", "/t/", "/t/" + "A" * 22 + "/api/v2/runs", viewer.base.upper()):
         response, body = viewer.ask(base=base)
         assert response.status == (401 if base.startswith("/api/") else 404), base
         assert b"the token is missing or wrong" in body and b"castscope printed" in body
     for host in ("example.com", f"example.com:{viewer.port}", "127.0.0.1.example.com"):
-        assert viewer.ask("api/v1/runs", headers={"Host": host})[0].status == 421
-    assert viewer.ask("api/v1/runs", headers={"Host": f"localhost:{viewer.port}"})[0].status == 200
+        assert viewer.ask("api/v2/runs", headers={"Host": host})[0].status == 421
+    assert viewer.ask("api/v2/runs", headers={"Host": f"localhost:{viewer.port}"})[0].status == 200
 
 
 def test_every_answer_is_closed_to_others(view, recorded):
     viewer = view("run.castscope")
-    for path in ("", "api/v1/runs", "nothing"):
+    for path in ("", "api/v2/runs", "nothing"):
         response, _ = viewer.ask(path)
         assert "default-src 'none'; script-src 'self'" in response.getheader("Content-Security-Policy"), path
         assert response.getheader("Referrer-Policy") == "no-referrer"
         assert response.getheader("X-Content-Type-Options") == "nosniff"
         assert response.getheader("Set-Cookie") is None and response.getheader("Access-Control-Allow-Origin") is None
         assert response.getheader("Cache-Control") == "no-store"
-    response, body = viewer.ask("api/v1/runs", method="HEAD")
+    response, body = viewer.ask("api/v2/runs", method="HEAD")
     assert (response.status, body) == (200, b"") and int(response.getheader("Content-Length")) > 0
-    assert viewer.ask("api/v1/runs", method="POST")[0].status == 405
+    assert viewer.ask("api/v2/runs", method="POST")[0].status == 405
 
 
 def test_bad_requests_are_sentences(view, recorded):
     viewer = view("run.castscope")
     for path, status in (("runs/none", 404), ("runs/run/none", 404), ("runs/run/picture", 400),
-                         ("runs/run/picture?from=0&to=9e9&columns=5", 400), ("runs/run?x=1", 400),
-                         ("runs/run/report?format=pdf", 400), ("runs/run/event?track=0&at=0", 400)):
+                         ("runs/run/picture?window_begin_ns=0&window_end_ns=9e9&columns=5", 400), ("runs/run?x=1", 400),
+                         ("runs/run/report?format=pdf", 400), ("runs/run/event?track=0&at_ns=0", 400)):
         assert viewer.json(path, status=status)["detail"], path
-    assert viewer.ask("api/v2/runs")[0].status == 404
+    response, body = viewer.ask("api/v1/runs")
+    assert response.status == 404 and "api/v2/" in json.loads(body)["detail"]
     with viewer.socket() as peer:
         peer.sendall(b"what is this\r\n\r\n")
         assert peer.recv(100).startswith(b"HTTP/1.1 400")
@@ -148,7 +150,7 @@ def test_half_open_connections_harm_nobody(view, recorded):
 
 def test_a_connection_too_many_is_told_so(view, recorded):
     viewer = view("run.castscope")
-    request = f"GET {viewer.base}api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    request = f"GET {viewer.base}api/v2/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     held = []
     for _ in range(64):
         held.append(viewer.socket())
@@ -177,7 +179,7 @@ def test_a_deleted_run_is_still_told(castscope, view, recorded):
     viewer = view("run.castscope")
     viewer.loaded()
     (castscope.folder / "run.castscope").unlink()
-    assert viewer.json("runs/run")["state"] == "gone"
+    assert viewer.json("runs/run")["run_state"] == "gone"
     assert viewer.json("runs/run/sites")["totals"]["casts"] == recorded["totals"]["casts"]
 
 
@@ -188,10 +190,10 @@ def test_several_runs_and_folders(castscope, view, recorded):
         (castscope.folder / "more" / f"{name}.castscope").write_bytes(data)
     (castscope.folder / "more" / "no run.castscope").write_text("nothing")
     viewer = view("run.castscope", "more")
-    runs = {run["id"]: run for run in viewer.json("runs")["runs"]}
+    runs = {run["run_id"]: run for run in viewer.json("runs")["runs"]}
     assert set(runs) == {"run", "run-2", "other", "no_run"}
-    assert "not a castscope run file" in runs["no_run"]["trouble"]
-    compared = viewer.json("runs/run/compare?with=run-2")
+    assert "not a castscope run file" in runs["no_run"]["read_error"]
+    compared = viewer.json("runs/run/compare?with_run=run-2")
     assert compared["sites"] == []
 
 
@@ -233,17 +235,18 @@ def test_a_training_is_seen_as_it_goes_on(castscope, python):
     with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
         viewer = live_url(job.stderr)
-        first = viewer.until("runs", lambda told: told["runs"] and told["runs"][0]["events"])["runs"][0]
-        assert first["state"] == "live"
+        first = viewer.until("runs", lambda told: told["runs"] and told["runs"][0]["event_count"])["runs"][0]
+        assert first["run_state"] == "live"
         some = viewer.until("runs/run", lambda told: told["totals"]["casts"] > 0)
         viewer.until("runs/run", lambda told: told["totals"]["casts"] > some["totals"]["casts"])
-        run = viewer.until("runs/run", lambda told: told["newest"] > some["newest"])
-        body = viewer.ask(f"api/v1/runs/run/picture?from=0&to={run['newest']}&columns=100")[1]
+        run = viewer.until("runs/run", lambda told: told["events_end_ns"] > some["events_end_ns"])
+        newest = run["events_end_ns"]
+        body = viewer.ask(f"api/v2/runs/run/picture?window_begin_ns=0&window_end_ns={newest}&columns=100")[1]
         flags, = struct.unpack_from("<I", body, 64)
         assert flags & 1
-        casts = next(track["id"] for track in run["tracks"] if track["track"] == "casts")
-        event = viewer.json(f"runs/run/neighbour?track={casts}&at={run['newest']}&direction=previous")["event"]
-        assert event["kind"] in ("down", "hit")
+        casts = next(track["track"] for track in run["tracks"] if track["track_kind"] == "casts")
+        event = viewer.json(f"runs/run/neighbour?track={casts}&at_ns={newest}&direction=previous")["event"]
+        assert event["shade_kind"] in ("down", "cache_hit")
         names = viewer.until("runs/run/definitions", lambda told: len(told["sites"]) >= event["subject"])["sites"]
         assert names[event["subject"] - 1]["operator"] == "aten::linear"
         out, err = job.communicate(timeout=300)
@@ -253,7 +256,7 @@ def test_a_training_is_seen_as_it_goes_on(castscope, python):
     rounds, rest = divmod(report["totals"]["casts"], CASTS)
     assert (rest, report["totals"]["cache_hits"]) == (0, rounds * HITS) and report["run"]["complete"]
     with pytest.raises(ConnectionRefusedError):
-        viewer.ask("api/v1/runs")
+        viewer.ask("api/v2/runs")
 
 
 def test_the_job_notices_nothing_of_live(castscope, python):
@@ -293,8 +296,8 @@ def test_serve_shows_what_it_records_and_what_it_has(castscope, python):
         done = castscope("run", "-o", "net", "--collector", address, "--", python, "-c", WORK + "work(2)")
         assert done.returncode == 0
         run = viewer.until("runs/net", lambda told: told["totals"]["casts"] == 2 * CASTS)
-        assert viewer.until("runs/net", lambda told: told["state"] == "finished")["exit_status"] == 0
-        assert run["totals"]["events"] > 0
+        assert viewer.until("runs/net", lambda told: told["run_state"] == "finished")["exit_status"] == 0
+        assert run["totals"]["event_count"] > 0
         collector.send_signal(signal.SIGTERM)
         collector.communicate(timeout=PATIENCE_S)
     assert collector.returncode == 0

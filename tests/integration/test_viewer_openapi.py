@@ -67,28 +67,30 @@ def check(response, body, operation):
 
 def questions(viewer, run):
     """A request for every operation, by its path: (path, query)."""
-    end = run["newest"] + 1
-    casts = next(track["id"] for track in run["tracks"] if track["track"] == "casts")
-    first = viewer.json(f"runs/run/neighbour?track={casts}&at=-1&direction=next")["event"]["begin"]
-    file = viewer.json("runs/run/source")["files"][0]["file"]
+    end = run["events_end_ns"] + 1
+    casts = next(track["track"] for track in run["tracks"] if track["track_kind"] == "casts")
+    first = viewer.json(f"runs/run/neighbour?track={casts}&at_ns=-1&direction=next")["event"]["begin_ns"]
+    file = viewer.json("runs/run/source")["source_files"][0]["file"]
     forms = DOCUMENT["paths"]["/runs/{run}/report"]["get"]["parameters"][1]["schema"]["enum"]
     asked = {
-        "/runs": [{}, {"limit": 1}], "/runs/{run}": [{}], "/runs/{run}/definitions": [{}, {"sites": 1}],
-        "/runs/{run}/picture": [{"from": 0, "to": end, "columns": 50}],
-        "/runs/{run}/event": [{"track": casts, "at": first}, {"track": casts, "at": -5}],
-        "/runs/{run}/neighbour": [{"track": casts, "at": -1, "direction": "next"}, {"at": end, "direction": "next"}],
-        "/runs/{run}/find": [{"text": "linear"}, {"text": "nothing of that name"}],
-        "/runs/{run}/summary": [{"from": 0, "to": end}], "/runs/{run}/findings": [{}, {"limit": 1}],
+        "/runs": [{}, {"limit": 1}], "/runs/{run}": [{}], "/runs/{run}/definitions": [{}, {"known_sites": 1}],
+        "/runs/{run}/picture": [{"window_begin_ns": 0, "window_end_ns": end, "columns": 50}],
+        "/runs/{run}/event": [{"track": casts, "at_ns": first}, {"track": casts, "at_ns": -5}],
+        "/runs/{run}/neighbour": [{"track": casts, "at_ns": -1, "direction": "next"},
+                                  {"at_ns": end, "direction": "next"}],
+        "/runs/{run}/find": [{"find": "linear"}, {"find": "nothing of that name"}],
+        "/runs/{run}/summary": [{"window_begin_ns": 0, "window_end_ns": end}],
+        "/runs/{run}/findings": [{}, {"limit": 1}],
         "/runs/{run}/sites": [{}, {"limit": 1}], "/runs/{run}/modules": [{}],
         "/runs/{run}/source": [{}, {"file": file}], "/runs/{run}/steps": [{}],
-        "/runs/{run}/compare": [{"with": "other"}], "/runs/{run}/report": [{"format": form} for form in forms],
+        "/runs/{run}/compare": [{"with_run": "other"}], "/runs/{run}/report": [{"format": form} for form in forms],
     }
     assert set(asked) == set(DOCUMENT["paths"]), "a route that is not asked for"
     return [(path, query) for path, queries in asked.items() for query in queries]
 
 
 def address(path, query):
-    return "api/v1" + path.replace("{run}", "run") + "?" + urllib.parse.urlencode(query)
+    return "api/v2" + path.replace("{run}", "run") + "?" + urllib.parse.urlencode(query)
 
 
 def integers(value, place="$"):
@@ -149,13 +151,13 @@ def test_numbers_end_where_it_says(two_runs):
 def test_errors_are_alike_and_closed_to_others(two_runs):
     viewer, _ = two_runs
     get = DOCUMENT["paths"]["/runs/{run}"]["get"]
-    refused = [(404, viewer.ask("api/v1/runs/none")), (404, viewer.ask("api/v1/runs/run/none")),
-               (404, viewer.ask("api/v2/runs")), (404, viewer.ask("nothing")),
-               (404, viewer.ask(base="/t/x/api/v1/runs")),
-               (401, viewer.ask(base="/api/v1/runs")), (400, viewer.ask("api/v1/runs/run?x=1")),
-               (405, viewer.ask("api/v1/runs", method="POST")), (405, viewer.ask("api/v1/runs", method="OPTIONS")),
-               (421, viewer.ask("api/v1/runs", headers={"Host": "example.com"})),
-               (431, viewer.ask("api/v1/runs", headers={"X": "a" * 33_000}))]
+    refused = [(404, viewer.ask("api/v2/runs/none")), (404, viewer.ask("api/v2/runs/run/none")),
+               (404, viewer.ask("api/v3/runs")), (404, viewer.ask("nothing")),
+               (404, viewer.ask(base="/t/x/api/v2/runs")),
+               (401, viewer.ask(base="/api/v2/runs")), (400, viewer.ask("api/v2/runs/run?x=1")),
+               (405, viewer.ask("api/v2/runs", method="POST")), (405, viewer.ask("api/v2/runs", method="OPTIONS")),
+               (421, viewer.ask("api/v2/runs", headers={"Host": "example.com"})),
+               (431, viewer.ask("api/v2/runs", headers={"X": "a" * 33_000}))]
     for status, (response, body) in refused:
         assert response.status == status
         check(response, body, get)
@@ -170,10 +172,10 @@ def test_the_token_in_the_header(two_runs):
     viewer, _ = two_runs
     token = viewer.base.strip("/").split("/")[1]
     with_header = Viewer(f"http://127.0.0.1:{viewer.port}/")
-    response, body = with_header.ask("api/v1/runs", headers={"Authorization": f"Bearer {token}"})
+    response, body = with_header.ask("api/v2/runs", headers={"Authorization": f"Bearer {token}"})
     assert response.status == 200 and json.loads(body) == viewer.json("runs")
     for wrong in (f"Bearer {token[:-1]}", f"Basic {token}", token, f"Bearer {token}x"):
-        response, body = with_header.ask("api/v1/runs", headers={"Authorization": wrong})
+        response, body = with_header.ask("api/v2/runs", headers={"Authorization": wrong})
         assert (response.status, response.getheader("WWW-Authenticate")) == (401, 'Bearer realm="castscope"')
 
 
@@ -209,7 +211,7 @@ def test_a_list_in_parts_is_the_list(two_runs):
     for route, name in (("runs", "runs"), ("runs/run/findings", "findings"), ("runs/run/sites", "sites")):
         whole, parts, path = viewer.json(route), [], f"{route}?limit=1"
         while path is not None:
-            response, body = viewer.ask("api/v1/" + path)
+            response, body = viewer.ask("api/v2/" + path)
             told = json.loads(body)
             parts += told[name]
             assert len(told[name]) == 1 and told["total"] == whole["total"] == len(whole[name])

@@ -131,7 +131,7 @@ def test_a_collector_is_started_again(browser, castscope, python):
     job = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        viewer.until("runs", lambda told: any(run["events"] > 0 for run in told["runs"]))
+        viewer.until("runs", lambda told: any(run["event_count"] > 0 for run in told["runs"]))
         page = browser.open(viewer.url)
         before = facts(page)["cast"]
         serving.send_signal(signal.SIGKILL)

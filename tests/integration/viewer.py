@@ -34,7 +34,7 @@ class Viewer:
         return response, body
 
     def json(self, path, status=200):
-        response, body = self.ask("api/v1/" + path)
+        response, body = self.ask("api/v2/" + path)
         assert response.status == status, body
         return json.loads(body)
 
@@ -45,7 +45,7 @@ class Viewer:
         return told
 
     def loaded(self, run="run"):
-        return self.until(f"runs/{run}", lambda told: told["state"] != "loading")
+        return self.until(f"runs/{run}", lambda told: told["run_state"] != "loading")
 
     def socket(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)

@@ -27,7 +27,7 @@ class Viewer:
         url = urllib.parse.urlsplit(self.process.stdout.readline().strip())
         if not url.port:
             raise SystemExit(f"scripts/same-reports: {' '.join(self.command)} does not serve {self.folder}")
-        self.port, self.base = url.port, url.path + "api/v1/"
+        self.port, self.base = url.port, url.path + "api/v2/"
         return self
 
     def __exit__(self, *_):
@@ -44,7 +44,9 @@ class Viewer:
 
     def loaded(self, run):
         deadline = time.monotonic() + LIMIT_S
-        while (told := json.loads(self.ask(f"runs/{run}").stdout))["state"] == "loading":
+        while (told := json.loads(self.ask(f"runs/{run}").stdout)).get("run_state") in ("loading", None):
+            if "run_state" not in told:
+                raise SystemExit(f"scripts/same-reports: the viewer has another API: {told.get('detail')}")
             if time.monotonic() > deadline:
                 raise SystemExit(f"scripts/same-reports: {run} is not loaded by the viewer in {LIMIT_S} s")
             time.sleep(0.02)
@@ -59,7 +61,7 @@ def questions(viewer, run, other, forms):
     """Questions to a viewer that has loaded both runs. The viewer's own answers say which events exist."""
     told = viewer.loaded(run)
     viewer.loaded(other)
-    base, end = f"runs/{run}", told["newest"] + 1
+    base, end = f"runs/{run}", told["events_end_ns"] + 1
     yield "runs"
     yield base
     for part in ("definitions", "findings", "sites", "modules", "steps", "source", "report", "picture", "nothing"):
@@ -67,22 +69,22 @@ def questions(viewer, run, other, forms):
     for file in json.loads(viewer.ask(f"{base}/report").stdout)["source"]:
         yield query(f"{base}/source", file=file["file"])
     yield from (query(f"{base}/report", format=form) for form in forms)
-    yield query(f"{base}/compare", **{"with": other})
+    yield query(f"{base}/compare", with_run=other)
     for first, last in ((0, end), (end // 3, end // 2)):
         for columns in (100, 1000):
-            yield query(f"{base}/picture", **{"from": first, "to": last, "columns": columns, "counters": 1})
-            yield query(f"{base}/picture", **{"from": first, "to": last, "columns": columns, "find": "linear"})
-        yield query(f"{base}/summary", **{"from": first, "to": last})
-        yield query(f"{base}/summary", **{"from": first, "to": last, "find": "linear", "rows": 0})
-    yield from (query(f"{base}/find", text=text) for text in TEXTS)
+            yield query(f"{base}/picture", window_begin_ns=first, window_end_ns=last, columns=columns, with_counters=1)
+            yield query(f"{base}/picture", window_begin_ns=first, window_end_ns=last, columns=columns, find="linear")
+        yield query(f"{base}/summary", window_begin_ns=first, window_end_ns=last)
+        yield query(f"{base}/summary", window_begin_ns=first, window_end_ns=last, find="linear", with_rows=0)
+    yield from (query(f"{base}/find", find=text) for text in TEXTS)
     for track in told["tracks"]:
         at = -1
         for _ in range(3):
-            path = query(f"{base}/neighbour", track=track["id"], at=at, direction="next")
+            path = query(f"{base}/neighbour", track=track["track"], at_ns=at, direction="next")
             yield path
             event = json.loads(viewer.ask(path).stdout).get("event")
             if not event:
                 break
-            at = event["begin"]
-            yield query(f"{base}/event", track=track["id"], at=at)
-        yield query(f"{base}/neighbour", track=track["id"], at=end, direction="previous")
+            at = event["begin_ns"]
+            yield query(f"{base}/event", track=track["track"], at_ns=at)
+        yield query(f"{base}/neighbour", track=track["track"], at_ns=end, direction="previous")

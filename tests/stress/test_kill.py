@@ -82,7 +82,7 @@ def test_counters_are_what_the_killed_job_had_done(kill_number, iteration, tmp_p
     events = events_of(tmp_path)
     assert len(events) == sum(lane["received"] for lane in lanes)
     if totals["dropped_events"] == 0:
-        seen = sum(event["event"] in ("cast", "hit") and event["cause"] == "autocast" for event in events)
+        seen = sum(event["event_kind"] in ("cast", "cache_hit") and event["cause"] == "autocast" for event in events)
         assert 0 <= totals["casts"] + totals["cache_hits"] - seen <= 1
 
 

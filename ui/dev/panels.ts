@@ -16,9 +16,9 @@ export function findingsAnswer(run: SynthRun): object {
     savings: severity === 'performance' ? { ns_per_step: 1.4e6, share_of_step: 0.056, held_bytes: 3e6 } : null,
     fingerprint: `${rule}${line}`,
     fix: 'Move the cast out of the loop: cast the tensor once and hand it to both uses.',
-    time: run.events.get(5)?.begin.find((begin, i) => begin >= time && run.events.get(5)!.subject[i] === sites[0]) ?? null,
+    first_event_ns: run.events.get(5)?.begin.find((begin, i) => begin >= time && run.events.get(5)!.subject[i] === sites[0]) ?? null,
     track: 5,
-    sites,
+    site_ids: sites,
   });
   return {
     judgement: Math.floor(run.step / 20),
@@ -34,13 +34,13 @@ export function sitesAnswer(run: SynthRun): object {
   return {
     judgement: 1,
     sites: run.sites.map((site) => ({
-      id: site.id,
-      casts: run.step * (site.id % 5) + 3,
-      hits: site.argument === 'weight' ? run.step * 6 : 0,
-      passes: 0,
+      site: site.site,
+      casts: run.step * (site.site % 5) + 3,
+      cache_hits: site.argument === 'weight' ? run.step * 6 : 0,
+      pass_throughs: 0,
       kept: 0,
-      bytes: (site.id % 7) * 3e6,
-      cpu_ns: (site.id % 11) * 1e6,
+      bytes: (site.site % 7) * 3e6,
+      cpu_ns: (site.site % 11) * 1e6,
       traced: 0,
     })),
   };
@@ -50,53 +50,52 @@ export function modulesAnswer(run: SynthRun): object {
   const modules = run.sites
     .filter((site, i, all) => all.findIndex((one) => one.module === site.module) === i)
     .map((site) => ({
-      path: site.module,
-      type: site.operator === 'aten::layer_norm' ? 'LayerNorm' : 'Linear',
+      module: site.module,
+      module_type: site.operator === 'aten::layer_norm' ? 'LayerNorm' : 'Linear',
       casts: run.step * 2,
-      hits: run.step * 6,
+      cache_hits: run.step * 6,
       cpu_ns: run.step * 4e4,
       bytes: 3e6,
-      computed: site.operator === 'aten::layer_norm' ? { float32: 4 } : { bfloat16: 12, float32: 1 },
-      cast_to: { [site.to ?? '']: 12 },
+      calls_by_computed_in: site.operator === 'aten::layer_norm' ? { float32: 4 } : { bfloat16: 12, float32: 1 },
+      casts_by_to_dtype: { [site.to_dtype ?? '']: 12 },
     }));
   return { models: [{ model: 'Transformer', modules }] };
 }
 
 export function sourceAnswer(query: URLSearchParams): object {
   const file = query.get('file');
-  if (file === null) return { files: [{ file: kFile, casts: 2000, cpu_ns: 4e8 }] };
+  if (file === null) return { source_files: [{ file: kFile, casts: 2000, cache_hits: 5760, cpu_ns: 4e8 }] };
   const lines = Array.from({ length: 90 }, (_, i) => ({
     line: i + 1,
-    text: i % 9 === 0 ? `def forward_${i}(self, x):` : `    x = self.layer${i}(x)  # line ${i + 1}`,
+    source_text: i % 9 === 0 ? `def forward_${i}(self, x):` : `    x = self.layer${i}(x)  # line ${i + 1}`,
   }));
   return {
     file,
-    changed: false,
-    missing: false,
+    source_state: 'kept',
     lines,
-    casts: {
-      41: { casts: 960, hits: 5760, cpu_ns: 3e8, sites: [1, 2] },
-      57: { casts: 480, hits: 0, cpu_ns: 8e7, sites: [3] },
-      66: { casts: 480, hits: 0, cpu_ns: 2e7, sites: [6] },
+    casts_by_line: {
+      41: { casts: 960, cache_hits: 5760, cpu_ns: 3e8, site_ids: [1, 2] },
+      57: { casts: 480, cache_hits: 0, cpu_ns: 8e7, site_ids: [3] },
+      66: { casts: 480, cache_hits: 0, cpu_ns: 2e7, site_ids: [6] },
     },
-    findings: { 66: ['fp32-island'] },
+    rules_by_line: { 66: ['fp32-island'] },
   };
 }
 
 export function stepsAnswer(run: SynthRun): object {
   return {
     processes: run.processes.map((process) => ({
-      process: process.id,
-      steps: Array.from({ length: run.step }, (_, i) => ({
-        first: i + 1,
-        last: i + 1,
-        begin: i * 250e6,
-        end: (i + 1) * 250e6,
+      process: process.process,
+      step_runs: Array.from({ length: run.step }, (_, i) => ({
+        first_step: i + 1,
+        last_step: i + 1,
+        begin_ns: i * 250e6,
+        end_ns: (i + 1) * 250e6,
         casts: 60 + ((i * 7) % 13),
-        hits: 72,
+        cache_hits: 72,
         bytes: 90e6,
         cpu_ns: 8e6 + ((i * 31) % 17) * 1e5,
-        cache_bytes: 60e6,
+        most_cleared_bytes: 60e6,
         behaviour: 1,
         incomplete: false,
       })),

@@ -105,18 +105,18 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
   const boxes: Buffer[] = [];
   let told = 0;
   for (const track of run.tracks) {
-    if (query.tracks && !query.tracks.has(track.id)) continue;
-    const wanted = (subject: number) => query.find === '' || run.textOf(track.track, subject).includes(query.find);
-    const { values, boxes: found } = scan(run, track.id, query, grid, wanted);
+    if (query.tracks && !query.tracks.has(track.track)) continue;
+    const wanted = (subject: number) => query.find === '' || run.textOf(track.track_kind, subject).includes(query.find);
+    const { values, boxes: found } = scan(run, track.track, query, grid, wanted);
     if (!values.some((value) => value !== 0)) continue;
     told += 1;
     const head = Buffer.alloc(12);
-    head.writeUInt32LE(track.id, 0);
+    head.writeUInt32LE(track.track, 0);
     head.writeUInt32LE(values.length, 8);
     parts.push(head, Buffer.from(values.buffer), Buffer.alloc(values.length % 2 === 1 ? 2 : 0));
     for (const [subject, begin, end, shade, flags] of found) {
       const box = Buffer.alloc(24);
-      box.writeUInt32LE(track.id, 0);
+      box.writeUInt32LE(track.track, 0);
       box.writeUInt32LE(subject, 4);
       box.writeFloatLE(begin, 8);
       box.writeFloatLE(end, 12);
@@ -127,9 +127,9 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
   }
   const counters = query.counters ? run.processes : [];
   for (const process of counters) {
-    const values = counter(run, process.id, grid);
+    const values = counter(run, process.process, grid);
     const head = Buffer.alloc(16);
-    head.writeUInt32LE(process.id, 0);
+    head.writeUInt32LE(process.process, 0);
     head.writeDoubleLE(64 * 2 ** 20, 8);
     parts.push(head, Buffer.from(values.buffer), Buffer.alloc(values.length % 2 === 1 ? 2 : 0));
   }

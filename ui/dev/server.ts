@@ -9,7 +9,7 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { RunState } from '../src/api/types.ts';
+import type { FindAnswer, RunState } from '../src/api/types.ts';
 import { eventAnswer, neighbourAnswer, runAnswer, summaryAnswer } from './answers.ts';
 import { compareAnswer, findingsAnswer, modulesAnswer, sitesAnswer, sourceAnswer, stepsAnswer } from './panels.ts';
 import { encodePicture } from './picture.ts';
@@ -75,38 +75,48 @@ function picture(query: URLSearchParams): Buffer {
   return encodePicture(
     run,
     {
-      from: Number(query.get('from')),
-      to: Number(query.get('to')),
+      from: Number(query.get('window_begin_ns')),
+      to: Number(query.get('window_end_ns')),
       columns: Number(query.get('columns')),
-      tracks: list(query.get('tracks')),
-      hide: list(query.get('hide')) ?? new Set(),
-      box: Number(query.get('box') ?? 6),
+      tracks: list(query.get('only_tracks')),
+      hide: list(query.get('hidden_shades')) ?? new Set(),
+      box: Number(query.get('box_pixels') ?? 6),
       find: query.get('find') ?? '',
-      counters: query.has('counters'),
+      counters: query.has('with_counters'),
     },
     Date.now(),
   );
 }
 
-function find(text: string): object {
-  const sites = run.sites.filter((site) => `${site.name} ${site.module}`.includes(text)).map((site) => site.id);
-  const kernels = run.kernels.filter((kernel) => `${kernel.name} ${kernel.module}`.includes(text)).map((kernel) => kernel.id);
-  return { sites, uses: [], regions: [], kernels, count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
+function find(text: string): FindAnswer {
+  const sites = run.sites.filter((site) => `${site.label} ${site.module}`.includes(text)).map((site) => site.site);
+  const kernels = run.kernels.filter((kernel) => `${kernel.label} ${kernel.module}`.includes(text)).map((kernel) => kernel.kernel);
+  return {
+    site_ids: sites,
+    operator_use_ids: [],
+    region_ids: [],
+    kernel_ids: kernels,
+    casts_and_cache_hits: sites.length * run.step,
+    event_count: sites.length * run.step,
+    exact: true,
+    by_shade_kind: [],
+    first_event_ns: sites.length > 0 ? 0 : null,
+  };
 }
 
 function definitions(query: URLSearchParams): object {
   const after = (name: string) => Number(query.get(name) ?? 0);
   return {
-    sites: run.sites.slice(after('sites')),
-    regions: run.regions.slice(after('regions')),
-    uses: run.uses.slice(after('uses')),
-    kernels: run.kernels.slice(after('kernels')),
+    sites: run.sites.slice(after('known_sites')),
+    regions: run.regions.slice(after('known_regions')),
+    operator_uses: run.uses.slice(after('known_operator_uses')),
+    kernels: run.kernels.slice(after('known_kernels')),
   };
 }
 
 function api(path: string, query: URLSearchParams): object | Buffer | null {
   if (path === 'runs') {
-    const runs = [{ ...runAnswer(run), events: run.count }, { ...runAnswer(run), id: 'other', name: 'train-yesterday' }];
+    const runs = [{ ...runAnswer(run), event_count: run.count }, { ...runAnswer(run), run_id: 'train-yesterday' }];
     return { runs, total: runs.length, next: null };
   }
   const route = path.replace(/^runs\/[^/]+\/?/, '');
@@ -115,9 +125,9 @@ function api(path: string, query: URLSearchParams): object | Buffer | null {
     '': () => runAnswer(run),
     picture: () => picture(query),
     definitions: () => definitions(query),
-    event: () => ({ event: eventAnswer(run, number('track'), number('at'), number('within')) }),
+    event: () => ({ event: eventAnswer(run, number('track'), number('at_ns'), number('tolerance_ns')) }),
     neighbour: () => ({ event: neighbourAnswer(run, query) }),
-    find: () => find(query.get('text') ?? ''),
+    find: () => find(query.get('find') ?? ''),
     summary: () => summaryAnswer(run, query),
     findings: () => ({ ...findingsAnswer(run), next: null }),
     sites: () => ({ ...sitesAnswer(run), next: null }),
@@ -134,9 +144,9 @@ createServer((request, response) => {
   const path = address.pathname.match(/^\/t\/dev\/(.*)$/)?.[1];
   const fail = () => response.writeHead(404).end();
   if (path === undefined) return void fail();
-  if (!path.startsWith('api/v1/')) return void page(response, path).catch(fail);
+  if (!path.startsWith('api/v2/')) return void page(response, path).catch(fail);
   if (options.collector !== undefined) return void passOn(response, path + address.search).catch(fail);
-  const answer = api(path.slice('api/v1/'.length), address.searchParams);
+  const answer = api(path.slice('api/v2/'.length), address.searchParams);
   if (answer === null) return void response.writeHead(404, { ...kHeaders, 'Content-Type': 'application/problem+json' }).end(kNoRoute);
   const binary = Buffer.isBuffer(answer);
   setTimeout(() => {

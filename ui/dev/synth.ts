@@ -20,27 +20,27 @@ export interface SynthOptions {
   layers: number;
 }
 
-const kShades: Omit<Shade, 'id'>[] = [
-  { track: 'casts', kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
-  { track: 'casts', kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
-  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'autocast' },
-  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'user_to' },
-  { track: 'casts', kind: 'same', dtype: 'float16', cause: 'promotion' },
-  { track: 'casts', kind: 'pass', dtype: 'bfloat16', cause: 'autocast' },
-  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'backward' },
-  { track: 'regions', kind: 'region', dtype: 'bfloat16', cause: null },
-  { track: 'regions', kind: 'region_off', dtype: null, cause: null },
-  { track: 'steps', kind: 'step', dtype: null, cause: null },
-  { track: 'steps', kind: 'step_deep', dtype: null, cause: null },
-  { track: 'marks', kind: 'clear', dtype: null, cause: null },
-  { track: 'marks', kind: 'optimizer', dtype: null, cause: null },
-  { track: 'operators', kind: 'operator', dtype: 'bfloat16', cause: null },
-  { track: 'operators', kind: 'operator', dtype: 'float32', cause: null },
+const kShades: Omit<Shade, 'shade'>[] = [
+  { track_kind: 'casts', shade_kind: 'down', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { track_kind: 'casts', shade_kind: 'cache_hit', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { track_kind: 'casts', shade_kind: 'up', shade_dtype: 'float32', cause: 'autocast' },
+  { track_kind: 'casts', shade_kind: 'up', shade_dtype: 'float32', cause: 'user_to' },
+  { track_kind: 'casts', shade_kind: 'same', shade_dtype: 'float16', cause: 'promotion' },
+  { track_kind: 'casts', shade_kind: 'pass_through', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { track_kind: 'casts', shade_kind: 'up', shade_dtype: 'float32', cause: 'backward' },
+  { track_kind: 'regions', shade_kind: 'region', shade_dtype: 'bfloat16', cause: null },
+  { track_kind: 'regions', shade_kind: 'region_off', shade_dtype: null, cause: null },
+  { track_kind: 'steps', shade_kind: 'step', shade_dtype: null, cause: null },
+  { track_kind: 'steps', shade_kind: 'step_deep', shade_dtype: null, cause: null },
+  { track_kind: 'marks', shade_kind: 'cache_clear', shade_dtype: null, cause: null },
+  { track_kind: 'marks', shade_kind: 'optimizer_step', shade_dtype: null, cause: null },
+  { track_kind: 'operators', shade_kind: 'operator', shade_dtype: 'bfloat16', cause: null },
+  { track_kind: 'operators', shade_kind: 'operator', shade_dtype: 'float32', cause: null },
   ...kKernelShades,
 ];
 
 const shadeOf = (kind: string, dtype: string | null, cause: string | null): number =>
-  kShades.findIndex((shade) => shade.kind === kind && shade.dtype === dtype && shade.cause === cause) + 1;
+  kShades.findIndex((shade) => shade.shade_kind === kind && shade.shade_dtype === dtype && shade.cause === cause) + 1;
 
 export const kFile = '/home/you/project/model.py';
 
@@ -50,17 +50,19 @@ function sitesOf(layers: number): Site[] {
     const id = sites.length + 1;
     const kind = to === 'float32' ? 'up' : 'down';
     sites.push({
-      id,
+      site: id,
       shade: shadeOf(kind, to, cause),
-      name: `${op} ${argument}, ${from} to ${to}`,
+      label: `${op} ${argument}, ${from} to ${to}`,
       operator: `aten::${op}`,
       argument,
       role: argument === 'weight' || argument === 'bias' ? 'weight' : 'activation',
-      from,
-      to,
+      from_dtype: from,
+      to_dtype: to,
       cause,
       why_not_cached: argument === 'input' ? 'not_leaf' : null,
       phase: cause === 'backward' ? 'backward' : 'forward',
+      counts_pass_throughs: false,
+      fingerprint: null,
       module,
       model: 'Transformer',
       file: kFile,
@@ -84,7 +86,7 @@ export class SynthRun {
   readonly options: SynthOptions;
   readonly tracks: Track[] = [];
   readonly processes: Process[] = [];
-  readonly shades: Shade[] = kShades.map((shade, i) => ({ id: i + 1, ...shade }));
+  readonly shades: Shade[] = kShades.map((shade, i) => ({ shade: i + 1, ...shade }));
   readonly sites: Site[];
   readonly regions: Region[];
   readonly uses: OperatorUse[];
@@ -92,7 +94,7 @@ export class SynthRun {
   private readonly layers: LayerKernels[];
   readonly events = new Map<number, Events>();
   readonly startMs: number;
-  state: Run['state'];
+  state: Run['run_state'];
   newest = 0;
   count = 0;
   step = 0;
@@ -105,17 +107,17 @@ export class SynthRun {
     this.sites = sitesOf(options.layers);
     const at = { file: kFile, line: 20, function: 'train' };
     this.regions = [
-      { id: 1, name: 'autocast(cpu, bfloat16)', dtype: 'bfloat16', enabled: true, cache: true, nesting: 0, ...at },
-      { id: 2, name: 'autocast(enabled=False)', dtype: 'float32', enabled: false, cache: true, nesting: 1, ...at },
+      { region: 1, label: 'autocast(cpu, bfloat16)', region_dtype: 'bfloat16', enabled: true, cache_enabled: true, nesting: 0, ...at },
+      { region: 2, label: 'autocast(enabled=False)', region_dtype: 'float32', enabled: false, cache_enabled: true, nesting: 1, ...at },
     ];
     this.uses = ['linear', 'layer_norm', 'gelu', 'softmax'].map((op, i) => ({
-      id: i + 1,
-      name: `${op} in ${i === 1 || i === 3 ? 'float32' : 'bfloat16'}`,
+      operator_use: i + 1,
+      label: `${op} in ${i === 1 || i === 3 ? 'float32' : 'bfloat16'}`,
       operator: `aten::${op}`,
       node: null,
-      inputs: 'bfloat16',
-      computed: i === 1 || i === 3 ? 'float32' : 'bfloat16',
-      result: 'bfloat16',
+      argument_dtypes: 'bfloat16 activation',
+      computed_in: i === 1 || i === 3 ? 'float32' : 'bfloat16',
+      result_dtype: 'bfloat16',
       module: 'blocks.0',
       model: 'Transformer',
       phase: 'forward',
@@ -131,7 +133,7 @@ export class SynthRun {
   textOf(track: TrackKind, subject: number): string {
     const named: Partial<Record<TrackKind, readonly (Site | OperatorUse | Kernel)[]>> = { casts: this.sites, operators: this.uses, kernels: this.kernels };
     const of = named[track]?.[subject - 1];
-    return of ? `${of.name} ${of.module} ${of.file}` : '';
+    return of ? `${of.label} ${of.module} ${of.file}` : '';
   }
 
   private random(): number {
@@ -143,19 +145,18 @@ export class SynthRun {
     for (let rank = 0; rank < this.options.ranks; rank += 1) {
       const process = rank + 1;
       this.processes.push({
-        id: process,
-        name: 'python',
+        process,
+        label: 'python',
         rank: this.options.ranks > 1 ? rank : null,
         pid: 4100 + rank,
         host: 'trainer',
-        begin: 0,
-        end: this.options.live ? null : this.options.seconds * 1e9,
-        state: this.options.live ? 'live' : 'finished',
-        untimed: rank === 0 ? [{ begin: 1.12e9, end: 1.24e9, held_by: 'torch.profiler' }] : [],
+        begin_ns: 0,
+        end_kind: this.options.live ? null : 'exited',
+        gpu_seats: rank === 0 ? [{ begin_ns: 1.12e9, end_ns: 1.24e9, held_by: 'torch.profiler' }] : [],
       });
       const add = (lane: number, track: TrackKind, depth: number, name: string, stream: number | null = null) => {
         const id = this.tracks.length + 1;
-        this.tracks.push({ id, process, lane, track, depth, device: stream === null ? null : 0, stream, name });
+        this.tracks.push({ track: id, process, lane, track_kind: track, row_depth: depth, gpu_index: stream === null ? null : 0, stream, label: name });
         this.events.set(id, { begin: [], end: [], shade: [], subject: [] });
       };
       add(0, 'steps', 0, 'steps');
@@ -172,7 +173,7 @@ export class SynthRun {
   }
 
   private put(track: Track, begin: number, end: number, shade: number, subject: number): void {
-    const events = this.events.get(track.id)!;
+    const events = this.events.get(track.track)!;
     const last = events.end.length > 0 ? events.end[events.end.length - 1] : 0;
     const from = Math.max(Math.round(begin), last);
     events.begin.push(from);
@@ -184,7 +185,7 @@ export class SynthRun {
   }
 
   private one(process: number, lane: number, kind: TrackKind): Track {
-    return this.tracks.find((track) => track.process === process && track.lane === lane && track.track === kind)!;
+    return this.tracks.find((track) => track.process === process && track.lane === lane && track.track_kind === kind)!;
   }
 
   /** Adds whole steps until the run reaches `ns`. */
@@ -195,8 +196,8 @@ export class SynthRun {
       this.step += 1;
       const deep = this.step % 10 === 3;
       for (const process of this.processes) {
-        this.put(this.one(process.id, 0, 'steps'), from, from + kStep, deep ? 11 : 10, this.step);
-        for (let lane = 1; lane <= this.options.lanes; lane += 1) this.oneStep(process.id, lane, from, kStep, deep);
+        this.put(this.one(process.process, 0, 'steps'), from, from + kStep, deep ? 11 : 10, this.step);
+        for (let lane = 1; lane <= this.options.lanes; lane += 1) this.oneStep(process.process, lane, from, kStep, deep);
       }
     }
     this.newest = Math.min(this.newest, Math.max(ns, 1));
@@ -240,13 +241,13 @@ export class SynthRun {
 
   /** The device is behind the thread by the time that its products take. */
   private launchStep(process: number, from: number, length: number): void {
-    const [stream, copies] = this.tracks.filter((track) => track.process === process && track.track === 'kernels');
+    const [stream, copies] = this.tracks.filter((track) => track.process === process && track.track_kind === 'kernels');
     const perLayer = (length * 0.45) / this.options.layers;
     this.put(copies, from + length * 0.01, from + length * 0.04, shadeOf('gpu_copy', null, null), 0);
     for (const [layer, kernels] of this.layers.entries()) {
       const at = from + layer * perLayer;
       const one = (share: number, long: number, kind: string, dtype: string, kernel: Kernel) =>
-        this.put(stream, at + perLayer * share, at + perLayer * (share + long * (0.8 + 0.4 * this.random())), shadeOf(kind, dtype, kind === 'kernel' ? null : 'autocast'), kernel.id);
+        this.put(stream, at + perLayer * share, at + perLayer * (share + long * (0.8 + 0.4 * this.random())), shadeOf(kind, dtype, kind === 'kernel' ? null : 'autocast'), kernel.kernel);
       one(0.15, 0.04, 'cast_kernel', 'bfloat16', kernels.weight);
       one(0.4, 0.08, 'cast_kernel', 'bfloat16', kernels.input);
       for (let i = 0; i < 6; i += 1) one(0.5 + 0.03 * i, 0.025, 'kernel', 'bfloat16', kernels.product);

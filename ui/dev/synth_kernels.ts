@@ -2,12 +2,12 @@
 
 import type { Kernel, OperatorUse, Shade, Site } from '../src/api/types.ts';
 
-export const kKernelShades: Omit<Shade, 'id'>[] = [
-  { track: 'kernels', kind: 'cast_kernel', dtype: 'bfloat16', cause: 'autocast' },
-  { track: 'kernels', kind: 'cast_kernel', dtype: 'float32', cause: 'autocast' },
-  { track: 'kernels', kind: 'kernel', dtype: 'bfloat16', cause: null },
-  { track: 'kernels', kind: 'kernel', dtype: 'float32', cause: null },
-  { track: 'kernels', kind: 'gpu_copy', dtype: null, cause: null },
+export const kKernelShades: Omit<Shade, 'shade'>[] = [
+  { track_kind: 'kernels', shade_kind: 'cast_kernel', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { track_kind: 'kernels', shade_kind: 'cast_kernel', shade_dtype: 'float32', cause: 'autocast' },
+  { track_kind: 'kernels', shade_kind: 'kernel', shade_dtype: 'bfloat16', cause: null },
+  { track_kind: 'kernels', shade_kind: 'kernel', shade_dtype: 'float32', cause: null },
+  { track_kind: 'kernels', shade_kind: 'gpu_copy', shade_dtype: null, cause: null },
 ];
 
 const kNames = {
@@ -27,13 +27,13 @@ export interface LayerKernels {
 export function kernelsOf(layers: number, sites: readonly Site[], uses: readonly OperatorUse[]): LayerKernels[] {
   let id = 0;
   const of = (name: keyof typeof kNames, use: OperatorUse, site: Site | null): Kernel => ({
-    id: (id += 1),
-    name: kNames[name][0],
-    whole: kNames[name][1],
-    work: 'kernel',
-    purpose: site ? `cast ${site.name}` : use.operator.slice(6),
-    site: site?.id ?? null,
-    use: use.id,
+    kernel: (id += 1),
+    label: kNames[name][0],
+    kernel_name: kNames[name][1],
+    gpu_work: 'kernel',
+    launched_for: site ? `cast ${site.label}` : use.operator.slice(6),
+    site: site?.site ?? null,
+    operator_use: use.operator_use,
     operator: use.operator,
     origin: null,
     replayed: false,

@@ -9,29 +9,29 @@ const kMostBehind = 64;
 
 export interface OtherEnd {
   track: number;
-  begin: number;
-  end: number;
+  begin_ns: number;
+  end_ns: number;
 }
 
 export async function otherEnd(run: Run, definitions: Definitions, event: EventDetail): Promise<OtherEnd | null> {
-  const kind = run.tracks.find((one) => one.id === event.track)?.track;
-  if (kind === 'kernels') return event.launch?.by ?? null;
+  const kind = run.tracks.find((one) => one.track === event.track)?.track_kind;
+  if (kind === 'kernels') return event.launch?.launched_by ?? null;
   if (kind !== 'casts' && kind !== 'operators') return null;
-  const ids = definitions.kernelsOf(kind, event.subject).map((kernel) => kernel.id);
-  const first = await Promise.all(ids.map((id) => firstOf(run.id, event, id)));
-  return first.reduce((best, one) => (best === null || (one !== null && one.begin < best.begin) ? one : best), null);
+  const ids = definitions.kernelsOf(kind, event.subject).map((kernel) => kernel.kernel);
+  const first = await Promise.all(ids.map((id) => firstOf(run.run_id, event, id)));
+  return first.reduce((best, one) => (best === null || (one !== null && one.begin_ns < best.begin_ns) ? one : best), null);
 }
 
 /** Finds the first run of this kernel that was launched during the event: kernels of earlier events may still come
  * before it. */
 async function firstOf(run: string, event: EventDetail, kernel: number): Promise<OtherEnd | null> {
-  let at = event.begin;
+  let at = event.begin_ns;
   for (let tries = 0; tries < kMostBehind; tries += 1) {
-    const next = await api.neighbour(run, at, 'next', { kind: 'kernels', subject: kernel });
-    const told = next && (await api.event(run, next.track, next.begin, 0));
-    if (!told?.launch || told.launch.at === null || told.launch.at > event.end) return null;
-    if (told.process === event.process && told.launch.at >= event.begin) return told;
-    at = told.begin;
+    const next = await api.neighbour(run, at, 'next', { track_kind: 'kernels', subject: kernel });
+    const told = next && (await api.event(run, next.track, next.begin_ns, 0));
+    if (!told?.launch || told.launch.launched_ns === null || told.launch.launched_ns > event.end_ns) return null;
+    if (told.process === event.process && told.launch.launched_ns >= event.begin_ns) return told;
+    at = told.begin_ns;
   }
   return null;
 }

@@ -76,9 +76,9 @@ const side = new Side(state, [
   new ChartsPanel(state, zoomTo),
   new SelectionPanel(state, {
     zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
-    picture: () => savePicture(state.run?.name ?? 'timeline', timeline.canvases()),
+    picture: () => savePicture(state.run?.run_id ?? 'timeline', timeline.canvases()),
     compare: () => compare.keep(),
-    choose: (row) => void viewer.chooseSubject(row.track, row.subject, state.selection),
+    choose: (row) => void viewer.chooseSubject(row.track_kind, row.subject, state.selection),
   }),
   new DetailPanel(state, {
     source,
@@ -107,8 +107,8 @@ function countSoon(): void {
   counted = window.setTimeout(async () => {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
-    void countStreams(state.run.id, begin, end);
-    legend.count(await api.kinds(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
+    void countStreams(state.run.run_id, begin, end);
+    legend.count(await api.kinds(state.run.run_id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
     if (state.following) countSoon();
   }, ms);
 }

@@ -106,7 +106,7 @@ export class Viewer {
     const { state } = this;
     if (!state.run) return;
     try {
-      const event = await api.event(state.run.id, track, at, withinNs);
+      const event = await api.event(state.run.run_id, track, at, withinNs);
       if (!event) return toast('Single events of this stretch are no longer held.');
       this.choseEvent(event);
     } catch {
@@ -127,9 +127,9 @@ export class Viewer {
     if (!state.run || !state.event) return toast('Choose an event first: click one.');
     const from = state.event;
     const event = await api
-      .neighbour(state.run.id, from.begin, direction, {
+      .neighbour(state.run.run_id, from.begin_ns, direction, {
         track: sameSite ? undefined : from.track,
-        kind: sameSite ? state.run.tracks.find((one) => one.id === from.track)?.track : undefined,
+        track_kind: sameSite ? state.run.tracks.find((one) => one.track === from.track)?.track_kind : undefined,
         subject: sameSite ? from.subject : undefined,
         hide: this.hiddenBut(from.shade),
       })
@@ -152,20 +152,20 @@ export class Viewer {
   ): Promise<void> {
     const { state } = this;
     if (!state.run) return;
-    const { id, tracks } = state.run;
+    const { run_id: id, tracks } = state.run;
     const here = within?.begin ?? state.window.begin;
     for (const from of [here - 1, -1]) {
-      const event = await api.neighbour(id, from, 'next', { kind, subject }).catch(() => null);
-      if (event && tracks.some((one) => one.id === event.track && one.track === kind)) return this.goToEvent(event);
+      const event = await api.neighbour(id, from, 'next', { track_kind: kind, subject }).catch(() => null);
+      if (event && tracks.some((one) => one.track === event.track && one.track_kind === kind)) return this.goToEvent(event);
     }
     toast(otherwise);
   }
 
   private async goToEvent(event: EventDetail): Promise<void> {
     const { state } = this;
-    state.show(showing(state.window, event.begin, event.end, state.whole), performance.now());
+    state.show(showing(state.window, event.begin_ns, event.end_ns, state.whole), performance.now());
     this.revealTrack(event.track);
-    await this.choose(event.track, event.begin, 0);
+    await this.choose(event.track, event.begin_ns, 0);
   }
 
   /** Brings both ends of a launch into sight, and chooses the other one. */
@@ -175,15 +175,15 @@ export class Viewer {
     if (!state.run || !from) return toast('Choose a GPU kernel, a cast or an operator first: click one.');
     const to = await otherEnd(state.run, state.definitions, from).catch(() => null);
     if (!to) return toast('The other end of its launch is not held.');
-    state.show(showing(state.window, Math.min(from.begin, to.begin), Math.max(from.end, to.end), state.whole), performance.now());
+    state.show(showing(state.window, Math.min(from.begin_ns, to.begin_ns), Math.max(from.end_ns, to.end_ns), state.whole), performance.now());
     this.revealTrack(to.track);
-    await this.choose(to.track, to.begin, 0);
+    await this.choose(to.track, to.begin_ns, 0);
   }
 
   /** Scrolls so that a track is in sight. */
   revealTrack(track: number): void {
     const { layout, scrollTop, run } = this.state;
-    const of = run?.tracks.find((one) => one.id === track);
+    const of = run?.tracks.find((one) => one.track === track);
     const row = of && rowOf(layout, of);
     if (!row) return;
     const room = this.timeline.lanesSurface.height - layout.pinnedHeight;
@@ -192,13 +192,13 @@ export class Viewer {
   }
 
   goToFinding(finding: Finding): void {
-    if (finding.time === null) return;
+    if (finding.first_event_ns === null) return;
     const { state } = this;
     const length = Math.min(lengthOf(state.window), 50e6);
-    state.show({ begin: finding.time - length / 2, end: finding.time + length / 2 }, performance.now());
+    state.show({ begin: finding.first_event_ns - length / 2, end: finding.first_event_ns + length / 2 }, performance.now());
     if (finding.track === null) return;
     this.revealTrack(finding.track);
-    void this.choose(finding.track, finding.time, 1e3).then(() => state.openTab('findings'));
+    void this.choose(finding.track, finding.first_event_ns, 1e3).then(() => state.openTab('findings'));
   }
 
   openSource(file: string, line: number | null): void {
@@ -219,7 +219,7 @@ export class Viewer {
     if (text === '' || !state.run) return;
     this.finding += 1;
     const turn = this.finding;
-    const found = await api.find(state.run.id, text, state.hiddenShades()).catch(() => null);
+    const found = await api.find(state.run.run_id, text, state.hiddenShades()).catch(() => null);
     if (turn !== this.finding) return;
     state.found = found;
     state.tell('find');
@@ -230,10 +230,10 @@ export class Viewer {
     const step = stepOf(this.parts.search.value);
     if (step !== null) return this.goToStep(step);
     if (!state.run || state.find === '') return this.parts.search.focus();
-    const middle = state.event ? state.event.begin : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
-    if (!event && state.found?.events === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
-    if (!event) return toast(state.found?.events === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
+    const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
+    const event = await api.neighbour(state.run.run_id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
+    if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
+    if (!event) return toast(state.found?.event_count === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.goToEvent(event);
   }
 
@@ -242,7 +242,7 @@ export class Viewer {
     const missing = `There is no step ${step} in the timeline.`;
     if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
     // For the API, 0 means any step: either this is the first one, or there is none.
-    const first = state.run && (await api.neighbour(state.run.id, -1, 'next', { kind: 'steps' }).catch(() => null));
+    const first = state.run && (await api.neighbour(state.run.run_id, -1, 'next', { track_kind: 'steps' }).catch(() => null));
     if (!first || first.subject !== 0) return toast(missing);
     await this.goToEvent(first);
   }
@@ -250,7 +250,7 @@ export class Viewer {
   private fitEvent(): void {
     const { state } = this;
     if (!state.event) return;
-    const { begin, end } = state.event;
+    const { begin_ns: begin, end_ns: end } = state.event;
     // An instant has no length of its own: the time around it is what people want to see.
     const air = begin === end ? kAroundInstantNs : 0;
     state.show(fitting(begin - air, end + air, state.whole), performance.now());
@@ -260,7 +260,7 @@ export class Viewer {
     const { state } = this;
     state.pause();
     const row = this.timeline.gutter.chosen();
-    const lanes = row?.kind === 'process' ? state.layout.rows.filter((one) => one.process.id === row.process.id) : row;
+    const lanes = row?.kind === 'process' ? state.layout.rows.filter((one) => one.process.process === row.process.process) : row;
     const tracks = lanes ? tracksOf([lanes].flat()) : null;
     state.selection = { begin: Math.floor(Math.max(state.window.begin, 0)), end: Math.ceil(state.window.end), tracks };
     state.tell('selection');
@@ -307,6 +307,6 @@ export class Viewer {
   }
 
   announceFound(): void {
-    if (this.state.found) toast(`${grouped(this.state.found.count)} hits`);
+    if (this.state.found) toast(`${grouped(this.state.found.casts_and_cache_hits)} hits`);
   }
 }

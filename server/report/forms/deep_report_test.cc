@@ -118,29 +118,30 @@ TEST_F(DeepReportTest, EventsOfDeepStepsBecomeLines) {
   run.values(input, {.most = 70'000.5, .sampled = 200, .not_finite = 1, .zeros = 2, .integers = 3, .beyond = 4});
   run.values(mm, {.most = 2}).shallow();
   run.end();
-  const nlohmann::json on = {{"event", "deep"}, {"on", true}}, off = {{"event", "deep"}, {"on", false}};
-  const nlohmann::json of_input = {{"event", "values"},
+  const nlohmann::json on = {{"event_kind", "deep"}, {"deep_on", true}},
+                       off = {{"event_kind", "deep"}, {"deep_on", false}};
+  const nlohmann::json of_input = {{"event_kind", "values"},
                                    {"largest", 70'000.5},
-                                   {"elements", 200},
-                                   {"sampled", 200},
+                                   {"tensor_elements", 200},
+                                   {"sampled_elements", 200},
                                    {"not_finite", 1},
                                    {"zeros", 2},
                                    {"integers", 3},
-                                   {"beyond", 4},
+                                   {"beyond_range", 4},
                                    {"site", 1},
                                    {"file", "train.py"},
                                    {"line", 8},
                                    {"module", "fc"},
                                    {"operator", "aten::linear"},
                                    {"argument", "input"},
-                                   {"from", "float32"},
-                                   {"to", "bfloat16"},
+                                   {"from_dtype", "float32"},
+                                   {"to_dtype", "bfloat16"},
                                    {"cause", "autocast"}};
-  const nlohmann::json of_mm = {{"event", "values"},     {"largest", 2.0},      {"elements", 256},
-                                {"sampled", 256},        {"not_finite", 0},     {"zeros", 0},
-                                {"integers", 0},         {"beyond", 0},         {"operator_use", 1},
-                                {"file", "train.py"},    {"line", 9},           {"operator", "aten::mm"},
-                                {"node", "MmBackward0"}, {"phase", "backward"}, {"result", "bfloat16"}};
+  const nlohmann::json of_mm = {{"event_kind", "values"},  {"largest", 2.0},      {"tensor_elements", 256},
+                                {"sampled_elements", 256}, {"not_finite", 0},     {"zeros", 0},
+                                {"integers", 0},           {"beyond_range", 0},   {"operator_use", 1},
+                                {"file", "train.py"},      {"line", 9},           {"operator", "aten::mm"},
+                                {"node", "MmBackward0"},   {"phase", "backward"}, {"result_dtype", "bfloat16"}};
   EXPECT_THAT(events(), testing::ElementsAre(on, of_input, of_mm, off));
 }
 
@@ -152,19 +153,19 @@ TEST_F(DeepReportTest, OperatorsAndWhatPassesThroughBecomeLines) {
   run.end();
   const auto told = events();
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0]["event"], "pass");
+  EXPECT_EQ(told[0]["event_kind"], "pass_through");
   EXPECT_EQ(told[0]["operator"], "aten::linear");
   EXPECT_EQ(told[0]["argument"], "input");
-  EXPECT_EQ(told[1], (nlohmann::json{{"event", "operator"},
+  EXPECT_EQ(told[1], (nlohmann::json{{"event_kind", "operator"},
                                      {"duration_ns", 700},
-                                     {"bytes", 4096},
-                                     {"depth", 2},
+                                     {"result_bytes", 4096},
+                                     {"operator_depth", 2},
                                      {"operator_use", 1},
                                      {"file", "train.py"},
                                      {"line", 8},
                                      {"operator", "aten::linear"},
                                      {"phase", told[1]["phase"]},
-                                     {"result", told[1]["result"]}}));
+                                     {"result_dtype", told[1]["result_dtype"]}}));
 }
 
 TEST_F(DeepReportTest, EventsOfScalingBecomeLines) {
@@ -175,15 +176,16 @@ TEST_F(DeepReportTest, EventsOfScalingBecomeLines) {
   run.optimizer(run.fact(FactKind::kOptimizerStep, 13, {.detail = 1, .text = "Adam"})).optimizer();
   run.end();
   const auto said = [](const char* event, const char* fact, int line, nlohmann::json more) {
-    more.update({{"event", event}, {"fact", fact}, {"file", "train.py"}, {"line", line}});
+    more.update({{"event_kind", event}, {"fact_kind", fact}, {"file", "train.py"}, {"line", line}});
     return more;
   };
   EXPECT_THAT(events(),
-              testing::ElementsAre(said("backward", "backward", 10, nlohmann::json::object()),
-                                   said("scaler", "unscale", 11, {{"finite", false}}),
-                                   said("scaler", "update", 12, {{"scale_before", 65536.0}, {"scale_after", 32768.0}}),
-                                   said("optimizer", "optimizer_step", 13, {{"within_scaler", true}, {"text", "Adam"}}),
-                                   nlohmann::json{{"event", "optimizer"}}));
+              testing::ElementsAre(
+                  said("backward", "backward", 10, nlohmann::json::object()),
+                  said("scaler", "unscale", 11, {{"gradients_finite", false}}),
+                  said("scaler", "update", 12, {{"scale_before", 65536.0}, {"scale_after", 32768.0}}),
+                  said("optimizer_step", "optimizer_step", 13, {{"within_scaler", true}, {"fact_text", "Adam"}}),
+                  nlohmann::json{{"event_kind", "optimizer_step"}}));
 }
 
 TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {

@@ -226,8 +226,8 @@ TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   for (std::string line; std::getline(lines, line);)
     if (line.find("\"kernel\"") != std::string::npos) last = line;
   const auto event = nlohmann::json::parse(last);
-  EXPECT_EQ(event["event"], "kernel");
-  EXPECT_EQ(event["name"], "copy");
+  EXPECT_EQ(event["event_kind"], "kernel");
+  EXPECT_EQ(event["mangled_name"], "copy");
   EXPECT_EQ(event["line"], 8);
   EXPECT_EQ(event["site"], 1);
   EXPECT_EQ(event["stream"], 7);
@@ -260,8 +260,8 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
   EXPECT_EQ(copy["args"]["launched_for"], "cast linear weight, float32 to bfloat16");
   EXPECT_EQ(copy["args"]["line"], 8);
   EXPECT_EQ(copy["args"]["step"], 1);
-  EXPECT_EQ(copy["args"]["blocks"], 64);
-  EXPECT_THAT(copy["args"]["whole_name"].get<std::string>(), HasSubstr("bfloat16_copy_kernel_cuda"));
+  EXPECT_EQ(copy["args"]["grid_blocks"], 64);
+  EXPECT_THAT(copy["args"]["kernel_name"].get<std::string>(), HasSubstr("bfloat16_copy_kernel_cuda"));
   EXPECT_EQ(tracks[copy["tid"].dump()], "GPU 0 stream 7");
   EXPECT_EQ(events["gemm"]["cat"], "castscope,gpu");
   EXPECT_EQ(events["gemm"]["args"]["launched_for"], "linear");
@@ -279,7 +279,8 @@ TEST_F(GpuReportTest, PerfettosTraceNamesStreamsKernelsAndWhatTheyServe) {
   std::ostringstream out;
   ASSERT_TRUE(perfetto_trace(path(), out).ok());
   for (const char* text : {"GPU 0 stream 7", "at::native::vectorized_elementwise_kernel", "gpu.cast",
-                           "cast linear weight, float32 to bfloat16", "bfloat16_copy_kernel_cuda", "launched for"})
+                           "cast linear weight, float32 to bfloat16", "bfloat16_copy_kernel_cuda", "launched_for",
+                           "moved_bytes", "kernel_name"})
     EXPECT_THAT(out.str(), HasSubstr(text));
 }
 

@@ -22,7 +22,6 @@
 #include "server/store/run/names.h"
 
 namespace castscope::report {
-namespace {
 
 using Json = nlohmann::ordered_json;
 using store::RunData;
@@ -39,6 +38,8 @@ Json by_cause_json(const Totals& totals) {
   }
   return list;
 }
+
+namespace {
 
 Json facts_json(const Totals& totals) {
   Json facts = Json::object();

@@ -34,8 +34,8 @@ SiteText text_of(const store::RunData& run, const store::Site& site) {
   }
   if (site.module != 0) args["module"] = run.modules[site.module].path;
   if (!site.op.empty()) args["operator"] = site.op;
-  args["from"] = store::dtype_name(site.from);
-  args["to"] = store::dtype_name(site.to);
+  args["from_dtype"] = store::dtype_name(site.from);
+  args["to_dtype"] = store::dtype_name(site.to);
   args["cause"] = store::name(site.cause);
   const std::string members = json_text(args), what = span_name(run, site);
   return {.cast = json_text("cast " + what),
@@ -50,7 +50,7 @@ struct KernelText {
 
 KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
   Json args = {{"kernel", kernel.id}};
-  if (kernel.name != 0) args["whole_name"] = demangled(run.kernel_names[kernel.name]);
+  if (kernel.name != 0) args["kernel_name"] = demangled(run.kernel_names[kernel.name]);
   if (const std::string purpose = purpose_of(run, kernel); !purpose.empty()) args["launched_for"] = purpose;
   if (kernel.site != 0) args["site"] = kernel.site;
   if (const auto at = run.user_location(stack_of(run, kernel))) {
@@ -100,7 +100,7 @@ class ChromeWriter final : public TimelineSink {
     out_ << ",\"dur\":";
     microseconds(duration);
     out_ << ",\"args\":{\"step\":" << event.step << ",\"bytes\":" << event.bytes
-         << ",\"kept\":" << (event.flags & lanes::kFlagKept ? "true" : "false");
+         << ",\"was_kept\":" << (event.flags & lanes::kFlagKept ? "true" : "false");
     shape(event);
     out_ << sites_[site].members << "}}";
   }
@@ -113,16 +113,16 @@ class ChromeWriter final : public TimelineSink {
     out_ << ",\"dur\":";
     microseconds(duration);
     const lanes::KernelEvent ran = as_kernel(event);
-    out_ << ",\"args\":{\"step\":" << event.step << ",\"bytes\":" << ran.bytes << ",\"device\":" << ran.device
-         << ",\"stream\":" << ran.stream << ",\"blocks\":" << ran.blocks << ",\"threads\":" << ran.threads
-         << text.members << "}}";
+    out_ << ",\"args\":{\"step\":" << event.step << ",\"moved_bytes\":" << ran.bytes << ",\"gpu_index\":" << ran.device
+         << ",\"stream\":" << ran.stream << ",\"grid_blocks\":" << ran.blocks
+         << ",\"threads_per_block\":" << ran.threads << text.members << "}}";
   }
   void instant(const LaneKey& key, std::int64_t time, store::SiteId site, const lanes::Event& event) override {
     const bool hit = event.kind == lanes::EventKind::kHit;
     at(hit ? sites_[site].hit : json_text(instant_name(event)), 'i', key, time);
     out_ << ",\"s\":\"t\",\"args\":{\"step\":" << event.step;
     if (event.kind == lanes::EventKind::kCacheClear) {
-      out_ << ",\"bytes\":" << event.bytes << ",\"entries\":" << as_clear(event).entries;
+      out_ << ",\"cleared_bytes\":" << event.bytes << ",\"cleared_entries\":" << as_clear(event).entries;
     }
     if (hit) {
       shape(event);
@@ -133,7 +133,7 @@ class ChromeWriter final : public TimelineSink {
 
  private:
   std::string place_of(const store::Region& region) const {
-    Json args = {{"region", region.id}, {"cache", region.cache_enabled}};
+    Json args = {{"region", region.id}, {"cache_enabled", region.cache_enabled}};
     if (const auto at = run_.user_location(region.stack)) {
       args["file"] = at->file;
       args["line"] = at->line;

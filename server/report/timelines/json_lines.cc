@@ -23,7 +23,7 @@ std::string_view kind_name(EventKind kind) {
     case EventKind::kCast:
       return "cast";
     case EventKind::kHit:
-      return "hit";
+      return "cache_hit";
     case EventKind::kRegionEnter:
       return "region_enter";
     case EventKind::kRegionExit:
@@ -31,9 +31,9 @@ std::string_view kind_name(EventKind kind) {
     case EventKind::kCacheClear:
       return "cache_clear";
     case EventKind::kStep:
-      return "step";
+      return "step_begin";
     case EventKind::kOptimizer:
-      return "optimizer";
+      return "optimizer_step";
     case EventKind::kScaler:
       return "scaler";
     case EventKind::kThread:
@@ -47,7 +47,7 @@ std::string_view kind_name(EventKind kind) {
     case EventKind::kOperator:
       return "operator";
     case EventKind::kPass:
-      return "pass";
+      return "pass_through";
     case EventKind::kKernel:
       return "kernel";
     case EventKind::kNone:
@@ -83,14 +83,14 @@ Json use_words(const store::RunData& data, store::OperatorUseId id) {
   words["operator"] = use.op;
   if (!use.node.empty()) words["node"] = use.node;
   words["phase"] = store::name(use.phase);
-  if (use.result != 0xff) words["result"] = store::dtype_name(use.result);
+  if (use.result != 0xff) words["result_dtype"] = store::dtype_name(use.result);
   return words;
 }
 
 Json kernel_words(const store::RunData& data, store::KernelId id) {
   const store::Kernel& kernel = data.kernels[id];
-  Json words = {{"kernel", id}, {"work", store::name(kernel.work)}};
-  if (kernel.name != 0) words["name"] = data.kernel_names[kernel.name];
+  Json words = {{"kernel", id}, {"gpu_work", store::name(kernel.work)}};
+  if (kernel.name != 0) words["mangled_name"] = data.kernel_names[kernel.name];
   if (kernel.site != 0) {
     words["site"] = kernel.site;
     add_place(data, data.sites[kernel.site].stack, words);
@@ -105,12 +105,12 @@ Json kernel_words(const store::RunData& data, store::KernelId id) {
 
 Json fact_words(const store::RunData& data, store::FactId id) {
   const store::Fact& fact = data.facts[id];
-  Json words = {{"fact", store::name(fact.kind)}};
+  Json words = {{"fact_kind", store::name(fact.kind)}};
   add_place(data, fact.stack, words);
-  if (fact.kind == lanes::FactKind::kUnscale && fact.detail < 2) words["finite"] = fact.detail == 0;
+  if (fact.kind == lanes::FactKind::kUnscale && fact.detail < 2) words["gradients_finite"] = fact.detail == 0;
   if (fact.kind == lanes::FactKind::kUnscale && fact.detail == 3) words["stepped"] = false;
   if (fact.kind == lanes::FactKind::kOptimizerStep) words["within_scaler"] = fact.detail == 1;
-  if (!fact.text.empty()) words["text"] = fact.text;
+  if (!fact.text.empty()) words["fact_text"] = fact.text;
   return words;
 }
 
@@ -124,8 +124,8 @@ Json site_words(const store::RunData& data, store::SiteId id) {
     words["argument"] = data.call_sites[site.call_site].argument_name;
   }
   if ((site.flags & lanes::kSiteNoCast) == 0) {
-    words["from"] = store::dtype_name(site.from);
-    words["to"] = store::dtype_name(site.to);
+    words["from_dtype"] = store::dtype_name(site.from);
+    words["to_dtype"] = store::dtype_name(site.to);
   }
   words["cause"] = store::name(site.cause);
   return words;
@@ -171,9 +171,9 @@ class Context {
     const store::RegionId id = numbers_.region(process, local);
     if (!data_.regions.contains(id)) return Json::object();
     const store::Region& region = data_.regions[id];
-    Json words = {{"region_id", id},
-                  {"device", store::device_name(region.device)},
-                  {"dtype", store::dtype_name(region.dtype)},
+    Json words = {{"region", id},
+                  {"region_device", store::device_name(region.device)},
+                  {"region_dtype", store::dtype_name(region.dtype)},
                   {"enabled", region.enabled}};
     add_place(data_, region.stack, words);
     return words;
@@ -190,33 +190,45 @@ class Context {
   absl::flat_hash_map<store::SiteId, std::string> sites_;
 };
 
+void add_kernel_words(const lanes::KernelEvent& kernel, Json& words) {
+  words["moved_bytes"] = kernel.bytes;
+  words["gpu_index"] = kernel.device;
+  words["stream"] = kernel.stream;
+  words["grid_blocks"] = kernel.blocks;
+  words["threads_per_block"] = kernel.threads;
+  words["waited_ns"] = kernel.waited;
+  words["correlation"] = kernel.correlation;
+}
+
+void add_values_words(const lanes::ValuesEvent& values, Json& words) {
+  words["largest"] = values.most;
+  words["tensor_elements"] = values.elements;
+  words["sampled_elements"] = values.sampled;
+  words["not_finite"] = values.not_finite;
+  words["zeros"] = values.zeros;
+  words["integers"] = values.integers;
+  words["beyond_range"] = values.beyond;
+}
+
 void add_event_words(const lanes::Event& event, Json& words) {
   words["step"] = event.step;
-  if (event.region != 0) words["open_region"] = event.region;  // serial number within the process
-  if (has_duration(event.kind) || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
-  if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
-  if (event.kind == EventKind::kOperator) words["depth"] = event.flags;
-  if (event.kind == EventKind::kCacheClear) words["entries"] = as_clear(event).entries;
-  if (event.kind == EventKind::kKernel) {
-    const lanes::KernelEvent kernel = as_kernel(event);
-    words["device"] = kernel.device;
-    words["stream"] = kernel.stream;
-    words["blocks"] = kernel.blocks;
-    words["threads"] = kernel.threads;
-    words["waited_ns"] = kernel.waited;
-    words["correlation"] = kernel.correlation;
+  if (event.region != 0) words["stay"] = event.region;
+  if (event.kind == EventKind::kCast) {
+    words["bytes"] = event.bytes;
+    words["was_kept"] = (event.flags & lanes::kFlagKept) != 0;
   }
-  if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
-  if (event.kind == EventKind::kValues) {
-    const lanes::ValuesEvent values = as_values(event);
-    words["largest"] = values.most;
-    words["elements"] = values.elements;
-    words["sampled"] = values.sampled;
-    words["not_finite"] = values.not_finite;
-    words["zeros"] = values.zeros;
-    words["integers"] = values.integers;
-    words["beyond"] = values.beyond;
+  if (event.kind == EventKind::kOperator) {
+    words["result_bytes"] = event.bytes;
+    words["operator_depth"] = event.flags;
   }
+  if (event.kind == EventKind::kCacheClear) {
+    const lanes::ClearEvent clear = as_clear(event);
+    words["cleared_bytes"] = clear.bytes;
+    words["cleared_entries"] = clear.entries;
+  }
+  if (event.kind == EventKind::kKernel) add_kernel_words(as_kernel(event), words);
+  if (event.kind == EventKind::kDeep) words["deep_on"] = (event.flags & 1) != 0;
+  if (event.kind == EventKind::kValues) add_values_words(as_values(event), words);
   if (const lanes::ScalerEvent scale = as_scaler(event); event.kind == EventKind::kScaler && scale.before != 0) {
     words["scale_before"] = scale.before;
     words["scale_after"] = scale.after;
@@ -225,17 +237,18 @@ void add_event_words(const lanes::Event& event, Json& words) {
     Json shape = Json::array();
     for (const std::uint32_t size : as_cast(event).shape()) shape.push_back(size);
     words["shape"] = shape;
-    words["tensor"] = absl::StrCat("0x", absl::Hex(as_cast(event).source()));
+    words["source_address"] = absl::StrCat("0x", absl::Hex(as_cast(event).source()));
   }
 }
 
 void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
   const store::Process& process = context.data().processes[block.process];
-  Json json = {{"event", kind_name(event.kind)},
+  const std::int64_t begin = process.info.begin_realtime_ns - context.data().start.start_ns;
+  Json json = {{"event_kind", kind_name(event.kind)},
                {"process", process.id},
                {"pid", process.info.pid},
                {"lane", block.lane},
-               {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
+               {"time_ns", begin + static_cast<std::int64_t>(event.time)}};
   if (has_duration(event.kind)) json["duration_ns"] = event.duration;
   add_event_words(event, json);
   out << '{' << members_of(json);
@@ -260,7 +273,7 @@ absl::Status json_lines(const std::string& run_file, std::ostream& out) {
     if (!bad.ok()) return bad;
     if (block.after_gap) {
       const store::Process& process = data->processes[block.process];
-      out << text_of({{"event", "gap"}, {"process", process.id}, {"pid", process.info.pid}}) << '\n';
+      out << text_of({{"event_kind", "gap"}, {"process", process.id}, {"pid", process.info.pid}}) << '\n';
     }
     for (const lanes::Event& event : events) write_line(context, block, event, out);
     return out ? absl::OkStatus() : unwritten();

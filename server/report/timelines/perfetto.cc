@@ -37,6 +37,8 @@ enum Type { kBegin = 1, kEnd = 2, kInstant = 3, kCounterValue = 4 };
 enum SequenceFlag { kCleared = 1, kNeedsState = 2 };
 enum Annotation {
   kBytes = 1,
+  kMovedBytes,
+  kClearedBytes,
   kStep,
   kKept,
   kModule,
@@ -50,8 +52,10 @@ enum Annotation {
   kWholeName,
   kAnnotations
 };
-constexpr const char* kAnnotationNames[] = {"",      "bytes",  "step",   "kept",    "module",       "site",  "entries",
-                                            "shape", "stream", "blocks", "threads", "launched for", "kernel"};
+constexpr const char* kAnnotationNames[] = {
+    "",           "bytes",           "moved_bytes", "cleared_bytes", "step",        "was_kept",          "module",
+    "site",       "cleared_entries", "shape",       "stream",        "grid_blocks", "threads_per_block", "launched_for",
+    "kernel_name"};
 constexpr std::uint64_t kCategory = 1, kGpuCategory = 2, kCastKernelCategory = 3, kSequenceId = 1, kUnitBytes = 3;
 
 // Names that need no definition in the run: one for each kind of instant, and names for events without a site or
@@ -106,7 +110,7 @@ class PerfettoWriter final : public TimelineSink {
     event_.number(track_event::kType, kBegin).number(track_event::kTrack, uuid);
     event_.number(track_event::kName, kernel == 0 ? static_cast<std::uint64_t>(kUnknownKernel) : kernels_ + kernel);
     if (kernel != 0) of_kernel(run_.kernels[kernel]);
-    annotate(kBytes, event.bytes);
+    annotate(kMovedBytes, event.bytes);
     annotate(kStep, event.step);
     const lanes::KernelEvent ran = as_kernel(event);
     annotate(kStream, ran.stream);
@@ -124,7 +128,7 @@ class PerfettoWriter final : public TimelineSink {
     if (hit) of_site(site, event);
     annotate(kStep, event.step);
     if (event.kind == lanes::EventKind::kCacheClear) {
-      annotate(kBytes, event.bytes);
+      annotate(kClearedBytes, event.bytes);
       annotate(kEntries, as_clear(event).entries);
     }
     write(time);

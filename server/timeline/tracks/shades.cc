@@ -49,8 +49,9 @@ std::string_view name(TrackKind kind) {
 
 std::string_view name(ShadeKind kind) {
   constexpr std::array<std::string_view, 18> kNames = {
-      "down",      "up",    "same",      "hit",    "pass",     "operator", "region",      "region_off", "step",
-      "step_deep", "clear", "optimizer", "scaler", "backward", "values",   "cast_kernel", "kernel",     "gpu_copy"};
+      "down",   "up",         "same",   "cache_hit",   "pass_through", "operator",
+      "region", "region_off", "step",   "step_deep",   "cache_clear",  "optimizer_step",
+      "scaler", "backward",   "values", "cast_kernel", "kernel",       "gpu_copy"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -34,19 +34,19 @@ class KernelRoutesTest : public RoutesTest {
     const std::string track_ = "track=" + std::to_string(track(loaded(), "kernels"));
     std::int64_t at = -1;
     for (; n >= 0; --n) {
-      const Json next = json("runs/run/neighbour", track_ + "&direction=next&at=" + std::to_string(at))["event"];
-      at = next["begin"].get<std::int64_t>();
+      const Json next = json("runs/run/neighbour", track_ + "&direction=next&at_ns=" + std::to_string(at))["event"];
+      at = next["begin_ns"].get<std::int64_t>();
     }
-    return json("runs/run/event", track_ + "&at=" + std::to_string(at))["event"];
+    return json("runs/run/event", track_ + "&at_ns=" + std::to_string(at))["event"];
   }
 };
 
 TEST_F(KernelRoutesTest, AStreamIsARowAfterThoseOfThreads) {
   record_training();
   const Json last = loaded()["tracks"].back();
-  EXPECT_EQ(last["track"], "kernels");
-  EXPECT_EQ(last["name"], "GPU 0 stream 7");
-  EXPECT_EQ(last["device"], 0);
+  EXPECT_EQ(last["track_kind"], "kernels");
+  EXPECT_EQ(last["label"], "GPU 0 stream 7");
+  EXPECT_EQ(last["gpu_index"], 0);
   EXPECT_EQ(last["stream"], 7);
   EXPECT_EQ(last["lane"], 2);
 }
@@ -55,36 +55,36 @@ TEST_F(KernelRoutesTest, KernelsAreDefinedByNamePurposeAndPlace) {
   record_training();
   const Json kernels = json("runs/run/definitions")["kernels"];
   ASSERT_EQ(kernels.size(), 3u);
-  EXPECT_EQ(kernels[0]["name"], "at::native::vectorized_elementwise_kernel");
-  EXPECT_EQ(kernels[0]["whole"], "void at::native::vectorized_elementwise_kernel<4>(int)");
-  EXPECT_EQ(kernels[0]["purpose"], "cast linear weight, float32 to bfloat16");
+  EXPECT_EQ(kernels[0]["label"], "at::native::vectorized_elementwise_kernel");
+  EXPECT_EQ(kernels[0]["kernel_name"], "void at::native::vectorized_elementwise_kernel<4>(int)");
+  EXPECT_EQ(kernels[0]["launched_for"], "cast linear weight, float32 to bfloat16");
   EXPECT_EQ(kernels[0]["site"], 1);
   EXPECT_EQ(kernels[0]["line"], 11);
   EXPECT_EQ(kernels[0]["module"], "head");
-  EXPECT_EQ(kernels[1]["purpose"], "linear");
+  EXPECT_EQ(kernels[1]["launched_for"], "linear");
   EXPECT_EQ(kernels[1]["site"], nullptr);
   EXPECT_EQ(kernels[1]["line"], 12);
-  EXPECT_EQ(kernels[2]["work"], "set");
-  EXPECT_EQ(kernels[2]["purpose"], nullptr);
-  EXPECT_EQ(json("runs/run/definitions", "kernels=2")["kernels"].size(), 1u);
+  EXPECT_EQ(kernels[2]["gpu_work"], "set");
+  EXPECT_EQ(kernels[2]["launched_for"], nullptr);
+  EXPECT_EQ(json("runs/run/definitions", "known_kernels=2")["kernels"].size(), 1u);
 }
 
 TEST_F(KernelRoutesTest, ItsDetailIsThatOfItsLaunch) {
   record_training();
   const Json cast = kernel(0);
-  EXPECT_EQ(cast["kind"], "cast_kernel");
-  EXPECT_EQ(cast["end"].get<std::int64_t>() - cast["begin"].get<std::int64_t>(), 300);
+  EXPECT_EQ(cast["shade_kind"], "cast_kernel");
+  EXPECT_EQ(cast["end_ns"].get<std::int64_t>() - cast["begin_ns"].get<std::int64_t>(), 300);
   EXPECT_EQ(cast["in_file"], true);
   EXPECT_EQ(cast["step"], 1);
-  EXPECT_EQ(cast["launch"]["device"], 0);
+  EXPECT_EQ(cast["launch"]["gpu_index"], 0);
   EXPECT_EQ(cast["launch"]["stream"], 7);
-  EXPECT_EQ(cast["launch"]["blocks"], 64);
-  EXPECT_EQ(cast["launch"]["threads"], 256);
+  EXPECT_EQ(cast["launch"]["grid_blocks"], 64);
+  EXPECT_EQ(cast["launch"]["threads_per_block"], 256);
   EXPECT_EQ(cast["shape"], nullptr);
-  EXPECT_FALSE(cast["stack"].empty());
+  EXPECT_FALSE(cast["frames"].empty());
   const Json set = kernel(2);
-  EXPECT_EQ(set["kind"], "gpu_copy");
-  EXPECT_TRUE(set["stack"].empty());
+  EXPECT_EQ(set["shade_kind"], "gpu_copy");
+  EXPECT_TRUE(set["frames"].empty());
 }
 
 TEST_F(KernelRoutesTest, WasLaunchedWithinItsCastOrItsOperator) {
@@ -104,13 +104,13 @@ TEST_F(KernelRoutesTest, WasLaunchedWithinItsCastOrItsOperator) {
   EXPECT_TRUE(store->close().ok());
   show();
   const Json of_cast = kernel(0), of_matmul = kernel(1), of_nobody = kernel(2), of_unknown = kernel(3);
-  EXPECT_EQ(of_cast["launch"]["at"], of_cast["begin"].get<std::int64_t>() - 1'500);
-  EXPECT_EQ(of_cast["launch"]["by"]["kind"], "down");
-  EXPECT_EQ(of_cast["launch"]["by"]["subject"], 1);
-  EXPECT_EQ(of_matmul["launch"]["by"]["kind"], "operator");
-  EXPECT_EQ(of_nobody["launch"]["at"], of_nobody["begin"].get<std::int64_t>() - 1'000);
-  EXPECT_EQ(of_nobody["launch"]["by"], nullptr) << "of another one's time";
-  EXPECT_EQ(of_unknown["launch"]["at"], nullptr);
+  EXPECT_EQ(of_cast["launch"]["launched_ns"], of_cast["begin_ns"].get<std::int64_t>() - 1'500);
+  EXPECT_EQ(of_cast["launch"]["launched_by"]["shade_kind"], "down");
+  EXPECT_EQ(of_cast["launch"]["launched_by"]["subject"], 1);
+  EXPECT_EQ(of_matmul["launch"]["launched_by"]["shade_kind"], "operator");
+  EXPECT_EQ(of_nobody["launch"]["launched_ns"], of_nobody["begin_ns"].get<std::int64_t>() - 1'000);
+  EXPECT_EQ(of_nobody["launch"]["launched_by"], nullptr) << "of another one's time";
+  EXPECT_EQ(of_unknown["launch"]["launched_ns"], nullptr);
 }
 
 TEST_F(KernelRoutesTest, AProcessTellsWhenAnotherOneReadTheRecords) {
@@ -123,18 +123,18 @@ TEST_F(KernelRoutesTest, AProcessTellsWhenAnotherOneReadTheRecords) {
   run.end();
   EXPECT_TRUE(store->close().ok());
   show();
-  const Json process = loaded()["processes"][0], untimed = process["untimed"];
-  const auto begin = process["begin"].get<std::int64_t>();
+  const Json process = loaded()["processes"][0], untimed = process["gpu_seats"];
+  const auto begin = process["begin_ns"].get<std::int64_t>();
   ASSERT_EQ(untimed.size(), 2u);
-  EXPECT_EQ(untimed[0], Json({{"begin", begin + 1000}, {"end", begin + 5000}, {"held_by", "torch.profiler"}}));
-  EXPECT_EQ(untimed[1], Json({{"begin", begin + 9000}, {"end", nullptr}, {"held_by", "another tool"}}));
+  EXPECT_EQ(untimed[0], Json({{"begin_ns", begin + 1000}, {"end_ns", begin + 5000}, {"held_by", "torch.profiler"}}));
+  EXPECT_EQ(untimed[1], Json({{"begin_ns", begin + 9000}, {"end_ns", nullptr}, {"held_by", "another tool"}}));
 }
 
 TEST_F(KernelRoutesTest, ShadesOfCastKernelsHaveACause) {
   record_training();
   std::map<std::string, Json> causes;
   const Json run = loaded();
-  for (const Json& shade : run["shades"]) causes[shade["kind"]] = shade["cause"];
+  for (const Json& shade : run["shades"]) causes[shade["shade_kind"]] = shade["cause"];
   EXPECT_EQ(causes["cast_kernel"], "autocast");
   EXPECT_EQ(causes["kernel"], nullptr);
 }
@@ -142,9 +142,9 @@ TEST_F(KernelRoutesTest, ShadesOfCastKernelsHaveACause) {
 TEST_F(KernelRoutesTest, AreFoundByTheirNameAndByWhatTheyServe) {
   record_training();
   loaded();
-  EXPECT_EQ(json("runs/run/find", "text=NVJET")["kernels"], Json({2}));
-  EXPECT_EQ(json("runs/run/find", "text=train.py:11")["kernels"], Json({1}));
-  EXPECT_EQ(json("runs/run/find", "text=nvjet")["events"], 1);
+  EXPECT_EQ(json("runs/run/find", "find=NVJET")["kernel_ids"], Json({2}));
+  EXPECT_EQ(json("runs/run/find", "find=train.py:11")["kernel_ids"], Json({1}));
+  EXPECT_EQ(json("runs/run/find", "find=nvjet")["event_count"], 1);
 }
 
 TEST_F(KernelRoutesTest, ARunThatGoesOnShowsTheSame) {
@@ -160,7 +160,7 @@ TEST_F(KernelRoutesTest, ARunThatGoesOnShowsTheSame) {
   const Json shown = json("runs/run"), sums = json("runs/run/summary", window());
   show();
   const Json read = loaded();
-  EXPECT_EQ(shown["tracks"].back()["name"], "GPU 0 stream 7");
+  EXPECT_EQ(shown["tracks"].back()["label"], "GPU 0 stream 7");
   EXPECT_EQ(json("runs/run/summary", window()), sums);
   EXPECT_EQ(read["shades"].size(), shown["shades"].size());
 }

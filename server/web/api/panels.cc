@@ -27,17 +27,17 @@ Answer findings(Call& call) {
     std::optional<FirstEvent> first = call.run->first_events().find(model.fingerprints[i]);
     if (!first && ids != nullptr && (first = first_event(*ids, *timeline)))
       call.run->first_events().remember(model.fingerprints[i], *first);
-    all[i]["time"] = first ? Json(first->time) : Json();
+    all[i]["first_event_ns"] = first ? Json(first->time) : Json();
     all[i]["track"] = first ? Json(first->track) : Json();
-    all[i]["sites"] = ids != nullptr ? Json(ids->sites) : Json::array();
+    all[i]["site_ids"] = ids != nullptr ? Json(ids->sites) : Json::array();
     list.push_back(std::move(all[i]));
   }
   return part_answer({{"judgement", (*snapshot)->number()}, {"findings", std::move(list)}}, part, "findings");
 }
 
 Json counts_json(const store::Counts& counts) {
-  return {{"casts", counts.casts}, {"hits", counts.hits},     {"passes", counts.passes}, {"kept", counts.kept},
-          {"bytes", counts.bytes}, {"cpu_ns", counts.cpu_ns}, {"traced", counts.traced}};
+  return {{"casts", counts.casts}, {"cache_hits", counts.hits}, {"pass_throughs", counts.passes}, {"kept", counts.kept},
+          {"bytes", counts.bytes}, {"cpu_ns", counts.cpu_ns},   {"traced", counts.traced}};
 }
 
 Answer sites(Call& call) {
@@ -51,21 +51,16 @@ Answer sites(Call& call) {
   Json list = Json::array();
   part.total = counts.size();
   for (const store::SiteId id : counts.ids() | std::views::drop(part.begin()) | std::views::take(part.limit)) {
-    Json one = {{"id", id}};
+    Json one = {{"site", id}};
     one.update(counts_json(counts[id]));
     list.push_back(std::move(one));
   }
   const report::Totals& totals = (*snapshot)->model().totals;
-  Json by_cause = Json::object();
-  for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
-    if (totals.by_cause[cause].casts != 0)
-      by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause].casts;
-  }
   return part_answer({{"judgement", (*snapshot)->number()},
                       {"sites", std::move(list)},
                       {"totals", counts_json(totals.autocast)},
                       {"beyond_sites", counts_json(totals.beyond_sites)},
-                      {"by_cause", std::move(by_cause)}},
+                      {"by_cause", report::by_cause_json(totals)}},
                      part, "sites");
 }
 
@@ -108,14 +103,14 @@ Answer modules(Call& call) {
   for (const auto& [model, modules] : models_of((*snapshot)->data())) {
     Json list = Json::array();
     for (const auto& [path, of] : modules) {
-      list.push_back({{"path", path},
-                      {"type", of.type},
+      list.push_back({{"module", path},
+                      {"module_type", of.type},
                       {"casts", of.counts.casts},
-                      {"hits", of.counts.hits},
+                      {"cache_hits", of.counts.hits},
                       {"cpu_ns", of.counts.cpu_ns},
                       {"bytes", of.counts.bytes},
-                      {"computed", of.computed},
-                      {"cast_to", of.cast_to}});
+                      {"calls_by_computed_in", of.computed},
+                      {"casts_by_to_dtype", of.cast_to}});
     }
     models.push_back({{"model", model}, {"modules", std::move(list)}});
   }
@@ -130,20 +125,20 @@ Answer steps(Call& call) {
   for (const store::StepRun& step : run.step_runs) {
     const std::int64_t begin = run.processes[step.process].info.begin_realtime_ns - run.start.start_ns;
     Json& list = of_process.try_emplace(step.process, Json::array()).first->second;
-    list.push_back({{"first", step.first},
-                    {"last", step.last},
-                    {"begin", begin + step.begin_ns},
-                    {"end", begin + step.end_ns},
+    list.push_back({{"first_step", step.first},
+                    {"last_step", step.last},
+                    {"begin_ns", begin + step.begin_ns},
+                    {"end_ns", begin + step.end_ns},
                     {"casts", step.casts},
-                    {"hits", step.hits},
+                    {"cache_hits", step.hits},
                     {"bytes", step.bytes},
                     {"cpu_ns", step.cpu_ns},
-                    {"cache_bytes", step.cache_bytes},
+                    {"most_cleared_bytes", step.cache_bytes},
                     {"behaviour", step.behaviour},
                     {"incomplete", step.incomplete}});
   }
   Json processes = Json::array();
-  for (auto& [process, list] : of_process) processes.push_back({{"process", process}, {"steps", std::move(list)}});
+  for (auto& [process, list] : of_process) processes.push_back({{"process", process}, {"step_runs", std::move(list)}});
   return json_answer({{"processes", std::move(processes)}});
 }
 

@@ -17,8 +17,8 @@ absl::StatusOr<report::Account> account_of(RunSource& run) {
 }
 
 Answer compare(Call& call) {
-  const std::string with = call.parameters.text("with");
-  if (with.empty()) return wrong_parameter("with", "with is missing: the id of the run to compare with");
+  const std::string with = call.parameters.text("with_run");
+  if (with.empty()) return wrong_parameter("with_run", "with_run is missing: the id of the run to compare with");
   const RunPtr other = call.runs.find(with);
   if (other == nullptr) return absl::NotFoundError("there is no such run to compare with");
   const auto before = account_of(*call.run), after = account_of(*other);
@@ -82,7 +82,7 @@ Answer report_of(Call& call) {
 }  // namespace
 
 void add_report_routes(std::vector<Route>& routes) {
-  routes.push_back({"runs/{run}/compare", {"with"}, compare, true});
+  routes.push_back({"runs/{run}/compare", {"with_run"}, compare, true});
   routes.push_back({"runs/{run}/report", {"format"}, report_of});
 }
 

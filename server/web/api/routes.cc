@@ -9,7 +9,7 @@
 namespace castscope::web {
 namespace {
 
-constexpr std::string_view kBase = "/api/v1/", kRun = "runs/{run}";
+constexpr std::string_view kBase = "/api/v2/", kRun = "runs/{run}";
 
 int status_of(const absl::Status& status) {
   switch (status.code()) {
@@ -39,8 +39,8 @@ RunPath split_path(const std::string& path) {
 // Answers that compare are about a second run.
 std::string tag_for(Runs& runs, Call& call, const Request& request) {
   const std::string question = request.path + "?" + request.query;
-  if (!call.parameters.has("with")) return tag_of(*call.run, nullptr, question);
-  const RunPtr other = runs.find(call.parameters.text("with"));
+  if (!call.parameters.has("with_run")) return tag_of(*call.run, nullptr, question);
+  const RunPtr other = runs.find(call.parameters.text("with_run"));
   return other == nullptr ? "" : tag_of(*call.run, other.get(), question);
 }
 
@@ -90,7 +90,7 @@ Response error_answer(const absl::Status& status) {
 
 Response answer_api(Runs& runs, const Request& request) {
   if (!request.path.starts_with(kBase))
-    return error_answer(absl::NotFoundError("this castscope has version 1 of the API: api/v1/"));
+    return error_answer(absl::NotFoundError("this castscope has version 2 of the API, which lies at api/v2/"));
   const auto [id, pattern] = split_path(request.path.substr(kBase.size()));
   for (const Route& route : routes()) {
     if (route.path != pattern) continue;

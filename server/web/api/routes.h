@@ -25,7 +25,7 @@ struct Call {
 };
 
 struct Route {
-  std::string_view path;  // after "/api/v1/"; "{run}" stands for a run's id
+  std::string_view path;  // after "/api/v2/"; "{run}" stands for a run's id
   std::vector<std::string_view> parameters;
   std::function<Answer(Call&)> answer;
   // The answer follows from what is in memory of the run: it has a tag (entity_tag.h), and is not told twice to a

@@ -11,7 +11,7 @@ TEST_F(RoutesTest, TheRunAndItsNumbers) {
   record();
   show();
   const Json run = loaded();
-  EXPECT_EQ(run["state"], "finished");
+  EXPECT_EQ(run["run_state"], "finished");
   EXPECT_EQ(run["loaded"], 1.0);
   EXPECT_EQ(run["command"], Json({"python", "train.py", "--lr=1e-3"}));
   EXPECT_EQ(run["start"], "2026-11-18T11:06:40.000Z");
@@ -19,15 +19,15 @@ TEST_F(RoutesTest, TheRunAndItsNumbers) {
   EXPECT_EQ(run["exit_status"], 0);
   EXPECT_EQ(run["totals"]["casts"], 4);
   EXPECT_EQ(run["totals"]["cache_hits"], 1);
-  EXPECT_EQ(run["totals"]["pass_through"], 3);
-  EXPECT_EQ(run["totals"]["steps"], 2);
+  EXPECT_EQ(run["totals"]["pass_throughs"], 3);
+  EXPECT_EQ(run["totals"]["step_count"], 2);
   EXPECT_EQ(run["processes"].size(), 1u);
   const Json list = json("runs")["runs"];
   ASSERT_EQ(list.size(), 1u);
-  EXPECT_EQ(list[0]["id"], "run");
-  EXPECT_EQ(list[0]["state"], "finished");
+  EXPECT_EQ(list[0]["run_id"], "run");
+  EXPECT_EQ(list[0]["run_state"], "finished");
   EXPECT_EQ(list[0]["start"], run["start"]);
-  EXPECT_EQ(list[0]["events"], run["totals"]["events"]);
+  EXPECT_EQ(list[0]["event_count"], run["totals"]["event_count"]);
 }
 
 TEST_F(RoutesTest, DefinitionsAreToldOnce) {
@@ -35,14 +35,18 @@ TEST_F(RoutesTest, DefinitionsAreToldOnce) {
   show();
   const Json all = json("runs/run/definitions");
   ASSERT_GE(all["sites"].size(), 2u);
-  EXPECT_EQ(all["sites"][0]["name"], "linear weight, float32 to bfloat16");
+  EXPECT_EQ(all["sites"][0]["label"], "linear weight, float32 to bfloat16");
   EXPECT_EQ(all["sites"][0]["file"], "/home/user/project/train.py");
   EXPECT_EQ(all["sites"][0]["line"], 11);
   EXPECT_EQ(all["sites"][0]["module"], "head");
   EXPECT_EQ(all["regions"].size(), 1u);
-  const Json rest = json("runs/run/definitions", "sites=1&regions=1");
+  std::set<std::string> prints;
+  for (const Json& site : all["sites"]) prints.insert(site["fingerprint"]);
+  EXPECT_THAT(prints, ::testing::Each(::testing::MatchesRegex("[0-9a-f]+:1")));
+  EXPECT_EQ(prints.size(), all["sites"].size());
+  const Json rest = json("runs/run/definitions", "known_sites=1&known_regions=1");
   EXPECT_EQ(rest["sites"].size(), all["sites"].size() - 1);
-  EXPECT_EQ(rest["sites"][0]["id"], 2);
+  EXPECT_EQ(rest["sites"][0], all["sites"][1]);
   EXPECT_EQ(rest["regions"].size(), 0u);
 }
 
@@ -52,17 +56,17 @@ TEST_F(RoutesTest, ShadesOfSitesAreThoseOfTheirEvents) {
   const Json run = loaded();
   const Json site = json("runs/run/definitions")["sites"][0];
   const Json event = json("runs/run/event", "track=" + std::to_string(track(run, "casts")) +
-                                                "&within=1&at=" + std::to_string(first_cast(run)))["event"];
+                                                "&tolerance_ns=1&at_ns=" + std::to_string(first_cast(run)))["event"];
   EXPECT_EQ(event["subject"], 1);
   EXPECT_EQ(event["shade"], site["shade"]);
-  EXPECT_EQ(event["kind"], "down");
+  EXPECT_EQ(event["shade_kind"], "down");
 }
 
 TEST_F(RoutesTest, APictureInTheViewersForm) {
   record();
   show();
   loaded();
-  const Response response = ask("runs/run/picture", window() + "&columns=100&counters=1");
+  const Response response = ask("runs/run/picture", window() + "&columns=100&with_counters=1");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.type, "application/octet-stream");
   ASSERT_GE(response.body.size(), 80u);
@@ -74,18 +78,19 @@ TEST_F(RoutesTest, TheDetailOfAnEventIsReadFromTheFile) {
   show();
   const Json run = loaded();
   const std::string casts = "track=" + std::to_string(track(run, "casts"));
-  const Json first = json("runs/run/event", casts + "&within=1&at=" + std::to_string(first_cast(run)))["event"];
+  const Json first =
+      json("runs/run/event", casts + "&tolerance_ns=1&at_ns=" + std::to_string(first_cast(run)))["event"];
   EXPECT_EQ(first["in_file"], true);
-  EXPECT_EQ(first["bytes"], 1000);
-  EXPECT_EQ(first["cache"], "not kept");
-  EXPECT_EQ(first["why"], "no_requires_grad");
-  const Json& stack = first["stack"];  // innermost first: torch's modules, then the line that called them
+  EXPECT_EQ(first["event_bytes"], 1000);
+  EXPECT_EQ(first["cache_use"], "not_kept");
+  EXPECT_EQ(first["why_not_cached"], "no_requires_grad");
+  const Json& stack = first["frames"];  // innermost first: torch's modules, then the line that called them
   EXPECT_TRUE(std::any_of(stack.begin(), stack.end(), [](const Json& frame) { return frame["line"] == 11; })) << stack;
-  EXPECT_EQ(first["region"]["id"], 1);
-  const Json kept = json("runs/run/neighbour", casts + "&at=-1&direction=next&find=encoder")["event"];
-  EXPECT_EQ(kept["cache"], "kept");
-  EXPECT_EQ(kept["bytes"], 4096);
-  EXPECT_EQ(json("runs/run/event", casts + "&at=900000&within=0")["event"], nullptr);
+  EXPECT_EQ(first["region"]["region"], 1);
+  const Json kept = json("runs/run/neighbour", casts + "&at_ns=-1&direction=next&find=encoder")["event"];
+  EXPECT_EQ(kept["cache_use"], "kept");
+  EXPECT_EQ(kept["event_bytes"], 4096);
+  EXPECT_EQ(json("runs/run/event", casts + "&at_ns=900000&tolerance_ns=0")["event"], nullptr);
 }
 
 TEST_F(RoutesTest, NeighboursByTrackKindAndSubject) {
@@ -93,46 +98,46 @@ TEST_F(RoutesTest, NeighboursByTrackKindAndSubject) {
   show();
   const Json run = loaded();
   const std::string casts = "track=" + std::to_string(track(run, "casts"));
-  const Json first = json("runs/run/neighbour", casts + "&at=-1&direction=next")["event"];
-  const std::string at = std::to_string(first["begin"].get<std::int64_t>());
-  EXPECT_EQ(json("runs/run/neighbour", casts + "&at=" + at + "&direction=previous")["event"], nullptr);
-  const Json other = json("runs/run/neighbour", "kind=casts&subject=2&at=" + at + "&direction=next")["event"];
+  const Json first = json("runs/run/neighbour", casts + "&at_ns=-1&direction=next")["event"];
+  const std::string at = std::to_string(first["begin_ns"].get<std::int64_t>());
+  EXPECT_EQ(json("runs/run/neighbour", casts + "&at_ns=" + at + "&direction=previous")["event"], nullptr);
+  const Json other = json("runs/run/neighbour", "track_kind=casts&subject=2&at_ns=" + at + "&direction=next")["event"];
   EXPECT_EQ(other["subject"], 2);
-  EXPECT_EQ(json("runs/run/neighbour", "kind=operators&at=-1&direction=next")["event"], nullptr);
+  EXPECT_EQ(json("runs/run/neighbour", "track_kind=operators&at_ns=-1&direction=next")["event"], nullptr);
 }
 
 TEST_F(RoutesTest, SearchCountsExactly) {
   record();
   show();
   loaded();
-  const Json found = json("runs/run/find", "text=ENCODER");
-  EXPECT_EQ(found["sites"], Json({2}));
-  EXPECT_EQ(found["count"], 3);  // two casts, a hit
-  EXPECT_GT(found["first"], 0);
-  EXPECT_EQ(found["events"], 3);
+  const Json found = json("runs/run/find", "find=ENCODER");
+  EXPECT_EQ(found["site_ids"], Json({2}));
+  EXPECT_EQ(found["casts_and_cache_hits"], 3);  // two casts, a hit
+  EXPECT_GT(found["first_event_ns"], 0);
+  EXPECT_EQ(found["event_count"], 3);
   EXPECT_EQ(found["exact"], true);
-  EXPECT_EQ(json("runs/run/find", "text=nowhere")["count"], 0);
-  EXPECT_EQ(json("runs/run/find", "text=nowhere")["events"], 0);
-  EXPECT_EQ(json("runs/run/find", "text=nowhere")["first"], nullptr);
+  EXPECT_EQ(json("runs/run/find", "find=nowhere")["casts_and_cache_hits"], 0);
+  EXPECT_EQ(json("runs/run/find", "find=nowhere")["event_count"], 0);
+  EXPECT_EQ(json("runs/run/find", "find=nowhere")["first_event_ns"], nullptr);
 }
 
 TEST_F(RoutesTest, SearchKnowsTheShortNamesOfDtypes) {
   record();
   show();
   loaded();
-  EXPECT_EQ(json("runs/run/find", "text=BF16")["sites"], json("runs/run/find", "text=bfloat16")["sites"]);
-  EXPECT_EQ(json("runs/run/find", "text=fp32")["count"], 5);
-  EXPECT_EQ(json("runs/run/find", "text=fp64")["count"], 0);
+  EXPECT_EQ(json("runs/run/find", "find=BF16")["site_ids"], json("runs/run/find", "find=bfloat16")["site_ids"]);
+  EXPECT_EQ(json("runs/run/find", "find=fp32")["casts_and_cache_hits"], 5);
+  EXPECT_EQ(json("runs/run/find", "find=fp64")["casts_and_cache_hits"], 0);
 }
 
 TEST_F(RoutesTest, WhatHasNoSitesCountsAsTheTimelineHasIt) {
   record();
   show();
   loaded();
-  const Json found = json("runs/run/find", "text=autocast");
-  EXPECT_EQ(found["count"], 0);
-  EXPECT_EQ(found["events"], 2);  // regions
-  EXPECT_EQ(found["kinds"][0]["kind"], "region");
+  const Json found = json("runs/run/find", "find=autocast");
+  EXPECT_EQ(found["casts_and_cache_hits"], 0);
+  EXPECT_EQ(found["event_count"], 2);  // regions
+  EXPECT_EQ(found["by_shade_kind"][0]["shade_kind"], "region");
 }
 
 TEST_F(RoutesTest, ASummaryOfEverything) {
@@ -142,14 +147,14 @@ TEST_F(RoutesTest, ASummaryOfEverything) {
   const Json sums = json("runs/run/summary", window());
   EXPECT_EQ(sums["exact"], true);
   std::map<std::string, int> counts;
-  for (const Json& kind : sums["kinds"]) counts[kind["kind"]] = kind["count"];
+  for (const Json& kind : sums["by_shade_kind"]) counts[kind["shade_kind"]] = kind["event_count"];
   EXPECT_EQ(counts["down"], 4);
-  EXPECT_EQ(counts["hit"], 1);
+  EXPECT_EQ(counts["cache_hit"], 1);
   EXPECT_EQ(counts["region"], 2);
   const Json one = json("runs/run/summary", window() + "&find=head");
-  EXPECT_EQ(one["rows"].size(), 1u);
-  EXPECT_EQ(one["rows"][0]["subject"], 1);
-  EXPECT_EQ(one["rows"][0]["count"], 2);
+  EXPECT_EQ(one["by_subject"].size(), 1u);
+  EXPECT_EQ(one["by_subject"][0]["subject"], 1);
+  EXPECT_EQ(one["by_subject"][0]["event_count"], 2);
 }
 
 TEST_F(RoutesTest, FindingsLieAtTheirFirstEvent) {
@@ -160,9 +165,9 @@ TEST_F(RoutesTest, FindingsLieAtTheirFirstEvent) {
   ASSERT_FALSE(told["findings"].empty());
   const Json finding = told["findings"][0];
   EXPECT_EQ(finding["rule"], "weight-cast-repeatedly");
-  EXPECT_EQ(finding["sites"], Json({1}));
-  const Json first = json("runs/run/neighbour", "kind=casts&at=-1&direction=next")["event"];
-  EXPECT_EQ(finding["time"], first["begin"]);
+  EXPECT_EQ(finding["site_ids"], Json({1}));
+  const Json first = json("runs/run/neighbour", "track_kind=casts&at_ns=-1&direction=next")["event"];
+  EXPECT_EQ(finding["first_event_ns"], first["begin_ns"]);
   EXPECT_EQ(finding["track"], first["track"]);
 }
 
@@ -171,14 +176,14 @@ TEST_F(RoutesTest, SitesModulesAndSteps) {
   show();
   const Json sites = json("runs/run/sites");
   EXPECT_EQ(sites["sites"][0]["casts"], 2);
-  EXPECT_EQ(sites["sites"][0]["passes"], 3);
-  EXPECT_EQ(sites["sites"][1]["hits"], 1);
+  EXPECT_EQ(sites["sites"][0]["pass_throughs"], 3);
+  EXPECT_EQ(sites["sites"][1]["cache_hits"], 1);
   EXPECT_EQ(sites["totals"]["casts"], 4);
   const Json models = json("runs/run/modules")["models"];
   ASSERT_EQ(models.size(), 1u);
-  EXPECT_EQ(models[0]["modules"][1]["path"], "head");
-  EXPECT_EQ(models[0]["modules"][1]["cast_to"]["bfloat16"], 2);
-  const Json steps = json("runs/run/steps")["processes"][0]["steps"];
+  EXPECT_EQ(models[0]["modules"][1]["module"], "head");
+  EXPECT_EQ(models[0]["modules"][1]["casts_by_to_dtype"]["bfloat16"], 2);
+  const Json steps = json("runs/run/steps")["processes"][0]["step_runs"];
   int casts = 0;
   for (const Json& step : steps) casts += step["casts"].get<int>();
   EXPECT_EQ(casts, 4);
@@ -187,13 +192,14 @@ TEST_F(RoutesTest, SitesModulesAndSteps) {
 TEST_F(RoutesTest, SourceShowsWhatTheRunNamesAndNothingElse) {
   record();
   show();
-  const Json files = json("runs/run/source")["files"];
+  const Json files = json("runs/run/source")["source_files"];
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0]["casts"], 4);
   const Json one = json("runs/run/source", "file=/home/user/project/train.py");
-  EXPECT_EQ(one["missing"], true);
-  EXPECT_EQ(one["casts"]["11"]["casts"], 2);
-  EXPECT_EQ(one["findings"]["11"], Json({"weight-cast-repeatedly"}));
+  EXPECT_EQ(one["source_state"], "gone");
+  EXPECT_TRUE(one["lines"].empty());
+  EXPECT_EQ(one["casts_by_line"]["11"]["casts"], 2);
+  EXPECT_EQ(one["rules_by_line"]["11"], Json({"weight-cast-repeatedly"}));
   EXPECT_THAT(trouble("runs/run/source", "file=/etc/passwd", 404), HasSubstr("names no such"));
 }
 
@@ -211,9 +217,9 @@ TEST_F(RoutesTest, ReportsAreThoseOfTheCommand) {
 TEST_F(RoutesTest, ARunComparedWithItselfIsTheSame) {
   record();
   show();
-  EXPECT_TRUE(json("runs/run/compare", "with=run")["sites"].empty());
-  EXPECT_THAT(trouble("runs/run/compare", "with=other", 404), HasSubstr("no such run"));
-  EXPECT_THAT(trouble("runs/run/compare", "", 400), HasSubstr("with is missing"));
+  EXPECT_TRUE(json("runs/run/compare", "with_run=run")["sites"].empty());
+  EXPECT_THAT(trouble("runs/run/compare", "with_run=other", 404), HasSubstr("no such run"));
+  EXPECT_THAT(trouble("runs/run/compare", "", 400), HasSubstr("with_run is missing"));
 }
 
 TEST_F(RoutesTest, WhatIsWrongIsASentence) {
@@ -223,22 +229,31 @@ TEST_F(RoutesTest, WhatIsWrongIsASentence) {
   EXPECT_THAT(trouble("runs/run/nothing", "", 404), HasSubstr("no such route"));
   EXPECT_THAT(trouble("runs/run", "what=1", 400), HasSubstr("no parameter what"));
   const char* const picture = "runs/run/picture";
-  EXPECT_THAT(trouble(picture, "to=1&columns=1", 400), HasSubstr("from is missing"));
-  EXPECT_THAT(trouble(picture, "from=x&to=1&columns=1", 400), HasSubstr("from is not a whole number"));
-  EXPECT_THAT(trouble(picture, "from=9007199254740992&to=1&columns=1", 400), HasSubstr("from is not"));
-  EXPECT_THAT(trouble(picture, "from=2&to=1&columns=1", 400), HasSubstr("from is not before to"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=0", 400), HasSubstr("1 to 4096"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=4097", 400), HasSubstr("1 to 4096"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=1&tracks=1,x", 400), HasSubstr("tracks is not a list"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=1&hide=256", 400), HasSubstr("1 to 255"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=1&box=nan", 400), HasSubstr("box is not a number"));
-  EXPECT_THAT(trouble(picture, "from=0&to=1&columns=1&counters=yes", 400), HasSubstr("neither 0 nor 1"));
-  EXPECT_THAT(trouble(picture, "from=0&from=0&to=1&columns=1", 400), HasSubstr("given twice"));
-  EXPECT_THAT(trouble(picture, "from=%zz", 400), HasSubstr("percent-encoded"));
-  EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=up", 400), HasSubstr("neither next nor previous"));
-  EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&subject=1", 400), HasSubstr("subject needs"));
-  EXPECT_THAT(trouble("runs/run/neighbour", "at=0&direction=next&kind=cast", 400), HasSubstr("no kind of track"));
-  EXPECT_THAT(trouble("runs/run/find", "", 400), HasSubstr("text is missing"));
+  EXPECT_THAT(trouble(picture, "window_end_ns=1&columns=1", 400), HasSubstr("window_begin_ns is missing"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=x&window_end_ns=1&columns=1", 400),
+              HasSubstr("window_begin_ns is not a whole number"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=9007199254740992&window_end_ns=1&columns=1", 400),
+              HasSubstr("window_begin_ns is not"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=2&window_end_ns=1&columns=1", 400),
+              HasSubstr("window_begin_ns is not before window_end_ns"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=0", 400), HasSubstr("1 to 4096"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=4097", 400), HasSubstr("1 to 4096"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=1&only_tracks=1,x", 400),
+              HasSubstr("only_tracks is not a list"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=1&hidden_shades=256", 400),
+              HasSubstr("1 to 255"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=1&box_pixels=nan", 400),
+              HasSubstr("box_pixels is not a number"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_end_ns=1&columns=1&with_counters=yes", 400),
+              HasSubstr("neither 0 nor 1"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=0&window_begin_ns=0&window_end_ns=1&columns=1", 400),
+              HasSubstr("given twice"));
+  EXPECT_THAT(trouble(picture, "window_begin_ns=%zz", 400), HasSubstr("percent-encoded"));
+  EXPECT_THAT(trouble("runs/run/neighbour", "at_ns=0&direction=up", 400), HasSubstr("neither next nor previous"));
+  EXPECT_THAT(trouble("runs/run/neighbour", "at_ns=0&direction=next&subject=1", 400), HasSubstr("subject needs"));
+  EXPECT_THAT(trouble("runs/run/neighbour", "at_ns=0&direction=next&track_kind=cast", 400),
+              HasSubstr("no kind of track"));
+  EXPECT_THAT(trouble("runs/run/find", "", 400), HasSubstr("find is missing"));
 }
 
 TEST_F(RoutesTest, ADeletedFileIsGoneAndWhatIsInMemoryStays) {
@@ -246,7 +261,7 @@ TEST_F(RoutesTest, ADeletedFileIsGoneAndWhatIsInMemoryStays) {
   show();
   loaded();
   std::filesystem::remove(path());
-  EXPECT_EQ(json("runs/run")["state"], "gone");
+  EXPECT_EQ(json("runs/run")["run_state"], "gone");
   EXPECT_EQ(ask("runs/run/picture", window() + "&columns=100").status, 200);
   EXPECT_THAT(trouble("runs/run/report", "", 404), HasSubstr("moved or deleted"));
 }
@@ -254,7 +269,7 @@ TEST_F(RoutesTest, ADeletedFileIsGoneAndWhatIsInMemoryStays) {
 TEST_F(RoutesTest, AFileThatIsNoRunSaysSo) {
   write(path(), "what is this");
   show();
-  EXPECT_EQ(json("runs")["runs"][0]["trouble"], path() + ": this is not a castscope run file");
+  EXPECT_EQ(json("runs")["runs"][0]["read_error"], path() + ": this is not a castscope run file");
   EXPECT_THAT(trouble("runs/run", "", 500), HasSubstr("this is not a castscope run file"));
 }
 
@@ -276,7 +291,7 @@ TEST_F(RoutesTest, ARunWithoutAnEndIsLost) {
   record_events(run);
   run.flush();
   show();
-  EXPECT_EQ(loaded()["state"], "lost");
+  EXPECT_EQ(loaded()["run_state"], "lost");
 }
 
 TEST_F(RoutesTest, ARunWhoseEndNobodyToldIsLost) {
@@ -287,8 +302,8 @@ TEST_F(RoutesTest, ARunWhoseEndNobodyToldIsLost) {
   (void)store->finish({.end_ns = start().start_ns + 1, .exit_status = {}, .signal = {}, .complete = false});
   EXPECT_TRUE(store->close().ok());
   show();
-  EXPECT_EQ(json("runs")["runs"][0]["state"], "lost");
-  EXPECT_EQ(loaded()["state"], "lost");
+  EXPECT_EQ(json("runs")["runs"][0]["run_state"], "lost");
+  EXPECT_EQ(loaded()["run_state"], "lost");
 }
 
 TEST_F(RoutesTest, AFolderIsFollowed) {

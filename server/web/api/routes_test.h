@@ -35,7 +35,7 @@ class RoutesTest : public store::RunStoreTest {
   void show() { runs_.put(std::make_shared<FileRun>("run", path(), FileRunOptions())); }
 
   Response ask(const std::string& path, const std::string& query = "") {
-    return answer_api(runs_, {.method = "GET", .path = "/api/v1/" + path, .query = query, .host = "localhost"});
+    return answer_api(runs_, {.method = "GET", .path = "/api/v2/" + path, .query = query, .host = "localhost"});
   }
   Json json(const std::string& path, const std::string& query = "") {
     const Response response = ask(path, query);
@@ -55,18 +55,18 @@ class RoutesTest : public store::RunStoreTest {
   // Waits until all events of the file are in memory.
   Json loaded() {
     Json run = json("runs/run");
-    while (run["state"] == "loading") run = json("runs/run");
+    while (run["run_state"] == "loading") run = json("runs/run");
     return run;
   }
-  // "from=…&to=…" for the whole run.
+  // "window_begin_ns=…&window_end_ns=…" for the whole run.
   std::string window() {
     const Json run = json("runs/run");
-    return "from=" + std::to_string(run["begin"].get<std::int64_t>()) +
-           "&to=" + std::to_string(run["newest"].get<std::int64_t>() + 1);
+    return "window_begin_ns=" + std::to_string(run["events_begin_ns"].get<std::int64_t>()) +
+           "&window_end_ns=" + std::to_string(run["events_end_ns"].get<std::int64_t>() + 1);
   }
   int track(const Json& run, const std::string& kind) {
     for (const Json& one : run["tracks"]) {
-      if (one["track"] == kind) return one["id"];
+      if (one["track_kind"] == kind) return one["track"];
     }
     ADD_FAILURE() << "no track of " << kind;
     return 0;
@@ -74,7 +74,7 @@ class RoutesTest : public store::RunStoreTest {
 
   std::int64_t first_cast(const Json& run) {
     const std::string casts = "track=" + std::to_string(track(run, "casts"));
-    return json("runs/run/neighbour", casts + "&at=-1&direction=next")["event"]["begin"];
+    return json("runs/run/neighbour", casts + "&at_ns=-1&direction=next")["event"]["begin_ns"];
   }
 
   Runs runs_;

@@ -30,15 +30,15 @@ std::int64_t since_begin(const store::RunData& run, std::int64_t wall_clock) {
 }
 
 Json in_list(const RunPtr& run) {
-  Json json = {{"id", run->id()}, {"name", run->id()}};
+  Json json = {{"run_id", run->id()}};
   const auto told = run->summary();
   json["command"] = told.ok() ? Json(told->start.command) : Json::array();
   json["host"] = told.ok() ? told->start.host : "";
   json["start"] = told.ok() ? Json(report::utc(told->start.start_ns)) : Json();
-  json["state"] = name(run->state());
-  json["events"] = told.ok() ? told->events : 0;
-  json["file"] = run->file();
-  if (!told.ok()) json["trouble"] = std::string(told.status().message());
+  json["run_state"] = name(run->state());
+  json["event_count"] = told.ok() ? told->events : 0;
+  json["run_file"] = run->file();
+  if (!told.ok()) json["read_error"] = std::string(told.status().message());
   return json;
 }
 
@@ -59,22 +59,23 @@ Json totals_of(const report::Model& model, std::uint64_t told) {
   for (const report::ProcessTotal& process : model.processes) received += process.received;
   return {{"casts", totals.autocast.casts},
           {"cache_hits", totals.autocast.hits},
-          {"pass_through", totals.autocast.passes},
-          {"events", std::max(told, received)},
-          {"dropped_events", totals.dropped_events},
-          {"findings", model.findings.size()},
-          {"steps", model.steps}};
+          {"pass_throughs", totals.autocast.passes},
+          {"event_count", std::max(told, received)},
+          {"events_lost", totals.dropped_events},
+          {"finding_count", model.findings.size()},
+          {"step_count", model.steps}};
 }
 
 // Lists when no kernels were timed because another program read the driver's records.
-Json untimed_of(const store::RunData& run, const store::Process& process, const std::vector<report::GpuSeat>& seats) {
+Json seats_of(const store::RunData& run, const store::Process& process, const std::vector<report::GpuSeat>& seats) {
   Json list = Json::array();
   const std::int64_t begin = since_begin(run, process.info.begin_realtime_ns);
   for (const report::GpuSeat& seat : seats) {
     if (seat.process != process.id) continue;
     const auto at = [begin](std::uint64_t ns) { return begin + static_cast<std::int64_t>(ns); };
-    list.push_back(
-        {{"begin", at(seat.from_ns)}, {"end", seat.to_ns ? Json(at(*seat.to_ns)) : Json()}, {"held_by", seat.who}});
+    list.push_back({{"begin_ns", at(seat.from_ns)},
+                    {"end_ns", seat.to_ns ? Json(at(*seat.to_ns)) : Json()},
+                    {"held_by", seat.who}});
   }
   return list;
 }
@@ -83,15 +84,14 @@ Json processes_of(const store::RunData& run) {
   Json list = Json::array();
   const std::vector<report::GpuSeat> seats = report::gpu_seats(run);
   for (const store::Process& process : run.processes) {
-    Json one = {{"id", process.id},
-                {"name", report::process_name(process)},
+    Json one = {{"process", process.id},
+                {"label", report::process_name(process)},
                 {"rank", number_or_null(process.attribute("rank"))},
                 {"pid", process.info.pid},
                 {"host", process.info.host},
-                {"begin", since_begin(run, process.info.begin_realtime_ns)},
-                {"end", nullptr},
-                {"state", process.ended ? Json(store::name(process.end)) : Json("running")},
-                {"untimed", untimed_of(run, process, seats)}};
+                {"begin_ns", since_begin(run, process.info.begin_realtime_ns)},
+                {"end_kind", process.ended ? Json(store::name(process.end)) : Json()},
+                {"gpu_seats", seats_of(run, process, seats)}};
     list.push_back(std::move(one));
   }
   return list;
@@ -110,14 +110,14 @@ Json tracks_of(const store::RunData& run, const timeline::Timeline& timeline) {
   Json list = Json::array();
   for (const timeline::Track& track : timeline.tracks()) {
     const bool on_gpu = track.kind == timeline::TrackKind::kKernels;
-    list.push_back({{"id", track.id},
+    list.push_back({{"track", track.id},
                     {"process", track.process},
                     {"lane", track.lane},
-                    {"track", timeline::name(track.kind)},
-                    {"depth", track.depth},
-                    {"device", on_gpu ? Json(track.device) : Json()},
+                    {"track_kind", timeline::name(track.kind)},
+                    {"row_depth", track.depth},
+                    {"gpu_index", on_gpu ? Json(track.device) : Json()},
                     {"stream", on_gpu ? Json(track.stream) : Json()},
-                    {"name", title_of(run, track)}});
+                    {"label", title_of(run, track)}});
   }
   return list;
 }
@@ -126,10 +126,10 @@ Json shades_of(const timeline::Timeline& timeline) {
   Json list = Json::array();
   for (const timeline::Shade& shade : timeline.shades()) {
     const bool has_cause = shade.track == timeline::TrackKind::kCasts || shade.kind == timeline::ShadeKind::kCastKernel;
-    list.push_back({{"id", shade.id},
-                    {"track", timeline::name(shade.track)},
-                    {"kind", timeline::name(shade.kind)},
-                    {"dtype", dtype_or_null(shade.dtype)},
+    list.push_back({{"shade", shade.id},
+                    {"track_kind", timeline::name(shade.track)},
+                    {"shade_kind", timeline::name(shade.kind)},
+                    {"shade_dtype", dtype_or_null(shade.dtype)},
                     {"cause", has_cause ? Json(store::name(shade.cause)) : Json()}});
   }
   return list;
@@ -144,15 +144,14 @@ Answer one(Call& call) {
   const store::RunData& run = (*snapshot)->data();
   const auto timeline = call.run->timeline();
   const timeline::Progress progress = timeline->progress();
-  Json json = {{"id", call.run->id()},
-               {"name", call.run->id()},
-               {"file", call.run->file()},
+  Json json = {{"run_id", call.run->id()},
+               {"run_file", call.run->file()},
                {"command", run.start.command},
                {"cwd", run.start.cwd},
                {"host", run.start.host},
                {"castscope_version", run.start.castscope_version},
                {"start", report::utc(run.start.start_ns)},
-               {"state", name(state)},
+               {"run_state", name(state)},
                {"loaded", call.run->loaded()},
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
                {"exit_status", model.exit ? Json(*model.exit) : Json()},
@@ -164,10 +163,10 @@ Answer one(Call& call) {
                {"processes", processes_of(run)},
                {"tracks", tracks_of(run, *timeline)},
                {"shades", shades_of(*timeline)},
-               {"begin", progress.begin},
-               {"newest", progress.newest},
+               {"events_begin_ns", progress.begin},
+               {"events_end_ns", progress.newest},
                {"revision", progress.revision},
-               {"definitions", (*snapshot)->definitions().together()},
+               {"definition_count", (*snapshot)->definitions().together()},
                {"judgement", (*snapshot)->number()}};
   if (state == RunState::kFinished) call.run->end_was_told();
   return json_answer(json);
@@ -185,19 +184,24 @@ void add_module(Json& json, const store::RunData& run, store::ModuleId module) {
   json["model"] = module == 0 ? Json() : text_or_null(run.modules[module].model());
 }
 
-Json site_json(const store::RunData& run, const store::Site& site, const std::vector<timeline::Shade>& shades) {
-  Json json = {{"id", site.id},
+using Prints = store::Table<std::string, store::Site>;
+
+Json site_json(const store::RunData& run, const store::Site& site, const Prints& prints,
+               const std::vector<timeline::Shade>& shades) {
+  const std::string* const print = prints.find(site.id);
+  Json json = {{"site", site.id},
+               {"fingerprint", print != nullptr ? text_or_null(*print) : Json()},
                {"shade", shade_of(site, shades)},
-               {"name", report::span_name(run, site)},
+               {"label", report::span_name(run, site)},
                {"operator", text_or_null(site.op)},
                {"argument", text_or_null(report::argument_of(run, site))},
                {"role", store::name(site.role)},
-               {"from", site.has_dtypes() ? Json(store::dtype_name(site.from)) : Json()},
-               {"to", site.has_dtypes() ? Json(store::dtype_name(site.to)) : Json()},
+               {"from_dtype", site.has_dtypes() ? Json(store::dtype_name(site.from)) : Json()},
+               {"to_dtype", site.has_dtypes() ? Json(store::dtype_name(site.to)) : Json()},
                {"cause", store::name(site.cause)},
                {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
                {"phase", store::name(site.phase)},
-               {"pass_through", site.pass_through()}};
+               {"counts_pass_throughs", site.pass_through()}};
   add_module(json, run, site.module);
   add_place(json, run, site.stack);
   json["region"] = site.region == 0 ? Json() : Json(site.region);
@@ -205,9 +209,12 @@ Json site_json(const store::RunData& run, const store::Site& site, const std::ve
 }
 
 Json region_json(const store::RunData& run, const store::Region& region) {
-  Json json = {
-      {"id", region.id},           {"name", report::span_name(region)}, {"dtype", store::dtype_name(region.dtype)},
-      {"enabled", region.enabled}, {"cache", region.cache_enabled},     {"nesting", region.nesting}};
+  Json json = {{"region", region.id},
+               {"label", report::span_name(region)},
+               {"region_dtype", store::dtype_name(region.dtype)},
+               {"enabled", region.enabled},
+               {"cache_enabled", region.cache_enabled},
+               {"nesting", region.nesting}};
   add_place(json, run, region.stack);
   return json;
 }
@@ -216,13 +223,13 @@ Json use_json(const store::RunData& run, const store::OperatorUse& use) {
   std::string inputs;
   for (const lanes::Operand& operand : use.operands)
     inputs.append(inputs.empty() ? "" : ", ").append(store::dtype_name(operand.dtype));
-  Json json = {{"id", use.id},
-               {"name", name_of_use(use)},
+  Json json = {{"operator_use", use.id},
+               {"label", name_of_use(use)},
                {"operator", use.op},
                {"node", text_or_null(use.node)},
-               {"inputs", text_or_null(inputs)},
-               {"computed", dtype_or_null(use.computed)},
-               {"result", dtype_or_null(use.result)},
+               {"argument_dtypes", text_or_null(inputs)},
+               {"computed_in", dtype_or_null(use.computed)},
+               {"result_dtype", dtype_or_null(use.result)},
                {"phase", store::name(use.phase)}};
   add_module(json, run, use.module);
   add_place(json, run, use.stack);
@@ -231,13 +238,13 @@ Json use_json(const store::RunData& run, const store::OperatorUse& use) {
 
 Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
   const std::string whole = kernel.name == 0 ? "" : report::demangled(run.kernel_names[kernel.name]);
-  Json json = {{"id", kernel.id},
-               {"name", report::name_of(run, kernel)},
-               {"whole", text_or_null(whole)},
-               {"work", store::name(kernel.work)},
-               {"purpose", text_or_null(report::purpose_of(run, kernel))},
+  Json json = {{"kernel", kernel.id},
+               {"label", report::name_of(run, kernel)},
+               {"kernel_name", text_or_null(whole)},
+               {"gpu_work", store::name(kernel.work)},
+               {"launched_for", text_or_null(report::purpose_of(run, kernel))},
                {"site", kernel.site == 0 ? Json() : Json(kernel.site)},
-               {"use", kernel.use == 0 ? Json() : Json(kernel.use)},
+               {"operator_use", kernel.use == 0 ? Json() : Json(kernel.use)},
                {"operator", text_or_null(kernel.op)},
                {"origin", text_or_null(kernel.origin)},
                {"replayed", kernel.replayed()}};
@@ -248,18 +255,22 @@ Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
 
 Answer definitions(Call& call) {
   constexpr std::int64_t kMost = 1 << 30;
-  const std::int64_t known_sites = (call.parameters.number("sites", 0, kMost, 0));
-  const std::int64_t known_regions = (call.parameters.number("regions", 0, kMost, 0));
-  const std::int64_t known_uses = (call.parameters.number("uses", 0, kMost, 0));
-  const std::int64_t known_kernels = (call.parameters.number("kernels", 0, kMost, 0));
+  const std::int64_t known_sites = call.parameters.number("known_sites", 0, kMost, 0);
+  const std::int64_t known_regions = call.parameters.number("known_regions", 0, kMost, 0);
+  const std::int64_t known_uses = call.parameters.number("known_operator_uses", 0, kMost, 0);
+  const std::int64_t known_kernels = call.parameters.number("known_kernels", 0, kMost, 0);
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
   const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
+  // While a run goes on, its code has not been read yet, and sites may come that look the same.
+  const bool has_prints =
+      call.run->state() != RunState::kLive && known_sites < static_cast<std::int64_t>(run.sites.size());
+  const Prints prints = has_prints ? (*snapshot)->model().site_fingerprints : Prints();
   Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
   for (const store::Site& site : run.sites | std::views::drop(known_sites))
-    sites.push_back(site_json(run, site, shades));
+    sites.push_back(site_json(run, site, prints, shades));
   for (const store::Region& region : run.regions | std::views::drop(known_regions))
     regions.push_back(region_json(run, region));
   for (const store::OperatorUse& use : run.operator_uses | std::views::drop(known_uses))
@@ -268,7 +279,7 @@ Answer definitions(Call& call) {
     kernels.push_back(kernel_json(run, kernel));
   return json_answer({{"sites", std::move(sites)},
                       {"regions", std::move(regions)},
-                      {"uses", std::move(uses)},
+                      {"operator_uses", std::move(uses)},
                       {"kernels", std::move(kernels)}});
 }
 
@@ -277,7 +288,10 @@ Answer definitions(Call& call) {
 void add_run_routes(std::vector<Route>& routes) {
   routes.push_back({"runs", {"offset", "limit"}, list});
   routes.push_back({"runs/{run}", {}, one, true});
-  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses", "kernels"}, definitions, true});
+  routes.push_back({"runs/{run}/definitions",
+                    {"known_sites", "known_regions", "known_operator_uses", "known_kernels"},
+                    definitions,
+                    true});
 }
 
 }  // namespace castscope::web

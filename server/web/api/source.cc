@@ -33,9 +33,9 @@ Answer list(const store::RunData& run) {
   for (const auto& [file, lines] : lines_of(run)) {
     store::Counts sum;
     for (const auto& [line, of] : lines) sum += of.counts;
-    files.push_back({{"file", file}, {"casts", sum.casts}, {"hits", sum.hits}, {"cpu_ns", sum.cpu_ns}});
+    files.push_back({{"file", file}, {"casts", sum.casts}, {"cache_hits", sum.hits}, {"cpu_ns", sum.cpu_ns}});
   }
-  return json_answer({{"files", std::move(files)}});
+  return json_answer({{"source_files", std::move(files)}});
 }
 
 // Only files that the run itself names are shown, nothing else of the disk.
@@ -49,7 +49,7 @@ bool is_named(const store::RunData& run, const std::string& file) {
   return false;
 }
 
-Json findings_by_line(const std::vector<rules::Finding>& findings, const std::string& file) {
+Json rules_by_line(const std::vector<rules::Finding>& findings, const std::string& file) {
   Json lines = Json::object();
   for (const rules::Finding& finding : findings) {
     if (!finding.location || finding.location->file != file) continue;
@@ -69,19 +69,19 @@ Answer one(const RunSource& source, const Snapshot& snapshot, const std::string&
   }
   Json lines = Json::array(), casts = Json::object();
   for (const auto& [number, text] : file.lines)
-    lines.push_back({{"line", number}, {"text", report::shown_source(text)}});
+    lines.push_back({{"line", number}, {"source_text", report::shown_source(text)}});
   const std::map<std::string, OfFile> of_files = lines_of(run);
   const auto of_file = of_files.find(name);
   for (const auto& [number, of] : of_file == of_files.end() ? OfFile() : of_file->second)
-    casts[std::to_string(number)] = {
-        {"casts", of.counts.casts}, {"hits", of.counts.hits}, {"cpu_ns", of.counts.cpu_ns}, {"sites", of.sites}};
+    casts[std::to_string(number)] = {{"casts", of.counts.casts},
+                                     {"cache_hits", of.counts.hits},
+                                     {"cpu_ns", of.counts.cpu_ns},
+                                     {"site_ids", of.sites}};
   return json_answer({{"file", name},
-                      {"state", store::name(file.state)},
-                      {"changed", file.state == store::SourceState::kChanged},
-                      {"missing", file.lines.empty()},
+                      {"source_state", store::name(file.state)},
                       {"lines", std::move(lines)},
-                      {"casts", std::move(casts)},
-                      {"findings", findings_by_line(snapshot.model().findings, name)}});
+                      {"casts_by_line", std::move(casts)},
+                      {"rules_by_line", rules_by_line(snapshot.model().findings, name)}});
 }
 
 Answer source(Call& call) {

@@ -18,7 +18,7 @@ class TagsAndPartsTest : public RoutesTest {
   }
   Response ask_with_tag(const std::string& path, const std::string& query, const std::string& tag) {
     return answer_api(
-        runs_, {.method = "GET", .path = "/api/v1/" + path, .query = query, .host = "localhost", .if_none_match = tag});
+        runs_, {.method = "GET", .path = "/api/v2/" + path, .query = query, .host = "localhost", .if_none_match = tag});
   }
 };
 
@@ -30,9 +30,9 @@ TEST_F(TagsAndPartsTest, WhoHasAnAnswerIsNotToldItAgain) {
     if (!route.has_tag) continue;
     std::string path(route.path), query;
     path.replace(path.find("{run}"), 5, "run");
-    if (path.ends_with("/compare")) query = "with=run";
-    if (path.ends_with("/find")) query = "text=linear";
-    if (path.ends_with("/neighbour")) query = "at=-1&direction=next";
+    if (path.ends_with("/compare")) query = "with_run=run";
+    if (path.ends_with("/find")) query = "find=linear";
+    if (path.ends_with("/neighbour")) query = "at_ns=-1&direction=next";
     if (path.ends_with("/summary")) query = window();
     const std::string tag = header(ask(path, query), "ETag");
     EXPECT_TRUE(tag.starts_with("W/\"")) << path;
@@ -98,7 +98,7 @@ TEST_F(TagsAndPartsTest, ALongListComesInParts) {
     const Response response = ask("runs", query);
     const Json told = Json::parse(response.body, nullptr, false);
     EXPECT_EQ(told["total"], 5);
-    for (const Json& run : told["runs"]) ids.push_back(run["id"]);
+    for (const Json& run : told["runs"]) ids.push_back(run["run_id"]);
     if (told["next"].is_null()) {
       EXPECT_EQ(parts, 3);
       EXPECT_EQ(header(response, "Link"), "");
@@ -142,10 +142,10 @@ TEST_F(TagsAndPartsTest, AWrongParameterIsNamed) {
     return Json::parse(ask("runs/run" + route, query).body, nullptr, false).value("parameter", "");
   };
   EXPECT_EQ(wrong("/sites", "limit=x"), "limit");
-  EXPECT_EQ(wrong("/picture", "to=1&columns=1"), "from");
+  EXPECT_EQ(wrong("/picture", "window_end_ns=1&columns=1"), "window_begin_ns");
   EXPECT_EQ(wrong("", "what=1"), "what");
-  EXPECT_EQ(wrong("/find", ""), "text");
-  EXPECT_EQ(wrong("/compare", ""), "with");
+  EXPECT_EQ(wrong("/find", ""), "find");
+  EXPECT_EQ(wrong("/compare", ""), "with_run");
   EXPECT_EQ(wrong("/report", "format=pdf"), "format");
   EXPECT_EQ(wrong("/nothing", ""), "");
 }

@@ -25,8 +25,8 @@ struct Wanted {
   Wanted& operator=(const Wanted&) = delete;
 
   absl::Status read(Call& call, const Snapshot& snapshot, const timeline::Timeline& timeline) {
-    filter.tracks = call.parameters.numbers("tracks", kMostTracks);
-    for (const std::uint32_t shade : call.parameters.numbers("hide", kMostShades))
+    filter.tracks = call.parameters.numbers("only_tracks", kMostTracks);
+    for (const std::uint32_t shade : call.parameters.numbers("hidden_shades", kMostShades))
       filter.hidden.push_back(static_cast<std::uint8_t>(shade));
     if (const std::string text = call.parameters.text("find"); !text.empty()) {
       selection = select(snapshot, timeline.shades(), text);
@@ -44,12 +44,12 @@ std::int64_t wall_clock() {
 Answer picture(Call& call) {
   call.run->looked_at(std::chrono::steady_clock::now());
   timeline::PictureQuery query;
-  query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
-  query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
+  query.from = call.parameters.number("window_begin_ns", -kLatestTime, kLatestTime);
+  query.to = call.parameters.number("window_end_ns", -kLatestTime, kLatestTime);
   query.pixels = static_cast<std::uint32_t>(call.parameters.number("columns", 1, timeline::kMostPixels));
-  query.box = call.parameters.real("box", 1, timeline::kMostPixels, query.box);
-  query.counters = call.parameters.flag("counters");
-  if (query.from >= query.to) call.parameters.note("from", "from is not before to");
+  query.box = call.parameters.real("box_pixels", 1, timeline::kMostPixels, query.box);
+  query.counters = call.parameters.flag("with_counters");
+  if (query.from >= query.to) call.parameters.note("window_begin_ns", "window_begin_ns is not before window_end_ns");
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -106,15 +106,15 @@ About about(const store::RunData& run, const timeline::FoundEvent& event) {
   return {};
 }
 
-Json cache_state(const timeline::FoundEvent& event) {
+Json cache_use(const timeline::FoundEvent& event) {
   switch (event.shade.kind) {
     case timeline::ShadeKind::kHit:
-      return "hit";
+      return "cache_hit";
     case timeline::ShadeKind::kDown:
     case timeline::ShadeKind::kUp:
     case timeline::ShadeKind::kSame:
       if (event.shade.cause != lanes::Cause::kAutocast) return nullptr;
-      return event.kept ? "kept" : "not kept";
+      return event.kept ? "kept" : "not_kept";
     default:
       return nullptr;
   }
@@ -123,14 +123,21 @@ Json cache_state(const timeline::FoundEvent& event) {
 Json event_json(const store::RunData& run, const timeline::FoundEvent& event) {
   Json region;
   if (const store::Region* const known = event.region ? run.regions.find(*event.region) : nullptr)
-    region = {{"id", known->id}, {"name", report::span_name(*known)}};
-  return {{"track", event.track},         {"process", event.process},
-          {"lane", event.lane},           {"subject", event.subject},
-          {"shade", event.shade.id},      {"kind", timeline::name(event.shade.kind)},
-          {"begin", event.begin},         {"end", event.end},
-          {"open", event.open},           {"step", event.step ? Json(*event.step) : Json()},
-          {"bytes", event.bytes},         {"cache", cache_state(event)},
-          {"why", about(run, event).why}, {"region", region}};
+    region = {{"region", known->id}, {"region_label", report::span_name(*known)}};
+  return {{"track", event.track},
+          {"process", event.process},
+          {"lane", event.lane},
+          {"subject", event.subject},
+          {"shade", event.shade.id},
+          {"shade_kind", timeline::name(event.shade.kind)},
+          {"begin_ns", event.begin},
+          {"end_ns", event.end},
+          {"open", event.open},
+          {"step", event.step ? Json(*event.step) : Json()},
+          {"event_bytes", event.bytes},
+          {"cache_use", cache_use(event)},
+          {"why_not_cached", about(run, event).why},
+          {"region", region}};
 }
 
 bool has_shape(lanes::EventKind kind) {
@@ -142,10 +149,13 @@ Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, 
                  const std::optional<lanes::Event>& kept) {
   if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
   const lanes::KernelEvent ran = as_kernel(*kept);
-  Json json = {{"device", ran.device}, {"stream", ran.stream}, {"blocks", ran.blocks}, {"threads", ran.threads}};
+  Json json = {{"gpu_index", ran.device},
+               {"stream", ran.stream},
+               {"grid_blocks", ran.blocks},
+               {"threads_per_block", ran.threads}};
   const auto launch = launch_of(timeline, run, event, *kept);
-  json["at"] = launch ? Json(launch->at) : Json();
-  json["by"] = launch && launch->by ? event_json(run, *launch->by) : Json();
+  json["launched_ns"] = launch ? Json(launch->at) : Json();
+  json["launched_by"] = launch && launch->by ? event_json(run, *launch->by) : Json();
   return json;
 }
 
@@ -164,15 +174,15 @@ Json describe_fully(const RunSource& source, const timeline::Timeline& timeline,
   json["launch"] = launch_json(timeline, run, event, kept);
   json["in_file"] = kept.has_value();
   const store::StackId stack = about(run, event).stack;
-  json["stack"] = stack_json(run, stack);
-  json["truncated"] = stack != 0 && run.stacks[stack].truncated;
+  json["frames"] = stack_json(run, stack);
+  json["stack_truncated"] = stack != 0 && run.stacks[stack].truncated;
   return json;
 }
 
 Answer event(Call& call) {
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks));
-  const std::int64_t at = call.parameters.number("at", -kLatestTime, kLatestTime);
-  const std::int64_t within = call.parameters.number("within", 0, kLatestTime, 0);
+  const std::int64_t at = call.parameters.number("at_ns", -kLatestTime, kLatestTime);
+  const std::int64_t within = call.parameters.number("tolerance_ns", 0, kLatestTime, 0);
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -197,18 +207,18 @@ std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, co
 
 Answer neighbour(Call& call) {
   timeline::NeighbourQuery query;
-  query.at = call.parameters.number("at", -kLatestTime, kLatestTime);
+  query.at = call.parameters.number("at_ns", -kLatestTime, kLatestTime);
   query.subject = static_cast<std::uint32_t>(call.parameters.number("subject", 1, UINT32_MAX, 0));
   const std::string direction = call.parameters.text("direction");
   query.next = direction == "next";
   if (direction != "next" && direction != "previous")
     call.parameters.note("direction", "direction is neither next nor previous");
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks, 0));
-  const std::string kind = call.parameters.text("kind");
-  if (!kind.empty() && !is_track_kind(kind)) call.parameters.note("kind", "kind is no kind of track");
+  const std::string kind = call.parameters.text("track_kind");
+  if (!kind.empty() && !is_track_kind(kind)) call.parameters.note("track_kind", "track_kind is no kind of track");
   if (query.subject != 0 && track == 0 && kind.empty())
-    call.parameters.note(
-        "subject", "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
+    call.parameters.note("subject",
+                         "subject needs the track it is of, or track_kind: numbers of sites and regions overlap");
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -235,14 +245,17 @@ Json found_ids(const std::vector<bool>& found) {
 Json kinds_json(const timeline::Summary& sums) {
   Json kinds = Json::array();
   for (const timeline::KindSum& sum : sums.kinds)
-    kinds.push_back({{"kind", timeline::name(sum.kind)}, {"count", sum.count}, {"ns", sum.ns}, {"bytes", sum.bytes}});
+    kinds.push_back({{"shade_kind", timeline::name(sum.kind)},
+                     {"event_count", sum.count},
+                     {"window_ns", sum.ns},
+                     {"event_bytes", sum.bytes}});
   return kinds;
 }
 
 Answer find(Call& call) {
-  const std::string text = call.parameters.text("text");
-  if (text.empty()) return wrong_parameter("text", "text is missing: what is to be found");
-  const std::vector<std::uint32_t> hidden = call.parameters.numbers("hide", kMostShades);
+  const std::string text = call.parameters.text("find");
+  if (text.empty()) return wrong_parameter("find", "find is missing: the text that is to be found");
+  const std::vector<std::uint32_t> hidden = call.parameters.numbers("hidden_shades", kMostShades);
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -259,23 +272,23 @@ Answer find(Call& call) {
   all.filter.found = &selection;
   for (const std::uint32_t shade : hidden) all.filter.hidden.push_back(static_cast<std::uint8_t>(shade));
   const timeline::Summary held = timeline->summary(all);
-  return json_answer({{"sites", found_ids(selection.sites)},
-                      {"uses", found_ids(selection.uses)},
-                      {"regions", found_ids(selection.regions)},
-                      {"kernels", found_ids(selection.kernels)},
-                      {"count", count},
-                      {"events", held.events},
+  return json_answer({{"site_ids", found_ids(selection.sites)},
+                      {"operator_use_ids", found_ids(selection.uses)},
+                      {"region_ids", found_ids(selection.regions)},
+                      {"kernel_ids", found_ids(selection.kernels)},
+                      {"casts_and_cache_hits", count},
+                      {"event_count", held.events},
                       {"exact", held.exact},
-                      {"kinds", kinds_json(held)},
-                      {"first", first ? Json(first->begin) : Json()}});
+                      {"by_shade_kind", kinds_json(held)},
+                      {"first_event_ns", first ? Json(first->begin) : Json()}});
 }
 
 Answer summary(Call& call) {
   timeline::SummaryQuery query;
-  query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
-  query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
-  if (query.from >= query.to) call.parameters.note("from", "from is not before to");
-  query.rows = call.parameters.number("rows", 0, 1, 1) != 0;
+  query.from = call.parameters.number("window_begin_ns", -kLatestTime, kLatestTime);
+  query.to = call.parameters.number("window_end_ns", -kLatestTime, kLatestTime);
+  if (query.from >= query.to) call.parameters.note("window_begin_ns", "window_begin_ns is not before window_end_ns");
+  query.rows = call.parameters.number("with_rows", 0, 1, 1) != 0;
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -286,32 +299,37 @@ Answer summary(Call& call) {
   const timeline::Summary sums = timeline->summary(query);
   Json rows = Json::array();
   for (const timeline::SubjectSum& sum : sums.rows)
-    rows.push_back({{"track", timeline::name(sum.track)},
+    rows.push_back({{"track_kind", timeline::name(sum.track)},
                     {"subject", sum.subject},
-                    {"kind", timeline::name(sum.kind)},
-                    {"count", sum.count},
-                    {"ns", sum.ns},
-                    {"bytes", sum.bytes}});
-  return json_answer({{"from", query.from},
-                      {"to", query.to},
+                    {"shade_kind", timeline::name(sum.kind)},
+                    {"event_count", sum.count},
+                    {"window_ns", sum.ns},
+                    {"event_bytes", sum.bytes}});
+  return json_answer({{"window_begin_ns", query.from},
+                      {"window_end_ns", query.to},
                       {"exact", sums.exact},
-                      {"events", sums.events},
-                      {"kinds", kinds_json(sums)},
-                      {"rows", std::move(rows)}});
+                      {"event_count", sums.events},
+                      {"by_shade_kind", kinds_json(sums)},
+                      {"by_subject", std::move(rows)}});
 }
 
 }  // namespace
 
 void add_timeline_routes(std::vector<Route>& routes) {
-  routes.push_back(
-      {"runs/{run}/picture", {"from", "to", "columns", "tracks", "hide", "box", "find", "counters"}, picture});
-  routes.push_back({"runs/{run}/event", {"track", "at", "within"}, event});
+  routes.push_back({"runs/{run}/picture",
+                    {"window_begin_ns", "window_end_ns", "columns", "only_tracks", "hidden_shades", "box_pixels",
+                     "find", "with_counters"},
+                    picture});
+  routes.push_back({"runs/{run}/event", {"track", "at_ns", "tolerance_ns"}, event});
   routes.push_back({"runs/{run}/neighbour",
-                    {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"},
+                    {"at_ns", "direction", "track", "track_kind", "subject", "find", "only_tracks", "hidden_shades"},
                     neighbour,
                     true});
-  routes.push_back({"runs/{run}/find", {"text", "hide"}, find, true});
-  routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary, true});
+  routes.push_back({"runs/{run}/find", {"find", "hidden_shades"}, find, true});
+  routes.push_back({"runs/{run}/summary",
+                    {"window_begin_ns", "window_end_ns", "with_rows", "only_tracks", "hidden_shades", "find"},
+                    summary,
+                    true});
 }
 
 }  // namespace castscope::web

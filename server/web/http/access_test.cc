@@ -107,16 +107,16 @@ TEST(AccessTest, WithoutTheTokenNothingIsAnswered) {
 TEST(AccessTest, TheTokenMayStandInTheHeader) {
   const Handler handler = echo("secret");
   for (const char* word : {"Bearer secret", "bearer secret", "BEARER  secret"})
-    EXPECT_EQ(ask_with(handler, "/api/v1/runs", word).body, "/api/v1/runs") << word;
+    EXPECT_EQ(ask_with(handler, "/api/v2/runs", word).body, "/api/v2/runs") << word;
   EXPECT_EQ(ask_with(handler, "/", "Bearer secret").body, "/");
   for (const char* word : {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets", "Basic secret"}) {
-    const Response response = ask_with(handler, "/api/v1/runs", word);
+    const Response response = ask_with(handler, "/api/v2/runs", word);
     EXPECT_EQ(response.status, 401) << word;
     EXPECT_EQ(header(response, "WWW-Authenticate"), "Bearer realm=\"castscope\"") << word;
     EXPECT_EQ(response.type, kProblemType) << word;
     EXPECT_EQ(ask_with(handler, "/", word).status, 404) << word;
   }
-  EXPECT_EQ(ask_with(handler, "/t/wrong/api/v1/runs", "Bearer secret").status, 404)
+  EXPECT_EQ(ask_with(handler, "/t/wrong/api/v2/runs", "Bearer secret").status, 404)
       << "a path with a token has its own";
 }
 

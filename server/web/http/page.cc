@@ -24,7 +24,7 @@ constexpr char kNotBuilt[] =
     "<p>It was built without Node.js. In castscope's source tree, <code>scripts/demo</code> brings Node.js and builds\n"
     "everything; or run <code>npm ci &amp;&amp; npm run build</code> in <code>ui</code> and build castscope "
     "again.</p>\n"
-    "<p>The API answers: <a href=\"./api/v1/runs\">api/v1/runs</a>.</p></html>\n";
+    "<p>The API answers: <a href=\"./api/v2/runs\">api/v2/runs</a>.</p></html>\n";
 
 std::string_view type_of(std::string_view path) {
   struct Type {

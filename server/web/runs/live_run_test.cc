@@ -36,14 +36,14 @@ class LiveRunTest : public RoutesTest {
 
 TEST_F(LiveRunTest, WhatHappensIsSeenAtOnce) {
   const auto live = begin();
-  EXPECT_EQ(json("runs/run")["totals"]["events"], 0);
-  EXPECT_EQ(json("runs/run")["state"], "live");
+  EXPECT_EQ(json("runs/run")["totals"]["event_count"], 0);
+  EXPECT_EQ(json("runs/run")["run_state"], "live");
   store::TestRun run(*live);
   record_events(run);
   run.flush();
   const Json told = json("runs/run");
-  EXPECT_GT(told["totals"]["events"], 0);
-  EXPECT_EQ(json("runs")["runs"][0]["events"], told["totals"]["events"]);
+  EXPECT_GT(told["totals"]["event_count"], 0);
+  EXPECT_EQ(json("runs")["runs"][0]["event_count"], told["totals"]["event_count"]);
 }
 
 TEST_F(LiveRunTest, CountsAndFindingsFollow) {
@@ -54,8 +54,9 @@ TEST_F(LiveRunTest, CountsAndFindingsFollow) {
   run.flush();
   const Json told = until("runs/run/findings", [](const Json& all) { return !all["findings"].empty(); });
   EXPECT_EQ(told["findings"][0]["rule"], "weight-cast-repeatedly");
-  EXPECT_NE(told["findings"][0]["time"], nullptr);
+  EXPECT_NE(told["findings"][0]["first_event_ns"], nullptr);
   EXPECT_EQ(json("runs/run/sites")["totals"]["casts"], 4);
+  EXPECT_EQ(json("runs/run/definitions")["sites"][0]["fingerprint"], nullptr) << "its code is read at its end";
 }
 
 TEST_F(LiveRunTest, TheTimelineIsThatOfTheFile) {
@@ -84,24 +85,24 @@ TEST_F(LiveRunTest, ARunThatGoesOnHasWhatWasBefore) {
   }
   const auto live = begin(true);
   const Json before = json("runs/run/summary", window());
-  EXPECT_GT(before["events"], 0);
+  EXPECT_GT(before["event_count"], 0);
   store::TestRun more(*live, 7);
   record_events(more);
   more.flush();
-  EXPECT_EQ(json("runs/run/summary", window() + "&find=encoder")["rows"].size(), 2u);  // casts and a hit
-  EXPECT_GT(json("runs/run/summary", window())["events"], before["events"]);
+  EXPECT_EQ(json("runs/run/summary", window() + "&find=encoder")["by_subject"].size(), 2u);  // casts and a hit
+  EXPECT_GT(json("runs/run/summary", window())["event_count"], before["event_count"]);
 }
 
 TEST_F(LiveRunTest, StatesOfARun) {
   const auto live = begin();
-  EXPECT_EQ(json("runs/run")["state"], "live");
+  EXPECT_EQ(json("runs/run")["run_state"], "live");
   conclude(*live, RunState::kLost);
-  EXPECT_EQ(json("runs/run")["state"], "lost");
+  EXPECT_EQ(json("runs/run")["run_state"], "lost");
   live->concluded(RunState::kFinished, nullptr);
-  EXPECT_EQ(json("runs/run")["state"], "finished");
+  EXPECT_EQ(json("runs/run")["run_state"], "finished");
   EXPECT_EQ(until("runs/run", [](const Json& run) { return !run["end_ns"].is_null(); })["exit_status"], 0);
   std::filesystem::remove(path());
-  EXPECT_EQ(json("runs/run")["state"], "gone");
+  EXPECT_EQ(json("runs/run")["run_state"], "gone");
 }
 
 TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
@@ -113,10 +114,11 @@ TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
   EXPECT_FALSE(live->end_told());
   conclude(*live);
   const Json told = json("runs/run");
-  EXPECT_EQ(told["state"], "finished");
+  EXPECT_EQ(told["run_state"], "finished");
   EXPECT_EQ(told["exit_status"], 0);
   EXPECT_EQ(told["totals"]["casts"], 4);
   EXPECT_TRUE(live->end_told());
+  EXPECT_NE(json("runs/run/definitions")["sites"][0]["fingerprint"], nullptr);
 }
 
 TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {
@@ -127,7 +129,7 @@ TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {
   record_events(run);
   run.flush();
   const Json told = until("runs/run", [](const Json& all) { return all["totals"]["casts"] == 4; });
-  EXPECT_EQ(told["state"], "gone");
+  EXPECT_EQ(told["run_state"], "gone");
 }
 
 TEST_F(LiveRunTest, WatchedByWhoAsksForPictures) {
@@ -136,7 +138,7 @@ TEST_F(LiveRunTest, WatchedByWhoAsksForPictures) {
   EXPECT_FALSE(live->watched(now));
   json("runs/run");
   EXPECT_FALSE(live->watched(now));
-  EXPECT_EQ(ask("runs/run/picture", "from=0&to=1000&columns=10").status, 200);
+  EXPECT_EQ(ask("runs/run/picture", "window_begin_ns=0&window_end_ns=1000&columns=10").status, 200);
   EXPECT_TRUE(live->watched(std::chrono::steady_clock::now()));
   EXPECT_FALSE(live->watched(std::chrono::steady_clock::now() + std::chrono::seconds(6)));
 }

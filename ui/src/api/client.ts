@@ -28,7 +28,7 @@ export interface PictureQuery {
   counters?: boolean;
 }
 
-const kBase = './api/v1/';
+const kBase = './api/v2/';
 const kPatienceMs = 20_000;
 
 async function get(path: string): Promise<Response> {
@@ -76,50 +76,50 @@ export const api = {
   async picture(id: string, query: PictureQuery): Promise<Picture> {
     const answer = await get(
       run(id, 'picture', {
-        from: Math.floor(query.begin),
-        to: Math.ceil(query.end),
+        window_begin_ns: Math.floor(query.begin),
+        window_end_ns: Math.ceil(query.end),
         columns: query.columns,
-        tracks: joined(query.tracks),
-        hide: joined(query.hide),
-        box: query.box,
+        only_tracks: joined(query.tracks),
+        hidden_shades: joined(query.hide),
+        box_pixels: query.box,
         find: query.find === '' ? undefined : query.find,
-        counters: query.counters ? 1 : undefined,
+        with_counters: query.counters ? 1 : undefined,
       }),
     );
     const { memory, length } = await basin.read(answer);
     return decodePicture(memory, length);
   },
 
-  definitions: (id: string, known: { sites: number; regions: number; uses: number; kernels: number }) =>
+  definitions: (id: string, known: { known_sites: number; known_regions: number; known_operator_uses: number; known_kernels: number }) =>
     json<types.DefinitionsAnswer>(run(id, 'definitions', known)),
 
   event: (id: string, track: number, at: number, within: number) =>
     json<{ event: types.EventDetail | null }>(
-      run(id, 'event', { track, at: Math.round(at), within: Math.ceil(within) }),
+      run(id, 'event', { track, at_ns: Math.round(at), tolerance_ns: Math.ceil(within) }),
     ).then((answer) => answer.event),
 
   neighbour: (
     id: string,
     at: number,
     direction: 'next' | 'previous',
-    of: { track?: number; kind?: types.TrackKind; subject?: number; find?: string; hide?: readonly number[] },
+    { hide, ...of }: { track?: number; track_kind?: types.TrackKind; subject?: number; find?: string; hide?: readonly number[] },
   ) =>
     json<{ event: types.EventDetail | null }>(
-      run(id, 'neighbour', { at: Math.round(at), direction, ...of, hide: joined(of.hide) }),
+      run(id, 'neighbour', { at_ns: Math.round(at), direction, ...of, hidden_shades: joined(hide) }),
     ).then((answer) => answer.event),
 
   find: (id: string, text: string, hide: readonly number[]) =>
-    json<types.FindAnswer>(run(id, 'find', { text, hide: joined(hide) })),
+    json<types.FindAnswer>(run(id, 'find', { find: text, hidden_shades: joined(hide) })),
 
   summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[]) =>
     json<types.Summary>(
-      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: joined(tracks), hide: joined(hide) }),
+      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), only_tracks: joined(tracks), hidden_shades: joined(hide) }),
     ),
 
-  /** Sums by kind only: `rows` is empty. */
+  /** Sums by kind only: `by_subject` is empty. */
   kinds: (id: string, begin: number, end: number, tracks?: readonly number[]) =>
     json<types.Summary>(
-      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0, tracks: joined(tracks) }),
+      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), with_rows: 0, only_tracks: joined(tracks) }),
     ),
 
   findings: (id: string) =>
@@ -128,12 +128,12 @@ export const api = {
   modules: (id: string) =>
     json<{ models: { model: string; modules: types.ModuleRow[] }[] }>(run(id, 'modules')).then((answer) => answer.models),
   sourceFiles: (id: string) =>
-    json<{ files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.files),
+    json<{ source_files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.source_files),
   sourceFile: (id: string, file: string) => json<types.SourceFile>(run(id, 'source', { file })),
   steps: (id: string) =>
-    json<{ processes: { process: number; steps: types.StepRow[] }[] }>(run(id, 'steps')).then(
+    json<{ processes: { process: number; step_runs: types.StepRow[] }[] }>(run(id, 'steps')).then(
       (answer) => answer.processes,
     ),
-  compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with: other })),
+  compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with_run: other })),
   reportAddress: (id: string, format: string) => kBase + run(id, 'report', { format }),
 };

@@ -4,76 +4,73 @@
 export type RunState = 'live' | 'finished' | 'lost' | 'loading' | 'gone';
 
 export interface RunEntry {
-  id: string;
-  name: string;
+  run_id: string;
   command: string[];
   host: string;
   /** When it began; null: the run cannot be read. */
   start: string | null;
-  state: RunState;
-  events: number;
-  file: string | null;
+  run_state: RunState;
+  event_count: number;
+  run_file: string | null;
   /** Why the run cannot be read. */
-  trouble?: string;
+  read_error?: string;
 }
 
 export interface Process {
-  id: number;
-  name: string;
+  process: number;
+  label: string;
   rank: number | null;
   pid: number;
   host: string;
-  device?: string | null;
-  begin: number;
-  end: number | null;
-  state: string;
+  begin_ns: number;
+  /** null: it still runs. */
+  end_kind: string | null;
   /** When no kernels were timed because another program read the driver's records. */
-  untimed?: { begin: number; end: number | null; held_by: string }[];
+  gpu_seats: { begin_ns: number; end_ns: number | null; held_by: string }[];
 }
 
 export type TrackKind = 'steps' | 'regions' | 'operators' | 'casts' | 'marks' | 'kernels';
 
 export interface Track {
-  id: number;
+  track: number;
   process: number;
   lane: number;
-  track: TrackKind;
-  depth: number;
+  track_kind: TrackKind;
+  row_depth: number;
   /** For kernels: their stream. */
-  device: number | null;
+  gpu_index: number | null;
   stream: number | null;
-  name: string;
+  label: string;
 }
 
 /** The look of an interval: colours are chosen from it here. */
 export interface Shade {
-  id: number;
-  track: TrackKind;
-  kind: string;
-  dtype: string | null;
+  shade: number;
+  track_kind: TrackKind;
+  shade_kind: string;
+  shade_dtype: string | null;
   cause: string | null;
 }
 
 export interface Totals {
   casts: number;
   cache_hits: number;
-  pass_through: number;
-  events: number;
-  dropped_events: number;
-  findings: number;
-  steps: number;
+  pass_throughs: number;
+  event_count: number;
+  events_lost: number;
+  finding_count: number;
+  step_count: number;
 }
 
 export interface Run {
-  id: string;
-  name: string;
-  file: string | null;
+  run_id: string;
+  run_file: string | null;
   command: string[];
   cwd: string;
   host: string;
   castscope_version: string;
   start: string;
-  state: RunState;
+  run_state: RunState;
   loaded: number;
   end_ns: number | null;
   exit_status: number | null;
@@ -86,26 +83,29 @@ export interface Run {
   processes: Process[];
   tracks: Track[];
   shades: Shade[];
-  begin: number;
-  newest: number;
+  events_begin_ns: number;
+  events_end_ns: number;
   revision: number;
-  definitions: number;
+  definition_count: number;
   judgement: number;
 }
 
 export interface Site {
-  id: number;
+  site: number;
   shade: number;
-  name: string;
+  label: string;
   operator: string | null;
   argument: string | null;
   role: string;
+  /** null: the run goes on, and its code has not been read yet. */
+  fingerprint: string | null;
   /** null: the site only counts pass-throughs. */
-  from: string | null;
-  to: string | null;
+  from_dtype: string | null;
+  to_dtype: string | null;
   cause: string;
   why_not_cached: string | null;
   phase: string;
+  counts_pass_throughs: boolean;
   module: string | null;
   model: string | null;
   file: string | null;
@@ -115,11 +115,11 @@ export interface Site {
 }
 
 export interface Region {
-  id: number;
-  name: string;
-  dtype: string;
+  region: number;
+  label: string;
+  region_dtype: string;
   enabled: boolean;
-  cache: boolean;
+  cache_enabled: boolean;
   nesting: number;
   file: string | null;
   line: number | null;
@@ -127,13 +127,13 @@ export interface Region {
 }
 
 export interface OperatorUse {
-  id: number;
-  name: string;
+  operator_use: number;
+  label: string;
   operator: string;
   node: string | null;
-  inputs: string | null;
-  computed: string | null;
-  result: string | null;
+  argument_dtypes: string | null;
+  computed_in: string | null;
+  result_dtype: string | null;
   module: string | null;
   model: string | null;
   phase: string;
@@ -144,13 +144,13 @@ export interface OperatorUse {
 
 /** What a GPU did for a cast or an operator. */
 export interface Kernel {
-  id: number;
-  name: string;
-  whole: string | null;
-  work: string;
-  purpose: string | null;
+  kernel: number;
+  label: string;
+  kernel_name: string | null;
+  gpu_work: string;
+  launched_for: string | null;
   site: number | null;
-  use: number | null;
+  operator_use: number | null;
   operator: string | null;
   origin: string | null;
   replayed: boolean;
@@ -164,7 +164,7 @@ export interface Kernel {
 export interface DefinitionsAnswer {
   sites: Site[];
   regions: Region[];
-  uses: OperatorUse[];
+  operator_uses: OperatorUse[];
   kernels: Kernel[];
 }
 
@@ -175,14 +175,14 @@ export interface Place {
 }
 
 export interface Launch {
-  device: number;
+  gpu_index: number;
   stream: number;
-  blocks: number;
-  threads: number;
+  grid_blocks: number;
+  threads_per_block: number;
   /** When it was launched; null: not known. */
-  at: number | null;
+  launched_ns: number | null;
   /** The cast that launched it, or else the operator; null: a replay, or no longer in memory. */
-  by: Pick<EventDetail, 'track' | 'subject' | 'kind' | 'begin' | 'end'> | null;
+  launched_by: Pick<EventDetail, 'track' | 'subject' | 'shade_kind' | 'begin_ns' | 'end_ns'> | null;
 }
 
 export interface EventDetail {
@@ -191,60 +191,60 @@ export interface EventDetail {
   lane: number;
   subject: number;
   shade: number;
-  kind: string;
-  begin: number;
-  end: number;
+  shade_kind: string;
+  begin_ns: number;
+  end_ns: number;
   open: boolean;
   step: number | null;
-  bytes: number | null;
+  event_bytes: number | null;
   shape: number[] | null;
   /** For a kernel: its launch, from the file. */
   launch?: Launch | null;
-  cache: string | null;
-  why: string | null;
-  stack?: Place[];
-  truncated?: boolean;
-  region: { id: number; name: string } | null;
+  cache_use: string | null;
+  why_not_cached: string | null;
+  frames?: Place[];
+  stack_truncated?: boolean;
+  region: { region: number; region_label: string } | null;
   in_file: boolean;
 }
 
 export interface KindSum {
-  kind: string;
-  count: number;
-  ns: number;
-  bytes: number;
+  shade_kind: string;
+  event_count: number;
+  window_ns: number;
+  event_bytes: number;
 }
 
 export interface FindAnswer {
-  sites: number[];
-  uses: number[];
-  regions: number[];
-  kernels: number[];
+  site_ids: number[];
+  operator_use_ids: number[];
+  region_ids: number[];
+  kernel_ids: number[];
   /** Casts and cache hits of the sites, in the whole run. */
-  count: number;
+  casts_and_cache_hits: number;
   /** Single events that the timeline still has. */
-  events: number;
+  event_count: number;
   exact: boolean;
-  kinds: KindSum[];
-  first: number | null;
+  by_shade_kind: KindSum[];
+  first_event_ns: number | null;
 }
 
 export interface SummaryRow {
-  track: TrackKind;
+  track_kind: TrackKind;
   subject: number;
-  kind: string;
-  count: number;
-  ns: number;
-  bytes: number;
+  shade_kind: string;
+  event_count: number;
+  window_ns: number;
+  event_bytes: number;
 }
 
 export interface Summary {
-  from: number;
-  to: number;
+  window_begin_ns: number;
+  window_end_ns: number;
   exact: boolean;
-  events: number;
-  kinds: KindSum[];
-  rows: SummaryRow[];
+  event_count: number;
+  by_shade_kind: KindSum[];
+  by_subject: SummaryRow[];
 }
 
 export type Severity = 'error' | 'warning' | 'performance' | 'info';
@@ -260,16 +260,16 @@ export interface Finding {
   savings: { ns_per_step: number; share_of_step: number; held_bytes: number } | null;
   fingerprint: string;
   fix: string;
-  time: number | null;
+  first_event_ns: number | null;
   track: number | null;
-  sites: number[];
+  site_ids: number[];
 }
 
 export interface SiteCounts {
-  id: number;
+  site: number;
   casts: number;
-  hits: number;
-  passes: number;
+  cache_hits: number;
+  pass_throughs: number;
   kept: number;
   bytes: number;
   cpu_ns: number;
@@ -277,41 +277,41 @@ export interface SiteCounts {
 }
 
 export interface ModuleRow {
-  path: string;
-  type: string | null;
+  module: string;
+  module_type: string | null;
   casts: number;
-  hits: number;
+  cache_hits: number;
   cpu_ns: number;
   bytes: number;
-  computed: Record<string, number>;
-  cast_to: Record<string, number>;
+  calls_by_computed_in: Record<string, number>;
+  casts_by_to_dtype: Record<string, number>;
 }
 
 export interface SourceFileRow {
   file: string;
   casts: number;
+  cache_hits: number;
   cpu_ns: number;
 }
 
 export interface SourceFile {
   file: string;
-  changed: boolean;
-  missing: boolean;
-  lines: { line: number; text: string }[];
-  casts: Record<string, { casts: number; hits: number; cpu_ns: number; sites: number[] }>;
-  findings: Record<string, string[]>;
+  source_state: string;
+  lines: { line: number; source_text: string }[];
+  casts_by_line: Record<string, { casts: number; cache_hits: number; cpu_ns: number; site_ids: number[] }>;
+  rules_by_line: Record<string, string[]>;
 }
 
 export interface StepRow {
-  first: number;
-  last: number;
-  begin: number;
-  end: number;
+  first_step: number;
+  last_step: number;
+  begin_ns: number;
+  end_ns: number;
   casts: number;
-  hits: number;
+  cache_hits: number;
   bytes: number;
   cpu_ns: number;
-  cache_bytes: number;
+  most_cleared_bytes: number;
   behaviour: number | string | null;
   incomplete: boolean;
 }

@@ -52,7 +52,7 @@ export class Gutter {
       this.element.classList.add('dragging');
       const under = document.elementsFromPoint(first.clientX, now.clientY).map((one) => this.rowOf(one)).find(Boolean);
       const siblings = siblingsOf(this.state.layout, row);
-      const target = under && (siblings.includes(under.key) ? under.key : processKey(under.process.id));
+      const target = under && (siblings.includes(under.key) ? under.key : processKey(under.process.process));
       if (target && target !== row.key && siblings.includes(target)) this.state.move(row, target);
     };
     const end = (now: PointerEvent) => {
@@ -111,7 +111,7 @@ export class Gutter {
 
   private processRow(row: Row): HTMLElement {
     const name = processName(row.process);
-    const ended = row.process.state === 'lost' ? ' · lost' : '';
+    const ended = row.process.end_kind === 'vanished' ? ' · vanished' : '';
     return el(
       'div',
       { class: 'gutter-row process' },
@@ -120,7 +120,7 @@ export class Gutter {
         {
           class: 'name',
           'aria-expanded': String(!row.collapsed),
-          title: `${name}${row.process.device ? `, ${row.process.device}` : ''}`,
+          title: name,
           click: () => this.fold(row.key),
         },
         `${row.collapsed ? '▸' : '▾'} ${name}${ended}`,

@@ -47,7 +47,7 @@ export class LaneDrawing {
     this.colours = colourTable(shades, state.colourBy, state.theme);
     this.rowsOf = castRowTable(shades);
     this.inks = [];
-    for (const shade of shades) this.inks[shade.id] = css(inkOn(colourOf(shade, state.colourBy, state.theme)));
+    for (const shade of shades) this.inks[shade.shade] = css(inkOn(colourOf(shade, state.colourBy, state.theme)));
   }
 
   draw(state: State, surface: Surface, ink: Ink, ruler: Ruler): void {
@@ -105,7 +105,7 @@ export class LaneDrawing {
     for (const strip of strips) {
       const y = Math.round(strip.y * ratio);
       const height = Math.max(1, Math.round((strip.y + strip.height) * ratio) - y);
-      const faint = strip.track.track === 'steps' ? 0.35 : 1;
+      const faint = strip.track.track_kind === 'steps' ? 0.35 : 1;
       const alpha = strip.tint ? 0.15 : faint;
       context.globalAlpha = searching && !strip.tint ? alpha * 0.22 : alpha;
       context.drawImage(this.raster.canvas, 0, strip.row, width, strip.rows, 0, y, width, height);
@@ -133,11 +133,11 @@ export class LaneDrawing {
     const coarse = below === null || covers ? null : columnScale(below, window, width);
     for (const strip of strips) {
       const bits = strip.rows === 3 ? this.rowsOf : null;
-      const under = coarse === null ? undefined : below?.tracks.get(strip.track.id);
+      const under = coarse === null ? undefined : below?.tracks.get(strip.track.track);
       if (under && coarse) fillTrack(raster.target, strip.row, under, coarse, this.colours, bits);
       if (picture === null || fine === null) continue;
       if (under) clearSpan(raster.target, strip.row, strip.rows, fine.x0, fine.x0 + picture.columns * fine.perColumn);
-      const track = picture.tracks.get(strip.track.id);
+      const track = picture.tracks.get(strip.track.track);
       if (track) fillTrack(raster.target, strip.row, track, fine, this.colours, bits);
     }
     raster.finish(rows);
@@ -145,7 +145,7 @@ export class LaneDrawing {
 
   private boxes(state: State, surface: Surface, scale: TimeScale, strip: Strip, labels: Map<string, Label[]>): void {
     const { picture } = state;
-    const boxes = picture?.boxes.get(strip.track.id);
+    const boxes = picture?.boxes.get(strip.track.track);
     if (!picture || !boxes) return;
     const { context } = surface;
     const edge = state.theme === 'light' ? 'rgb(255 255 255 / 0.75)' : 'rgb(10 12 16 / 0.7)';
@@ -167,9 +167,9 @@ export class LaneDrawing {
       if (letters < 1) continue;
       const text = state.definitions.labelOf(strip.track, box.subject);
       // A number that is cut would be another number.
-      const least = strip.track.track === 'steps' ? text.length : Math.min(text.length, 4);
+      const least = strip.track.track_kind === 'steps' ? text.length : Math.min(text.length, 4);
       if (text === '' || letters < least) continue;
-      const ink = strip.track.track === 'steps' ? 'soft' : (this.inks[box.shade] ?? 'soft');
+      const ink = strip.track.track_kind === 'steps' ? 'soft' : (this.inks[box.shade] ?? 'soft');
       const list = labels.get(ink) ?? [];
       if (list.length >= kMostLabels) continue;
       labels.set(ink, list);
@@ -186,7 +186,7 @@ function stripsOf(rows: Row[], offset: number): Strip[] {
   const strips: Strip[] = [];
   let next = 0;
   const add = (track: Track, y: number, height: number, tint: boolean) => {
-    const lines = track.track === 'casts' && !tint ? 3 : 1;
+    const lines = track.track_kind === 'casts' && !tint ? 3 : 1;
     strips.push({ track, y, height, row: next, rows: lines, tint });
     next += lines;
   };

@@ -25,11 +25,11 @@ export function spanOfTrack(state: State, track: number): Span | null {
   const within = (rows: readonly Row[], offset: number): Span | null => {
     for (const row of rows) {
       if (row.kind === 'process') {
-        if (row.steps?.id === track) return { y: row.y + offset, height: row.height };
+        if (row.steps?.track === track) return { y: row.y + offset, height: row.height };
         continue;
       }
-      if (row.regions?.id === track) return { y: row.y + offset, height: row.height };
-      const found = row.tracks.find((one) => one.track.id === track);
+      if (row.regions?.track === track) return { y: row.y + offset, height: row.height };
+      const found = row.tracks.find((one) => one.track.track === track);
       if (found) return { y: row.y + offset + found.y, height: found.height };
     }
     return null;
@@ -71,9 +71,9 @@ function drawUntimed({ state, surface, scale, ink }: Scene): void {
   const scrolled = rows.map((row) => ({ row, y: row.y + pinnedHeight - state.scrollTop }));
   for (const { row, y } of [...pinned.map((row) => ({ row, y: row.y })), ...scrolled]) {
     if (row.kind !== 'lane' || !isStream(row) || y + row.height < 0 || y > surface.height) continue;
-    for (const span of row.process.untimed ?? []) {
-      const left = Math.max(scale.px(span.begin), 0);
-      const right = Math.min(scale.px(span.end ?? state.whole.end), surface.width);
+    for (const span of row.process.gpu_seats ?? []) {
+      const left = Math.max(scale.px(span.begin_ns), 0);
+      const right = Math.min(scale.px(span.end_ns ?? state.whole.end), surface.width);
       if (right <= left) continue;
       context.globalAlpha = 0.75;
       context.fillStyle = ink.band;
@@ -114,8 +114,8 @@ function drawSelection({ state, surface, scale, ink }: Scene): void {
 function drawFindings({ state, surface, scale, ink }: Scene): void {
   const { context } = surface;
   for (const finding of state.findings) {
-    if (finding.time === null || finding.track === null) continue;
-    const x = scale.px(finding.time);
+    if (finding.first_event_ns === null || finding.track === null) continue;
+    const x = scale.px(finding.first_event_ns);
     if (x < -8 || x > surface.width + 8) continue;
     const span = spanOfTrack(state, finding.track);
     if (!span || span.y < state.layout.pinnedHeight - 10 || span.y > surface.height) continue;
@@ -134,13 +134,13 @@ function drawEvent({ state, surface: { context }, scale, ink }: Scene): void {
   const event = state.event!;
   const span = spanOfTrack(state, event.track);
   if (!span) return;
-  const left = scale.px(event.begin);
-  const width = Math.max(scale.px(event.end) - left, 2);
+  const left = scale.px(event.begin_ns);
+  const width = Math.max(scale.px(event.end_ns) - left, 2);
   context.strokeStyle = ink.text;
   context.lineWidth = 2;
   context.strokeRect(left - 1.5, span.y - 1.5, width + 3, span.height + 3);
   context.lineWidth = 1;
-  if (event.launch && event.launch.at !== null) drawLaunch(state, context, scale, event.launch.at, event.launch.by?.track, left, span);
+  if (event.launch && event.launch.launched_ns !== null) drawLaunch(state, context, scale, event.launch.launched_ns, event.launch.launched_by?.track, left, span);
 }
 
 /** Draws a line from where a kernel was launched to where it began; it follows the kernel's own row if the cast or

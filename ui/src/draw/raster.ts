@@ -22,9 +22,9 @@ export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme
   for (const shade of shades) {
     for (let level = 0; level < kOccupancyLevels; level += 1) {
       const share = (level + 1) / kOccupancyLevels;
-      const cost = by === 'cost' && (shade.track === 'casts' || shade.track === 'operators' || shade.track === 'kernels');
+      const cost = by === 'cost' && (shade.track_kind === 'casts' || shade.track_kind === 'operators' || shade.track_kind === 'kernels');
       // A column with little in it is pale, but never so pale that it becomes invisible.
-      table[shade.id * kOccupancyLevels + level] = cost
+      table[shade.shade * kOccupancyLevels + level] = cost
         ? word(costColour(share, theme), 1)
         : word(colourOf(shade, by, theme), 0.45 + 0.55 * share);
     }
@@ -34,12 +34,12 @@ export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme
 
 /** Which of its three rows of pixels a cast fills: hits lie low, pass-throughs in the middle. One bit for each row. */
 export function castRows(kind: string): number {
-  return kind === 'hit' ? 0b100 : kind === 'pass' ? 0b010 : 0b111;
+  return kind === 'cache_hit' ? 0b100 : kind === 'pass_through' ? 0b010 : 0b111;
 }
 
 export function castRowTable(shades: readonly Shade[]): Uint8Array {
   const table = new Uint8Array(256).fill(0b111);
-  for (const shade of shades) table[shade.id] = castRows(shade.kind);
+  for (const shade of shades) table[shade.shade] = castRows(shade.shade_kind);
   return table;
 }
 

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { castRowTable, clearSpan, colourTable, fillTrack } from './raster.ts';
 
 const shades = [
-  { id: 1, track: 'casts' as const, kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
-  { id: 2, track: 'casts' as const, kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
-  { id: 3, track: 'casts' as const, kind: 'pass', dtype: 'bfloat16', cause: 'autocast' },
+  { shade: 1, track_kind: 'casts' as const, shade_kind: 'down', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { shade: 2, track_kind: 'casts' as const, shade_kind: 'cache_hit', shade_dtype: 'bfloat16', cause: 'autocast' },
+  { shade: 3, track_kind: 'casts' as const, shade_kind: 'pass_through', shade_dtype: 'bfloat16', cause: 'autocast' },
 ];
 const table = colourTable(shades, 'kind', 'light');
 const target = (width: number, rows: number) => ({ words: new Uint32Array(width * rows), width });

@@ -43,9 +43,9 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
     context.globalAlpha = 1;
   }
   for (const finding of state.findings) {
-    if (finding.time === null) continue;
+    if (finding.first_event_ns === null) continue;
     context.fillStyle = ink[finding.severity];
-    context.fillRect(scale.px(finding.time) - 1, 0, 3, 7);
+    context.fillRect(scale.px(finding.first_event_ns) - 1, 0, 3, 7);
   }
   if (state.foundOverview) drawFound(context, state.foundOverview, scale, base, ink);
   drawWindow(context, surface, scale, state.window, ink);

@@ -158,8 +158,8 @@ export class Timeline {
     const { overview, run } = this.state;
     if (overview && overview !== this.densityOf) {
       this.densityOf = overview;
-      const tracks = run?.tracks.filter((track) => track.track === 'casts' || track.track === 'operators') ?? [];
-      this.density = densityOf(overview, new Set(tracks.map((track) => track.id)));
+      const tracks = run?.tracks.filter((track) => track.track_kind === 'casts' || track.track_kind === 'operators') ?? [];
+      this.density = densityOf(overview, new Set(tracks.map((track) => track.track)));
     }
     drawMinimap(this.minimapSurface, this.state, this.density, ink);
   }

@@ -32,15 +32,15 @@ export interface Opening {
 /** Finds the runs, and the one to open. It may be called before there is a page to show it. */
 export async function lookUp(wanted: string | null): Promise<Opening> {
   const runs = await api.runs();
-  const readable = runs.filter((run) => !run.trouble);
+  const readable = runs.filter((run) => !run.read_error);
   const entry =
-    runs.find((run) => run.id === wanted) ??
-    readable.find((run) => run.state === 'live') ??
+    runs.find((run) => run.run_id === wanted) ??
+    readable.find((run) => run.run_state === 'live') ??
     readable[readable.length - 1] ??
     runs[0];
-  const missing = entry && wanted !== null && entry.id !== wanted ? wanted : null;
+  const missing = entry && wanted !== null && entry.run_id !== wanted ? wanted : null;
   try {
-    return { runs, run: entry ? await api.run(entry.id) : null, problem: null, missing };
+    return { runs, run: entry ? await api.run(entry.run_id) : null, problem: null, missing };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return { runs, run: null, problem: error.message, missing };
@@ -181,10 +181,10 @@ export class Feed {
     if (!run) return;
     await this.trying(async () => {
       if (!document.hidden) {
-        this.take(await api.run(run.id));
+        this.take(await api.run(run.run_id));
         this.state.runs = await api.runs();
       }
-      const moving = this.state.live || run.state === 'loading' || run.state === 'lost';
+      const moving = this.state.live || run.run_state === 'loading' || run.run_state === 'lost';
       this.later(() => this.refreshRun(), moving ? kRunMs : 5 * kRunMs);
     });
   }
@@ -192,17 +192,17 @@ export class Feed {
   private take(run: Run): void {
     const state = this.state;
     const before = state.run;
-    if (before && before.id === run.id && run.totals.events < before.totals.events) this.restarted();
-    const tracks = before?.id !== run.id || before.tracks.length !== run.tracks.length ||
+    if (before && before.run_id === run.run_id && run.totals.event_count < before.totals.event_count) this.restarted();
+    const tracks = before?.run_id !== run.run_id || before.tracks.length !== run.tracks.length ||
       before.processes.length !== run.processes.length;
     // A collector that was started again may number them in another way.
     const shades = JSON.stringify(before?.shades) !== JSON.stringify(run.shades);
-    const moved = before?.newest !== run.newest;
+    const moved = before?.events_end_ns !== run.events_end_ns;
     state.run = run;
     state.forgotten = false;
-    if (!before || before.id !== run.id) this.first();
+    if (!before || before.run_id !== run.run_id) this.first();
     state.ended();
-    if (before?.state === 'live' && !state.live) this.wantAll(); // the last of the events
+    if (before?.run_state === 'live' && !state.live) this.wantAll(); // the last of the events
     if (state.live && state.resume) state.follow();
     if (tracks) state.layOut();
     if (shades) state.tell('look');
@@ -217,7 +217,7 @@ export class Feed {
   private first(): void {
     const { state } = this;
     state.clock.reset();
-    state.eventsSeen = state.run?.totals.events ?? 0;
+    state.eventsSeen = state.run?.totals.event_count ?? 0;
     if (!state.chosen && state.live) state.following = true;
   }
 
@@ -247,7 +247,7 @@ export class Feed {
     const nowMs = performance.now();
     if (!run || nowMs - this.overviewAskedMs < kOverviewMs * 0.9) return;
     this.overviewAskedMs = nowMs;
-    const tracks = run.tracks.filter((track) => track.track !== 'marks');
+    const tracks = run.tracks.filter((track) => track.track_kind !== 'marks');
     const { begin, end } = this.state.whole;
     try {
       const { state } = this;
@@ -259,10 +259,10 @@ export class Feed {
         box: kMostColumns,
       };
       const find = state.find;
-      const overview = await api.picture(run.id, query);
+      const overview = await api.picture(run.run_id, query);
       release(state.overview);
       state.overview = overview;
-      const found = find === '' ? null : await api.picture(run.id, { ...query, find });
+      const found = find === '' ? null : await api.picture(run.run_id, { ...query, find });
       release(find === state.find ? state.foundOverview : found);
       if (find === state.find) state.foundOverview = found;
       this.state.tell('picture');
@@ -302,8 +302,8 @@ export class Feed {
       };
       const find = state.find;
       const [picture, found] = await Promise.all([
-        api.picture(state.run!.id, { ...query, counters: true }),
-        find === '' ? null : api.picture(state.run!.id, { ...query, box: kMostColumns, find }),
+        api.picture(state.run!.run_id, { ...query, counters: true }),
+        find === '' ? null : api.picture(state.run!.run_id, { ...query, box: kMostColumns, find }),
       ]);
       release(find === state.find ? state.foundPicture : found);
       if (find === state.find) state.foundPicture = found;
@@ -321,7 +321,7 @@ export class Feed {
     state.picture = picture;
     if (!state.overview) void this.askOverview();
     const over = state.live && !picture.live;
-    if (over || picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
+    if (over || picture.definitions > (state.run?.definition_count ?? 0)) void this.refreshRun();
     this.knowledge.judge(picture.judgement);
     state.tell('picture');
   }
@@ -335,7 +335,7 @@ export class Feed {
         live: state.live,
         following: state.following,
         visible: !document.hidden,
-        loading: state.run?.state === 'loading',
+        loading: state.run?.run_state === 'loading',
         atEnd: picture !== null && pictureEnd(picture) >= picture.newest,
       },
       answerMs,

@@ -32,12 +32,12 @@ function trackAt(row: Row, inside: number): Track | null {
 function hitOn(state: State, scale: TimeScale, track: Track, x: number): Hit | null {
   const { picture } = state;
   if (!picture) return null;
-  for (const box of picture.boxes.get(track.id) ?? []) {
+  for (const box of picture.boxes.get(track.track) ?? []) {
     const [begin, end] = [nsOfColumn(picture, box.begin), nsOfColumn(picture, box.end)];
     if (x >= scale.px(begin) - 1 && x <= scale.px(end))
       return { track, box: { begin, end, subject: box.subject, shade: box.shade }, shade: box.shade };
   }
-  const row = picture.tracks.get(track.id);
+  const row = picture.tracks.get(track.track);
   if (!row) return null;
   const a = (scale.ns(x - kNearPx) - picture.first) / picture.columnNs;
   const b = (scale.ns(x + kNearPx) - picture.first) / picture.columnNs;
@@ -62,16 +62,16 @@ export function tracksBetween(state: State, top: number, bottom: number): number
     for (const row of rows) {
       if (row.y + offset > bottom || row.y + offset + row.height < top) continue;
       if (row.kind === 'process') {
-        if (row.steps) ids.push(row.steps.id);
+        if (row.steps) ids.push(row.steps.track);
       } else addLane(row, offset);
     }
   };
   const addLane = (row: LaneRow, offset: number) => {
     for (const one of row.tracks) {
       const y = row.y + offset + one.y;
-      if (y <= bottom && y + one.height >= top) ids.push(one.track.id);
+      if (y <= bottom && y + one.height >= top) ids.push(one.track.track);
     }
-    if (row.regions) ids.push(row.regions.id);
+    if (row.regions) ids.push(row.regions.track);
   };
   add(state.layout.pinned, 0);
   add(state.layout.rows, state.layout.pinnedHeight - state.scrollTop);
@@ -88,7 +88,7 @@ export function snapped(state: State, scale: TimeScale, x: number, y: number): n
   let best = at;
   let distance = 7;
   for (const track of tracks)
-    for (const box of picture.boxes.get(track.id) ?? [])
+    for (const box of picture.boxes.get(track.track) ?? [])
       for (const column of [box.begin, box.end]) {
         const ns = nsOfColumn(picture, column);
         const off = Math.abs(scale.px(ns) - x);

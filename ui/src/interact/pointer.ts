@@ -146,7 +146,7 @@ export class Pointer {
   private click(x: number, y: number): void {
     const scale = this.scale();
     const hit = hitAt(this.state, scale, x, y);
-    if (hit) this.hands.choose(hit.track.id, scale.ns(x), 5 / scale.pxPerNs);
+    if (hit) this.hands.choose(hit.track.track, scale.ns(x), 5 / scale.pxPerNs);
     else if (this.state.selection || this.state.event) {
       this.state.selection = null;
       this.state.event = null;

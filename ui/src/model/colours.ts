@@ -28,8 +28,8 @@ const kByKind: Record<string, Pair> = {
   down: blue,
   up: vermillion,
   same: slate,
-  hit: green,
-  pass: yellow,
+  cache_hit: green,
+  pass_through: yellow,
   operator: slate,
   cast_kernel: orange,
   // This is the operators' colour: such kernels belong to no cast and move no data.
@@ -39,8 +39,8 @@ const kByKind: Record<string, Pair> = {
   region_off: faint,
   step: faint,
   step_deep: purple,
-  clear: vermillion,
-  optimizer: purple,
+  cache_clear: vermillion,
+  optimizer_step: purple,
   scaler: orange,
   backward: sky,
   values: green,
@@ -104,12 +104,12 @@ function byName(word: string): Pair {
 const of = (pair: Pair, theme: Theme): Rgb => pair[theme === 'light' ? 0 : 1];
 
 export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
-  const byKind = kByKind[shade.kind] ?? byName(shade.kind);
-  if (shade.track === 'steps' || shade.track === 'marks' || shade.kind === 'region_off') return of(byKind, theme);
+  const byKind = kByKind[shade.shade_kind] ?? byName(shade.shade_kind);
+  if (shade.track_kind === 'steps' || shade.track_kind === 'marks' || shade.shade_kind === 'region_off') return of(byKind, theme);
   // Regions are a background: their tint shows their dtype, however other shades are coloured.
-  if (by === 'dtype' || (shade.kind === 'region' && by !== 'cause')) {
-    if (shade.dtype === null || shade.dtype === '') return of(slate, theme);
-    return of(kByDtype[shade.dtype] ?? byName(shade.dtype), theme);
+  if (by === 'dtype' || (shade.shade_kind === 'region' && by !== 'cause')) {
+    if (shade.shade_dtype === null || shade.shade_dtype === '') return of(slate, theme);
+    return of(kByDtype[shade.shade_dtype] ?? byName(shade.shade_dtype), theme);
   }
   if (by === 'cause') {
     if (shade.cause === null || shade.cause === '') return of(slate, theme);
@@ -162,18 +162,18 @@ export function inkOn(colour: Rgb): Rgb {
 
 /** The legend's name for a shade, which also tells its entries apart. */
 export function legendKey(shade: Shade, by: ColourBy): string {
-  if (shade.track !== 'casts' && shade.track !== 'operators' && shade.track !== 'kernels') return shade.kind;
-  if (by === 'dtype') return shade.dtype ?? 'no dtype';
+  if (shade.track_kind !== 'casts' && shade.track_kind !== 'operators' && shade.track_kind !== 'kernels') return shade.shade_kind;
+  if (by === 'dtype') return shade.shade_dtype ?? 'no dtype';
   if (by === 'cause') return shade.cause ?? 'no cause told';
-  return shade.kind;
+  return shade.shade_kind;
 }
 
 const kNames: Record<string, string> = {
   down: 'cast down',
   up: 'cast up',
   same: 'cast, other dtype',
-  hit: 'cache hit',
-  pass: 'passed through',
+  cache_hit: 'cache hit',
+  pass_through: 'passed through',
   operator: 'operator',
   cast_kernel: 'GPU kernel of a cast',
   kernel: 'GPU kernel',
@@ -182,8 +182,8 @@ const kNames: Record<string, string> = {
   region_off: 'autocast off',
   step: 'step',
   step_deep: 'deep step',
-  clear: 'cache cleared',
-  optimizer: 'optimizer step',
+  cache_clear: 'cache cleared',
+  optimizer_step: 'optimizer step',
   scaler: 'gradient scaler',
   backward: 'backward',
   values: 'values looked at',

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import type { Shade } from '../api/types.ts';
 import { colourOf, contrast, costColour, inkOn, kBackground, kColourBy, legendKey } from './colours.ts';
 
-const kinds = ['down', 'up', 'same', 'hit', 'pass'];
+const kinds = ['down', 'up', 'same', 'cache_hit', 'pass_through'];
 const dtypes = ['bfloat16', 'float16', 'float32', 'float64', 'float8_e4m3fn', 'float8_e5m2', 'int64', 'complex64'];
 const causes = ['autocast', 'user_to', 'dtype_argument', 'custom_cast', 'promotion', 'backward', 'script', 'unknown', 'something new'];
 const shades: Shade[] = kinds.flatMap((kind) =>
-  dtypes.flatMap((dtype) => causes.map((cause) => ({ id: 1, track: 'casts' as const, kind, dtype, cause }))),
+  dtypes.flatMap((dtype) => causes.map((cause) => ({ shade: 1, track_kind: 'casts' as const, shade_kind: kind, shade_dtype: dtype, cause }))),
 );
 
 for (const theme of ['light', 'dark'] as const) {
@@ -15,7 +15,7 @@ for (const theme of ['light', 'dark'] as const) {
     for (const by of kColourBy)
       for (const shade of shades) {
         const ratio = contrast(colourOf(shade, by, theme), kBackground[theme]);
-        assert.ok(ratio >= 3, `${by} ${shade.kind} ${shade.dtype} ${shade.cause}: ${ratio.toFixed(2)}`);
+        assert.ok(ratio >= 3, `${by} ${shade.shade_kind} ${shade.shade_dtype} ${shade.cause}: ${ratio.toFixed(2)}`);
       }
   });
 
@@ -23,7 +23,7 @@ for (const theme of ['light', 'dark'] as const) {
     for (const by of kColourBy)
       for (const shade of shades) {
         const colour = colourOf(shade, by, theme);
-        assert.ok(contrast(colour, inkOn(colour)) >= 4.5, `${by} ${shade.kind} ${shade.dtype} ${shade.cause}`);
+        assert.ok(contrast(colour, inkOn(colour)) >= 4.5, `${by} ${shade.shade_kind} ${shade.shade_dtype} ${shade.cause}`);
       }
   });
 
@@ -41,8 +41,8 @@ for (const theme of ['light', 'dark'] as const) {
 // in brightness or in blue against yellow.
 test('down, up and hit are told apart without red and green', () => {
   for (const theme of ['light', 'dark'] as const) {
-    const seen = kinds.slice(0, 2).concat('hit').map((kind) => {
-      const [r, g, b] = colourOf({ id: 1, track: 'casts', kind, dtype: null, cause: null }, 'kind', theme);
+    const seen = kinds.slice(0, 2).concat('cache_hit').map((kind) => {
+      const [r, g, b] = colourOf({ shade: 1, track_kind: 'casts', shade_kind: kind, shade_dtype: null, cause: null }, 'kind', theme);
       return [0.567 * r + 0.433 * g, b];
     });
     for (let i = 0; i < seen.length; i += 1)
@@ -54,23 +54,23 @@ test('down, up and hit are told apart without red and green', () => {
 test('kernels of casts are told apart from others, and both from copies', () => {
   for (const theme of ['light', 'dark'] as const) {
     const seen = ['cast_kernel', 'kernel', 'gpu_copy'].map((kind) => {
-      const colour = colourOf({ id: 1, track: 'kernels', kind, dtype: null, cause: null }, 'kind', theme);
+      const colour = colourOf({ shade: 1, track_kind: 'kernels', shade_kind: kind, shade_dtype: null, cause: null }, 'kind', theme);
       assert.ok(contrast(colour, kBackground[theme]) >= 3, `${theme} ${kind}`);
       return [0.567 * colour[0] + 0.433 * colour[1], colour[2]];
     });
     for (const other of [1, 2]) assert.ok(Math.hypot(seen[0][0] - seen[other][0], seen[0][1] - seen[other][1]) > 40, theme);
   }
-  assert.equal(legendKey({ id: 1, track: 'kernels', kind: 'cast_kernel', dtype: 'bfloat16', cause: 'autocast' }, 'kind'), 'cast_kernel');
+  assert.equal(legendKey({ shade: 1, track_kind: 'kernels', shade_kind: 'cast_kernel', shade_dtype: 'bfloat16', cause: 'autocast' }, 'kind'), 'cast_kernel');
 });
 
 test('regions, steps and marks are told by kind, casts by what was chosen', () => {
-  assert.equal(legendKey({ id: 1, track: 'casts', kind: 'down', dtype: 'float16', cause: 'autocast' }, 'dtype'), 'float16');
-  assert.equal(legendKey({ id: 1, track: 'marks', kind: 'clear', dtype: null, cause: null }, 'dtype'), 'clear');
+  assert.equal(legendKey({ shade: 1, track_kind: 'casts', shade_kind: 'down', shade_dtype: 'float16', cause: 'autocast' }, 'dtype'), 'float16');
+  assert.equal(legendKey({ shade: 1, track_kind: 'marks', shade_kind: 'cache_clear', shade_dtype: null, cause: null }, 'dtype'), 'cache_clear');
 });
 
 test('a region that switches autocast off never looks like one that is on', () => {
   for (const by of kColourBy) {
-    const [on, off] = ['region', 'region_off'].map((kind) => colourOf({ id: 1, track: 'regions', kind, dtype: 'bfloat16', cause: null }, by, 'light'));
+    const [on, off] = ['region', 'region_off'].map((kind) => colourOf({ shade: 1, track_kind: 'regions', shade_kind: kind, shade_dtype: 'bfloat16', cause: null }, by, 'light'));
     if (by !== 'cause') assert.notDeepEqual(on, off, by);
   }
 });

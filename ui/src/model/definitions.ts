@@ -9,14 +9,14 @@ export class Definitions {
   readonly kernels = new Map<number, Kernel>();
 
   add(answer: DefinitionsAnswer): void {
-    for (const site of answer.sites) this.sites.set(site.id, site);
-    for (const region of answer.regions) this.regions.set(region.id, region);
-    for (const use of answer.uses) this.uses.set(use.id, use);
-    for (const kernel of answer.kernels) this.kernels.set(kernel.id, kernel);
+    for (const site of answer.sites) this.sites.set(site.site, site);
+    for (const region of answer.regions) this.regions.set(region.region, region);
+    for (const use of answer.operator_uses) this.uses.set(use.operator_use, use);
+    for (const kernel of answer.kernels) this.kernels.set(kernel.kernel, kernel);
   }
 
-  known(): { sites: number; regions: number; uses: number; kernels: number } {
-    return { sites: this.sites.size, regions: this.regions.size, uses: this.uses.size, kernels: this.kernels.size };
+  known(): { known_sites: number; known_regions: number; known_operator_uses: number; known_kernels: number } {
+    return { known_sites: this.sites.size, known_regions: this.regions.size, known_operator_uses: this.uses.size, known_kernels: this.kernels.size };
   }
 
   clear(): void {
@@ -28,32 +28,32 @@ export class Definitions {
 
   /** The subject of an event, in words; its number if its definition has not come yet. */
   nameOf(track: TrackKind, subject: number): string {
-    if (track === 'casts') return this.sites.get(subject)?.name ?? `site ${subject}`;
-    if (track === 'operators') return this.uses.get(subject)?.name ?? `operator ${subject}`;
-    if (track === 'kernels') return this.kernels.get(subject)?.name ?? `kernel ${subject}`;
-    if (track === 'regions') return this.regions.get(subject)?.name ?? `region ${subject}`;
+    if (track === 'casts') return this.sites.get(subject)?.label ?? `site ${subject}`;
+    if (track === 'operators') return this.uses.get(subject)?.label ?? `operator ${subject}`;
+    if (track === 'kernels') return this.kernels.get(subject)?.label ?? `kernel ${subject}`;
+    if (track === 'regions') return this.regions.get(subject)?.label ?? `region ${subject}`;
     if (track === 'steps') return `step ${subject}`;
     return '';
   }
 
   /** The text for a box: the most telling part of the name. */
   labelOf(track: Track, subject: number): string {
-    if (track.track === 'steps') return `${subject}`;
-    if (track.track === 'casts') return this.castLabel(this.sites.get(subject));
-    if (track.track === 'operators') {
+    if (track.track_kind === 'steps') return `${subject}`;
+    if (track.track_kind === 'casts') return this.castLabel(this.sites.get(subject));
+    if (track.track_kind === 'operators') {
       const use = this.uses.get(subject);
       if (!use) return '';
-      return `${shortOperator(use.operator)}${use.computed ? ` ${shortDtype(use.computed)}` : ''}`;
+      return `${shortOperator(use.operator)}${use.computed_in ? ` ${shortDtype(use.computed_in)}` : ''}`;
     }
-    if (track.track === 'kernels') {
+    if (track.track_kind === 'kernels') {
       const kernel = this.kernels.get(subject);
       if (!kernel) return '';
       const cast = kernel.site === null ? '' : this.castLabel(this.sites.get(kernel.site));
       // Namespaces say little: most are at::native.
-      const name = kernel.name.split('::').at(-1)!;
+      const name = kernel.label.split('::').at(-1)!;
       return cast !== '' ? cast : kernel.operator === null ? name : `${shortOperator(kernel.operator)} · ${name}`;
     }
-    return this.nameOf(track.track, subject);
+    return this.nameOf(track.track_kind, subject);
   }
 
   private castLabel(site: Site | undefined): string {
@@ -65,7 +65,7 @@ export class Definitions {
   /** The kernels that GPUs ran for this cast site or operator use. */
   kernelsOf(track: string, subject: number): Kernel[] {
     if (track !== 'casts' && track !== 'operators') return [];
-    const of = track === 'casts' ? 'site' : 'use';
+    const of = track === 'casts' ? 'site' : 'operator_use';
     return [...this.kernels.values()].filter((kernel) => kernel[of] === subject && !kernel.replayed);
   }
 
@@ -74,7 +74,7 @@ export class Definitions {
     const kernel = this.kernels.get(subject);
     if (!kernel) return '';
     const at = kernel.file === null ? '' : `${kernel.file.slice(kernel.file.lastIndexOf('/') + 1)}:${kernel.line}`;
-    return [kernel.purpose ?? '', at].filter((one) => one !== '').join(' · ');
+    return [kernel.launched_for ?? '', at].filter((one) => one !== '').join(' · ');
   }
 }
 
@@ -92,8 +92,8 @@ const kShort: Record<string, string> = {
 };
 
 /** "fp32→bf16"; '' for a site that only counts pass-throughs. */
-export function castOf(site: { from: string | null; to: string | null }): string {
-  return site.from === null || site.to === null ? '' : `${shortDtype(site.from)}→${shortDtype(site.to)}`;
+export function castOf(site: { from_dtype: string | null; to_dtype: string | null }): string {
+  return site.from_dtype === null || site.to_dtype === null ? '' : `${shortDtype(site.from_dtype)}→${shortDtype(site.to_dtype)}`;
 }
 
 export function shortDtype(dtype: string): string {

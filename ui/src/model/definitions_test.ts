@@ -4,19 +4,19 @@ import type { Kernel, Site, Track } from '../api/types.ts';
 import { Definitions } from './definitions.ts';
 
 const kernel = (id: number, more: Partial<Kernel>): Kernel => ({
-  id, name: 'Memset', whole: null, work: 'kernel', purpose: null, site: null, use: null, operator: null, origin: null,
+  kernel: id, label: 'Memset', kernel_name: null, gpu_work: 'kernel', launched_for: null, site: null, operator_use: null, operator: null, origin: null,
   replayed: false, module: null, model: null, file: null, line: null, function: null, ...more,
 });
-const stream: Track = { id: 1, process: 1, lane: 2, track: 'kernels', depth: 0, device: 0, stream: 7, name: 'GPU 0 stream 7' };
+const stream: Track = { track: 1, process: 1, lane: 2, track_kind: 'kernels', row_depth: 0, gpu_index: 0, stream: 7, label: 'GPU 0 stream 7' };
 
 function known(...kernels: Kernel[]): Definitions {
   const definitions = new Definitions();
-  definitions.add({ sites: [], regions: [], uses: [], kernels });
+  definitions.add({ sites: [], regions: [], operator_uses: [], kernels });
   return definitions;
 }
 
 test('a kernel is called by its name, in a box without its namespaces', () => {
-  const definitions = known(kernel(1, { name: 'at::native::vectorized_elementwise_kernel' }), kernel(2, {}));
+  const definitions = known(kernel(1, { label: 'at::native::vectorized_elementwise_kernel' }), kernel(2, {}));
   assert.equal(definitions.nameOf('kernels', 1), 'at::native::vectorized_elementwise_kernel');
   assert.equal(definitions.labelOf(stream, 1), 'vectorized_elementwise_kernel');
   assert.equal(definitions.labelOf(stream, 2), 'Memset');
@@ -25,22 +25,22 @@ test('a kernel is called by its name, in a box without its namespaces', () => {
 });
 
 test('a box of a cast says which cast, that of an operator which operator', () => {
-  const definitions = known(kernel(1, { site: 1, operator: 'aten::linear' }), kernel(2, { name: 'nvjet_tst', operator: 'aten::linear' }));
-  const site = { id: 1, operator: 'aten::linear', argument: 'weight', role: 'weight', from: 'float32', to: 'bfloat16' } as Site;
+  const definitions = known(kernel(1, { site: 1, operator: 'aten::linear' }), kernel(2, { label: 'nvjet_tst', operator: 'aten::linear' }));
+  const site = { site: 1, operator: 'aten::linear', argument: 'weight', role: 'weight', from_dtype: 'float32', to_dtype: 'bfloat16' } as Site;
   assert.equal(definitions.labelOf(stream, 1), 'linear · Memset');
-  definitions.add({ sites: [site], regions: [], uses: [], kernels: [] });
+  definitions.add({ sites: [site], regions: [], operator_uses: [], kernels: [] });
   assert.equal(definitions.labelOf(stream, 1), 'fp32→bf16 weight of linear');
   assert.equal(definitions.labelOf(stream, 2), 'linear · nvjet_tst');
 });
 
 test('kernels of a cast or an operator are those that it launched itself', () => {
   const definitions = known(
-    kernel(1, { site: 4, use: 2 }),
-    kernel(2, { use: 2 }),
-    kernel(3, { use: 2, replayed: true }),
+    kernel(1, { site: 4, operator_use: 2 }),
+    kernel(2, { operator_use: 2 }),
+    kernel(3, { operator_use: 2, replayed: true }),
     kernel(4, { site: 2 }),
   );
-  const of = (kind: string, subject: number) => definitions.kernelsOf(kind, subject).map((one) => one.id);
+  const of = (kind: string, subject: number) => definitions.kernelsOf(kind, subject).map((one) => one.kernel);
   assert.deepEqual(of('casts', 4), [1]);
   assert.deepEqual(of('operators', 2), [1, 2]);
   assert.deepEqual(of('regions', 2), []);
@@ -48,8 +48,8 @@ test('kernels of a cast or an operator are those that it launched itself', () =>
 
 test('what a kernel was launched for stands beside its line', () => {
   const definitions = known(
-    kernel(1, { purpose: 'cast linear weight, float32 to bfloat16', file: '/job/train.py', line: 8 }),
-    kernel(2, { purpose: '0/1 forward (train.py:12)' }),
+    kernel(1, { launched_for: 'cast linear weight, float32 to bfloat16', file: '/job/train.py', line: 8 }),
+    kernel(2, { launched_for: '0/1 forward (train.py:12)' }),
     kernel(3, {}),
   );
   assert.equal(definitions.purposeOf(1), 'cast linear weight, float32 to bfloat16 · train.py:8');
@@ -60,7 +60,7 @@ test('what a kernel was launched for stands beside its line', () => {
 
 test('only kernels that are not known are asked for', () => {
   const definitions = known(kernel(1, {}), kernel(2, {}));
-  assert.equal(definitions.known().kernels, 2);
+  assert.equal(definitions.known().known_kernels, 2);
   definitions.clear();
-  assert.equal(definitions.known().kernels, 0);
+  assert.equal(definitions.known().known_kernels, 0);
 });

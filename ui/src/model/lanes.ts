@@ -67,7 +67,7 @@ export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
 /** Streams of GPUs are rows beside those of threads, whichever thread reports them. */
 export const rowKey = (track: Track) =>
-  track.track === 'kernels' ? `p${track.process}.gpu${track.device}.${track.stream}` : laneKey(track.process, track.lane);
+  track.track_kind === 'kernels' ? `p${track.process}.gpu${track.gpu_index}.${track.stream}` : laneKey(track.process, track.lane);
 
 interface Lane {
   key: string;
@@ -85,23 +85,23 @@ export interface Room {
 }
 
 export function processName(process: Process): string {
-  const says = process.name.startsWith('rank ');
+  const says = process.label.startsWith('rank ');
   const rank = says || process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;
   const pid = String(process.pid);
-  return `${rank}${process.name.includes(pid) ? process.name : `${process.name || 'process'} ${pid}`}`;
+  return `${rank}${process.label.includes(pid) ? process.label : `${process.label || 'process'} ${pid}`}`;
 }
 
 export function lanesOf(processes: readonly Process[], tracks: readonly Track[]): Map<number, Lane[]> {
   const byProcess = new Map<number, Lane[]>();
-  const known = new Map(processes.map((process) => [process.id, process]));
+  const known = new Map(processes.map((process) => [process.process, process]));
   const byLane = new Map<string, Lane>();
   for (const track of tracks) {
     const process = known.get(track.process);
-    if (!process || track.track === 'steps') continue;
+    if (!process || track.track_kind === 'steps') continue;
     const key = rowKey(track);
     let lane = byLane.get(key);
     if (!lane) {
-      lane = { key, process, lane: track.lane, name: track.name, tracks: [] };
+      lane = { key, process, lane: track.lane, name: track.label, tracks: [] };
       byLane.set(key, lane);
       byProcess.set(track.process, [...(byProcess.get(track.process) ?? []), lane]);
     }
@@ -112,7 +112,7 @@ export function lanesOf(processes: readonly Process[], tracks: readonly Track[])
 
 /** A row of kernels that run beside another kernel of their stream is left out, too. */
 function staysWhenFolded(track: Track): boolean {
-  return track.track === 'casts' || (track.track === 'kernels' && track.depth === 0);
+  return track.track_kind === 'casts' || (track.track_kind === 'kernels' && track.row_depth === 0);
 }
 
 function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, growth: number): LaneRow {
@@ -120,10 +120,10 @@ function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, gro
   let inner = kPadding;
   const shown = collapsed ? lane.tracks.filter(staysWhenFolded) : lane.tracks;
   for (const track of shown) {
-    if (track.track === 'regions') continue;
-    const height = collapsed ? kTightCasts : Math.round((kHeights[track.track] ?? 12) * (track.track === 'marks' ? 1 : growth));
+    if (track.track_kind === 'regions') continue;
+    const height = collapsed ? kTightCasts : Math.round((kHeights[track.track_kind] ?? 12) * (track.track_kind === 'marks' ? 1 : growth));
     rows.push({ track, y: inner, height });
-    inner += height + (track.track === 'marks' ? 1 : collapsed ? 0 : 2);
+    inner += height + (track.track_kind === 'marks' ? 1 : collapsed ? 0 : 2);
   }
   if (rows.length === 0) inner += kTightCasts;
   return {
@@ -136,7 +136,7 @@ function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, gro
     height: Math.max(inner + kPadding - 1, 17),
     collapsed,
     pinned,
-    regions: lane.tracks.find((track) => track.track === 'regions') ?? null,
+    regions: lane.tracks.find((track) => track.track_kind === 'regions') ?? null,
     tracks: rows,
   };
 }
@@ -173,13 +173,13 @@ function grownLayout(
     layout.pinned.push(row);
     layout.pinnedHeight += row.height;
   }
-  for (const process of ordered(processes, (one) => processKey(one.id), options.order)) {
-    const matching = (byProcess.get(process.id) ?? []).filter((lane) => matches(lane, options.filter));
+  for (const process of ordered(processes, (one) => processKey(one.process), options.order)) {
+    const matching = (byProcess.get(process.process) ?? []).filter((lane) => matches(lane, options.filter));
     const lanes = ordered(matching, (lane) => lane.key, options.order);
     if (options.filter !== '' && lanes.length === 0) continue;
-    const key = processKey(process.id);
+    const key = processKey(process.process);
     const collapsed = options.collapsed.has(key);
-    const steps = tracks.find((track) => track.process === process.id && track.track === 'steps') ?? null;
+    const steps = tracks.find((track) => track.process === process.process && track.track_kind === 'steps') ?? null;
     layout.rows.push({ kind: 'process', key, process, y: layout.height, height: kProcessHeight, collapsed, steps });
     layout.height += kProcessHeight;
     if (collapsed) continue;
@@ -197,13 +197,13 @@ function grownLayout(
 export function siblingsOf(layout: Layout, row: Row): string[] {
   if (row.kind === 'lane' && row.pinned) return layout.pinned.map((one) => one.key);
   const among = layout.rows.filter(
-    (one) => one.kind === row.kind && (row.kind === 'process' || one.process.id === row.process.id),
+    (one) => one.kind === row.kind && (row.kind === 'process' || one.process.process === row.process.process),
   );
   return among.map((one) => one.key);
 }
 
 /** Whether it is a GPU's row; otherwise it is a thread's. */
-export const isStream = (row: LaneRow) => row.tracks.some((one) => one.track.track === 'kernels');
+export const isStream = (row: LaneRow) => row.tracks.some((one) => one.track.track_kind === 'kernels');
 
 /** Rows that touch [top, top + height). */
 export function visibleRows(rows: readonly Row[], top: number, height: number): Row[] {
@@ -221,7 +221,7 @@ export function visibleRows(rows: readonly Row[], top: number, height: number): 
 
 /** The row that a track is in, even while it is folded; a pinned track does not scroll and has none. */
 export function rowOf(layout: Layout, track: Track): Row | undefined {
-  const key = track.track === 'steps' ? processKey(track.process) : rowKey(track);
+  const key = track.track_kind === 'steps' ? processKey(track.process) : rowKey(track);
   return layout.rows.find((row) => row.key === key);
 }
 
@@ -229,11 +229,11 @@ export function tracksOf(rows: readonly Row[]): number[] {
   const ids: number[] = [];
   for (const row of rows) {
     if (row.kind === 'process') {
-      if (row.steps) ids.push(row.steps.id);
+      if (row.steps) ids.push(row.steps.track);
       continue;
     }
-    if (row.regions) ids.push(row.regions.id);
-    for (const { track } of row.tracks) ids.push(track.id);
+    if (row.regions) ids.push(row.regions.track);
+    for (const { track } of row.tracks) ids.push(track.track);
   }
   return ids;
 }

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import type { Process, Track, TrackKind } from '../api/types.ts';
 import { laneKey, layoutOf, processKey, processName, rowOf, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
 
-const process = (id: number): Process => ({ id, name: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin: 0, end: null, state: 'live' });
+const process = (id: number): Process => ({ process: id, label: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin_ns: 0, end_kind: null, gpu_seats: [] });
 
 function run(processes: number, lanes: number): { processes: Process[]; tracks: Track[] } {
   const tracks: Track[] = [];
   const add = (at: number, lane: number, track: TrackKind) =>
-    tracks.push({ id: tracks.length + 1, process: at, lane, track, depth: 0, device: null, stream: null, name: lane === 1 ? 'main' : `worker ${lane}` });
+    tracks.push({ track: tracks.length + 1, process: at, lane, track_kind: track, row_depth: 0, gpu_index: null, stream: null, label: lane === 1 ? 'main' : `worker ${lane}` });
   for (let p = 1; p <= processes; p += 1) {
     add(p, 0, 'steps');
     for (let lane = 1; lane <= lanes; lane += 1) for (const kind of ['marks', 'regions', 'casts'] as const) add(p, lane, kind);
@@ -36,8 +36,8 @@ test('each process, then its lanes; rows follow each other without gaps', () => 
 
 test('regions are the background of their lane, not a row of it', () => {
   const lane = layout([1, 1]).rows[1];
-  assert.ok(lane.kind === 'lane' && lane.regions?.track === 'regions');
-  assert.deepEqual(lane.tracks.map((one) => one.track.track), ['marks', 'casts']);
+  assert.ok(lane.kind === 'lane' && lane.regions?.track_kind === 'regions');
+  assert.deepEqual(lane.tracks.map((one) => one.track.track_kind), ['marks', 'casts']);
 });
 
 test('a folded process hides its lanes, a folded lane shows only casts', () => {
@@ -63,7 +63,7 @@ test('rows stand where they were moved to, among their own', () => {
 test('each stream of a GPU is a row beside those of threads, with what runs at once below', () => {
   const { processes, tracks } = run(1, 2);
   const kernels = (id: number, device: number, stream: number, depth: number): Track => ({
-    id, process: 1, lane: 2, track: 'kernels', depth, device, stream, name: `GPU ${device} stream ${stream}`,
+    track: id, process: 1, lane: 2, track_kind: 'kernels', row_depth: depth, gpu_index: device, stream, label: `GPU ${device} stream ${stream}`,
   });
   const all = [...tracks, kernels(90, 0, 7, 0), kernels(91, 0, 7, 1), kernels(92, 0, 9, 0), kernels(93, 1, 7, 0)];
   const options = { pinned: [], order: [], filter: '', roomPx: 0 };
@@ -71,10 +71,10 @@ test('each stream of a GPU is a row beside those of threads, with what runs at o
   assert.deepEqual(names(open.rows), ['p1', 'p1.1', 'p1.2', 'p1.gpu0.7', 'p1.gpu0.9', 'p1.gpu1.7']);
   const stream = open.rows[3];
   assert.ok(stream.kind === 'lane' && stream.name === 'GPU 0 stream 7');
-  assert.deepEqual(stream.tracks.map((one) => one.track.id), [90, 91]);
+  assert.deepEqual(stream.tracks.map((one) => one.track.track), [90, 91]);
   const folded = layoutOf(processes, all, { ...options, collapsed: new Set(['p1.gpu0.7']) }).rows[3];
   assert.ok(folded.kind === 'lane' && folded.collapsed);
-  assert.deepEqual(folded.tracks.map((one) => one.track.id), [90]);
+  assert.deepEqual(folded.tracks.map((one) => one.track.track), [90]);
 });
 
 test('a filter keeps lanes by name and the processes that have any', () => {
@@ -107,13 +107,13 @@ test('few rows grow into the room that there is', () => {
 
 test('a rank is told once', () => {
   assert.equal(processName(process(1)), 'rank 0 · python 101');
-  assert.equal(processName({ ...process(1), name: 'rank 0, pid 101 on h' }), 'rank 0, pid 101 on h');
-  assert.equal(processName({ ...process(1), name: 'pid 101 on h', rank: null }), 'pid 101 on h');
+  assert.equal(processName({ ...process(1), label: 'rank 0, pid 101 on h' }), 'rank 0, pid 101 on h');
+  assert.equal(processName({ ...process(1), label: 'pid 101 on h', rank: null }), 'pid 101 on h');
 });
 
 test('the row of a kernel is its stream, whichever lane tells of it', () => {
   const { processes, tracks } = run(1, 2);
-  const kernels: Track = { ...tracks[1], id: 99, lane: 2, track: 'kernels', device: 0, stream: 7 };
+  const kernels: Track = { ...tracks[1], track: 99, lane: 2, track_kind: 'kernels', gpu_index: 0, stream: 7 };
   const all = [...tracks, kernels];
   const options = { collapsed: new Set(['p1.2']), pinned: [], order: [], filter: '', roomPx: 0 };
   const made = layoutOf(processes, all, options);

@@ -40,15 +40,15 @@ export function moduleTree(model: string, modules: readonly ModuleRow[]): Module
     return made;
   };
   for (const row of modules) {
-    nodeAt(row.path).type = row.type;
-    for (let path: string | null = row.path; path !== null; path = path === '' ? null : path.slice(0, Math.max(path.lastIndexOf('.'), 0))) {
+    nodeAt(row.module).type = row.module_type;
+    for (let path: string | null = row.module; path !== null; path = path === '' ? null : path.slice(0, Math.max(path.lastIndexOf('.'), 0))) {
       const at = nodeAt(path);
       at.casts += row.casts;
-      at.hits += row.hits;
+      at.hits += row.cache_hits;
       at.cpuNs += row.cpu_ns;
       at.bytes += row.bytes;
-      addTo(at.computed, row.computed);
-      addTo(at.castTo, row.cast_to);
+      addTo(at.computed, row.calls_by_computed_in);
+      addTo(at.castTo, row.casts_by_to_dtype);
     }
   }
   sortTree(root);

@@ -4,7 +4,7 @@ import type { ModuleRow } from '../api/types.ts';
 import { moduleTree, precisionOf } from './module_tree.ts';
 
 const row = (path: string, casts: number, computed: Record<string, number> = {}, type = 'Linear'): ModuleRow => ({
-  path, type, casts, hits: 0, cpu_ns: casts * 10, bytes: 0, computed, cast_to: { bfloat16: casts },
+  module: path, module_type: type, casts, cache_hits: 0, cpu_ns: casts * 10, bytes: 0, calls_by_computed_in: computed, casts_by_to_dtype: { bfloat16: casts },
 });
 
 test('paths make a tree, with sums of all that lies within', () => {

@@ -111,21 +111,21 @@ export class State {
   }
 
   get newest(): number {
-    return Math.max(this.run?.newest ?? 0, this.picture?.newest ?? 0, this.overview?.newest ?? 0);
+    return Math.max(this.run?.events_end_ns ?? 0, this.picture?.newest ?? 0, this.overview?.newest ?? 0);
   }
 
   get whole(): TimeWindow {
-    const begin = this.run?.begin ?? 0;
+    const begin = this.run?.events_begin_ns ?? 0;
     const newest = this.newest;
     return { begin, end: newest > begin ? newest : begin + 1e6 };
   }
 
   get live(): boolean {
-    return this.run?.state === 'live';
+    return this.run?.run_state === 'live';
   }
 
   get events(): number {
-    return Math.max(this.picture?.events ?? 0, this.overview?.events ?? 0, this.run?.totals.events ?? 0);
+    return Math.max(this.picture?.events ?? 0, this.overview?.events ?? 0, this.run?.totals.event_count ?? 0);
   }
 
   /** Shows a window that somebody chose: this pauses following, and Backspace leads back. */
@@ -189,7 +189,7 @@ export class State {
   advance(nowMs: number): boolean {
     if (!this.following) return false;
     // Before the first picture the clock is not set.
-    const edge = Math.max(this.clock.edge(nowMs, kIdleNs), this.run?.newest ?? 0);
+    const edge = Math.max(this.clock.edge(nowMs, kIdleNs), this.run?.events_end_ns ?? 0);
     const all = this.allWindow();
     const length = this.chosen
       ? this.window.end - this.window.begin
@@ -229,7 +229,7 @@ export class State {
       .filter((shade) =>
         (['kind', 'dtype', 'cause'] as const).some((by) => this.hidden.has(`${by}.${legendKey(shade, by)}`)),
       )
-      .map((shade) => shade.id);
+      .map((shade) => shade.shade);
   }
 
   openTab(tab: Tab): void {
@@ -263,7 +263,7 @@ export class State {
 
   viewState(): ViewState {
     return {
-      run: this.run?.id ?? null,
+      run: this.run?.run_id ?? null,
       range: this.chosen ? this.window : null,
       following: this.following,
       colourBy: this.colourBy,
@@ -274,7 +274,7 @@ export class State {
       filter: this.filter,
       find: this.find,
       selection: this.selection,
-      event: this.event ? { track: this.event.track, at: this.event.begin } : null,
+      event: this.event ? { track: this.event.track, at: this.event.begin_ns } : null,
       compareWith: this.compareWith,
       tables: [...this.tables],
       firstStretch: this.firstStretch,

@@ -5,18 +5,18 @@ import { State } from './state.ts';
 
 function stateOf(run: RunState, newest = 60e9): State {
   const state = new State();
-  const totals = { casts: 1, cache_hits: 0, pass_through: 0, events: 100, dropped_events: 0, findings: 0, steps: 1 };
+  const totals = { casts: 1, cache_hits: 0, pass_throughs: 0, event_count: 100, events_lost: 0, finding_count: 0, step_count: 1 };
   state.run = {
-    id: 'a', name: 'a', file: null, command: [], cwd: '', host: '', castscope_version: '', start: '2026-11-18T11:06:40.000Z', state: run,
+    run_id: 'a', run_file: null, command: [], cwd: '', host: '', castscope_version: '', start: '2026-11-18T11:06:40.000Z', run_state: run,
     loaded: 1, end_ns: null, exit_status: null,
   signal: null, complete: true, damage: null, notices: [], totals, processes: [],
     tracks: [],
     shades: [
-      { id: 1, track: 'casts', kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
-      { id: 2, track: 'casts', kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
-      { id: 3, track: 'casts', kind: 'up', dtype: 'float32', cause: 'user_to' },
+      { shade: 1, track_kind: 'casts', shade_kind: 'down', shade_dtype: 'bfloat16', cause: 'autocast' },
+      { shade: 2, track_kind: 'casts', shade_kind: 'cache_hit', shade_dtype: 'bfloat16', cause: 'autocast' },
+      { shade: 3, track_kind: 'casts', shade_kind: 'up', shade_dtype: 'float32', cause: 'user_to' },
     ],
-    begin: 0, newest, revision: 1, definitions: 0, judgement: 0,
+    events_begin_ns: 0, events_end_ns: newest, revision: 1, definition_count: 0, judgement: 0,
   } satisfies Run;
   return state;
 }
@@ -39,7 +39,7 @@ test('any move by hand pauses; what comes then is counted as new', () => {
   state.show({ begin: 10e9, end: 20e9 }, 0);
   assert.equal(state.following, false);
   assert.equal(state.eventsSeen, 100);
-  state.run!.totals.events = 1304;
+  state.run!.totals.event_count = 1304;
   assert.equal(state.events - state.eventsSeen, 1204);
 });
 
@@ -52,7 +52,7 @@ test('only a live run can be followed, and following ends with it where one look
   state.clock.told(60e9, 0, 0);
   state.advance(0);
   const { begin } = state.window;
-  state.run!.state = 'finished';
+  state.run!.run_state = 'finished';
   state.ended();
   assert.equal(state.following, false);
   assert.ok(Math.abs(state.window.begin - begin) < 1e9);
@@ -73,7 +73,7 @@ test('Backspace goes back, 0 shows all', () => {
 
 test('what is hidden is told as shades', () => {
   const state = stateOf('finished');
-  state.hidden.add('kind.hit');
+  state.hidden.add('kind.cache_hit');
   assert.deepEqual(state.hiddenShades(), [2]);
   state.hidden.add('cause.user_to');
   assert.deepEqual(state.hiddenShades(), [2, 3]);
@@ -82,7 +82,7 @@ test('what is hidden is told as shades', () => {
 test('a view that was left is found again', () => {
   const state = stateOf('finished');
   state.show({ begin: 10e9, end: 20e9 }, 0);
-  state.hidden.add('kind.hit');
+  state.hidden.add('kind.cache_hit');
   state.pinned = ['p1.1'];
   const other = stateOf('finished');
   other.take(state.viewState());

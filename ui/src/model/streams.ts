@@ -14,12 +14,12 @@ export interface StreamLoad {
 export function streamsOf(tracks: readonly Track[]): Map<string, number[]> {
   const streams = new Map<string, number[]>();
   for (const track of tracks)
-    if (track.track === 'kernels') streams.set(rowKey(track), [...(streams.get(rowKey(track)) ?? []), track.id]);
+    if (track.track_kind === 'kernels') streams.set(rowKey(track), [...(streams.get(rowKey(track)) ?? []), track.track]);
   return streams;
 }
 
 export function loadOf(summary: Summary): StreamLoad {
-  const of = (kind: string) => summary.kinds.find((one) => one.kind === kind)?.ns ?? 0;
+  const of = (kind: string) => summary.by_shade_kind.find((one) => one.shade_kind === kind)?.window_ns ?? 0;
   const castNs = of('cast_kernel');
   return { ns: castNs + of('kernel') + of('gpu_copy'), castNs };
 }

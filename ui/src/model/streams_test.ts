@@ -4,10 +4,10 @@ import type { Summary, Track, TrackKind } from '../api/types.ts';
 import { loadOf, loadText, streamsOf } from './streams.ts';
 
 const track = (id: number, kind: TrackKind, stream: number | null, depth = 0): Track => ({
-  id, process: 1, lane: 2, track: kind, depth, device: stream === null ? null : 0, stream, name: '',
+  track: id, process: 1, lane: 2, track_kind: kind, row_depth: depth, gpu_index: stream === null ? null : 0, stream, label: '',
 });
 const summary = (...kinds: [kind: string, ns: number][]): Summary => ({
-  from: 0, to: 100, exact: true, events: 0, rows: [], kinds: kinds.map(([kind, ns]) => ({ kind, count: 1, ns, bytes: 0 })),
+  window_begin_ns: 0, window_end_ns: 100, exact: true, event_count: 0, by_subject: [], by_shade_kind: kinds.map(([kind, ns]) => ({ shade_kind: kind, event_count: 1, window_ns: ns, event_bytes: 0 })),
 });
 
 test('what ran beside another kernel is of the same stream', () => {

@@ -8,7 +8,7 @@ const everything: ViewState = {
   range: { begin: 1_234_567_890_123, end: 1_234_567_999_999 },
   following: true,
   colourBy: 'cause',
-  hidden: ['kind.hit', 'cause.explicit to()'],
+  hidden: ['kind.cache_hit', 'cause.explicit to()'],
   collapsed: ['p1', 'p2.3'],
   order: ['p2', 'p1.2'],
   pinned: ['p2.1'],

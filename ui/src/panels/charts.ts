@@ -22,16 +22,16 @@ const kPowersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 const kCharts: Chart[] = [
   { title: 'Casts in a step', value: (step) => each(step, step.casts), format: grouped },
-  { title: 'Served from the cache', value: (step) => each(step, step.hits), format: grouped },
+  { title: 'Served from the cache', value: (step) => each(step, step.cache_hits), format: grouped },
   { title: 'CPU time of the casts', value: (step) => each(step, step.cpu_ns), format: duration },
   { title: 'Bytes copied', value: (step) => each(step, step.bytes), format: bytes, steps: kPowersOfTwo },
-  { title: 'Most bytes in the cache', value: (step) => step.cache_bytes, format: bytes, steps: kPowersOfTwo },
+  { title: 'Most bytes in the cache', value: (step) => step.most_cleared_bytes, format: bytes, steps: kPowersOfTwo },
 ];
 const kMostPoints = 4000;
 
 /** A row may stand for many steps that did the same. */
 function each(step: StepRow, sum: number): number {
-  return sum / (step.last - step.first + 1);
+  return sum / (step.last_step - step.first_step + 1);
 }
 
 export class ChartsPanel implements Panel {
@@ -45,7 +45,7 @@ export class ChartsPanel implements Panel {
   private plots: uPlot[] = [];
   private process = 0;
   private askedMs = -Infinity;
-  private steps: { process: number; steps: StepRow[] }[] = [];
+  private steps: { process: number; step_runs: StepRow[] }[] = [];
 
   constructor(state: State, goTo: (begin: number, end: number) => void) {
     this.state = state;
@@ -68,7 +68,7 @@ export class ChartsPanel implements Panel {
     const { run } = this.state;
     if (!run || performance.now() - this.askedMs < 2000) return;
     this.askedMs = performance.now();
-    api.steps(run.id).then(
+    api.steps(run.run_id).then(
       (steps) => {
         this.steps = steps;
         this.draw();
@@ -80,16 +80,16 @@ export class ChartsPanel implements Panel {
   private draw(): void {
     const { run } = this.state;
     if (!run) return;
-    const known = this.steps.filter((one) => one.steps.length > 0);
+    const known = this.steps.filter((one) => one.step_runs.length > 0);
     if (!known.some((one) => one.process === this.process)) this.process = known[0]?.process ?? 0;
     fill(this.choice, ...known.map((one) => {
-      const process = run.processes.find((other) => other.id === one.process);
+      const process = run.processes.find((other) => other.process === one.process);
       return el('option', { value: one.process, selected: one.process === this.process }, process ? processName(process) : `process ${one.process}`);
     }));
     this.choice.hidden = known.length < 2;
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
-    const steps = known.find((one) => one.process === this.process)?.steps ?? [];
+    const steps = known.find((one) => one.process === this.process)?.step_runs ?? [];
     if (steps.length === 0) return fill(this.body, nothing('No step has ended yet.'));
     const shown = thinned(steps);
     this.body.replaceChildren();
@@ -98,8 +98,8 @@ export class ChartsPanel implements Panel {
 
   private add(chart: Chart, steps: StepRow[]): void {
     // A row of many steps is a level line from its first to its last.
-    const points = steps.flatMap((step) => (step.last > step.first ? [step, { ...step, first: step.last }] : [step]));
-    const values = steps.flatMap((step) => Array<number>(step.last > step.first ? 2 : 1).fill(chart.value(step)));
+    const points = steps.flatMap((step) => (step.last_step > step.first_step ? [step, { ...step, first_step: step.last_step }] : [step]));
+    const values = steps.flatMap((step) => Array<number>(step.last_step > step.first_step ? 2 : 1).fill(chart.value(step)));
     if (values.every((value) => value === 0)) return;
     const ink = readInk();
     const under = el('span', { class: 'soft' });
@@ -125,11 +125,11 @@ export class ChartsPanel implements Panel {
           setSelect: [(self) => this.selected(self, steps)],
           setCursor: [({ cursor }) => {
             const at = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
-            under.textContent = at ? ` step ${grouped(at.first)}: ${chart.format(values[cursor.idx!])}` : '';
+            under.textContent = at ? ` step ${grouped(at.first_step)}: ${chart.format(values[cursor.idx!])}` : '';
           }],
         },
       },
-      [points.map((step) => step.first), values],
+      [points.map((step) => step.first_step), values],
       holder,
     );
     this.plots.push(plot);
@@ -139,8 +139,8 @@ export class ChartsPanel implements Panel {
     if (plot.select.width < 4) return;
     const from = plot.posToVal(plot.select.left, 'x');
     const to = plot.posToVal(plot.select.left + plot.select.width, 'x');
-    const within = steps.filter((step) => step.last >= from && step.first <= to);
-    if (within.length > 0) this.goTo(within[0].begin, within[within.length - 1].end);
+    const within = steps.filter((step) => step.last_step >= from && step.first_step <= to);
+    if (within.length > 0) this.goTo(within[0].begin_ns, within[within.length - 1].end_ns);
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
   }
 

@@ -1,7 +1,7 @@
 // Shows two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
 
 import { Refused, api } from '../api/client.ts';
-import type { DiffSite, Difference, Summary, SummaryRow } from '../api/types.ts';
+import type { DiffSite, Difference, Summary } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place } from '../model/format.ts';
@@ -62,11 +62,11 @@ export class ComparePanel implements Panel {
   show(): void {
     const { runs, run } = this.state;
     if (!run) return;
-    const others = runs.filter((one) => one.id !== run.id);
-    const key = others.map((one) => one.id).join(' ');
+    const others = runs.filter((one) => one.run_id !== run.run_id);
+    const key = others.map((one) => one.run_id).join(' ');
     if (key !== this.known || this.choice.childElementCount === 0) {
       this.known = key;
-      fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.id }, one.name)));
+      fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.run_id }, one.run_id)));
     }
     const { compareWith } = this.state;
     this.choice.value = compareWith ?? '';
@@ -81,7 +81,7 @@ export class ComparePanel implements Panel {
     const turn = this.turn;
     fill(this.body, nothing('Comparing…'));
     try {
-      const difference = await api.compare(run.id, other);
+      const difference = await api.compare(run.run_id, other);
       if (turn === this.turn) this.drawRuns(difference);
     } catch (error) {
       const why = error instanceof Refused ? ` (${error.message})` : '';
@@ -143,7 +143,7 @@ export class ComparePanel implements Panel {
     if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline: another time, or other lanes.`), this.release());
     this.turn += 1;
     const turn = this.turn;
-    const ask = (one: Selection) => api.summary(run.id, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
+    const ask = (one: Selection) => api.summary(run.run_id, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
     const both = await Promise.all([ask(first), ask(selection)]).catch(() => null);
     if (turn !== this.turn) return;
     if (!both) return fill(this.body, nothing('The two stretches could not be asked for.'));
@@ -156,7 +156,7 @@ export class ComparePanel implements Panel {
 
   private drawStretches(before: Summary, after: Summary): void {
     const { definitions } = this.state;
-    const nameOf = (row: SummaryRow) => definitions.nameOf(row.track, row.subject);
+    const nameOf = (row: StretchRow) => definitions.nameOf(row.track, row.subject);
     const columns: Column<StretchRow>[] = [
       { key: 'name', title: 'what', value: (row) => nameOf(row), under: (row) => kindName(row.kind) },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
@@ -169,7 +169,7 @@ export class ComparePanel implements Panel {
     table.set(stretchesCompared(before, after));
     fill(
       this.body,
-      el('p', { class: 'soft' }, `First ${duration(before.to - before.from)}: ${perTime(before)}. Second ${duration(after.to - after.from)}: ${perTime(after)}.`),
+      el('p', { class: 'soft' }, `First ${duration(before.window_end_ns - before.window_begin_ns)}: ${perTime(before)}. Second ${duration(after.window_end_ns - after.window_begin_ns)}: ${perTime(after)}.`),
       el('p', { class: 'row' }, this.release()),
       table.element,
     );

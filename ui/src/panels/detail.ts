@@ -37,12 +37,12 @@ export class DetailPanel implements Panel {
 
   private draw(event: EventDetail): void {
     const { state, actions } = this;
-    const track = state.run?.tracks.find((one) => one.id === event.track);
-    const kind = track?.track ?? 'casts';
+    const track = state.run?.tracks.find((one) => one.track === event.track);
+    const kind = track?.track_kind ?? 'casts';
     fill(
       this.element,
-      el('p', { class: 'soft' }, kindName(event.kind)),
-      el('h2', {}, state.definitions.nameOf(kind, event.subject) || kindName(event.kind)),
+      el('p', { class: 'soft' }, kindName(event.shade_kind)),
+      el('h2', {}, state.definitions.nameOf(kind, event.subject) || kindName(event.shade_kind)),
       el(
         'p',
         { class: 'row' },
@@ -61,8 +61,8 @@ export class DetailPanel implements Panel {
   /** The link to the other end of a launch, where there is one. */
   private across(event: EventDetail, kind: string): HTMLElement | false {
     const { definitions } = this.state;
-    const by = event.launch?.by;
-    const way = by ? `to its ${by.kind === 'operator' ? 'operator' : 'cast'}` : definitions.kernelsOf(kind, event.subject).length > 0 ? 'to its GPU kernel' : '';
+    const by = event.launch?.launched_by;
+    const way = by ? `to its ${by.shade_kind === 'operator' ? 'operator' : 'cast'}` : definitions.kernelsOf(kind, event.subject).length > 0 ? 'to its GPU kernel' : '';
     return way !== '' && el('button', { class: 'act', title: 'the other end of the launch (g)', click: this.actions.acrossLaunch }, way);
   }
 
@@ -72,35 +72,35 @@ export class DetailPanel implements Panel {
     const use = kind === 'operators' ? definitions.uses.get(event.subject) : undefined;
     const kernel = kind === 'kernels' ? definitions.kernels.get(event.subject) : undefined;
     const region = kind === 'regions' ? definitions.regions.get(event.subject) : undefined;
-    const instant = event.begin === event.end && !event.open;
+    const instant = event.begin_ns === event.end_ns && !event.open;
     const lines: [string, string | null | undefined][] = [
-      ['at', `${moment(event.begin)} s`],
-      [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : kernel ? 'on the device' : 'took', instant ? null : duration(event.end - event.begin)],
+      ['at', `${moment(event.begin_ns)} s`],
+      [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : kernel ? 'on the device' : 'took', instant ? null : duration(event.end_ns - event.begin_ns)],
       ['step', event.step === null ? null : String(event.step)],
-      ['dtypes', site && site.from !== null ? `${site.from} → ${site.to}` : null],
-      ['waited', event.launch?.at != null ? `${duration(event.begin - event.launch.at)} from its launch to its begin` : null],
-      ['launched for', kernel?.purpose],
+      ['dtypes', site && site.from_dtype !== null ? `${site.from_dtype} → ${site.to_dtype}` : null],
+      ['waited', event.launch?.launched_ns != null ? `${duration(event.begin_ns - event.launch.launched_ns)} from its launch to its begin` : null],
+      ['launched for', kernel?.launched_for],
       ['operator', site?.operator ?? use?.operator ?? kernel?.operator],
       ['compiled graph', kernel?.origin],
       ['replayed', kernel?.replayed === true ? 'by a CUDA graph' : null],
-      ['stream', event.launch ? `${event.launch.stream} of GPU ${event.launch.device}` : null],
-      ['launch', event.launch && event.launch.blocks > 0 ? `${event.launch.blocks} blocks × ${event.launch.threads} threads` : null],
+      ['stream', event.launch ? `${event.launch.stream} of GPU ${event.launch.gpu_index}` : null],
+      ['launch', event.launch && event.launch.grid_blocks > 0 ? `${event.launch.grid_blocks} blocks × ${event.launch.threads_per_block} threads` : null],
       ['argument', site?.argument],
       ['role', site?.role],
-      ['inputs', use?.inputs],
-      ['computed in', use?.computed],
-      ['result', use?.result],
+      ['inputs', use?.argument_dtypes],
+      ['computed in', use?.computed_in],
+      ['result', use?.result_dtype],
       ['cause', site ? causeName(site.cause) : null],
-      ['cache', event.cache ?? null],
-      ['why not kept', (event.why ?? site?.why_not_cached)?.replaceAll('_', ' ')],
+      ['cache', event.cache_use?.replaceAll('_', ' ')],
+      ['why not kept', (event.why_not_cached ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
-      ['bytes', event.bytes === null || (kernel && event.bytes === 0) ? null : bytes(event.bytes)],
+      ['bytes', event.event_bytes === null || (kernel && event.event_bytes === 0) ? null : bytes(event.event_bytes)],
       ['module', site?.module ?? use?.module ?? kernel?.module],
       ['model', site?.model ?? use?.model ?? kernel?.model],
       ['phase', site?.phase ?? use?.phase],
-      ['dtype', region?.dtype],
-      ['in region', event.region?.name],
-      ['process', run?.processes.find((one) => one.id === event.process)?.name],
+      ['dtype', region?.region_dtype],
+      ['in region', event.region?.region_label],
+      ['process', run?.processes.find((one) => one.process === event.process)?.label],
     ];
     return el(
       'dl',
@@ -112,15 +112,15 @@ export class DetailPanel implements Panel {
   /** Template arguments may be longer than everything else. */
   private wholeName(subject: number): HTMLElement | false {
     const kernel = this.state.definitions.kernels.get(subject);
-    if (!kernel?.whole || kernel.whole === kernel.name) return false;
-    return el('details', {}, el('summary', {}, 'whole name'), el('p', { class: 'mono whole-name' }, kernel.whole));
+    if (!kernel?.kernel_name || kernel.kernel_name === kernel.label) return false;
+    return el('details', {}, el('summary', {}, 'whole name'), el('p', { class: 'mono whole-name' }, kernel.kernel_name));
   }
 
   private stack(event: EventDetail): (HTMLElement | false)[] {
     const { definitions, run } = this.state;
-    const cast = run?.tracks.find((one) => one.id === event.track)?.track === 'casts';
+    const cast = run?.tracks.find((one) => one.track === event.track)?.track_kind === 'casts';
     const of = cast ? definitions.sites.get(event.subject) : undefined;
-    const frames: Place[] = event.stack && event.stack.length > 0 ? event.stack : of?.file ? [of] : [];
+    const frames: Place[] = event.frames && event.frames.length > 0 ? event.frames : of?.file ? [of] : [];
     const line = (frame: Place) =>
       el(
         'li',
@@ -131,7 +131,7 @@ export class DetailPanel implements Panel {
     return [
       frames.length > 0 && el('h3', {}, 'Called from, innermost first'),
       frames.length > 0 && el('ol', { class: 'stack' }, ...frames.map(line)),
-      event.truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
+      event.stack_truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
       cast && !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
     ];
   }

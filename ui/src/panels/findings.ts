@@ -75,7 +75,7 @@ export class FindingsPanel implements Panel {
       if (more.open) this.opened.add(finding.fingerprint);
       else this.opened.delete(finding.fingerprint);
     });
-    const saved = savings(finding, state.run?.totals.steps ?? 0);
+    const saved = savings(finding, state.run?.totals.step_count ?? 0);
     return el(
       'article',
       { class: `finding ${finding.severity}` },
@@ -84,7 +84,7 @@ export class FindingsPanel implements Panel {
       el('p', {}, link, at.function !== null && el('span', { class: 'soft' }, ` in ${at.function}`)),
       el('p', { class: 'fix' }, finding.fix),
       saved !== '' && el('p', { class: 'saved' }, saved),
-      el('p', { class: 'row' }, el('button', { class: 'act', disabled: finding.time === null, title: finding.time === null ? 'no event of it is in the timeline' : 'show it in the timeline', click: () => actions.goTo(finding) }, 'Show in timeline')),
+      el('p', { class: 'row' }, el('button', { class: 'act', disabled: finding.first_event_ns === null, title: finding.first_event_ns === null ? 'no event of it is in the timeline' : 'show it in the timeline', click: () => actions.goTo(finding) }, 'Show in timeline')),
       more,
     );
   }

@@ -85,7 +85,7 @@ export class Header {
     const { run } = this.state;
     this.showRuns();
     if (!run) return;
-    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.state}`;
+    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.run_state}`;
     const { totals } = run;
     const fact = (count: number, what: string, says = '') => el('span', { title: says }, el('b', {}, grouped(count)), ` ${what}`);
     const length = Math.max(run.end_ns ?? 0, this.state.whole.end);
@@ -93,41 +93,41 @@ export class Header {
       this.facts,
       fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts', 'by autocast; the legend counts explicit ones too'),
       fact(totals.cache_hits, 'from the cache'),
-      fact(totals.steps, totals.steps === 1 ? 'step' : 'steps'),
+      fact(totals.step_count, totals.step_count === 1 ? 'step' : 'steps'),
       el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
       run.exit_status !== null && run.exit_status !== 0 && run.signal === null && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
       run.signal !== null && el('span', {}, 'killed by ', el('b', {}, kSignals[run.signal] ?? `signal ${run.signal}`)),
-      run.state === 'finished' && !run.complete && el('span', { title: run.notices.join(' ') }, el('b', {}, 'incomplete')),
+      run.run_state === 'finished' && !run.complete && el('span', { title: run.notices.join(' ') }, el('b', {}, 'incomplete')),
     );
   }
 
   /** Other runs can be chosen if the wanted one cannot be read. */
   private showRuns(): void {
     const { run, runs } = this.state;
-    const known = run && !runs.some((entry) => entry.id === run.id) ? [{ id: run.id, name: run.name }, ...runs] : runs;
-    const key = `${run?.id ?? ''} ${known.map((entry) => entry.id + entry.name).join(' ')}`;
+    const known = run && !runs.some((entry) => entry.run_id === run.run_id) ? [run, ...runs] : runs;
+    const key = `${run?.run_id ?? ''} ${known.map((entry) => entry.run_id).join(' ')}`;
     if (key === this.shownRuns) return;
     this.shownRuns = key;
     fill(
       this.runs,
       !run && el('option', { value: '', selected: true, disabled: true }, 'choose a run'),
-      ...known.map((entry) => el('option', { value: entry.id, selected: entry.id === run?.id }, entry.name)),
+      ...known.map((entry) => el('option', { value: entry.run_id, selected: entry.run_id === run?.run_id }, entry.run_id)),
     );
     if (!run) return;
     this.runs.title = run.command.join(' ');
-    document.title = `${run.name} · castscope`;
+    document.title = `${run.run_id} · castscope`;
   }
 
   private badge(): void {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = state.connection.lost && run.state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
-    if (run.state === 'live' && picture && !state.forgotten && !state.connection.lost) {
+    let text = state.connection.lost && run.run_state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.run_state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.run_state];
+    if (run.run_state === 'live' && picture && !state.forgotten && !state.connection.lost) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }
     if (this.stateText.textContent !== text) this.stateText.textContent = text;
-    this.follow.hidden = run.state !== 'live' || state.connection.lost;
+    this.follow.hidden = run.run_state !== 'live' || state.connection.lost;
     const fresh = Math.max(0, state.events - state.eventsSeen);
     const label = state.following ? 'following' : fresh > 0 ? `follow · ${grouped(fresh)} new` : 'follow';
     if (this.follow.textContent !== label) {
@@ -158,14 +158,14 @@ export class Header {
 
 /** How many events n and N lead to. */
 function foundWords(found: FindAnswer, hiding: boolean): string {
-  if (found.events > 0) return grouped(found.events);
-  if (found.sites.length + found.uses.length + found.regions.length + found.kernels.length === 0) return 'none';
+  if (found.event_count > 0) return grouped(found.event_count);
+  if (found.site_ids.length + found.operator_use_ids.length + found.region_ids.length + found.kernel_ids.length === 0) return 'none';
   return hiding ? 'hidden' : 'not held';
 }
 
 function foundMeaning(found: FindAnswer, hiding: boolean): string {
-  const kinds = found.kinds.map((one) => `${grouped(one.count)} ${kindName(one.kind)}`);
+  const kinds = found.by_shade_kind.map((one) => `${grouped(one.event_count)} ${kindName(one.shade_kind)}`);
   const seen = `${hiding ? 'not hidden' : 'in the timeline'}${found.exact ? '' : ' at least'}`;
   const held = `${seen}: ${kinds.length === 0 ? 'none' : kinds.join(', ')}`;
-  return found.count > 0 ? `${held}. The whole run: ${grouped(found.count)} casts and cache hits` : held;
+  return found.casts_and_cache_hits > 0 ? `${held}. The whole run: ${grouped(found.casts_and_cache_hits)} casts and cache hits` : held;
 }

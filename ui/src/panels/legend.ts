@@ -7,7 +7,7 @@ import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
-const kOrder = ['down', 'up', 'same', 'hit', 'pass', 'operator', 'cast_kernel', 'kernel', 'gpu_copy', 'region', 'region_off', 'step_deep', 'clear', 'optimizer', 'scaler', 'backward', 'values'];
+const kOrder = ['down', 'up', 'same', 'cache_hit', 'pass_through', 'operator', 'cast_kernel', 'kernel', 'gpu_copy', 'region', 'region_off', 'step_deep', 'cache_clear', 'optimizer_step', 'scaler', 'backward', 'values'];
 
 interface Entry {
   key: string;
@@ -32,7 +32,7 @@ export class Legend {
 
   /** null: the collector does not answer. */
   count(summary: Summary | null): void {
-    this.counts = new Map(summary?.kinds.map((kind) => [kind.kind, kind.count]));
+    this.counts = new Map(summary?.by_shade_kind.map((kind) => [kind.shade_kind, kind.event_count]));
     for (const [key, element] of this.buttons) element.textContent = this.countOf(key);
   }
 
@@ -46,19 +46,19 @@ export class Legend {
   private entries(by: ColourBy): Entry[] {
     const entries = new Map<string, Entry>();
     for (const shade of this.state.run?.shades ?? []) {
-      if (shade.kind === 'step') continue;
+      if (shade.shade_kind === 'step') continue;
       const name = legendKey(shade, by === 'cost' ? 'kind' : by);
-      const told = shade.track === 'casts' || shade.track === 'operators' || shade.track === 'kernels';
+      const told = shade.track_kind === 'casts' || shade.track_kind === 'operators' || shade.track_kind === 'kernels';
       const key = `${told && by !== 'cost' ? by : 'kind'}.${name}`;
       const entry = entries.get(key);
-      if (entry) entry.kinds.add(shade.kind);
+      if (entry) entry.kinds.add(shade.shade_kind);
       else
         entries.set(key, {
           key,
-          name: told && by === 'cause' ? causeName(name) : told && by === 'dtype' ? name : kindName(shade.kind),
-          kind: shade.kind,
+          name: told && by === 'cause' ? causeName(name) : told && by === 'dtype' ? name : kindName(shade.shade_kind),
+          kind: shade.shade_kind,
           colour: css(colourOf(shade, by === 'cost' ? 'kind' : by, this.state.theme)),
-          kinds: new Set([shade.kind]),
+          kinds: new Set([shade.shade_kind]),
         });
     }
     const place = (entry: Entry) => (kOrder.indexOf(entry.kind) + kOrder.length) % kOrder.length;
@@ -75,7 +75,7 @@ export class Legend {
 
   private button(entry: Entry): HTMLElement {
     const { hidden } = this.state;
-    const shape = entry.kind === 'hit' ? ' low' : entry.kind === 'pass' ? ' middle' : ['clear', 'optimizer', 'scaler', 'backward', 'values'].includes(entry.kind) ? ' dot' : '';
+    const shape = entry.kind === 'cache_hit' ? ' low' : entry.kind === 'pass_through' ? ' middle' : ['cache_clear', 'optimizer_step', 'scaler', 'backward', 'values'].includes(entry.kind) ? ' dot' : '';
     const tint = entry.kind === 'region' || entry.kind === 'region_off' ? ' tint' : '';
     const swatch = el('i', { class: `swatch${tint}${entry.kinds.size === 1 ? shape : ''}`, 'aria-hidden': 'true' });
     swatch.style.color = entry.colour;
@@ -103,8 +103,8 @@ export class Legend {
     const { run } = this.state;
     if (!run) return '';
     if (['cast_kernel', 'kernel', 'gpu_copy'].includes(entry.kind)) return ' · of deep steps whose kernels were timed';
-    if (entry.kind !== 'pass' && entry.kind !== 'operator') return '';
-    const all = entry.kind === 'pass' ? `; the whole run had ${grouped(run.totals.pass_through)}` : '';
+    if (entry.kind !== 'pass_through' && entry.kind !== 'operator') return '';
+    const all = entry.kind === 'pass_through' ? `; the whole run had ${grouped(run.totals.pass_throughs)}` : '';
     return ` · shown of deep steps only${all}`;
   }
 

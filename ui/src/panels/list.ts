@@ -61,18 +61,18 @@ export class ListPanel implements Panel {
     if (!picture || !run) return;
     const rows: Row[] = [];
     for (const track of run.tracks) {
-      const process = run.processes.find((one) => one.id === track.process);
-      for (const box of picture.boxes.get(track.id) ?? []) {
+      const process = run.processes.find((one) => one.process === track.process);
+      for (const box of picture.boxes.get(track.track) ?? []) {
         const [begin, end] = [nsOfColumn(picture, box.begin), nsOfColumn(picture, box.end)];
         if (end < window.begin || begin > window.end) continue;
-        const shade = run.shades.find((one) => one.id === box.shade);
+        const shade = run.shades.find((one) => one.shade === box.shade);
         rows.push({
-          track: track.id,
+          track: track.track,
           begin,
           ns: end - begin,
-          name: definitions.nameOf(track.track, box.subject),
-          kind: kindName(shade?.kind ?? track.track),
-          lane: track.track === 'steps' ? (process ? processName(process) : '') : track.name,
+          name: definitions.nameOf(track.track_kind, box.subject),
+          kind: kindName(shade?.shade_kind ?? track.track_kind),
+          lane: track.track_kind === 'steps' ? (process ? processName(process) : '') : track.label,
         });
       }
     }

@@ -38,7 +38,7 @@ export class ModulesPanel implements Panel {
     const { run } = this.state;
     if (!run || performance.now() - this.askedMs < 2000) return;
     this.askedMs = performance.now();
-    api.modules(run.id).then(
+    api.modules(run.run_id).then(
       (models) => {
         this.trees = models.map(({ model, modules }) => moduleTree(model, modules));
         this.draw();
@@ -69,7 +69,7 @@ export class ModulesPanel implements Panel {
     for (const { dtype, share } of shares) {
       const part = el('i', { 'aria-hidden': 'true' });
       part.style.width = `${share * 100}%`;
-      part.style.background = css(colourOf({ id: 0, track: 'casts', kind: 'down', dtype, cause: null }, 'dtype', this.state.theme));
+      part.style.background = css(colourOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: dtype, cause: null }, 'dtype', this.state.theme));
       bar.append(part);
     }
     const words = shares.slice(0, 2).map((one) => (one.share > 0.995 ? shortDtype(one.dtype) : `${shortDtype(one.dtype)} ${percent(one.share)}`)).join(', ');

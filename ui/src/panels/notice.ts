@@ -40,8 +40,8 @@ export class Notice {
   /** What is wrong, the worst first. */
   private matters(): Matter[] {
     const { connection, run, restartedMs, missing } = this.state;
-    if (connection.lost && run?.state === 'finished') {
-      const text = `The run has ended, and castscope no longer answers here. What was loaded is still shown; “castscope view ${run.file}” shows all of it.`;
+    if (connection.lost && run?.run_state === 'finished') {
+      const text = `The run has ended, and castscope no longer answers here. What was loaded is still shown; “castscope view ${run.run_file}” shows all of it.`;
       return [{ text, kind: '', button: 'Try now' }];
     }
     if (connection.lost) {
@@ -52,13 +52,13 @@ export class Notice {
     if (this.state.forgotten) return [standing('castscope no longer knows this run: its file was deleted, or the collector was started again without it. What was loaded is still shown.')];
     if (!run) return [];
     const list: Matter[] = [];
-    if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.name}”; others can be chosen above.`));
-    if (run.state === 'gone') return [...list, standing('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.')];
-    if (run.state === 'lost') return [...list, standing('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.')];
-    if (run.state === 'loading') return [...list, { text: `Reading the run file: ${percent(run.loaded)}. What is read is shown.`, kind: '', button: null }];
+    if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.run_id}”; others can be chosen above.`));
+    if (run.run_state === 'gone') return [...list, standing('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.')];
+    if (run.run_state === 'lost') return [...list, standing('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.')];
+    if (run.run_state === 'loading') return [...list, { text: `Reading the run file: ${percent(run.loaded)}. What is read is shown.`, kind: '', button: null }];
     if (run.damage) list.push(passing(run.damage));
     if (restartedMs !== null) list.push(passing(`The collector was started again (${time(restartedMs)}); everything was asked for anew.`));
-    const dropped = run.totals.dropped_events;
+    const dropped = run.totals.events_lost;
     if (dropped > 0 && !this.state.live) list.push(passing(`${grouped(dropped)} events are missing from the timeline: they came faster than they could be taken. All counts are exact all the same.`));
     return list;
   }
@@ -94,8 +94,8 @@ export class Notice {
       return ['Waiting for a run', 'No run has come in yet. Start one with: castscope run --live -- python train.py'];
     }
     if (this.state.events > 0) return null;
-    if (run.state === 'loading') return ['Reading the run file', `${percent(run.loaded)} so far.`];
-    if (run.state === 'live') return ['No casts yet', 'The job runs; nothing has been cast so far. Casts appear here as they happen.'];
+    if (run.run_state === 'loading') return ['Reading the run file', `${percent(run.loaded)} so far.`];
+    if (run.run_state === 'live') return ['No casts yet', 'The job runs; nothing has been cast so far. Casts appear here as they happen.'];
     return ['This run has no events', run.totals.casts > 0
       ? `It counted ${grouped(run.totals.casts)} casts, but kept no single events: the panels still tell where they were.`
       : 'Nothing was cast and no autocast region was entered. Did the job use torch.autocast?'];

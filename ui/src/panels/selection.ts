@@ -47,14 +47,14 @@ export class SelectionPanel implements Panel {
     this.state = state;
     this.actions = actions;
     const columns: Column<SummaryRow>[] = [
-      { key: 'name', title: 'what', value: (row) => state.definitions.nameOf(row.track, row.subject), under: (row) => this.under(row) },
-      { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
+      { key: 'name', title: 'what', value: (row) => state.definitions.nameOf(row.track_kind, row.subject), under: (row) => this.under(row) },
+      { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.shade_kind) },
       { key: 'operator', title: 'operator', hidden: true, value: (row) => this.groupOf(row, 'operator') },
       { key: 'module', title: 'module', hidden: true, value: (row) => this.groupOf(row, 'module') },
       { key: 'file', title: 'place', hidden: true, value: (row) => this.placeOf(row) },
-      { key: 'count', title: 'count', number: true, value: (row) => row.count, format: grouped },
-      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: duration, says: 'that lies in the selection' },
-      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes },
+      { key: 'count', title: 'count', number: true, value: (row) => row.event_count, format: grouped },
+      { key: 'ns', title: 'time', number: true, value: (row) => row.window_ns, format: duration, says: 'that lies in the selection' },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.event_bytes, format: bytes },
     ];
     this.table = new TableView<SummaryRow>({
       columns,
@@ -100,31 +100,31 @@ export class SelectionPanel implements Panel {
     this.turn += 1;
     const turn = this.turn;
     const summary = await api
-      .summary(state.run.id, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
+      .summary(state.run.run_id, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
       .catch(() => null);
     if (turn !== this.turn) return;
     if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
     this.drawHead(summary);
-    this.table.set(summary.rows);
-    const { id } = state.run;
+    this.table.set(summary.by_subject);
+    const { run_id: id } = state.run;
     fill(this.reports, ...kReportFormats.map(([format, name]) => el('a', { href: api.reportAddress(id, format), download: true }, name)));
   }
 
   private drawHead(summary: Summary): void {
     const { state, actions } = this;
-    const length = summary.to - summary.from;
-    const kinds = [...summary.kinds].sort((a, b) => b.ns - a.ns || b.count - a.count);
+    const length = summary.window_end_ns - summary.window_begin_ns;
+    const kinds = [...summary.by_shade_kind].sort((a, b) => b.window_ns - a.window_ns || b.event_count - a.event_count);
     fill(
       this.head,
       el('h2', {}, `${state.selection ? 'Selected' : 'Shown'}: ${duration(length)}`),
-      el('p', { class: 'soft mono' }, `${moment(summary.from)} – ${moment(summary.to)} s`),
+      el('p', { class: 'soft mono' }, `${moment(summary.window_begin_ns)} – ${moment(summary.window_end_ns)} s`),
       !state.selection && el('p', { class: 'soft' }, 'Drag over lanes to select an area.'),
       !summary.exact && el('p', { class: 'soft' }, 'Single events of this stretch are no longer held: times at its ends are rounded.'),
       el(
         'table',
         { class: 'kinds', 'aria-label': 'By kind' },
         el('tbody', {}, ...kinds.map((kind) =>
-          el('tr', {}, el('td', {}, kindName(kind.kind)), el('td', { class: 'number' }, grouped(kind.count)), el('td', { class: 'number' }, kind.ns > 0 ? duration(kind.ns) : ''), el('td', { class: 'number', title: 'of its length; several threads together may have more than 100 %' }, kind.ns > 0 ? percent(kind.ns / length) : ''), el('td', { class: 'number' }, kind.bytes > 0 ? bytes(kind.bytes) : '')),
+          el('tr', {}, el('td', {}, kindName(kind.shade_kind)), el('td', { class: 'number' }, grouped(kind.event_count)), el('td', { class: 'number' }, kind.window_ns > 0 ? duration(kind.window_ns) : ''), el('td', { class: 'number', title: 'of its length; several threads together may have more than 100 %' }, kind.window_ns > 0 ? percent(kind.window_ns / length) : ''), el('td', { class: 'number' }, kind.event_bytes > 0 ? bytes(kind.event_bytes) : '')),
         )),
       ),
       el(
@@ -139,15 +139,15 @@ export class SelectionPanel implements Panel {
 
   private under(row: SummaryRow): string {
     const module = this.groupOf(row, 'module');
-    return module === '' || module === row.track ? kindName(row.kind) : `${kindName(row.kind)} · ${module}`;
+    return module === '' || module === row.track_kind ? kindName(row.shade_kind) : `${kindName(row.shade_kind)} · ${module}`;
   }
 
   private definitionOf(row: SummaryRow): Site | OperatorUse | Kernel | Region | undefined {
     const { definitions } = this.state;
-    if (row.track === 'casts') return definitions.sites.get(row.subject);
-    if (row.track === 'operators') return definitions.uses.get(row.subject);
-    if (row.track === 'kernels') return definitions.kernels.get(row.subject);
-    return row.track === 'regions' ? definitions.regions.get(row.subject) : undefined;
+    if (row.track_kind === 'casts') return definitions.sites.get(row.subject);
+    if (row.track_kind === 'operators') return definitions.uses.get(row.subject);
+    if (row.track_kind === 'kernels') return definitions.kernels.get(row.subject);
+    return row.track_kind === 'regions' ? definitions.regions.get(row.subject) : undefined;
   }
 
   private placeOf(row: SummaryRow): string {
@@ -157,12 +157,12 @@ export class SelectionPanel implements Panel {
 
   private groupOf(row: SummaryRow, by: 'kind' | 'operator' | 'module' | 'file' | 'site'): string {
     const { definitions, run } = this.state;
-    if (by === 'kind') return kindName(row.kind);
-    if (by === 'site') return definitions.nameOf(row.track, row.subject);
+    if (by === 'kind') return kindName(row.shade_kind);
+    if (by === 'site') return definitions.nameOf(row.track_kind, row.subject);
     const of = this.definitionOf(row);
     if (by === 'file') return of?.file ? shortPath(of.file, run?.cwd ?? '') : '';
     // Regions, steps and marks belong to no operator and no module.
-    if (!of || !('operator' in of)) return row.track;
+    if (!of || !('operator' in of)) return row.track_kind;
     return by === 'operator' ? shortOperator(of.operator ?? '') : (of.module ?? '');
   }
 }

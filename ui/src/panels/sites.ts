@@ -13,7 +13,7 @@ import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';
 
 interface Row extends SiteCounts {
-  site: Site | undefined;
+  of: Site | undefined;
 }
 
 export class SitesPanel implements Panel {
@@ -33,13 +33,13 @@ export class SitesPanel implements Panel {
         key: 'site',
         title: 'site',
         value: (row) => nameOf(row),
-        under: (row) => [this.models > 1 ? (row.site?.model ?? '') : '', row.site?.module ?? '', row.site ? place(row.site, cwd()) : ''].filter((one) => one !== '').join(' · '),
+        under: (row) => [this.models > 1 ? (row.of?.model ?? '') : '', row.of?.module ?? '', row.of ? place(row.of, cwd()) : ''].filter((one) => one !== '').join(' · '),
       },
-      { key: 'model', title: 'model', hidden: true, value: (row) => row.site?.model ?? '' },
-      { key: 'module', title: 'module', hidden: true, value: (row) => row.site?.module ?? '' },
-      { key: 'place', title: 'place', hidden: true, value: (row) => (row.site ? place(row.site, cwd()) : '') },
+      { key: 'model', title: 'model', hidden: true, value: (row) => row.of?.model ?? '' },
+      { key: 'module', title: 'module', hidden: true, value: (row) => row.of?.module ?? '' },
+      { key: 'place', title: 'place', hidden: true, value: (row) => (row.of ? place(row.of, cwd()) : '') },
       { key: 'casts', title: 'casts', number: true, value: (row) => row.casts, format: grouped },
-      { key: 'hits', title: 'hits', number: true, value: (row) => row.hits, format: grouped, says: 'served from the cache' },
+      { key: 'hits', title: 'hits', number: true, value: (row) => row.cache_hits, format: grouped, says: 'served from the cache' },
       { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes, says: 'of the copies' },
       { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, format: duration, says: 'CPU time of the casts' },
     ];
@@ -51,14 +51,14 @@ export class SitesPanel implements Panel {
       empty: 'Nothing has been cast.',
       filterable: true,
       groups: [
-        { name: 'module', of: (row) => [this.models > 1 ? (row.site?.model ?? '') : '', row.site?.module ?? ''].filter((one) => one !== '').join(' · ') },
-        { name: 'operator', of: (row) => row.site?.operator ?? '' },
-        { name: 'file', of: (row) => (row.site?.file ? shortPath(row.site.file, cwd()) : '') },
-        { name: 'cause', of: (row) => (row.site ? causeName(row.site.cause) : '') },
-        { name: 'dtypes', of: (row) => (row.site ? `${row.site.from} → ${row.site.to}` : '') },
+        { name: 'module', of: (row) => [this.models > 1 ? (row.of?.model ?? '') : '', row.of?.module ?? ''].filter((one) => one !== '').join(' · ') },
+        { name: 'operator', of: (row) => row.of?.operator ?? '' },
+        { name: 'file', of: (row) => (row.of?.file ? shortPath(row.of.file, cwd()) : '') },
+        { name: 'cause', of: (row) => (row.of ? causeName(row.of.cause) : '') },
+        { name: 'dtypes', of: (row) => (row.of ? `${row.of.from_dtype} → ${row.of.to_dtype}` : '') },
       ],
-      choose: (row) => choose(row.id),
-      chosen: (row) => this.state.event?.subject === row.id,
+      choose: (row) => choose(row.site),
+      chosen: (row) => this.state.event?.subject === row.site,
     });
     this.table.tool(exportButtons('sites', columns, () => this.table.visible()));
     this.element = el('div', { class: 'wide' }, this.table.element);
@@ -78,7 +78,7 @@ export class SitesPanel implements Panel {
     if (!run || !this.stale || (live && performance.now() - this.askedMs < 2000)) return;
     this.stale = false;
     this.askedMs = performance.now();
-    api.sites(run.id).then(
+    api.sites(run.run_id).then(
       (counts) => {
         this.counts = counts;
         this.put();
@@ -92,15 +92,15 @@ export class SitesPanel implements Panel {
     this.models = new Set([...this.state.definitions.sites.values()].map((site) => site.model).filter((model) => model !== null)).size;
     this.table.set(
       this.counts
-        .filter((row) => row.casts + row.hits + row.passes > 0)
-        .map((row) => ({ ...row, site: this.state.definitions.sites.get(row.id) })),
+        .filter((row) => row.casts + row.cache_hits + row.pass_throughs > 0)
+        .map((row) => ({ ...row, of: this.state.definitions.sites.get(row.site) })),
     );
   }
 }
 
 function nameOf(row: Row): string {
-  const { site } = row;
-  if (!site) return `site ${row.id}`;
+  const site = row.of;
+  if (!site) return `site ${row.site}`;
   const what = `${site.operator ? shortOperator(site.operator) : site.cause} ${site.argument ?? ''}`.trim();
   return `${what} ${castOf(site)}`.trim();
 }

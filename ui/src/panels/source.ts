@@ -33,12 +33,12 @@ export class SourcePanel implements Panel {
   show(): void {
     const { run, source } = this.state;
     if (!run) return;
-    const key = `${run.id} ${source ? `${source.file}:${source.line}` : ''}`;
+    const key = `${run.run_id} ${source ? `${source.file}:${source.line}` : ''}`;
     if (key === this.shown && source !== null) return;
     this.shown = key;
     this.turn += 1;
     const turn = this.turn;
-    const answer = source === null ? this.files(run.id, turn) : this.file(run.id, source.file, source.line, turn);
+    const answer = source === null ? this.files(run.run_id, turn) : this.file(run.run_id, source.file, source.line, turn);
     answer.catch(() => {
       if (turn !== this.turn) return;
       this.shown = '';
@@ -87,38 +87,38 @@ export class SourcePanel implements Panel {
       this.element,
       this.back(),
       el('h2', { class: 'mono' }, shortPath(name, cwd)),
-      file.changed && el('p', { class: 'warn' }, 'This file has changed since the run: lines may not fit.'),
-      file.missing ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
+      file.source_state === 'changed' && el('p', { class: 'warn' }, 'This file has changed since the run: lines may not fit.'),
+      file.lines.length === 0 ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
       code,
     );
     this.addLines(code, file, this.linesOf(file), 0, at ?? firstLine(file), turn);
   }
 
-  private linesOf(file: SourceFile): { line: number; text: string }[] {
+  private linesOf(file: SourceFile): SourceFile['lines'] {
     if (file.lines.length > 0) return file.lines;
-    return Object.keys(file.casts).map(Number).sort((a, b) => a - b).map((line) => ({ line, text: '' }));
+    return Object.keys(file.casts_by_line).map(Number).sort((a, b) => a - b).map((line) => ({ line, source_text: '' }));
   }
 
   private addLines(code: HTMLElement, file: SourceFile, lines: SourceFile['lines'], from: number, at: number, turn: number): void {
     if (turn !== this.turn) return;
-    const most = Math.max(1, ...Object.values(file.casts).map((one) => one.cpu_ns));
+    const most = Math.max(1, ...Object.values(file.casts_by_line).map((one) => one.cpu_ns));
     const piece = lines.slice(from, from + kLinesAtOnce);
     for (const line of piece) code.append(this.line(file, line, most, line.line === at));
     if (piece.some((line) => line.line === at)) code.querySelector('.here')?.scrollIntoView({ block: 'center' });
     if (from + kLinesAtOnce < lines.length) requestAnimationFrame(() => this.addLines(code, file, lines, from + kLinesAtOnce, at, turn));
   }
 
-  private line(file: SourceFile, { line, text }: { line: number; text: string }, most: number, here: boolean): HTMLElement {
-    const casts = file.casts[line];
-    const rules = file.findings[line] ?? [];
+  private line(file: SourceFile, { line, source_text }: SourceFile['lines'][number], most: number, here: boolean): HTMLElement {
+    const casts = file.casts_by_line[line];
+    const rules = file.rules_by_line[line] ?? [];
     const margin = el('span', { class: 'margin', role: 'cell' });
     if (casts) {
       const button = el(
         'button',
         {
           class: 'heat',
-          title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.hits)} from the cache, ${duration(casts.cpu_ns)}: show in the timeline`,
-          click: () => this.chooseSites(casts.sites),
+          title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.cache_hits)} from the cache, ${duration(casts.cpu_ns)}: show in the timeline`,
+          click: () => this.chooseSites(casts.site_ids),
         },
         compact(casts.casts),
       );
@@ -130,7 +130,7 @@ export class SourcePanel implements Panel {
       { class: `line${here ? ' here' : ''}${casts ? ' casts' : ''}`, role: 'row' },
       margin,
       el('span', { class: 'line-number', role: 'cell' }, line),
-      el('code', { role: 'cell' }, text),
+      el('code', { role: 'cell' }, source_text),
       ...rules.map((rule) => el('button', { class: 'rule', click: () => this.state.openTab('findings'), title: 'a finding: see Findings' }, rule)),
     );
   }
@@ -140,7 +140,7 @@ export class SourcePanel implements Panel {
 function firstLine(file: SourceFile): number {
   let best = 0;
   let most = -1;
-  for (const [line, casts] of Object.entries(file.casts))
+  for (const [line, casts] of Object.entries(file.casts_by_line))
     if (casts.cpu_ns > most) {
       most = casts.cpu_ns;
       best = Number(line);

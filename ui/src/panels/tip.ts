@@ -20,10 +20,10 @@ export class Tip {
     this.element.hidden = hit === null;
     if (!hit) return;
     const { box, track } = hit;
-    const shade = this.state.run?.shades.find((one) => one.id === hit.shade);
-    const kind = shade ? kindName(shade.kind) : track.track;
-    const name = box ? this.state.definitions.nameOf(track.track, box.subject) : '';
-    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box && track.track === 'kernels' ? this.state.definitions.purposeOf(box.subject) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
+    const shade = this.state.run?.shades.find((one) => one.shade === hit.shade);
+    const kind = shade ? kindName(shade.shade_kind) : track.track_kind;
+    const name = box ? this.state.definitions.nameOf(track.track_kind, box.subject) : '';
+    const more = [name === '' ? '' : kind, shade?.shade_dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box && track.track_kind === 'kernels' ? this.state.definitions.purposeOf(box.subject) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
     fill(this.element, el('b', {}, name === '' ? kind : name), el('span', { class: 'soft' }, more.filter((one) => one !== '').join(' · ')));
     const { offsetWidth: width, offsetHeight: height } = this.element;
     this.element.style.left = `${Math.min(x + 14, window.innerWidth - width - 8)}px`;
