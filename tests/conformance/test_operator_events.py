@@ -87,10 +87,10 @@ def test_each_pass_through_is_told(always, tmp_path):
 
 
 def test_outside_deep_steps_none_is_told(sometimes, tmp_path):
-    assert 0 < len(sometimes.of("pass")) < sometimes.outcome.report["totals"]["pass_throughs"]
+    assert 0 < len(sometimes.of("pass_through")) < sometimes.outcome.report["totals"]["pass_throughs"]
     never = Told(tmp_path / "never", "--deep", "never")
     assert never.of("cast")
-    assert never.of("operator") == never.of("pass") == []
+    assert never.of("operator") == never.of("pass_through") == []
 
 
 def test_an_operator_lasts_from_its_begin_to_its_end(always):

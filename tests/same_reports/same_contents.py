@@ -17,7 +17,7 @@ TIMES = re.compile("(^|_)(ns|ns_at_most)$")
 TOLD_OF_TIMES = {"evidence", "savings"}
 # Those of the run itself.
 OF_ONE_RUN = {"start_epoch_ns", "end_epoch_ns", "run_id", "checksum", "checksum_shown", "cwd"}
-IN_EVENTS = re.compile(rb',"(\w*_ns|pid|tensor|site|operator_use|region_id)":("[^"]*"|-?\d+)')
+IN_EVENTS = re.compile(rb',"(\w*_ns|pid|source_address|site|operator_use|region)":("[^"]*"|-?\d+)')
 # castscope unpacks what it carries into a folder that is named after all of the agent's sources.
 UNPACKED = re.compile(rb"(?<=/castscope/)[0-9a-f]{16}\b")
 LANE = re.compile(rb'"pid":(\d+),"lane":(\d+)')
