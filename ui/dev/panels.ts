@@ -104,24 +104,29 @@ export function stepsAnswer(run: SynthRun): object {
 }
 
 export function compareAnswer(run: SynthRun): object {
-  const at = { file: kFile, line: 41, function: 'forward', text: 'x = self.qkv(x)', phase: 'forward' };
+  const at = { file: kFile, line: 41, function: 'forward', source_text: 'x = self.qkv(x)', phase: 'forward' };
   const site = (casts: number, to: string) => ({
-    ...at, operator: 'aten::linear', argument: 'weight', cause: 'autocast', from: 'float32', to,
+    ...at, operator: 'aten::linear', argument: 'weight', cause: 'autocast', from_dtype: 'float32', to_dtype: to,
     casts, cache_hits: 300, bytes: 9e6, cpu_ns: 4e6,
   });
   return {
-    format: 1,
-    before: { file: 'a.castscope', complete: true },
-    after: { file: 'b.castscope', complete: true },
-    differ: true,
+    document: 'diff',
+    format: 2,
+    format_minor: 0,
+    before: { compared_file: 'a.castscope', complete: true },
+    after: { compared_file: 'b.castscope', complete: true },
+    differs: true,
+    doubts: [],
     per_step: false,
-    totals: { casts: { before: 1200, after: run.count }, cache_hits: { before: 900, after: 950 } },
-    findings: {
-      new: [{ rule: 'fp32-island', severity: 'warning', file: kFile, line: 66, title: 'cast up and straight down', fingerprint: 'x' }],
-      fixed: [],
+    total_changes: { step_count: { before: 100, after: 100 }, casts: { before: 1200, after: run.count }, cache_hits: { before: 900, after: 950 } },
+    finding_changes: {
+      new_findings: [{ rule: 'fp32-island', severity: 'warning', file: kFile, line: 66, title: 'cast up and straight down', fingerprint: 'x' }],
+      fixed_findings: [],
+      unseen_before: [],
+      unseen_after: [],
     },
-    precision: [],
-    sites: [
+    precision_changes: [],
+    site_changes: [
       { change: 'new', by_time_alone: false, before: null, after: site(40, 'bfloat16') },
       { change: 'moved', by_time_alone: false, before: site(40, 'float16'), after: site(40, 'bfloat16') },
     ],

@@ -33,15 +33,18 @@ struct SiteKey {
 
 SiteKey key_of(const store::RunData& run, const store::Site& site,
                const store::Table<std::size_t, store::Region>& places) {
-  const store::Module module = site.module ? run.modules[site.module] : store::Module();
-  const store::CallSite at = site.call_site ? run.call_sites[site.call_site] : store::CallSite();
+  const store::Module* const module = run.modules.find(site.module);
+  const store::CallSite* const at = run.call_sites.find(site.call_site);
+  const std::size_t* const region = places.find(site.region);
   return {.frames = frames_of(run, site.stack),
-          .model = module.model(),
-          .module = module.path,
+          .model = module == nullptr ? "" : module->model(),
+          .module = module == nullptr ? "" : module->path,
           .op = site.op,
-          .argument = at.argument_name.empty() ? std::to_string(at.argument) : at.argument_name,
+          .argument = at == nullptr               ? ""
+                      : at->argument_name.empty() ? std::to_string(at->argument)
+                                                  : at->argument_name,
           .what = {site.role, site.cause, site.phase, site.from, site.to, site.device},
-          .region = site.region ? places[site.region] : 0,
+          .region = region == nullptr ? 0 : *region,
           .why = site.why,
           .id = site.id};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/json_values.h"
 #include "server/report/text/event_names.h"
@@ -148,6 +149,7 @@ Answer one(Call& call) {
                {"run_file", call.run->file()},
                {"command", run.start.command},
                {"cwd", run.start.cwd},
+               {"root", text_or_null(run.start.project())},
                {"host", run.start.host},
                {"castscope_version", run.start.castscope_version},
                {"start", report::utc(run.start.start_ns)},
@@ -174,7 +176,7 @@ Answer one(Call& call) {
 
 void add_place(Json& json, const store::RunData& run, store::StackId stack) {
   const auto at = run.user_location(stack);
-  json["file"] = at ? Json(at->file) : Json();
+  json["file"] = at ? Json(report::portable_path(at->file, run.start.project())) : Json();
   json["line"] = at ? Json(at->line) : Json();
   json["function"] = at ? Json(at->function) : Json();
 }

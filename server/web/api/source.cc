@@ -2,6 +2,7 @@
 #include <map>
 
 #include "server/judging/source_reader.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/text/words.h"
 #include "server/web/api/routes.h"
 
@@ -21,7 +22,7 @@ std::map<std::string, OfFile> lines_of(const store::RunData& run) {
   for (const store::Site& site : run.sites) {
     const auto at = run.user_location(site.stack);
     if (!at || at->file.empty()) continue;
-    OfLine& line = files[at->file][at->line];
+    OfLine& line = files[report::portable_path(at->file, run.start.project())][at->line];
     line.counts += counts[site.id];
     line.sites.push_back(site.id);
   }
@@ -38,15 +39,16 @@ Answer list(const store::RunData& run) {
   return json_answer({{"source_files", std::move(files)}});
 }
 
-// Only files that the run itself names are shown, nothing else of the disk.
-bool is_named(const store::RunData& run, const std::string& file) {
-  if (run.source.file(file) != nullptr) return true;
-  for (const store::Stack& stack : run.stacks) {
-    for (const store::CodeLocation& frame : stack.frames) {
-      if (frame.file == file) return true;
-    }
-  }
-  return false;
+// Returns the file as the job had it, by its path from `root`. Only files that the run itself names are shown, nothing
+// else of the disk; "" = the run names none like this.
+std::string named_file(const store::RunData& run, const std::string& path) {
+  const auto is_it = [&](const std::string& file) { return report::portable_path(file, run.start.project()) == path; };
+  for (const auto& [file, kept] : run.source.files())
+    if (is_it(file)) return file;
+  for (const store::Stack& stack : run.stacks)
+    for (const store::CodeLocation& frame : stack.frames)
+      if (is_it(frame.file)) return frame.file;
+  return "";
 }
 
 Json rules_by_line(const std::vector<rules::Finding>& findings, const std::string& file) {
@@ -58,9 +60,10 @@ Json rules_by_line(const std::vector<rules::Finding>& findings, const std::strin
   return lines;
 }
 
-Answer one(const RunSource& source, const Snapshot& snapshot, const std::string& name) {
+Answer one(const RunSource& source, const Snapshot& snapshot, const std::string& path) {
   const store::RunData& run = snapshot.data();
-  if (!is_named(run, name)) return absl::NotFoundError("the run names no such source file");
+  const std::string name = named_file(run, path);
+  if (name.empty()) return absl::NotFoundError("the run names no such source file");
   store::SourceFile file{.file = name, .state = store::SourceState::kGone, .lines = {}};
   if (const store::SourceFile* const kept = run.source.file(name)) file = *kept;
   if (source.sources_here() && file.state != store::SourceState::kChanged) {
@@ -71,13 +74,13 @@ Answer one(const RunSource& source, const Snapshot& snapshot, const std::string&
   for (const auto& [number, text] : file.lines)
     lines.push_back({{"line", number}, {"source_text", report::shown_source(text)}});
   const std::map<std::string, OfFile> of_files = lines_of(run);
-  const auto of_file = of_files.find(name);
+  const auto of_file = of_files.find(path);
   for (const auto& [number, of] : of_file == of_files.end() ? OfFile() : of_file->second)
     casts[std::to_string(number)] = {{"casts", of.counts.casts},
                                      {"cache_hits", of.counts.hits},
                                      {"cpu_ns", of.counts.cpu_ns},
                                      {"site_ids", of.sites}};
-  return json_answer({{"file", name},
+  return json_answer({{"file", path},
                       {"source_state", store::name(file.state)},
                       {"lines", std::move(lines)},
                       {"casts_by_line", std::move(casts)},

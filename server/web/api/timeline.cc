@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "agent/lanes/event_views.h"
+#include "server/report/findings/fingerprint.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/store/run/names.h"
@@ -70,7 +71,9 @@ Json stack_json(const store::RunData& run, store::StackId stack) {
   Json frames = Json::array();
   if (stack == 0) return frames;
   for (const store::CodeLocation& frame : run.stacks[stack].frames)
-    frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
+    frames.push_back({{"file", report::portable_path(frame.file, run.start.project())},
+                      {"line", frame.line},
+                      {"function", frame.function}});
   return frames;
 }
 

@@ -317,25 +317,22 @@ export interface StepRow {
 }
 
 export interface DiffSite {
-  model: string | null;
-  module: string | null;
   operator: string | null;
   argument: string | null;
-  from: string;
-  to: string;
+  from_dtype: string;
+  to_dtype: string;
   casts: number;
-  cache_hits?: number;
+  cache_hits: number;
   bytes: number;
   cpu_ns: number;
-  location?: Place;
-  file?: string | null;
-  line?: number | null;
+  file: string | null;
+  line: number | null;
 }
 
 export interface Difference {
-  differ: boolean;
+  differs: boolean;
   per_step: boolean;
-  totals: Record<string, { before: number; after: number }>;
-  findings: { new: Finding[]; fixed: Finding[] };
-  sites: { change: string; by_time_alone: boolean; before: DiffSite | null; after: DiffSite | null }[];
+  total_changes: Record<string, { before: number; after: number }>;
+  finding_changes: { new_findings: Finding[]; fixed_findings: Finding[] };
+  site_changes: { change: string; by_time_alone: boolean; before: DiffSite | null; after: DiffSite | null }[];
 }

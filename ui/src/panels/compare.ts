@@ -93,7 +93,7 @@ export class ComparePanel implements Panel {
     const cwd = this.state.run?.cwd ?? '';
     const { per_step } = difference;
     const steps = stepsOf(difference);
-    const rows: SiteRow[] = difference.sites.map(({ change, before, after }) => {
+    const rows: SiteRow[] = difference.site_changes.map(({ change, before, after }) => {
       const one = (after ?? before) as DiffSite;
       return {
         change,
@@ -115,7 +115,7 @@ export class ComparePanel implements Panel {
     const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', memory: { state: this.state, name: 'runs' }, empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));
     table.set(rows);
-    const totals = Object.entries(difference.totals);
+    const totals = Object.entries(difference.total_changes);
     fill(
       this.body,
       el('table', { class: 'kinds', 'aria-label': 'Totals' },
@@ -123,14 +123,14 @@ export class ComparePanel implements Panel {
         el('tbody', {}, ...totals.map(([name, { before, after }]) =>
           el('tr', { class: before === after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), el('td', { class: 'number' }, amount(name, before)), el('td', { class: 'number' }, amount(name, after)))))),
       per_step && el('p', { class: 'soft' }, 'The runs have different numbers of steps: sites are compared by what a step does, and the table below tells that.'),
-      ...this.findings('Found only there', difference.findings.new),
-      ...this.findings('Found only here', difference.findings.fixed),
+      ...this.findings('Found only there', difference.finding_changes.new_findings),
+      ...this.findings('Found only here', difference.finding_changes.fixed_findings),
       el('h3', {}, 'Sites'),
       table.element,
     );
   }
 
-  private findings(title: string, list: Difference['findings']['new']): (HTMLElement | false)[] {
+  private findings(title: string, list: Difference['finding_changes']['new_findings']): (HTMLElement | false)[] {
     if (list.length === 0) return [];
     return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`)))];
   }
@@ -179,13 +179,13 @@ export class ComparePanel implements Panel {
 /** The number of steps that the sites' counts are divided by: 1 where the counts are compared directly. */
 function stepsOf(difference: Difference): { before: number; after: number } {
   if (!difference.per_step) return { before: 1, after: 1 };
-  const { before, after } = difference.totals.steps;
+  const { before, after } = difference.total_changes.step_count;
   return { before: Math.max(before, 1), after: Math.max(after, 1) };
 }
 
 function siteName(before: DiffSite | null, after: DiffSite | null): string {
   const one = (after ?? before) as DiffSite;
-  const cast = (site: DiffSite) => `${shortDtype(site.from)}→${shortDtype(site.to)}`;
+  const cast = (site: DiffSite) => `${shortDtype(site.from_dtype)}→${shortDtype(site.to_dtype)}`;
   const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, there ${cast(after)}` : cast(one);
   return `${shortOperator(one.operator ?? '')} ${one.argument ?? ''} ${casts}`.trim();
 }
