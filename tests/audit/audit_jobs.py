@@ -34,7 +34,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 MANY = """
 import torch
-net = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(5000)])
+net = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(7500)])
 with torch.autocast("cpu", dtype=torch.bfloat16):
     net(torch.randn(2, 2)).sum().backward()
 """
@@ -62,12 +62,12 @@ def workload(name, *arguments, launcher=(PYTHON,)):
 JOBS = {
     "training": Job(TRAINING),
     "bert": workload("bert.py"),
-    "script": workload("script_modes.py", "bert", "script"),
+    "script": workload("script_modes.py", "resnet", "script"),
     "trace": workload("script_modes.py", "bert", "trace"),
     "compile": workload("compiled.py", "aot_eager", "step"),
     "loader": workload("loader.py", "fork"),
     "ranks": workload("ddp.py", launcher=TORCHRUN),
-    "killed": Job(KILLED, status=137),
+    "killed": Job(KILLED, status=-9),
     "without_autocast": Job(WITHOUT_AUTOCAST),
     "without_pytorch": Job(command=("echo", "nothing")),
     "enforced": Job(TRAINING, options=("--enforce", "torch-cpu")),
@@ -75,10 +75,10 @@ JOBS = {
 }
 
 
-def record(name, folder, output="train"):
+def record(name, folder, output="train", options=()):
     job = JOBS[name]
     folder.mkdir(exist_ok=True)
-    command = [str(runs.CASTSCOPE), "run", "--force", "-o", str(folder / output), *job.options, "--",
+    command = [str(runs.CASTSCOPE), "run", "--force", "-o", str(folder / output), *job.options, *options, "--",
                *job.words(folder)]
     done = runs.finish(command, runs.clean_environment(), folder)
     assert done.status == job.status, done.stderr.decode(errors="replace")
