@@ -16,15 +16,7 @@ Name = namedtuple("Name", "surface where name")
 
 # JSON that has no schema yet is read off the source that writes it.
 JSON_SOURCES = {
-    "check": ["server/report/compare/gate_text.cc", "server/exported/summary_forms.cc", "server/exported/check.cc"],
-    "diff": ["server/report/compare/difference_text.cc"],
-    "rules": ["server/report/findings/explain.cc"],
-    "policy": ["server/report/policy/text.cc", "server/report/policy/explanation.cc", "server/report/policy/reach.cc",
-               "server/report/text/document.cc"],
-    "doctor": ["server/cli/commands/doctor.cc"],
-    "counts": ["server/cli/commands/counts.cc"],
     "jsonl": ["server/report/timelines/json_lines.cc"],
-    "compare": ["agent/python/castscope/modes/as_json.py", "agent/python/castscope/modes/runner.py"],
     "comparison table": ["agent/python/castscope/modes/as_table.py"],
 }
 # Names in the JSON of another's format are that format's; ours are what stands in its bags of properties.
@@ -90,13 +82,9 @@ def hidden_in_api():
 
 def json_sources():
     for surface, paths in JSON_SOURCES.items():
-        if (ROOT / "docs" / f"{surface}.schema.json").exists():
-            continue
         for path in paths:
             pattern = PYTHON_KEY if path.endswith(".py") else KEY
             text = re.sub(r"\bconstexpr [^;]*;", "", text_of(path))  # lists of words
-            if surface == "doctor":
-                text = re.search(r"\nvoid print_json\(.*?\n\}", text, re.DOTALL)[0]
             for found in pattern.finditer(text):
                 name = next(filter(None, found.groups()))
                 if name not in WORDS_AS_KEYS:

@@ -24,7 +24,7 @@ class TimelineTest : public ::testing::Test {
     }
     return 0;
   }
-  // "down@10-15 hit@20": all events of a track, open ones with a plus.
+  // "down@10-15 cache_hit@20": all events of a track, open ones with a plus.
   std::string shown(TrackKind kind, std::uint32_t depth = 0) const {
     std::string text;
     NeighbourQuery query{.at = -1, .filter = {.tracks = {track(kind, depth)}}};
@@ -51,7 +51,7 @@ TEST_F(TimelineTest, CastsAreIntervalsHitsAndPassesInstants) {
       .pass(25, Site::kWeightSite)
       .cast(30, 31, Site::kUpSite);
   feed_.cast(40, 44, Site::kSameSite);
-  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-15 hit@20 pass@25 up@30-31 same@40-44");
+  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-15 cache_hit@20 pass_through@25 up@30-31 same@40-44");
 }
 
 // Two lanes take turns, and their events are fed lane by lane.
@@ -186,7 +186,7 @@ TEST_F(TimelineTest, ARegionThatIsInterruptedIsOneWhenWholeOnesAreWanted) {
 TEST_F(TimelineTest, MarksAreInstantsWithTheirFact) {
   feed_.clear(10, 64).mark(lanes::EventKind::kOptimizer, 20, 7).mark(lanes::EventKind::kScaler, 30);
   feed_.mark(lanes::EventKind::kBackward, 40, 8).mark(lanes::EventKind::kValues, 50, 3);
-  EXPECT_EQ(shown(TrackKind::kMarks), "clear@10 optimizer@20 scaler@30 backward@40 values@50");
+  EXPECT_EQ(shown(TrackKind::kMarks), "cache_clear@10 optimizer_step@20 scaler@30 backward@40 values@50");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 20, 0)->subject, 7u);
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 50, 0)->subject, 0u);
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 10, 0)->bytes, 64u);
@@ -201,13 +201,13 @@ TEST_F(TimelineTest, OperatorsAreToldWhenTheyEndAndKeepTheirDepth) {
 
 TEST_F(TimelineTest, TimesNeverGoBackWithinALane) {
   feed_.cast(10, 40, Site::kDownSite).hit(20, Site::kWeightSite).lane(2).hit(5, Site::kWeightSite);
-  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-40 hit@40");
+  EXPECT_EQ(shown(TrackKind::kCasts), "down@10-40 cache_hit@40");
 }
 
 TEST_F(TimelineTest, TimesCountFromTheBeginOfTheProcess) {
   timeline_.process_begin(store::ProcessId(1), 1000);
   feed_.hit(5, Site::kWeightSite);
-  EXPECT_EQ(shown(TrackKind::kCasts), "hit@1005");
+  EXPECT_EQ(shown(TrackKind::kCasts), "cache_hit@1005");
   EXPECT_EQ(timeline_.progress().begin, 1005);
 }
 
@@ -228,7 +228,7 @@ TEST_F(TimelineTest, TimesThatNobodyCanMeanStayInBounds) {
 
 TEST_F(TimelineTest, WhatANumberMeansMayNotBeKnown) {
   feed_.cast(10, 12, 99).hit(20, 99).enter(30, 99).exit(40, 99).operate(41, 42, 99);
-  EXPECT_EQ(shown(TrackKind::kCasts), "same@10-12 hit@20");
+  EXPECT_EQ(shown(TrackKind::kCasts), "same@10-12 cache_hit@20");
   EXPECT_EQ(timeline_.event_at(track(TrackKind::kCasts), 10, 0)->subject, 0u);
   EXPECT_EQ(shown(TrackKind::kRegions), "region@30-40");
   EXPECT_EQ(shown(TrackKind::kOperators), "operator@41-42");

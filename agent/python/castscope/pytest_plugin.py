@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from castscope.report_places import place, site_in_words
+
 _CHILD = "CASTSCOPE_PYTEST_CHILD"  # in the environment of a test's own process: JSON, {"node": …, "out": …}
 _KEYS = ("max_casts", "forbid")
 
@@ -280,41 +282,20 @@ def _hold(item, body, wanted, measured, folder):
 
 def _costliest(report):
     sites = sorted(report["sites"], key=lambda site: -site["casts"])[:5]
-    lines = [f"    {site['casts']:6}  {_site_in_words(report, site)}" for site in sites if site["casts"]]
+    lines = [f"    {site['casts']:6}  {site_in_words(report, site)}" for site in sites if site["casts"]]
     return "  most casts, fixtures and imports included:\n" + "\n".join(lines) if lines else ""
-
-
-def _site_in_words(report, site):
-    """What a site refers to by place may be left out."""
-    location, called = {"file": None}, {}
-    if "stack_index" in site:
-        location = report["frames"][report["stacks"][site["stack_index"]]["frame_index"]]
-    if "call_site_index" in site:
-        called = report["call_sites"][site["call_site_index"]]
-    return (f"{_place(report, location)}  {called.get('operator') or site['cause']} {called.get('argument') or ''}, "
-            f"{site['from_dtype']} to {site['to_dtype']}")
 
 
 def _forbidden(report, patterns):
     found = [finding for finding in report["findings"]
              if any(_matches(pattern, finding["rule"]) for pattern in patterns)]
-    wrong = [f"forbidden: {finding['severity']} {finding['rule']} at {_place(report, finding['location'])}\n"
+    wrong = [f"forbidden: {finding['severity']} {finding['rule']} at {place(report, finding['location'])}\n"
              f"    {finding['title']}.\n    fix: {finding['fix']}" for finding in found]
     if not wrong and not report["run"]["complete"]:
         notices = "".join(f"    {notice}\n" for notice in report["run"]["notices"])
         wrong.append("it is not known whether a forbidden rule finds something, since not all of the test's process "
                      "was seen\n" + notices)
     return wrong
-
-
-def _place(report, location):
-    """Paths in reports go from their root."""
-    file = location["file"]
-    if file is None:
-        return "no Python line"
-    whole = os.path.join(report["root"] or "", file)
-    path = os.path.relpath(whole)
-    return f"{file if path.startswith('..') or not os.path.exists(whole) else path}:{location['line']}"
 
 
 def _report_of(config, line):

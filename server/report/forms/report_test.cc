@@ -254,21 +254,6 @@ TEST_F(ReportTest, SitesAddUpToTheTotals) {
   EXPECT_EQ(passes, json["totals"]["pass_throughs"]);
 }
 
-TEST_F(ReportTest, ASitesPlaceIsTheInnermostLineOfTheUsersOwn) {
-  train(100, 0);
-  const auto json = to_json(finish());
-  for (const auto& site : json["sites"]) {
-    const auto& stack = json["stacks"][site["stack_index"].get<std::size_t>()];
-    const auto& place = json["frames"][stack["frame_index"].get<std::size_t>()];
-    EXPECT_EQ(place["file"], site["cause"] == "autocast" ? "train.py" : "data.py");
-    if (site["cause"] != "autocast") continue;
-    const auto& innermost = json["frames"][stack["frame_indexes"][0].get<std::size_t>()];
-    EXPECT_EQ(innermost, (nlohmann::ordered_json{{"file", "site-packages/torch/nn/modules/linear.py"},
-                                                 {"line", 134},
-                                                 {"function", "Linear.forward"}}));
-  }
-}
-
 TEST_F(ReportTest, DroppedEventsAreCountedAndWrittenIsAllThatWasMade) {
   TestRun run(*store_);
   const auto weight = run.weight("train.py", 8, "fc");

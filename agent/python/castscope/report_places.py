@@ -1,0 +1,27 @@
+"""Says places of a JSON report in words: what its rows refer to by place in a list, and paths from here."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def place(report: dict[str, Any], location: dict[str, Any]) -> str:
+    """ "train.py:12". Paths in reports go from their `root`."""
+    file = location["file"]
+    if file is None:
+        return "no Python line"
+    whole = os.path.join(report["root"] or "", file)
+    path = os.path.relpath(whole)
+    return f"{file if path.startswith('..') or not os.path.exists(whole) else path}:{location['line']}"
+
+
+def site_in_words(report: dict[str, Any], site: dict[str, Any]) -> str:
+    """ "train.py:12  aten::linear weight, float32 to bfloat16". A member that has its default is left out of a site."""
+    location, called = {"file": None}, {}
+    if "stack_index" in site:
+        location = report["frames"][report["stacks"][site["stack_index"]]["frame_index"]]
+    if "call_site_index" in site:
+        called = report["call_sites"][site["call_site_index"]]
+    return (f"{place(report, location)}  {called.get('operator') or site['cause']} {called.get('argument') or ''}, "
+            f"{site['from_dtype']} to {site['to_dtype']}")
