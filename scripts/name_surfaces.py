@@ -21,6 +21,8 @@ JSON_SOURCES = {
 }
 # Names in the JSON of another's format are that format's; ours are what stands in its bags of properties.
 CHROME = {"name", "cat", "ph", "pid", "tid", "ts", "dur", "s", "args", "displayTimeUnit", "traceEvents"}
+# Problem details of HTTP (RFC 9457) likewise.
+PROBLEM = {"type", "title", "status", "detail", "instance"}
 # Keys of maps from the words of a closed list.
 WORDS_AS_KEYS = {"eager"}
 SQL_LIST = "names.list"  # the words that stand in the column `list` of the table `names`
@@ -60,7 +62,9 @@ def properties():
     for path in sorted((ROOT / "docs").glob("*.schema.json")):
         if path.name != "castscope.schema.json":
             yield from walk_schema(path.name.removesuffix(".schema.json"), json.loads(path.read_text()))
-    yield from walk_schema("api", json.loads(text_of("docs/openapi.json")))
+    for name, node in walk_schema("api", json.loads(text_of("docs/openapi.json"))):
+        if name.where != "Problem" or name.name not in PROBLEM:
+            yield name, node
 
 
 def schemas():

@@ -81,7 +81,7 @@ def test_a_report_has_only_what_is_described(kind, reports):
 
 # The number of the question, the job, and what the answer says of it.
 SAID = [
-    (1, "training", r"(?m)^24 casts of weight, float32 to bfloat16, by autocast$|^12 casts of weight"),
+    (1, "training", r"(?m)^36 casts of weight, float32 to bfloat16, by autocast$"),
     (1, "without_autocast", r"1 casts of \w+, float32 to bfloat16, by user_to"),
     (2, "training", r"^job\.py:\d+ copies \d+ bytes"),
     (3, "training", r"0: 12 casts in 6 steps, no_requires_grad"),

@@ -104,7 +104,7 @@ for _ in range(5):
         scaled_loss.backward()
     optimizer.step()
 """)
-    casts = [[(run["first"], run["last"], run["casts"]) for run in report["step_runs"]]
+    casts = [[(run["first_step"], run["last_step"], run["casts"]) for run in report["step_runs"]]
              for report in (plain, handled)]
     assert sum(last - first + 1 for first, last, _ in casts[0]) == 5
     assert sum(last - first + 1 for first, last, _ in casts[1]) == 5

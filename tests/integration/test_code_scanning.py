@@ -67,8 +67,8 @@ def test_the_commit_is_that_of_the_start(checkout):
     report = checkout.report()
     jsonschema.validators.validator_for(REPORT)(REPORT).validate(report)
     state = report["run"]["checkout_state"]
-    assert state == {"commit": commit, "branch": "side", "dirty": state["dirty"],
-                     "origin": "https://example.com/a/b.git"}
+    assert state == {"git_commit": commit, "git_branch": "side", "git_dirty": state["git_dirty"],
+                     "git_origin": "https://example.com/a/b.git"}
     (told,) = sarif(checkout)["versionControlProvenance"]
     assert (told["revisionId"], told["branch"]) == (commit, "side")
     assert told["repositoryUri"] == "https://example.com/a/b.git"
@@ -81,9 +81,9 @@ def test_tracked_files_alone_make_it_dirty(checkout, dirty):
     if dirty:
         (checkout.folder / "train.py").write_text(TRAIN + "\n")
     assert checkout.run(sys.executable, "train.py").returncode == 0
-    assert checkout.report()["run"]["checkout_state"]["dirty"] is dirty
+    assert checkout.report()["run"]["checkout_state"]["git_dirty"] is dirty
     (told,) = sarif(checkout)["versionControlProvenance"]
-    assert told["properties"] == {"dirty": dirty}
+    assert told["properties"] == {"git_dirty": dirty}
 
 
 def test_where_git_does_not_answer_the_run_goes_on(checkout):
@@ -95,7 +95,7 @@ def test_where_git_does_not_answer_the_run_goes_on(checkout):
     done = checkout.run(sys.executable, "-c", "print(1)", env=environment, timeout=60)
     assert (done.returncode, done.stdout) == (0, b"1\n")
     state = checkout.report()["run"]["checkout_state"]
-    assert state["dirty"] is None and state["commit"]
+    assert state["git_dirty"] is None and state["git_commit"]
 
 
 def test_outside_of_a_checkout_nothing_is_said(castscope):

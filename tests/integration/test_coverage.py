@@ -81,7 +81,7 @@ def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, python):
         "rule": "cast-undoes-float", "judged": "not",
         "because": "no step was looked at operator by operator: --deep never"}
     assert judged["cache-blocks-swap"]["judged"] == "full"
-    assert len(blind["coverage"]["sites_not_looked_at"]) == blind["coverage"]["sites"]["all"] > 0
+    assert len(blind["coverage"]["sites_not_looked_at"]) == blind["coverage"]["sites_to_look_at"] > 0
 
     unable = sum(rule["judged"] == "not" for rule in judged.values())
     told = f"{unable} of {len(judged)} rules could not judge the run: no step was looked at operator by operator: "

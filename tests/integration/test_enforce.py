@@ -303,8 +303,8 @@ def test_compiled_graphs_are_the_policys_own(castscope, enforce):
 def test_the_report_says_what_was_enforced(castscope, enforce):
     (castscope.folder / "job.py").write_text(CACHED)
     enforce({"extends": "torch-cpu"}, "job.py")
-    told = castscope.report()["run"]["enforced_policy"]
-    assert told["name"] == "policy.json" and len(told["hash"]) == 16
+    told = castscope.report()["run"]
+    assert told["enforced_policy"] == "policy.json" and len(told["enforced_policy_hash"]) == 16
 
 
 def test_rules_that_came_to_nothing_are_told_with_their_places(castscope, enforce):

@@ -1,7 +1,11 @@
 #include "server/report/forms/layers_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
+#include "server/report/model/code_order.h"
 #include "server/report/model/json_values.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/store/run/names.h"
@@ -54,6 +58,30 @@ Json layer_json(const store::RunData& run, const Layer& layer) {
           {"elsewhere", elsewhere}};
 }
 
+// By code, as sites are (model/code_order.h): the model has them in the order in which they were called first.
+std::vector<const Layer*> layers_by_code(const Model& model) {
+  using Argument = std::tuple<std::string, std::uint8_t, std::uint8_t>;
+  using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string, std::string, std::string,
+                         lanes::Phase, std::uint8_t, std::size_t, std::vector<Argument>, std::uint8_t, std::uint8_t>;
+  const auto places = region_places(model.run);
+  std::vector<std::pair<Key, const Layer*>> keyed;
+  for (const Layer& layer : model.layers.all) {
+    const store::OperatorUse& use = *layer.first;
+    const store::Module module = use.module == 0 ? store::Module() : model.run.modules[use.module];
+    std::vector<Argument> arguments;
+    for (const LayerArgument& one : layer.arguments) arguments.emplace_back(one.name, one.given, one.entered);
+    const store::CodeLocation at = layer.at.value_or(store::CodeLocation());
+    keyed.push_back(
+        {{at.file, at.line, at.function, module.model(), module.path, use.op, use.node, use.phase, use.device,
+          use.region == 0 ? 0 : places[use.region], std::move(arguments), use.computed, use.result},
+         &layer});
+  }
+  std::ranges::stable_sort(keyed, {}, [](const auto& one) -> const Key& { return one.first; });
+  std::vector<const Layer*> all;
+  for (const auto& [key, layer] : keyed) all.push_back(layer);
+  return all;
+}
+
 }  // namespace
 
 Json roles_json(const Model& model) {
@@ -90,7 +118,7 @@ Json model_input_json(const Model& model) {
 
 Json layers_json(const Model& model) {
   Json list = Json::array();
-  for (const Layer& layer : model.layers.all) list.push_back(layer_json(model.run, layer));
+  for (const Layer* const layer : layers_by_code(model)) list.push_back(layer_json(model.run, *layer));
   return list;
 }
 

@@ -15,10 +15,10 @@ using Json = nlohmann::ordered_json;
 // Of the checkout at the run's start.
 Json checkout_state(const store::GitState& git) {
   if (git.commit.empty() && git.branch.empty() && git.origin.empty()) return nullptr;
-  return {{"commit", text_or_null(git.commit)},
-          {"branch", text_or_null(git.branch)},
-          {"dirty", git.dirty ? Json(*git.dirty) : Json()},
-          {"origin_url", text_or_null(git.origin)}};
+  return {{"git_commit", text_or_null(git.commit)},
+          {"git_branch", text_or_null(git.branch)},
+          {"git_dirty", git.dirty ? Json(*git.dirty) : Json()},
+          {"git_origin", text_or_null(git.origin)}};
 }
 
 void add_versions(const Model& model, Json& run) {

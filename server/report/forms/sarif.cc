@@ -120,7 +120,7 @@ Json provenance(const store::RunStart& start) {
   Json json = {{"repositoryUri", uri}, {"revisionId", start.git.commit}};
   if (!start.git.branch.empty()) json["branch"] = start.git.branch;
   json["mappedTo"] = {{"uriBaseId", kSarifRoot}};
-  if (start.git.dirty) json["properties"] = {{"dirty", *start.git.dirty}};
+  if (start.git.dirty) json["properties"] = {{"git_dirty", *start.git.dirty}};
   return Json::array({std::move(json)});
 }
 

@@ -216,7 +216,7 @@ TEST(SarifTest, TheCommitIsToldWhereItsRepositoryIsKnown) {
   run.start.git.branch = "main";
   run.start.git.dirty = true;
   EXPECT_EQ(told()[0]["branch"], "main");
-  EXPECT_EQ(told()[0]["properties"]["dirty"], true);
+  EXPECT_EQ(told()[0]["properties"]["git_dirty"], true);
   run.start.git.origin = "../beside";
   EXPECT_TRUE(told().is_null());
 }

@@ -64,7 +64,7 @@ TEST_F(SitesJsonTest, AMemberThatHasItsDefaultIsLeftOut) {
 }
 
 TEST_F(SitesJsonTest, TheOrderIsThatOfTheCode) {
-  const auto lines = [](bool backwards) {
+  const auto lines = [this](bool backwards) {
     const store::RunData data = recorded([&](TestRun& run) {
       if (backwards) {
         run.cast(run.weight("train.py", 9, "b", WhyNotCached::kNoRequiresGrad), 0x200);
