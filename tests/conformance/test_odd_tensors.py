@@ -8,6 +8,7 @@ import sys
 import pytest
 import runs
 import sharing
+from reports import casts_by_cause
 
 CASES = {
     # nn.Linear in autocast: the rows, the weight, the bias. 5 * 4 values, 4 * 4, 4.
@@ -47,7 +48,8 @@ def parts(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_the_job_passes_and_the_counts_are_true(case, parts):
     expected = {"by_cause": {}} | CASES[case]
-    assert {key: parts[case]["totals"][key] for key in expected} == expected
+    totals = parts[case]["totals"] | {"by_cause": casts_by_cause(parts[case])}
+    assert {key: totals[key] for key in expected} == expected
 
 
 # Forward-mode AD runs additions of mixed dtypes in Python, by the decomposition of aten::add.Tensor.

@@ -21,11 +21,11 @@ with torch.autocast("cpu", torch.bfloat16):
 def test_a_dtype_changed_inside_a_region_is_seen(tmp_path):
     outcome = runs.under_castscope([sys.executable, "-c", CHANGED_INSIDE], tmp_path / "run")
     assert outcome.status == 0, outcome.stderr.decode()
-    dtypes = [region["region_dtype"] for region in outcome.report["regions"]]
-    assert dtypes == ["bfloat16", "float16"]
+    dtypes = {region["region"]: region["region_dtype"] for region in outcome.report["regions"]}
+    assert dtypes == {1: "bfloat16", 2: "float16"}
     for site in outcome.report["sites"]:
         expected = "float16" if site["cause"] == "user_to" else site["to_dtype"]
-        assert dtypes[site["region"] - 1] == expected
+        assert dtypes[site["region"]] == expected
         assert site["why_not_cached"] != "other_dtype"
     assert (outcome.report["totals"]["casts"], outcome.report["totals"]["cache_hits"]) == (7, 2)
 

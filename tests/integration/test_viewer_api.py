@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_the_report(castscope, view, recorded):
     assert findings and all(one["first_event_ns"] is not None and one["site_ids"] for one in findings)
 
     steps = [step for process in viewer.json("runs/run/steps")["processes"] for step in process["step_runs"]]
-    assert sum(step["casts"] for step in steps) == sum(step["casts"] for step in recorded["steps"]["runs"])
+    assert sum(step["casts"] for step in steps) == sum(step["casts"] for step in recorded["step_runs"])
 
 
 def test_every_kept_event_is_in_the_timeline(castscope, view, recorded):
@@ -197,7 +197,7 @@ def test_several_runs_and_folders(castscope, view, recorded):
     assert set(runs) == {"run", "run-2", "other", "no_run"}
     assert "not a castscope run file" in runs["no_run"]["read_error"]
     compared = viewer.json("runs/run/compare?with_run=run-2")
-    assert compared["sites"] == []
+    assert compared["site_changes"] == []
 
 
 @pytest.mark.parametrize(("content", "sentence"), [(None, b"No such file"), (b"no run", b"not a castscope run file"),

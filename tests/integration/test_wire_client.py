@@ -1,7 +1,6 @@
 """A second client: a run that Python sends over the wire, and what becomes of one that lies. The client knows
 castscope.proto and docs/wire.md alone (tests/clients/wire_client.py)."""
 
-import json
 import pathlib
 import signal
 import subprocess
@@ -9,6 +8,7 @@ import sys
 
 import pytest
 from program import ROOT, clean_environment
+from reports import read_report
 
 WAIT_S = 60
 
@@ -45,7 +45,7 @@ class Collector:
 
     def report(self, run):
         self.stop()
-        return json.loads((self.folder / f"{run}.json").read_text())
+        return read_report(self.folder / f"{run}.json")
 
     def check(self, run):
         return self.castscope("check", pathlib.Path("collected", f"{run}.castscope"), text=True)
@@ -100,21 +100,21 @@ def test_a_run_that_python_sent_has_the_numbers_that_it_sent(wire, collector):
     assert client.acknowledged == client.sequence == 5
     report = collector.report("trained")
     run, totals = report["run"], report["totals"]
-    assert (run["complete"], run["missing"], run["exit"], run["command"]) == (True, [], 3, ["client"])
+    assert (run["complete"], run["missing"], run["exit_status"], run["command"]) == (True, [], 3, ["client"])
     assert (totals["casts"], totals["cache_hits"], totals["bytes"], totals["cpu_ns"]) == (6, 3, 3 * (64 + 128), 6 * 500)
-    assert totals["dropped_events"] == 0
+    assert totals["events_lost"] == 0
     sites = {site["argument"]: site for site in report["sites"]}
     assert (sites["weight"]["casts"], sites["weight"]["cache_hits"], sites["weight"]["role"]) == (3, 3, "weight")
     assert (sites["input"]["casts"], sites["input"]["why_not_cached"]) == (3, "no_requires_grad")
     assert sites["weight"]["location"] == {"file": "train.py", "line": 12, "function": "Net.forward"}
     assert [sites["weight"][what] for what in ("operator", "module", "model")] == ["aten::linear", "fc", "Net"]
     [region] = report["regions"]
-    assert (region["entered"], region["dtype"], region["location"]["line"]) == (3, "bfloat16", 7)
-    runs = report["steps"]["runs"]
-    assert (runs[0]["first"], runs[-1]["last"], sum(one["casts"] for one in runs)) == (0, 2, 6)
+    assert (region["entered"], region["region_dtype"], region["location"]["line"]) == (3, "bfloat16", 7)
+    runs = report["step_runs"]
+    assert (runs[0]["first_step"], runs[-1]["last_step"], sum(one["casts"] for one in runs)) == (0, 2, 6)
     [known] = report["processes"]
-    assert (known["pid"], known["rank"], known["end"], known["exit"]) == (42, 1, "exited", 3)
-    assert known["events"] == {"written": 3 * 8, "received": 3 * 8, "dropped": 0}
+    assert (known["pid"], known["rank"], known["end_kind"], known["exit_status"]) == (42, 1, "exited", 3)
+    assert (known["events_made"], known["events_received"], known["events_dropped"]) == (3 * 8, 3 * 8, 0)
 
 
 def test_what_was_acknowledged_is_not_doubled_and_a_returning_client_goes_on(wire, collector):
@@ -150,7 +150,7 @@ def test_a_client_that_lies_about_sequence_numbers_is_refused_and_the_file_says_
     assert refused(wire, lambda: wire.Client(collector.address, "gap", relay="r", acknowledged=9)) == (
         "FAILED_PRECONDITION", "relay r says that message 9 was acknowledged to it, and the last one that was is 3")
     run = collector.report("gap")["run"]
-    assert {"code": "batch_rejected", "process": None, "sentence": sentence} in run["missing"]
+    assert {"incomplete_reason": "batch_rejected", "process": None, "sentence": sentence} in run["missing"]
     assert not run["complete"] and sentence in run["notices"]
     assert collector.check("gap").returncode == 3
 
@@ -164,7 +164,7 @@ def test_a_batch_after_the_goodbye_is_refused_and_the_file_says_so(wire, collect
     sentence = "relay r sent batch 6 after its goodbye: it was not taken"
     assert refused(wire, process.batch) == ("FAILED_PRECONDITION", sentence)
     run = collector.report("late")["run"]
-    assert run["missing"] == [{"code": "batch_rejected", "process": None, "sentence": sentence}]
+    assert run["missing"] == [{"incomplete_reason": "batch_rejected", "process": None, "sentence": sentence}]
     assert not run["complete"]
 
 
@@ -220,8 +220,9 @@ def test_each_lie_of_a_process_is_a_sentence_and_the_run_is_not_complete(wire, c
         report = collector.report(lie)
         [missing] = report["run"]["missing"]
         assert missing["sentence"].startswith(sentence), lie
-        known = [process["id"] for process in report["processes"] if process["pid"] == 7]
-        assert (missing["code"], missing["process"]) == (code, known[0] if known and lie != "nameless" else None), lie
+        known = [process["process"] for process in report["processes"] if process["pid"] == 7]
+        told = known[0] if known and lie != "nameless" else None
+        assert (missing["incomplete_reason"], missing["process"]) == (code, told), lie
         assert missing["sentence"] in report["run"]["notices"]
         assert report["run"]["complete"] is False
         assert report["totals"]["casts"] == 6, "what the other process said is whole"

@@ -1,5 +1,7 @@
 """The forum's thread on autocast around a whole training loop: forum.py, under castscope."""
 
+from reports import casts_by_cause
+
 JOBS = "forum.py"
 
 
@@ -13,7 +15,7 @@ def test_a_region_around_the_epoch_is_found(run):
 def test_a_region_around_forward_and_loss_is_right(run):
     told = run("region_around_forward_and_loss")
     assert told.rules() == set() and told.steps == 4
-    assert told.totals["by_cause"]["backward"] > 0, "backward casts gradients where forward cast"
+    assert casts_by_cause(told.report)["backward"] > 0, "backward casts gradients where forward cast"
 
 
 def test_a_result_used_outside_names_its_line(run):

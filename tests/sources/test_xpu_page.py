@@ -37,7 +37,7 @@ def test_eligibility(run):
     assert {told.line("in place"), told.line("out")} == {
         finding["location"]["line"] for finding in told.report["findings"]
         if finding["rule"] == "op-inplace-or-out-skipped"}
-    reasons = {(row["location"]["line"], given["not_cast"]) for row in told.layers() for given in row["arguments"]}
+    reasons = {(row["location"]["line"], given["why_not_cast"]) for row in told.layers() for given in row["arguments"]}
     assert (told.line("in place"), "in_place_or_out") in reasons and (told.line("out"), "in_place_or_out") in reasons
     assert (told.line("not eligible"), "float64") in reasons
 
@@ -49,7 +49,7 @@ def test_the_way_of_calling_does_not_matter(run):
 def test_unlisted_operators_keep_their_inputs_dtype(run):
     told = run("unlisted_operators", "--deep", "always")
     assert told.printed == ["torch.float32 torch.bfloat16"]
-    assert {(row["arguments"][0]["not_cast"], row["result"]) for row in told.layers("relu")} == {
+    assert {(row["arguments"][0]["why_not_cast"], row["result_dtype"]) for row in told.layers("relu")} == {
         ("not_listed", "float32"), ("not_listed", "bfloat16")}
 
 

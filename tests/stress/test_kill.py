@@ -77,11 +77,11 @@ def test_counters_are_what_the_killed_job_had_done(kill_number, iteration, tmp_p
     assert report["run"]["complete"] is False
 
     lanes = [lane for process in report["processes"] for lane in process["lanes"]]
-    assert all(lane["received"] + lane["dropped"] == lane["written"] for lane in lanes)
-    assert sum(lane["dropped"] for lane in lanes) == totals["dropped_events"]
+    assert all(lane["events_received"] + lane["events_dropped"] == lane["events_made"] for lane in lanes)
+    assert sum(lane["events_dropped"] for lane in lanes) == totals["events_lost"]
     events = events_of(tmp_path)
     assert len(events) == sum(lane["received"] for lane in lanes)
-    if totals["dropped_events"] == 0:
+    if totals["events_lost"] == 0:
         seen = sum(event["event_kind"] in ("cast", "cache_hit") and event["cause"] == "autocast" for event in events)
         assert 0 <= totals["casts"] + totals["cache_hits"] - seen <= 1
 
@@ -110,11 +110,12 @@ def test_dropped_and_received_are_all_that_was_written(iteration, tmp_path):
     """A ring of 256 events drops; the sum is that of a run whose ring holds everything, and counters are the same."""
     roomy = finished_run(tmp_path / "roomy", 3000, 1 << 18, stopped=False)
     tight = finished_run(tmp_path / "tight", 3000, 1 << 8, stopped=True)
-    assert sum_of_lanes(roomy, "dropped") == 0
-    assert sum_of_lanes(tight, "dropped") > 0
+    assert sum_of_lanes(roomy, "events_dropped") == 0
+    assert sum_of_lanes(tight, "events_dropped") > 0
     for report in (roomy, tight):
-        assert sum_of_lanes(report, "received") + sum_of_lanes(report, "dropped") == sum_of_lanes(report, "written")
+        came, dropped = sum_of_lanes(report, "events_received"), sum_of_lanes(report, "events_dropped")
+        assert came + dropped == sum_of_lanes(report, "events_made")
         assert report["totals"]["casts"] == 3000 * iteration.count("c")
         assert report["totals"]["cache_hits"] == 3000 * iteration.count("h")
         assert report["totals"]["pass_throughs"] == 3000 * iteration.count("p")
-    assert sum_of_lanes(tight, "written") == sum_of_lanes(roomy, "received")
+    assert sum_of_lanes(tight, "events_made") == sum_of_lanes(roomy, "events_received")

@@ -29,8 +29,8 @@ def judge(kind, told, gpu):
     found no place."""
     came = sum(row["launches"] for row in gpu["by_kernel"] if told["kernel"] in (row["kernel_name"] or ""))
     pace = told["launched"] / told["seconds"]
-    measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['lost']:,}, of no known "
-                f"operator {gpu['unplaced']:,}")
+    measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['gpu_lost']:,}, of no known "
+                f"operator {gpu['gpu_unplaced']:,}")
     fine = came == told["launched"] and gpu["gpu_lost"] == 0 and gpu["gpu_unplaced"] == 0
     return Row("records", f"{kind}: kernels told of", measured, "all of them", FINE if fine else MISSED)
 

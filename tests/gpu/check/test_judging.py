@@ -67,7 +67,7 @@ def test_copies_of_all_directions_are_one_kernel_as_in_the_report():
 
 
 def test_castscope_names_overloads_and_torch_profiler_does_not():
-    row = {"operator": "sum.dim_IntList", "launches": 1, "ns": 5}
+    row = {"operator": "sum.dim_IntList", "launches": 1, "gpu_ns": 5}
     assert list(grouping.of_report({"by_operator": [row], "by_kernel": []})["operators"]) == ["sum"]
 
 
