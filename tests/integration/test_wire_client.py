@@ -106,7 +106,8 @@ def test_a_run_that_python_sent_has_the_numbers_that_it_sent(wire, collector):
     sites = {site["argument"]: site for site in report["sites"]}
     assert (sites["weight"]["casts"], sites["weight"]["cache_hits"], sites["weight"]["role"]) == (3, 3, "weight")
     assert (sites["input"]["casts"], sites["input"]["why_not_cached"]) == (3, "no_requires_grad")
-    assert sites["weight"]["location"] == {"file": "train.py", "line": 12, "function": "Net.forward"}
+    assert sites["weight"]["location"] == {"file": "/home/user/train.py", "line": 12,
+                                           "function": "Net.forward"}
     assert [sites["weight"][what] for what in ("operator", "module", "model")] == ["aten::linear", "fc", "Net"]
     [region] = report["regions"]
     assert (region["entered"], region["region_dtype"], region["location"]["line"]) == (3, "bfloat16", 7)

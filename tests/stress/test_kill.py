@@ -80,7 +80,7 @@ def test_counters_are_what_the_killed_job_had_done(kill_number, iteration, tmp_p
     assert all(lane["events_received"] + lane["events_dropped"] == lane["events_made"] for lane in lanes)
     assert sum(lane["events_dropped"] for lane in lanes) == totals["events_lost"]
     events = events_of(tmp_path)
-    assert len(events) == sum(lane["received"] for lane in lanes)
+    assert len(events) == sum(lane["events_received"] for lane in lanes)
     if totals["events_lost"] == 0:
         seen = sum(event["event_kind"] in ("cast", "cache_hit") and event["cause"] == "autocast" for event in events)
         assert 0 <= totals["casts"] + totals["cache_hits"] - seen <= 1
