@@ -32,7 +32,7 @@ std::string operating_system() {
   return (distribution.empty() ? "" : distribution + ", ") + name.sysname + " " + name.release + " " + name.machine;
 }
 
-// That the process may run on, which is what PyTorch goes by, too.
+// Counts the processors on which the process may run. PyTorch chooses its number of threads by the same count.
 int cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;

@@ -12,22 +12,11 @@ import jsonschema
 import pytest
 from audit_jobs import JOBS, record
 from blocks import ROOT, blocks_of
+from closed_schema import closed
 
 QUESTIONS = [block for block in blocks_of("docs/audit.md") if block.language == "python"]
 SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
 NAMES = {entry["name"] for entry in json.loads((ROOT / "docs/names.json").read_text())}
-
-
-def closed(node):
-    """The schema, with no room for members that it does not name."""
-    if isinstance(node, list):
-        return [closed(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    node = {key: closed(value) for key, value in node.items()}
-    if isinstance(node.get("properties"), dict) and "type" in node:
-        node.setdefault("additionalProperties", False)
-    return node
 
 
 VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
@@ -36,9 +25,8 @@ VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
 def answer(number, folder):
     """What the block prints where train.json and main.json are."""
     printed = io.StringIO()
-    with contextlib.chdir(folder) if hasattr(contextlib, "chdir") else in_folder(folder):
-        with contextlib.redirect_stdout(printed):
-            exec(compile(QUESTIONS[number - 1].text, f"question {number}", "exec"), {})  # noqa: S102
+    with in_folder(folder), contextlib.redirect_stdout(printed):
+        exec(compile(QUESTIONS[number - 1].text, f"question {number}", "exec"), {})  # noqa: S102
     return printed.getvalue()
 
 
@@ -46,8 +34,10 @@ def answer(number, folder):
 def in_folder(folder):
     before = os.getcwd()
     os.chdir(folder)
-    yield
-    os.chdir(before)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 @pytest.fixture(scope="module")

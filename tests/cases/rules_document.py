@@ -25,7 +25,7 @@ from marked_cases import CASE, functions, marked, reported  # noqa: E402
 
 DOCUMENT = runs.ROOT / "docs" / "rules.md"
 NAMES = runs.ROOT / "docs" / "names.json"
-# What the findings of each rule were seen to give in the unit tests of rules and of exported programs.
+# The unit tests of rules and of exported programs list here which evidence each rule's findings gave.
 EVIDENCE = runs.ROOT / "tests" / "golden" / "evidence"
 RULES = runs.ROOT / "server" / "rules"
 SEVERITIES = ["error", "warning", "performance", "info"]

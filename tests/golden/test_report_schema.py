@@ -7,21 +7,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from closed_schema import closed
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
-
-
-def closed(node):
-    """The schema, with no room for members that it does not name: readers ignore those, and we write none."""
-    if isinstance(node, list):
-        return [closed(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    node = {key: closed(value) for key, value in node.items()}
-    if isinstance(node.get("properties"), dict) and "type" in node:
-        node.setdefault("additionalProperties", False)
-    return node
 
 
 VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))

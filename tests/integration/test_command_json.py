@@ -7,25 +7,13 @@ import sys
 
 import jsonschema
 import pytest
+from closed_schema import closed
 from gated import TRAIN, have, record
 from program import ROOT, clean_environment
 from test_compare import ENTRY
 from test_diff import MODEL
 
 CLEAN = TRAIN.replace(".requires_grad_(False)", "")
-
-
-def closed(schema):
-    """The schema, with no key allowed that it does not describe. Readers are to pass over such keys: that is no part
-    of the schema itself."""
-    if isinstance(schema, list):
-        return [closed(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    shut = {key: closed(value) for key, value in schema.items()}
-    if isinstance(schema.get("properties"), dict) and "type" in schema:
-        shut.setdefault("additionalProperties", False)
-    return shut
 
 
 @functools.cache

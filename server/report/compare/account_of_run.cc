@@ -4,7 +4,6 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/account.h"
 #include "server/report/findings/fingerprint.h"
-#include "server/report/model/code_order.h"
 #include "server/report/model/model.h"
 #include "server/report/model/precision.h"
 #include "server/store/run/names.h"
@@ -100,8 +99,8 @@ Account account_of(const Model& model, const std::string& name) {
   account.fingerprints = model.fingerprints;
   account.ignored_by_settings = model.ignored_by_settings;
   account.ignored_in_code = model.ignored_in_code;
-  for (const SiteTotal* const total : sites_by_code(run, model.sites))
-    account.sites.push_back(site_of(model, *total, account.project));
+  for (const std::size_t place : model.by_code)
+    account.sites.push_back(site_of(model, model.sites[place], account.project));
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));
   for (const rules::JudgedRule& of : model.rules)

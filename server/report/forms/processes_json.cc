@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "server/report/model/code_order.h"
 #include "server/report/model/json_values.h"
 #include "server/report/text/words.h"
 #include "server/store/run/process_order.h"
@@ -126,8 +125,7 @@ Json step_runs_json(const Model& model) {
 
 Json behaviours_json(const Model& model) {
   store::Table<std::size_t, store::Site> places(model.run.sites.size());
-  std::size_t place = 0;
-  for (const SiteTotal* const total : sites_by_code(model.run, model.sites)) places[total->site] = ++place;
+  for (std::size_t i = 0; i < model.by_code.size(); ++i) places[model.sites[model.by_code[i]].site] = i + 1;
   std::map<std::uint32_t, std::vector<store::BehaviourSite>> sites;
   for (const store::BehaviourSite& at : model.run.behaviour_sites) sites[at.behaviour].push_back(at);
   Json list = Json::array();

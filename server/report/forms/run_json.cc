@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the checkout at the run's start.
+// Returns what Git said of the checkout when the run started.
 Json checkout_state(const store::GitState& git) {
   if (git.commit.empty() && git.branch.empty() && git.origin.empty()) return nullptr;
   return {{"git_commit", text_or_null(git.commit)},

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of every rule that has some, as castscope.json or the rule itself has them.
+// Lists the thresholds of all rules. A value that castscope.json gives takes the place of the rule's own.
 Json thresholds_json(const rules::Settings& settings) {
   Json list = Json::array();
   for (const rules::Rule* const rule : rules::all_rules()) {

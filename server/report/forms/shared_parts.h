@@ -1,6 +1,5 @@
-// What many rows of a report have in common: lines of code, stacks, modules and pairs of operator and argument. A
-// report of thousands of sites names each once, in lists; the rows refer to them by place. Lists are in the order of
-// first use.
+// SharedParts lists each line of code, stack, module and pair of operator and argument of a report once. Thousands of
+// sites then refer to them by their places in the lists, which are in the order of first use.
 #pragma once
 
 #include <map>

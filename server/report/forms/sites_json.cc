@@ -115,8 +115,7 @@ Json regions_json(const Model& model, SharedParts& parts) {
 
 Json sites_json(const Model& model, SharedParts& parts) {
   Json list = Json::array();
-  for (const SiteTotal* const total : sites_by_code(model.run, model.sites))
-    list.push_back(site_json(model, *total, parts));
+  for (const std::size_t place : model.by_code) list.push_back(site_json(model, model.sites[place], parts));
   return list;
 }
 

@@ -21,8 +21,31 @@ std::vector<Frame> frames_of(const store::RunData& run, store::StackId stack) {
   return all;
 }
 
+// The place of each stack among all of them, by their frames; stacks alike have the same. 0 = a stack without frames.
+store::Table<std::size_t, store::Stack> stack_places(const store::RunData& run) {
+  std::vector<std::pair<std::vector<Frame>, store::StackId>> keyed;
+  for (const store::StackId id : run.stacks.ids()) keyed.emplace_back(frames_of(run, id), id);
+  std::ranges::sort(keyed);
+  store::Table<std::size_t, store::Stack> places(run.stacks.size());
+  std::size_t place = 0;
+  const std::vector<Frame>* before = nullptr;
+  for (const auto& [frames, id] : keyed) {
+    if (frames.empty()) continue;
+    if (before == nullptr || *before != frames) ++place;
+    places[id] = place;
+    before = &frames;
+  }
+  return places;
+}
+
+template <typename Of>
+std::size_t place_in(const store::Table<std::size_t, Of>& places, store::Id<Of> id) {
+  const std::size_t* const place = places.find(id);
+  return place == nullptr ? 0 : *place;
+}
+
 struct SiteKey {
-  std::vector<Frame> frames;
+  std::size_t stack = 0;
   std::string model, module, op, argument;
   std::tuple<lanes::Role, lanes::Cause, lanes::Phase, std::uint8_t, std::uint8_t, std::uint8_t> what;
   std::size_t region = 0;
@@ -32,11 +55,11 @@ struct SiteKey {
 };
 
 SiteKey key_of(const store::RunData& run, const store::Site& site,
-               const store::Table<std::size_t, store::Region>& places) {
+               const store::Table<std::size_t, store::Stack>& stacks,
+               const store::Table<std::size_t, store::Region>& regions) {
   const store::Module* const module = run.modules.find(site.module);
   const store::CallSite* const at = run.call_sites.find(site.call_site);
-  const std::size_t* const region = places.find(site.region);
-  return {.frames = frames_of(run, site.stack),
+  return {.stack = place_in(stacks, site.stack),
           .model = module == nullptr ? "" : module->model(),
           .module = module == nullptr ? "" : module->path,
           .op = site.op,
@@ -44,7 +67,7 @@ SiteKey key_of(const store::RunData& run, const store::Site& site,
                       : at->argument_name.empty() ? std::to_string(at->argument)
                                                   : at->argument_name,
           .what = {site.role, site.cause, site.phase, site.from, site.to, site.device},
-          .region = region == nullptr ? 0 : *region,
+          .region = place_in(regions, site.region),
           .why = site.why,
           .id = site.id};
 }
@@ -52,11 +75,12 @@ SiteKey key_of(const store::RunData& run, const store::Site& site,
 }  // namespace
 
 std::vector<store::RegionId> regions_by_code(const store::RunData& run) {
-  using Key = std::tuple<std::vector<Frame>, std::uint32_t, std::uint8_t, std::uint8_t, bool, bool, lanes::RegionKind,
+  using Key = std::tuple<std::size_t, std::uint32_t, std::uint8_t, std::uint8_t, bool, bool, lanes::RegionKind,
                          std::uint8_t, std::uint32_t>;
+  const auto stacks = stack_places(run);
   std::vector<std::pair<Key, store::RegionId>> keyed;
   for (const store::Region& region : run.regions)
-    keyed.push_back({{frames_of(run, region.stack), region.nesting, region.device, region.dtype, region.enabled,
+    keyed.push_back({{place_in(stacks, region.stack), region.nesting, region.device, region.dtype, region.enabled,
                       region.cache_enabled, region.kind, region.flags, region.id},
                      region.id});
   std::ranges::sort(keyed, {}, [](const auto& one) -> const Key& { return one.first; });
@@ -72,13 +96,15 @@ store::Table<std::size_t, store::Region> region_places(const store::RunData& run
   return places;
 }
 
-std::vector<const SiteTotal*> sites_by_code(const store::RunData& run, std::span<const SiteTotal> sites) {
-  const auto places = region_places(run);
-  std::vector<std::pair<SiteKey, const SiteTotal*>> keyed;
-  for (const SiteTotal& total : sites) keyed.emplace_back(key_of(run, run.sites[total.site], places), &total);
+std::vector<std::size_t> sites_by_code(const store::RunData& run, std::span<const SiteTotal> sites) {
+  const auto stacks = stack_places(run);
+  const auto regions = region_places(run);
+  std::vector<std::pair<SiteKey, std::size_t>> keyed;
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    keyed.emplace_back(key_of(run, run.sites[sites[i].site], stacks, regions), i);
   std::ranges::sort(keyed, {}, [](const auto& one) -> const SiteKey& { return one.first; });
-  std::vector<const SiteTotal*> all;
-  for (const auto& [key, total] : keyed) all.push_back(total);
+  std::vector<std::size_t> all;
+  for (const auto& [key, place] : keyed) all.push_back(place);
   return all;
 }
 

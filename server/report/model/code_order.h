@@ -13,7 +13,8 @@ namespace castscope::report {
 // By file, line, function, the rest of the stack and how it was opened; those alike by id.
 std::vector<store::RegionId> regions_by_code(const store::RunData&);
 // By file, line, function, module, operator, argument and the rest of what makes a site; those alike by id.
-std::vector<const SiteTotal*> sites_by_code(const store::RunData&, std::span<const SiteTotal> sites);
+// Returns places in `sites`.
+std::vector<std::size_t> sites_by_code(const store::RunData&, std::span<const SiteTotal> sites);
 // The place of each region in this order.
 store::Table<std::size_t, store::Region> region_places(const store::RunData&);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/findings/fingerprint.h"
+#include "server/report/model/code_order.h"
 #include "server/report/model/site_fingerprint.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
@@ -63,10 +64,12 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
   std::vector<std::string> silenced_prints(silenced, prints.end());
   prints.erase(silenced, prints.end());
   std::vector<SiteTotal> sites = cast_sites(run);
-  auto site_prints = site_fingerprints(run, sites);
+  std::vector<std::size_t> by_code = sites_by_code(run, sites);
+  auto site_prints = site_fingerprints(run, sites, by_code);
   return {.run = run,
           .totals = totals_of(run),
           .sites = std::move(sites),
+          .by_code = std::move(by_code),
           .site_fingerprints = std::move(site_prints),
           .regions = region_totals(run),
           .processes = process_totals(run),

@@ -32,7 +32,8 @@ struct ProcessTotal {
 struct Model {
   const store::RunData& run;  // must outlive the model
   Totals totals;
-  std::vector<SiteTotal> sites;  // that cast or hit, costliest first
+  std::vector<SiteTotal> sites;      // that cast or hit, costliest first
+  std::vector<std::size_t> by_code;  // places in `sites`, in the order of the code (code_order.h)
   store::Table<std::string, store::Site> site_fingerprints;
   store::Table<RegionTotal, store::Region> regions;
   store::Table<ProcessTotal, store::Process> processes;

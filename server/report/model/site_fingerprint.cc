@@ -1,7 +1,6 @@
 #include "server/report/model/site_fingerprint.h"
 
 #include "server/report/findings/fingerprint.h"
-#include "server/report/model/code_order.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 
@@ -27,11 +26,14 @@ std::string site_identity(const store::RunData& run, const store::Site& site) {
 
 }  // namespace
 
-store::Table<std::string, store::Site> site_fingerprints(const store::RunData& run, std::span<const SiteTotal> sites) {
+store::Table<std::string, store::Site> site_fingerprints(const store::RunData& run, std::span<const SiteTotal> sites,
+                                                         std::span<const std::size_t> by_code) {
   CountedDigits digits;
   store::Table<std::string, store::Site> all(run.sites.size());
-  for (const SiteTotal* const total : sites_by_code(run, sites))
-    all[total->site] = digits.of(site_identity(run, run.sites[total->site]));
+  for (const std::size_t place : by_code) {
+    const store::SiteId site = sites[place].site;
+    all[site] = digits.of(site_identity(run, run.sites[site]));
+  }
   return all;
 }
 

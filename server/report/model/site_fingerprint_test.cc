@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "server/report/model/code_order.h"
 #include "server/store/testing/test_run.h"
 
 namespace castscope::report {
@@ -46,7 +47,7 @@ class SiteFingerprintTest : public ::testing::Test {
     run_.start.cwd = folder;
     std::vector<SiteTotal> totals;
     for (const store::Site& site : run_.sites) totals.push_back({.site = site.id, .counts = {}, .uses = {}});
-    const auto prints = site_fingerprints(run_, totals);
+    const auto prints = site_fingerprints(run_, totals, sites_by_code(run_, totals));
     return {prints.begin(), prints.end()};
   }
 

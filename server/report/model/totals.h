@@ -11,7 +11,8 @@
 
 namespace castscope::report {
 
-// What a list does not hold of the whole. Negative where the list holds more: times are rounded row by row.
+// The difference between a total and the sum of a list's rows. It is negative where the rows add up to more, since each
+// row rounds its time.
 struct Rest {
   std::int64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
 };
