@@ -32,6 +32,14 @@ def site_in_words(report, site):
     return site | place_in_words(report, site["stack_index"])
 
 
+def layers_in_words(report):
+    """One row for each module."""
+    for layer in report["layers"]:
+        modules = [report["modules"][index] for index in layer["module_indexes"]] or [NO_MODULE]
+        for module in modules:
+            yield layer | module | {"calls": layer["calls"] // len(modules)}
+
+
 def with_whole_paths(node, root):
     if isinstance(node, list):
         return [with_whole_paths(one, root) for one in node]
@@ -48,7 +56,7 @@ def in_words(report):
     report = with_whole_paths(report, report["root"])
     sites = [site_in_words(report, site) for site in report["sites"]]
     regions = [region | place_in_words(report, region["stack_index"]) for region in report["regions"]]
-    return report | {"sites": sites, "regions": regions}
+    return report | {"sites": sites, "regions": regions, "layers": list(layers_in_words(report))}
 
 
 def read_report(path):

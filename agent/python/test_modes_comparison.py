@@ -339,7 +339,7 @@ def test_json_is_complete():
     assert document["ambient_dtypes"] == {"cpu": "bfloat16"}
     assert [mode["mode"] for mode in document["modes"]] == ["eager", "script"]
     gelu = document["operators"][1]
-    assert (gelu["operator"], gelu["location"]) == (
+    assert (gelu["shared_operator"], gelu["location"]) == (
         "gelu", {"file": __file__, "line": GELU, "function": "gelu_then_more"})
     assert gelu["by_mode"]["eager"]["input_dtypes"] == ["bfloat16"]
     script = gelu["by_mode"]["script"]

@@ -90,8 +90,8 @@ def test_a_notebook_gets_a_part(gelu):
 
 def test_the_table_says_what_to_json_says(gelu):
     table, whole = json.loads(json.dumps(as_table.as_table(gelu))), gelu.to_json()["comparisons"][0]
-    assert [(row["operator"], [cell["verdict"] for cell in row["cells"]]) for row in table["operators"]] == [
-        (row["operator"], [cell["verdict"] for cell in row["by_mode"].values()]) for row in whole["operators"]]
+    assert [(row["shared_operator"], [cell["verdict"] for cell in row["cells"]]) for row in table["operators"]] == [
+        (row["shared_operator"], [cell["verdict"] for cell in row["by_mode"].values()]) for row in whole["operators"]]
     assert [(mode["mode"], mode["difference_count"], mode["follower_count"]) for mode in table["modes"]] == [
         ("script", 1, 1), ("export", 1, 2)]
 
@@ -99,7 +99,7 @@ def test_the_table_says_what_to_json_says(gelu):
 def test_of_a_large_one_what_agrees_is_left_out_first(gelu, monkeypatch):
     monkeypatch.setattr(as_table, "_MOST_ROWS", 2)
     table = as_table.as_table(gelu)
-    assert [row["operator"] for row in table["operators"]] == ["mm", "gelu"] and table["left_out_count"] == 1
+    assert [row["shared_operator"] for row in table["operators"]] == ["mm", "gelu"] and table["left_out_count"] == 1
 
 
 def test_it_is_told_where_castscope_watches_and_not_without_end(gelu, monkeypatch):

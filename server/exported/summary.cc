@@ -14,7 +14,7 @@ namespace {
 void add_operators(const Walk& walk, Summary& summary) {
   std::map<std::tuple<Dtype, std::string, Dtype, bool>, std::size_t> counts;
   for (const Step& step : walk.steps) {
-    if (!step.casts) counts[{step.computed, short_name(*step.node), step.recorded, step.runs.certain}]++;
+    if (!step.casts) counts[{step.computed, step.node->op, step.recorded, step.runs.certain}]++;
   }
   for (const auto& [key, count] : counts) {
     const auto& [computed, op, recorded, certain] = key;

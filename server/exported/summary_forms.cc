@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "server/exported/operator_facts.h"
 #include "server/exported/summary.h"
+#include "server/policy/policy.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
@@ -32,7 +33,7 @@ std::string place_of(const store::CodeLocation& at, std::string_view project) {
 std::string operators_text(const Summary& summary, int width) {
   std::map<Dtype, std::vector<std::string>> words;
   std::map<Dtype, std::map<std::string, std::size_t>> counts;
-  for (const OperatorRow& row : summary.operators) counts[row.computed][row.op] += row.count;
+  for (const OperatorRow& row : summary.operators) counts[row.computed][policy::shown({row.op, ""})] += row.count;
   std::string all;
   for (const auto& [dtype, ops] : counts) {
     std::vector<std::pair<std::string, std::size_t>> sorted(ops.begin(), ops.end());
@@ -154,7 +155,7 @@ Json summary_json(const Summary& summary, std::string_view project) {
                      {"location", location_json(cast.at, project)}});
   for (const Stop& stop : summary.stops)
     stops.push_back(
-        {{"operator", short_name(*stop.node)},
+        {{"operator", stop.node->op},
          {"wanted_dtype", name(stop.wanted)},
          {"given_dtype", name(stop.given)},
          {"location", location_json(stop.node->place ? stop.node->place->at : store::CodeLocation(), project)}});

@@ -26,6 +26,10 @@ std::string shown(const OperatorName& op) {
   return op.overload.empty() ? text : text.append(".").append(op.overload);
 }
 
+std::string full_name(const OperatorName& op) {
+  return op.overload.empty() ? op.name : absl::StrCat(op.name, ".", op.overload);
+}
+
 std::string shown(const Precision& precision) {
   switch (precision.kind) {
     case Precision::Kind::kFp32:

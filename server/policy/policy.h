@@ -31,6 +31,8 @@ OperatorName operator_name(std::string_view written);
 OperatorName operator_called(std::string_view schema_name);
 // Returns the name without "aten::".
 std::string shown(const OperatorName&);
+// Returns the name with its namespace: "aten::sum.dim_IntList".
+std::string full_name(const OperatorName&);
 
 struct OperatorRule {
   CastPolicy policy{};

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 
 import jsonschema
 import pytest
@@ -76,7 +77,7 @@ SAID = [
     (2, "training", r"^job\.py:\d+ copies \d+ bytes"),
     (3, "training", r"0: 12 casts in 6 steps, no_requires_grad"),
     (4, "training", r"at most \d\d+ bytes, 0 of them at the end"),
-    (5, "bert", r"aten::linear in forward: bfloat16 of"),
+    (5, "bert", r"aten::linear in forward computes in bfloat16 of"),
     (6, "bert", r"BertForMaskedLM bert\.encoder\.layer\.0\.attention\.self\.query: aten::linear computes in bfloat16"),
     (7, "training", r"job\.py:\d+ aten::layer_norm weight: not_listed|job\.py:\d+ aten::layer_norm"),
     (8, "training", r"casts of weight: no_requires_grad"),
@@ -122,11 +123,22 @@ def test_a_report_that_somebody_changed_does_not_add_up(reports, tmp_path):
         answer(20, tmp_path)
 
 
+@pytest.mark.parametrize("kind", JOBS)
+def test_sql_has_the_fingerprints_of_the_report(kind, reports):
+    report = json.loads(reports[kind].read_text())
+    with contextlib.closing(sqlite3.connect(reports[kind].with_suffix(".castscope"))) as run_file:
+        sites = dict(run_file.execute("SELECT site, fingerprint FROM v_sites WHERE casts > 0"))
+        findings = [row[0] for row in run_file.execute("SELECT fingerprint FROM v_findings")]
+    assert sites == {site["site"]: site["fingerprint"] for site in report["sites"] if site["casts"]}
+    assert findings == [finding["fingerprint"] for finding in report["findings"]]
+
+
 def test_thousands_of_sites_take_little_room(reports):
     report = json.loads(reports["many"].read_text())
     assert len(report["sites"]) >= 15_000
     rows = reports["many"].read_text().partition('"sites": [')[2].partition("\n ]")[0]
     assert len(rows.encode()) / len(report["sites"]) < 330, "bytes of a site; in format 1 it had 950"
+    assert len(report["layers"]) < 20, "modules that did the same are one row"
 
 
 IDS = {"run_id", "pid", "parent_pid", "tid", "site", "region", "process", "parent", "behaviour", "sites_not_looked_at",

@@ -71,11 +71,11 @@ def test_bert_exported_promotes_its_attention(bert):
     """The exported program has the mask as a float32 tensor, and eager has none: scores + mask is float32 there."""
     comparison, modes = bert
     differ = [comparison["operators"][difference["row"]] for difference in modes["export"]["differences"]]
-    assert [row["operator"] for row in differ] == ["softmax", "softmax"]
+    assert [row["shared_operator"] for row in differ] == ["softmax", "softmax"]
     for row in differ:
         results = [row["by_mode"][mode]["result_dtype"] for mode in ("eager", "export")]
         assert results == ["bfloat16", "float32"]
-    alone = [comparison["operators"][row]["operator"] for row in modes["export"]["not_comparable_rows"]]
+    alone = [comparison["operators"][row]["shared_operator"] for row in modes["export"]["not_comparable_rows"]]
     assert sorted(alone) == ["add", "add", "where"]
 
 

@@ -147,7 +147,7 @@ def test_what_was_taken_apart_is_told(castscope, more):
     assert done.returncode == 0
     (program,) = json.loads(done.stdout)["programs"]
     assert program["decomposed"] and program["taken_apart"]["node_count"] > 0
-    assert {(row["operator"], row["computed_in"]) for row in program["operators"]} == {("addmm", "bfloat16")}
+    assert {(row["operator"], row["computed_in"]) for row in program["operators"]} == {("aten::addmm", "bfloat16")}
     assert sum(row["weight_casts"] for row in program["cast_places"]) == 2
 
 

@@ -85,7 +85,7 @@ def cells(page, heading):
 
 def test_each_mode_has_a_column(modes):
     report, page = modes(EVERY_MODE)
-    rows = {row["operator"]: row for row in report["operators_by_mode"]}
+    rows = {row["shared_operator"]: row for row in report["operators_by_mode"]}
     assert {row["location"]["line"] for row in rows.values()} == {LINE}
     assert rows["linear"]["dtypes_by_mode"] == {"eager": ["bfloat16"], "script": ["bfloat16"], "trace": ["bfloat16"],
                                              "compile": ["bfloat16"], "export": ["float32"]}
@@ -105,10 +105,12 @@ def test_what_the_job_compares_is_in_its_report(modes, tmp_path):
     net, kept = report["comparisons"]
     (told,) = json.loads((tmp_path / "told.json").read_text())["comparisons"]
     assert net["compared_function"] == "Net" and not net["same_precision"] and net["left_out_count"] == 0
-    assert [(row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
-            for row in net["operators"]] == [
-        (row["operator"], row["location"]["line"], {mode: cell["verdict"] for mode, cell in row["by_mode"].items()})
-        for row in told["operators"]]
+
+    def verdicts(comparison):
+        return [(row["shared_operator"], row["location"]["line"],
+                 {mode: cell["verdict"] for mode, cell in row["by_mode"].items()}) for row in comparison["operators"]]
+
+    assert verdicts(net) == verdicts(told)
     addmm = net["operators"][0]["by_mode"]
     assert {mode: cell["computed_in"] for mode, cell in addmm.items()} == {"eager": "bfloat16", "script": "bfloat16",
                                                                         "export": "float32"}

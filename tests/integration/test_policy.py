@@ -42,8 +42,8 @@ def test_a_decision_and_its_reasons(policy, castscope):
 def test_overloads_that_are_decided_otherwise_are_told_apart(policy):
     decided = json.loads(policy("explain", "-f", "json", "torch-cuda", "norm").stdout)["explanations"]
     kinds = {one["operator"]: one["cast_policy"] for one in decided}
-    assert kinds["norm.Scalar"] == "fp32_append_dtype"
-    assert kinds["norm.ScalarOpt_dtype"] == "passthrough"
+    assert kinds["aten::norm.Scalar"] == "fp32_append_dtype"
+    assert kinds["aten::norm.ScalarOpt_dtype"] == "passthrough"
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -224,9 +224,9 @@ def test_two_policies_are_compared(policy):
     assert "device: cpu → cuda" in told.stdout
     changed = json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)["operator_changes"]
     changes = {one["operator"]: (one["before"], one["after"]) for one in changed}
-    assert changes["softmax"] == ("passthrough", "fp32_set_opt_dtype")
-    assert changes["cat"] == ("promote", "passthrough")
-    assert "linear" not in changes
+    assert changes["aten::softmax"] == ("passthrough", "fp32_set_opt_dtype")
+    assert changes["aten::cat"] == ("promote", "passthrough")
+    assert "aten::linear" not in changes
 
 
 def test_two_policies_are_compared_by_what_code_calls(policy):

@@ -73,10 +73,13 @@ std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Sum
                       " nothing is left to recover: any casts of theirs are missing from this run");
 }
 
-// Writes findings and source lines into the run file, for readers who use SQL or no longer have the source.
-absl::Status keep(const judging::JudgedRun& run, judging::Lines lines, store::RunStore& store) {
-  absl::Status status = lines == judging::Lines::kFromDisk ? store.set_source(run.data.source) : absl::OkStatus();
-  return status.ok() ? store.set_findings(run.judgement.findings) : status;
+// Writes findings, source lines and fingerprints into the run file, for readers who use SQL or no longer have the
+// source.
+absl::Status keep(const report::Model& model, judging::Lines lines, store::RunStore& store) {
+  absl::Status status = lines == judging::Lines::kFromDisk ? store.set_source(model.run.source) : absl::OkStatus();
+  if (status.ok()) status = store.set_findings(model.findings);
+  return status.ok() ? store.set_fingerprints({.sites = model.site_fingerprints, .findings = model.fingerprints})
+                     : status;
 }
 
 std::string first_problem(const relay::Summary& summary) {
@@ -118,8 +121,12 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
   Conclusion result{.run = nullptr, .output = output, .moved = ""};
-  if (data.ok()) result.run = judging::judged(*std::move(data), settings, lines);
-  if (status.ok()) status = keep(*result.run, lines, store);
+  std::optional<report::Model> model;
+  if (data.ok()) {
+    result.run = judging::judged(*std::move(data), settings, lines);
+    model.emplace(report::model_of(*result.run));
+  }
+  if (status.ok()) status = keep(*model, lines, store);
   OutputClaim claim;
   if (moved && result.run != nullptr) {
     result.output = place_anew(output, result.run->data.start.command, claim);
@@ -128,8 +135,7 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // Whatever was read is worth a report, even if the file cannot be kept.
-  if (result.run != nullptr)
-    closed.Update(write_text_file(result.output.report_file(), report::json_text(report::model_of(*result.run))));
+  if (model) closed.Update(write_text_file(result.output.report_file(), report::json_text(*model)));
   if (status.ok()) status = closed;
   if (!status.ok()) return status;
   return result;

@@ -6,6 +6,7 @@
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/model.h"
 #include "server/report/model/precision.h"
+#include "server/report/text/words.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -16,13 +17,6 @@ std::string failure_of(const Model& model) {
   if (end && end->signal) return absl::StrCat("signal ", *end->signal);
   const int status = model.exit.value_or(0);
   return status == 0 ? "" : absl::StrCat("exit status ", status);
-}
-
-std::string argument_of_site(const store::RunData& run, const store::Site& site) {
-  if (site.call_site == 0) return "";
-  const store::CallSite& at = run.call_sites[site.call_site];
-  if (!at.argument_name.empty()) return at.argument_name;
-  return at.argument == lanes::kUnknownArgument ? "" : absl::StrCat(at.argument);
 }
 
 AccountSite site_of(const Model& model, const SiteTotal& total, const std::string& project) {
@@ -38,7 +32,7 @@ AccountSite site_of(const Model& model, const SiteTotal& total, const std::strin
   const auto text = run.source.line(at.file, site.line);
   if (site.line > 0) site.text = text ? normalised(*text) : absl::StrCat("line ", site.line);
   site.op = from.op;
-  site.argument = argument_of_site(run, from);
+  site.argument = argument_of(run, from.call_site);
   site.phase = store::name(from.phase);
   site.cause = store::name(from.cause);
   site.from = store::dtype_name(from.from);

@@ -55,7 +55,7 @@ std::string csv_text(const Model& model) {
                         module ? module->path : "",
                         module ? module->type : "",
                         site.op,
-                        argument_of(run, site),
+                        argument_of(run, site.call_site),
                         std::string(store::name(site.role)),
                         std::string(store::dtype_name(site.from)),
                         std::string(store::dtype_name(site.to)),

@@ -201,7 +201,7 @@ TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {
   run.shallow().exit().end();
   const auto modes = report()["operators_by_mode"];
   ASSERT_EQ(modes.size(), 2u);
-  EXPECT_EQ(modes[0]["operator"], "linear");
+  EXPECT_EQ(modes[0]["shared_operator"], "linear");
   EXPECT_EQ(modes[0]["dtypes_by_mode"],
             nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "compile": ["float32"]})"));
   EXPECT_EQ(modes[0]["differs"], true);

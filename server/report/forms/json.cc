@@ -110,11 +110,12 @@ Json source_files_json(const RunData& run) {
 
 void add_places(const Model& model, Json& report) {
   SharedParts parts(model.run);
-  Json regions = regions_json(model, parts), sites = sites_json(model, parts);
+  Json regions = regions_json(model, parts), sites = sites_json(model, parts), layers = layers_json(model, parts);
   parts.add_to(report);
   report["regions"] = std::move(regions);
   report["sites"] = std::move(sites);
   report["pass_through_places"] = pass_through_places_json(model);
+  report["layers"] = std::move(layers);
 }
 
 }  // namespace
@@ -132,7 +133,6 @@ Json to_json(const Model& model) {
                  {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
                  {"settings", settings_json(model.settings)}};
   add_places(model, report);
-  report["layers"] = layers_json(model);
   report["weight_products"] = precision_json(data);
   report["operators_by_mode"] = operators_by_mode_json(data);
   report["compilations"] = compilations_json(data);

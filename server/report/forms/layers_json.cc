@@ -1,7 +1,9 @@
 #include "server/report/forms/layers_json.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -38,14 +40,11 @@ Json arguments_json(const Layer& layer) {
 
 Json layer_json(const store::RunData& run, const Layer& layer) {
   const store::OperatorUse& use = *layer.first;
-  const store::Module module = use.module == 0 ? store::Module() : run.modules[use.module];
   Json elsewhere = Json::object();
   for (const rules::DeviceDtype& one : layer.elsewhere)
     elsewhere[std::string(one.device)] = store::dtype_name(one.dtype);
   return {{"location", location_json(run, layer.at)},
-          {"model", text_or_null(module.model())},
-          {"module", use.module == 0 ? Json() : Json(module.path)},
-          {"module_type", text_or_null(module.type)},
+          {"module_indexes", Json::array()},
           {"operator", use.op},
           {"node", text_or_null(use.node)},
           {"phase", store::name(use.phase)},
@@ -116,9 +115,20 @@ Json model_input_json(const Model& model) {
   return json;
 }
 
-Json layers_json(const Model& model) {
+Json layers_json(const Model& model, SharedParts& parts) {
   Json list = Json::array();
-  for (const Layer* const layer : layers_by_code(model)) list.push_back(layer_json(model.run, *layer));
+  std::map<std::pair<bool, std::string>, std::size_t> known;  // by whether a module ran it, and the row of one module
+  for (const Layer* const layer : layers_by_code(model)) {
+    const store::ModuleId module = layer->first->module;
+    Json row = layer_json(model.run, *layer);
+    std::string alike = row.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const auto [at, is_new] = known.try_emplace({module != 0, std::move(alike)}, list.size());
+    if (is_new)
+      list.push_back(std::move(row));
+    else
+      list[at->second]["calls"] = list[at->second]["calls"].get<std::uint64_t>() + layer->calls;
+    if (module != 0) list[at->second]["module_indexes"].push_back(parts.module(module));
+  }
   return list;
 }
 

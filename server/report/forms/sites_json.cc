@@ -8,6 +8,7 @@
 #include "server/report/model/code_order.h"
 #include "server/report/model/json_values.h"
 #include "server/report/model/uncast_regions.h"
+#include "server/report/text/words.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -17,14 +18,6 @@ using Json = nlohmann::ordered_json;
 using store::RunData;
 
 Json number_or_null(std::uint32_t id) { return id == 0 ? Json() : Json(id); }
-
-// By its name, else by its position; "" = not known.
-std::string argument(const RunData& data, store::CallSiteId call_site) {
-  if (call_site == 0) return "";
-  const store::CallSite& at = data.call_sites[call_site];
-  if (!at.argument_name.empty()) return at.argument_name;
-  return at.argument == lanes::kUnknownArgument ? "" : std::to_string(at.argument);
-}
 
 // A report has thousands of sites: a member that has the default of the schema is left out.
 template <typename Value>
@@ -64,7 +57,7 @@ Json site_json(const Model& model, const SiteTotal& total, SharedParts& parts) {
   Json json = {{"site", site.id}, {"fingerprint", model.site_fingerprints[site.id]}};
   add_unless(nothing, json, "stack_index", parts.stack(site.stack));
   add_unless(nothing, json, "module_index", parts.module(site.module));
-  add_unless(nothing, json, "call_site_index", parts.call_site(site.op, argument(model.run, site.call_site)));
+  add_unless(nothing, json, "call_site_index", parts.call_site(site.op, argument_of(model.run, site.call_site)));
   json["role"] = store::name(site.role);
   json["from_dtype"] = store::dtype_name(site.from);
   json["to_dtype"] = store::dtype_name(site.to);
@@ -128,7 +121,7 @@ Json pass_through_places_json(const Model& model) {
     const store::Site& site = data.sites[use.site];
     if (use.counts.passes == 0) continue;
     const std::size_t place = site.region == 0 ? 0 : places[site.region];
-    passes[{site.op, argument(data, site.call_site), place, site.region}] += use.counts.passes;
+    passes[{site.op, argument_of(data, site.call_site), place, site.region}] += use.counts.passes;
   }
   Json list = Json::array();
   for (const auto& [key, count] : passes) {

@@ -74,7 +74,7 @@ void write_sites(Html& html, const Model& model) {
       const SiteTotal& total = model.sites[i];
       const store::Site& site = model.run.sites[total.site];
       const store::Module* const module = model.module_of(site);
-      const std::string argument = argument_of(model.run, site);
+      const std::string argument = argument_words(model.run, site);
       const std::string name = module == nullptr ? "" : module->path.empty() ? module->model() : module->path;
       std::vector<std::string> cells = {
           place(model.run, model.run.user_location(site.stack)),

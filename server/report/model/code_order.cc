@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "server/report/text/words.h"
+
 namespace castscope::report {
 namespace {
 
@@ -58,14 +60,11 @@ SiteKey key_of(const store::RunData& run, const store::Site& site,
                const store::Table<std::size_t, store::Stack>& stacks,
                const store::Table<std::size_t, store::Region>& regions) {
   const store::Module* const module = run.modules.find(site.module);
-  const store::CallSite* const at = run.call_sites.find(site.call_site);
   return {.stack = place_in(stacks, site.stack),
           .model = module == nullptr ? "" : module->model(),
           .module = module == nullptr ? "" : module->path,
           .op = site.op,
-          .argument = at == nullptr               ? ""
-                      : at->argument_name.empty() ? std::to_string(at->argument)
-                                                  : at->argument_name,
+          .argument = argument_of(run, site.call_site),
           .what = {site.role, site.cause, site.phase, site.from, site.to, site.device},
           .region = place_in(regions, site.region),
           .why = site.why,

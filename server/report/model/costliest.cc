@@ -19,7 +19,7 @@ std::vector<Cost> put_together(const Model& model) {
     const store::Site& site = run.sites[total.site];
     const auto at = run.user_location(site.stack);
     Cost& cost =
-        together[{place(run, at), site.op, argument_of(run, site), site.from, site.to, static_cast<int>(site.why)}];
+        together[{place(run, at), site.op, argument_words(run, site), site.from, site.to, static_cast<int>(site.why)}];
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
     cost.counts += total.counts;
     cost.gpu_ns += model.gpu.sites[total.site].ns;
@@ -56,7 +56,7 @@ std::string what_shares_are_of(const Costs& costs) {
 std::string description(const Model& model, const Cost& cost) {
   const store::Site& site = model.run.sites[cost.site];
   std::string what = operator_of(site);
-  if (const std::string which = argument_of(model.run, site); !which.empty()) what += " " + which;
+  if (const std::string which = argument_words(model.run, site); !which.empty()) what += " " + which;
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
     what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
     if (cost.sites > 1) what += " and " + grouped(cost.sites - 1) + " more";

@@ -60,7 +60,7 @@ std::string top_cast(const Model& model, const std::vector<GpuSite>& sites) {
     const store::Site& site = model.run.sites[row.site];
     const auto at = model.run.user_location(site.stack);  // nodes of autograd have none
     std::string what = (at ? place(model.run, at) + " " : "") + operator_of(site);
-    if (const std::string argument = argument_of(model.run, site); !argument.empty()) what += " " + argument;
+    if (const std::string argument = argument_words(model.run, site); !argument.empty()) what += " " + argument;
     ns[what] += row.work.ns;
     if (top.empty() || ns[what] > ns[top]) top = what;
   }

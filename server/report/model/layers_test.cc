@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "server/report/forms/csv.h"
 #include "server/report/forms/json.h"
-#include "server/report/forms/layers_json.h"
 #include "server/report/forms/markdown.h"
 #include "server/report/html/page.h"
 #include "server/report/testing/test_report.h"
@@ -23,7 +21,11 @@ using store::kFloat32;
 using store::operand;
 using store::TestRun;
 using store::TestUse;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 TestUse linear(const std::string& module, std::uint8_t given = kFloat32) {
   return {.op = "aten::linear",
@@ -81,6 +83,24 @@ TEST_F(LayersTest, ModulesInALoopAreOneForPeople) {
   EXPECT_EQ(groups[0].calls, 3u);
 }
 
+TEST_F(LayersTest, ModulesThatDidTheSameEquallyOftenAreARowOfTheReport) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto first = run.use(linear("blocks.0")), second = run.use(linear("blocks.1"));
+    const auto third = run.use(linear("blocks.2")), alone = run.use(linear(""));
+    run.step().deep().enter(region).called(first, 2).called(second).called(third, 2).called(alone, 2).exit().shallow();
+  });
+  const auto json = to_json(data);
+  std::vector<std::pair<std::vector<std::string>, int>> rows;
+  for (const auto& row : json["layers"]) {
+    std::vector<std::string> modules;
+    for (const std::size_t index : row["module_indexes"]) modules.push_back(json["modules"][index]["module"]);
+    rows.emplace_back(modules, row["calls"]);
+  }
+  EXPECT_THAT(rows, UnorderedElementsAre(Pair(ElementsAre("blocks.0", "blocks.2"), 4), Pair(ElementsAre("blocks.1"), 1),
+                                         Pair(IsEmpty(), 2)));
+}
+
 TEST_F(LayersTest, ArgumentsThatDifferAreTold) {
   const store::RunData data = recorded([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -133,7 +153,7 @@ TEST_F(LayersTest, WhatRaisedHasComputedNothing) {
 TEST_F(LayersTest, AllFormsHaveThem) {
   const store::RunData data = run();
   const Model model = model_of(data);
-  const auto json = layers_json(model);
+  const auto json = to_json(model)["layers"];
   EXPECT_EQ(to_json(model)["totals"]["deep_step_count"], 1);
   const auto found = std::ranges::find(json, "aten::softmax.int", [](const auto& row) { return row["operator"]; });
   ASSERT_NE(found, json.end());

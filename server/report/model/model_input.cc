@@ -106,7 +106,7 @@ class Search {
   ModelInput::Place place(const store::Site& site) const {
     return {.at = data_.user_location(site.stack),
             .op = site.op,
-            .argument = argument_of(data_, site),
+            .argument = argument_words(data_, site),
             .module = site.module};
   }
 

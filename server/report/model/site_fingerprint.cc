@@ -16,7 +16,7 @@ std::string site_identity(const store::RunData& run, const store::Site& site) {
   add(at ? at->function : "");
   add(at ? line_identity(run.source, *at) : "");
   add(site.op);
-  add(report::argument_of(run, site));
+  add(report::argument_of(run, site.call_site));
   add(store::dtype_name(site.from));
   add(store::dtype_name(site.to));
   add(store::name(site.role));

@@ -52,7 +52,8 @@ ComparedMode mode_from(const Json& of) {
 }
 
 ComparedRow row_from(const Json& of, std::size_t columns) {
-  ComparedRow row{.op = text(of, "operator"), .module = text(of, "module"), .location = location(of), .cells = {}};
+  ComparedRow row{
+      .op = text(of, "shared_operator"), .module = text(of, "module"), .location = location(of), .cells = {}};
   for (const Json& cell : list(of, "cells")) {
     if (row.cells.size() == columns || !cell.is_object()) break;
     const std::string verdict = text(cell, "verdict");
@@ -103,7 +104,7 @@ Json row_json(const store::RunData& run, const Comparison& comparison, const Com
     modes[i == 0 ? "eager" : comparison.modes[i - 1].mode] = std::move(json);
   }
   return {{"location", location_json(run, row.location)},
-          {"operator", row.op},
+          {"shared_operator", row.op},
           {"module", row.module},
           {"by_mode", std::move(modes)}};
 }

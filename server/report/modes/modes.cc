@@ -143,7 +143,7 @@ Json operators_by_mode_json(const store::RunData& data) {
   Json rows = Json::array();
   for (const ModeRow& row : mode_rows(data))
     rows.push_back({{"location", location_json(data, row.location)},
-                    {"operator", row.work},
+                    {"shared_operator", row.work},
                     {"dtypes_by_mode", computed_json(row)},
                     {"differs", row.differs()}});
   return rows;

@@ -25,10 +25,10 @@ constexpr const char* kTable =
   "modes": [{"mode": "script", "same_count": 1, "difference_count": 1, "follower_count": 0, "not_comparable_count": 1, "same_values": true,
              "max_abs_error": 0.5},
             {"mode": "export", "error_summary": "ValueError: no", "file": "net.py", "line": 3, "function": "forward"}],
-  "operators": [{"operator": "gelu", "module": "act", "file": "net.py", "line": 4, "function": "forward",
+  "operators": [{"shared_operator": "gelu", "module": "act", "file": "net.py", "line": 4, "function": "forward",
                  "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
                            {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}, {}]},
-                {"operator": "tanh", "module": "", "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
+                {"shared_operator": "tanh", "module": "", "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
                                                              {"verdict": "alone"}, {}]}],
   "left_out_count": 7})";
 
@@ -39,10 +39,10 @@ TEST(Comparisons, AreReadAsTheJobToldThem) {
                "same_values": true, "max_abs_error": 0.5},
               {"mode": "export", "error": {"error_summary": "ValueError: no",
                                            "location": {"file": "net.py", "line": 3, "function": "forward"}}}],
-    "operators": [{"location": {"file": "net.py", "line": 4, "function": "forward"}, "operator": "gelu", "module": "act",
+    "operators": [{"location": {"file": "net.py", "line": 4, "function": "forward"}, "shared_operator": "gelu", "module": "act",
                    "by_mode": {"eager": {"verdict": "reference", "computed_in": "bfloat16"},
                              "script": {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}}},
-                  {"location": {"file": null, "line": null, "function": null}, "operator": "tanh", "module": "",
+                  {"location": {"file": null, "line": null, "function": null}, "shared_operator": "tanh", "module": "",
                    "by_mode": {"eager": {"verdict": "reference", "computed_in": "bfloat16"},
                              "script": {"verdict": "alone"}}}],
     "left_out_count": 7}])"));
@@ -57,7 +57,7 @@ TEST(Comparisons, WhatIsOfAnotherTypeIsAsIfEmpty) {
   const auto all =
       comparisons(run_of(R"({"format": "castscope-comparison-table/2", "compared_function": 7, "same_precision": "yes",
     "modes": [3, {"mode": "jit"}, {"mode": "trace", "same_count": -1, "max_abs_error": "much"}],
-    "operators": [null, {"operator": [], "line": "x", "cells": [1, {"verdict": "best", "computed_in": "float32"}]},
+    "operators": [null, {"shared_operator": [], "line": "x", "cells": [1, {"verdict": "best", "computed_in": "float32"}]},
                   {"cells": [{}, {}, {}, {}]}]})"));
   ASSERT_EQ(all.size(), 1u);
   ASSERT_EQ(all[0].modes.size(), 1u);

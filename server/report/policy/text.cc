@@ -146,7 +146,7 @@ Json decision_json(const policy::Policy& policy, const Question& question, const
     return all;
   };
   return {{"policy", policy.name},
-          {"operator", shown(question.op)},
+          {"operator", full_name(question.op)},
           {"module", question.module.empty() ? Json() : Json(question.module)},
           {"module_type", question.class_name.empty() ? Json() : Json(question.class_name)},
           {"cast_policy", name(decision.policy)},
@@ -189,7 +189,7 @@ Json policy_difference_json(const policy::Policy& before, const policy::Policy& 
   Json operators = Json::array(), settings = Json::array(), functions = Json::array();
   for (const policy::OperatorChange& change : difference.operators)
     operators.push_back(
-        {{"operator", shown(change.op)}, {"before", name(change.before)}, {"after", name(change.after)}});
+        {{"operator", full_name(change.op)}, {"before", name(change.before)}, {"after", name(change.after)}});
   for (const policy::SettingChange& change : difference.settings)
     settings.push_back({{"setting", change.what}, {"before", change.before}, {"after", change.after}});
   for (const policy::FunctionChange& change : difference.functions)

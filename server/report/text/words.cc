@@ -97,11 +97,16 @@ std::string place(const store::RunData& data, const std::optional<store::CodeLoc
   return at ? on_one_line(short_path(data, at->file)) + ":" + std::to_string(at->line) : "no Python line";
 }
 
-std::string argument_of(const store::RunData& data, const store::Site& site) {
-  if (site.call_site == 0) return "";
-  const store::CallSite& at = data.call_sites[site.call_site];
-  if (!at.argument_name.empty()) return at.argument_name;
-  return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
+std::string argument_of(const store::RunData& data, store::CallSiteId call_site) {
+  const store::CallSite* const at = data.call_sites.find(call_site);
+  if (at == nullptr || !at->argument_name.empty()) return at == nullptr ? "" : at->argument_name;
+  return at->argument == lanes::kUnknownArgument ? "" : std::to_string(at->argument);
+}
+
+std::string argument_words(const store::RunData& data, const store::Site& site) {
+  const store::CallSite* const at = data.call_sites.find(site.call_site);
+  const std::string argument = argument_of(data, site.call_site);
+  return argument.empty() || !at->argument_name.empty() ? argument : "argument " + argument;
 }
 
 std::string operator_of(const store::Site& site) {

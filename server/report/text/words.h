@@ -28,8 +28,10 @@ std::string without_controls(std::string_view text, std::string_view kept = "");
 std::string short_path(const store::RunData&, const std::string& file);
 // "train.py:12"; "no Python line" without one.
 std::string place(const store::RunData&, const std::optional<store::CodeLocation>&);
-// Returns the name of the operator's argument, or else "argument 2"; "" when it is not known.
-std::string argument_of(const store::RunData&, const store::Site&);
+// Returns the name of the operator's argument, or else its position, "2"; "" when it is not known.
+std::string argument_of(const store::RunData&, store::CallSiteId);
+// Returns the same for a sentence: "weight", or else "argument 2".
+std::string argument_words(const store::RunData&, const store::Site&);
 // Returns "linear" for aten::linear; the cause where no operator is known.
 std::string operator_of(const store::Site&);
 std::string utc(std::int64_t ns);                 // 2026-11-18T11:06:40.000Z

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/lanes/event_views.h"
 #include "server/report/model/model.h"
+#include "server/report/text/words.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/read/event_blocks.h"
 #include "server/store/read/run_reader.h"
@@ -120,9 +121,8 @@ Json site_words(const store::RunData& data, store::SiteId id) {
   add_place(data, site.stack, words);
   if (site.module != 0) words["module"] = data.modules[site.module].path;
   if (!site.op.empty()) words["operator"] = site.op;
-  if (site.call_site != 0 && !data.call_sites[site.call_site].argument_name.empty()) {
-    words["argument"] = data.call_sites[site.call_site].argument_name;
-  }
+  if (std::string argument = argument_of(data, site.call_site); !argument.empty())
+    words["argument"] = std::move(argument);
   if ((site.flags & lanes::kSiteNoCast) == 0) {
     words["from_dtype"] = store::dtype_name(site.from);
     words["to_dtype"] = store::dtype_name(site.to);

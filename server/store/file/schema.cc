@@ -41,7 +41,7 @@ CREATE TABLE regions (id INTEGER PRIMARY KEY, stack INTEGER, parent INTEGER, nes
   region_flags INTEGER);
 CREATE TABLE sites (id INTEGER PRIMARY KEY, stack INTEGER, module_id INTEGER, call_site INTEGER, region INTEGER,
   operator TEXT, role INTEGER, cause INTEGER, why_not_cached INTEGER, phase INTEGER, from_dtype INTEGER,
-  to_dtype INTEGER, device INTEGER, site_flags INTEGER);
+  to_dtype INTEGER, device INTEGER, site_flags INTEGER, fingerprint TEXT);
 
 -- The numbers that processes gave: packed events and resent definitions speak in them.
 CREATE TABLE local_sites (process INTEGER, local_id INTEGER, site INTEGER,
@@ -80,7 +80,7 @@ CREATE TABLE event_blocks (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER
   event_count INTEGER, packed_events BLOB);
 
 CREATE TABLE findings (id INTEGER PRIMARY KEY, rule TEXT, severity TEXT, title TEXT, file TEXT, line INTEGER,
-  function TEXT, evidence TEXT, fix TEXT, related TEXT, deep_only INTEGER, savings TEXT);
+  function TEXT, evidence TEXT, fix TEXT, related TEXT, deep_only INTEGER, savings TEXT, fingerprint TEXT);
 
 -- The source text of what findings and sites name, as it was at the run's end. source_state: 0 kept, 1 changed since
 -- the run began, 2 gone, 3 unreadable, 4 no text, 5 too large.
@@ -117,7 +117,8 @@ SELECT s.id AS site, s.stack AS stack, s.region AS region,
   (SELECT word FROM names WHERE list = 'phase' AND number = s.phase) AS phase,
   (SELECT word FROM names WHERE list = 'why_not_cached' AND number = s.why_not_cached AND number > 0)
     AS why_not_cached,
-  (SELECT word FROM names WHERE list = 'device' AND number = s.device) AS device, s.site_flags AS site_flags
+  (SELECT word FROM names WHERE list = 'device' AND number = s.device) AS device, s.site_flags AS site_flags,
+  s.fingerprint AS fingerprint
 FROM sites s LEFT JOIN v_locations l ON l.stack = s.stack LEFT JOIN modules m ON m.id = s.module_id
   LEFT JOIN call_sites c ON c.id = s.call_site;
 
@@ -132,8 +133,9 @@ FROM (SELECT p.*, (SELECT CAST(value AS INTEGER) FROM attributes a WHERE a.proce
 -- Casts, costliest first. One row a site, all processes together.
 CREATE VIEW v_sites AS
 SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.model, n.operator, n.argument, n.role, n.from_dtype,
-  n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.stack,
-  sum(c.casts) AS casts, sum(c.cache_hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
+  n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.stack, n.fingerprint,
+  sum(c.casts) AS casts, sum(c.cache_hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns,
+  sum(c.kept) AS kept
 FROM v_site_names n JOIN counters c ON c.site = n.site
 WHERE n.site_flags & 3 = 0 GROUP BY n.site ORDER BY sum(c.cpu_ns) DESC, n.site;
 
@@ -206,7 +208,7 @@ SELECT (SELECT word FROM names WHERE list = 'incomplete_reason' AND number = m.i
 FROM missing m ORDER BY rowid;
 
 CREATE VIEW v_findings AS
-SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings
+SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings, fingerprint
 FROM findings ORDER BY id;
 
 CREATE VIEW v_source_lines AS

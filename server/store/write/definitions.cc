@@ -57,7 +57,7 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
        "?1"},
       {&d.change_site_operator_, "UPDATE sites SET operator = ?2 WHERE call_site = ?1"},
       {&d.add_region_, "INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?)"},
-      {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL)"},
   };
   for (const auto& [statement, sql] : all) {
     auto prepared = Statement::prepare(database, sql);

@@ -36,4 +36,19 @@ absl::Status write_findings(Database& database, std::span<const Finding> finding
   return absl::OkStatus();
 }
 
+absl::Status write_fingerprints(Database& database, const Fingerprints& fingerprints) {
+  auto site = Statement::prepare(database, "UPDATE sites SET fingerprint = ? WHERE id = ?");
+  if (!site.ok()) return site.status();
+  std::uint64_t id = 0;
+  for (const std::string& fingerprint : fingerprints.sites) {
+    id++;
+    if (!fingerprint.empty()) CASTSCOPE_RETURN_IF_ERROR(site->run(fingerprint, id));
+  }
+  auto finding = Statement::prepare(database, "UPDATE findings SET fingerprint = ? WHERE id = ?");
+  if (!finding.ok()) return finding.status();
+  for (std::size_t i = 0; i < fingerprints.findings.size(); ++i)
+    CASTSCOPE_RETURN_IF_ERROR(finding->run(fingerprints.findings[i], static_cast<std::uint64_t>(i + 1)));
+  return absl::OkStatus();
+}
+
 }  // namespace castscope::store

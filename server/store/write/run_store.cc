@@ -354,7 +354,9 @@ absl::Status RunStore::finish(const RunEnd& end) {
 absl::Status RunStore::set_findings(std::span<const Finding> findings) {
   return impl_->on_shown([&] { return write_findings(impl_->database, findings); });
 }
-
+absl::Status RunStore::set_fingerprints(const Fingerprints& fingerprints) {
+  return impl_->on_shown([&] { return write_fingerprints(impl_->database, fingerprints); });
+}
 absl::Status RunStore::set_source(const SourceLines& source) {
   return impl_->on_shown([&] { return write_source(impl_->database, source); });
 }

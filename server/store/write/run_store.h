@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/store/run/fingerprints.h"
 #include "server/store/run/numbered.h"
 #include "server/store/run/run_data.h"
 #include "server/store/run/run_sink.h"
@@ -48,6 +49,7 @@ class RunStore final : public RunSink {
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   absl::Status set_source(const SourceLines&);          // instead of those before
+  absl::Status set_fingerprints(const Fingerprints&);   // of all sites, and of the findings that were set last
   // Grows when evidence that was handed over was committed; findings and source lines are not evidence. Thread-safe.
   std::uint64_t commits() const { return commits_.load(); }
   // Returns true if each process told that it ends. A process that vanished did not, nor one that may still run.

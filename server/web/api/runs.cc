@@ -196,7 +196,7 @@ Json site_json(const store::RunData& run, const store::Site& site, const Prints&
                {"shade", shade_of(site, shades)},
                {"label", report::span_name(run, site)},
                {"operator", text_or_null(site.op)},
-               {"argument", text_or_null(report::argument_of(run, site))},
+               {"argument", text_or_null(report::argument_of(run, site.call_site))},
                {"role", store::name(site.role)},
                {"from_dtype", site.has_dtypes() ? Json(store::dtype_name(site.from)) : Json()},
                {"to_dtype", site.has_dtypes() ? Json(store::dtype_name(site.to)) : Json()},

@@ -58,7 +58,7 @@ export class Definitions {
 
   private castLabel(site: Site | undefined): string {
     if (!site) return '';
-    const what = site.argument ?? site.role;
+    const what = argumentWords(site.argument) || site.role;
     return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
   }
 
@@ -80,6 +80,11 @@ export class Definitions {
 
 export function shortOperator(operator: string): string {
   return operator.startsWith('aten::') ? operator.slice(6) : operator;
+}
+
+/** "weight", or "argument 2" of an argument that is known by its position alone. */
+export function argumentWords(argument: string | null): string {
+  return argument !== null && /^\d+$/.test(argument) ? `argument ${argument}` : (argument ?? '');
 }
 
 const kShort: Record<string, string> = {

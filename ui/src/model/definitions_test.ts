@@ -33,6 +33,13 @@ test('a box of a cast says which cast, that of an operator which operator', () =
   assert.equal(definitions.labelOf(stream, 2), 'linear · nvjet_tst');
 });
 
+test('an argument that is known by its position is called so', () => {
+  const definitions = known(kernel(1, { site: 1 }));
+  const site = { site: 1, operator: 'aten::linear', argument: '2', role: 'unknown', from_dtype: 'float32', to_dtype: 'float16' } as Site;
+  definitions.add({ sites: [site], regions: [], operator_uses: [], kernels: [] });
+  assert.equal(definitions.labelOf(stream, 1), 'fp32→fp16 argument 2 of linear');
+});
+
 test('kernels of a cast or an operator are those that it launched itself', () => {
   const definitions = known(
     kernel(1, { site: 4, operator_use: 2 }),

@@ -3,7 +3,7 @@
 import { Refused, api } from '../api/client.ts';
 import type { DiffSite, Difference, Summary } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
-import { shortDtype, shortOperator } from '../model/definitions.ts';
+import { argumentWords, shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place } from '../model/format.ts';
 import type { Selection, State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
@@ -187,7 +187,7 @@ function siteName(before: DiffSite | null, after: DiffSite | null): string {
   const one = (after ?? before) as DiffSite;
   const cast = (site: DiffSite) => `${shortDtype(site.from_dtype)}→${shortDtype(site.to_dtype)}`;
   const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, there ${cast(after)}` : cast(one);
-  return `${shortOperator(one.operator ?? '')} ${one.argument ?? ''} ${casts}`.trim();
+  return `${shortOperator(one.operator ?? '')} ${argumentWords(one.argument)} ${casts}`.trim();
 }
 
 function signed(ns: number): string {

@@ -3,7 +3,7 @@
 import { api } from '../api/client.ts';
 import type { Site, SiteCounts } from '../api/types.ts';
 import { causeName } from '../model/colours.ts';
-import { castOf, shortOperator } from '../model/definitions.ts';
+import { argumentWords, castOf, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
@@ -101,6 +101,6 @@ export class SitesPanel implements Panel {
 function nameOf(row: Row): string {
   const site = row.of;
   if (!site) return `site ${row.site}`;
-  const what = `${site.operator ? shortOperator(site.operator) : site.cause} ${site.argument ?? ''}`.trim();
+  const what = `${site.operator ? shortOperator(site.operator) : site.cause} ${argumentWords(site.argument)}`.trim();
   return `${what} ${castOf(site)}`.trim();
 }

@@ -56,7 +56,7 @@ def _row(row: Row) -> dict[str, Any]:
              for mode, cell in row.cells.items()}
     if row.eager:
         cells = {"eager": {"verdict": "reference", **_computed(row.eager)}, **cells}
-    return {"operator": row.unit.operator, "module": row.unit.module, "location": _location(row.unit.line),
+    return {"shared_operator": row.unit.operator, "module": row.unit.module, "location": _location(row.unit.line),
             "frames": [_location(line) for line in row.unit.stack], "by_mode": cells}
 
 

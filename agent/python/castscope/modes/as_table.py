@@ -64,7 +64,7 @@ def _row(row: Row, modes: list[str]) -> dict[str, Any]:
         if cell is not None and cell.reason:
             told["reason"] = cell.reason
         cells.append(told)
-    return {"operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "cells": cells}
+    return {"shared_operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "cells": cells}
 
 
 def _place(line: Line | None) -> dict[str, Any]:
