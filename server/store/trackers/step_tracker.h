@@ -16,6 +16,12 @@
 
 namespace castscope::store {
 
+// Left out where the ring has little room, so that no step is made of them; and in the order of their ends, a GPU's
+// long after the step.
+inline bool is_picture_only(lanes::EventKind kind) {
+  return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass || kind == lanes::EventKind::kKernel;
+}
+
 // The work of one step, in the numbers of the process.
 struct StepWork {
   struct AtSite {
@@ -93,6 +99,8 @@ class StepTracker {
   }
   // More events of the lane were dropped since the last time.
   void dropped(std::uint32_t lane);
+  // An earlier life of the file has written every step up to this one.
+  void already(std::int64_t settled) { settled_ = settled; }
   // The next step the lane is seen in lacks what came before.
   void gap(std::uint32_t lane) { lane_steps(lane).gap_ = true; }
   // Settled steps, in order, each once, not yet ordered inside. `all` at the end of the process: a last step in which

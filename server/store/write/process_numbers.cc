@@ -46,22 +46,38 @@ absl::Status ProcessNumbers::find(std::uint32_t local, CallSiteId* number) const
 
 void ProcessNumbers::site(std::uint32_t local, SiteId number) { set(sites_, local, number); }
 
-// A relay that comes back defines each call site anew: first with what was known at its first use, later with the rest.
-absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
-  auto call_sites = Statement::prepare(
-      database, absl::StrCat("SELECT local_id, call_site FROM local_call_sites WHERE process = ", process_.number()));
-  if (!call_sites.ok()) return call_sites.status();
+template <typename T>
+absl::Status ProcessNumbers::adopt(const Database& database, const char* what, const char* sql,
+                                   const Table<T, T>& table, Numbers<T>& numbers) {
+  auto rows = Statement::prepare(database, absl::StrCat(sql, process_.number()));
+  if (!rows.ok()) return rows.status();
   for (;;) {
-    const auto more = call_sites->next();
+    const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
-    const auto local = static_cast<std::uint32_t>(call_sites->number(0));
-    const CallSiteId number(call_sites->number(1));
-    if (!data.call_sites.contains(number))
+    const auto local = static_cast<std::uint32_t>(rows->number(0));
+    const Id<T> number(rows->number(1));
+    if (!table.contains(number))
       return absl::DataLossError(
-          absl::StrCat(database.path(), ": the run file is damaged: a process names a call site that is not there"));
-    CASTSCOPE_RETURN_IF_ERROR(check("call site", local));
-    set(call_sites_, local, number);
+          absl::StrCat(database.path(), ": the run file is damaged: a process names a ", what, " that is not there"));
+    CASTSCOPE_RETURN_IF_ERROR(check(what, local));
+    set(numbers, local, number);
   }
+}
+
+// A relay that comes back defines each call site anew: first with what was known at its first use, later with the rest.
+// Sites and regions are needed for the steps that were open.
+absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(adopt(database, "call site",
+                                  "SELECT local_id, call_site FROM local_call_sites WHERE process = ", data.call_sites,
+                                  call_sites_));
+  CASTSCOPE_RETURN_IF_ERROR(
+      adopt(database, "site", "SELECT local_id, site FROM local_sites WHERE process = ", data.sites, sites_));
+  CASTSCOPE_RETURN_IF_ERROR(
+      adopt(database, "region", "SELECT local_id, region FROM local_regions WHERE process = ", data.regions, regions_));
+  outermost_.resize(regions_.size());
+  for (std::size_t local = 0; local < regions_.size(); ++local)
+    outermost_[local] = regions_[local] != 0 && data.regions[regions_[local]].parent == 0;
+  return absl::OkStatus();
 }
 
 absl::Status ProcessNumbers::stack(const StackInfo& stack) {

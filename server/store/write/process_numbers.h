@@ -44,6 +44,8 @@ class ProcessNumbers {
   template <typename T>
   static void set(Numbers<T>& numbers, std::uint32_t local, Id<T> number);
   template <typename T>
+  absl::Status adopt(const Database&, const char* what, const char* sql, const Table<T, T>&, Numbers<T>&);
+  template <typename T>
   absl::Status find(const char* what, std::uint32_t local, const Numbers<T>& numbers, Id<T>* number) const;
 
   RunTables* tables_;

@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint32_t kMostLanes = 1u << 16;
 
-// Left out where the ring has little room, so that no step is made of them; and in the order of their ends, a GPU's
-// long after the step.
-bool is_picture_only(lanes::EventKind kind) {
-  return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass || kind == lanes::EventKind::kKernel;
-}
-
 bool is_of_model(const SiteInfo& site) {
   return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
 }
@@ -27,40 +21,6 @@ bool watch_repeats(const SiteInfo& site) {
 }
 
 }  // namespace
-
-absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
-  for (const LaneRow& lane : data.processes[id_].lanes) {
-    lanes_[lane.lane] = lane;
-    gaps_[lane.lane].adopt(lane);
-    steps_.gap(lane.lane);  // the step that was open when the earlier life ended is in the file in part
-  }
-  for (const RegionUse& use : data.region_uses) {
-    if (use.process == id_) evidence_.adopt(use);
-  }
-  std::size_t runs = 0;
-  for (const StepRun& run : data.step_runs) runs += run.process == id_;
-  step_runs_.already(runs);
-  deep_.adopt(data);
-  CASTSCOPE_RETURN_IF_ERROR(numbers_.adopt(database, data));
-  return adopt_counters(database);
-}
-
-absl::Status ProcessWriter::adopt_counters(const Database& database) {
-  auto rows = Statement::prepare(database,
-                                 absl::StrCat("SELECT id & 4294967295, lane, casts, cache_hits, pass_throughs, traced, "
-                                              "bytes, cpu_ns, kept FROM counters WHERE process = ",
-                                              id_.number()));
-  if (!rows.ok()) return rows.status();
-  for (;;) {
-    const auto more = rows->next();
-    if (!more.ok() || !*more) return more.status();
-    CounterRow row;
-    rows->get(0, row.site), rows->get(1, row.lane), rows->get(2, row.casts), rows->get(3, row.hits);
-    rows->get(4, row.passes), rows->get(5, row.traced), rows->get(6, row.bytes), rows->get(7, row.cpu_ns);
-    rows->get(8, row.kept);
-    counters_[std::uint64_t{row.lane} << 32 | row.site] = {.row = row};
-  }
-}
 
 absl::Status ProcessWriter::define(const AttributeInfo& attribute) {
   const auto& [name, value] = attribute;
@@ -164,22 +124,20 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
     }
     if (is_picture_only(event.kind)) continue;
     seen = event.time;
-    LaneSteps& step = steps_.at(block.lane, event);
+    step_event(block.lane, event);
     switch (event.kind) {
       case lanes::EventKind::kCast:
       case lanes::EventKind::kHit:
-        CASTSCOPE_RETURN_IF_ERROR(cast_event(block.lane, event, step));
+        CASTSCOPE_RETURN_IF_ERROR(cast_event(block.lane, event));
         break;
       case lanes::EventKind::kRegionEnter:
       case lanes::EventKind::kRegionExit:
-        CASTSCOPE_RETURN_IF_ERROR(region_event(block.lane, event, step));
+        CASTSCOPE_RETURN_IF_ERROR(region_event(block.lane, event));
         break;
       case lanes::EventKind::kCacheClear:
-        step.clear(event);
         evidence_.clear(block.lane, event);
         break;
       case lanes::EventKind::kThread:
-        step.other(event);
         evidence_.thread_begins(block.lane);
         deep_.thread_begins(block.lane);
         break;
@@ -187,30 +145,55 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         evidence_.optimizer(block.lane, event);
         [[fallthrough]];
       case lanes::EventKind::kScaler:
-        step.optimizer(event);
         deep_.event(block.lane, event);
         break;
       case lanes::EventKind::kBackward:
         evidence_.backward(block.lane);
         [[fallthrough]];
       case lanes::EventKind::kValues:
-        step.other(event);
         deep_.event(block.lane, event);
         break;
       default:
-        step.other(event);
+        break;
     }
   }
   if (seen > 0) evidence_.seen(block.lane, seen);
   return tables_->window.add(id_, block);
 }
 
-absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& event, LaneSteps& step) {
-  if (event.site == 0) [[unlikely]] {  // its site had no room in the process: of that step not all is known
-    step.other(event);
-    steps_.dropped(lane);
-    return absl::OkStatus();
+void ProcessWriter::step_event(std::uint32_t lane, const lanes::Event& event) {
+  LaneSteps& step = steps_.at(lane, event);
+  switch (event.kind) {
+    case lanes::EventKind::kCast:
+    case lanes::EventKind::kHit:
+      if (event.site == 0) [[unlikely]] {  // its site had no room in the process: of that step not all is known
+        step.other(event);
+        steps_.dropped(lane);
+      } else if (numbers_.site_or_0(event.site) != 0) {
+        event.kind == lanes::EventKind::kCast ? step.cast(event) : step.hit(event);
+      }
+      break;
+    case lanes::EventKind::kRegionEnter:
+      if (numbers_.region_or_0(event.site) != 0) step.enter(event);
+      break;
+    case lanes::EventKind::kRegionExit:
+      if (numbers_.region_or_0(event.site) != 0) step.other(event);
+      break;
+    case lanes::EventKind::kCacheClear:
+      step.clear(event);
+      break;
+    case lanes::EventKind::kOptimizer:
+    case lanes::EventKind::kScaler:
+      step.optimizer(event);
+      break;
+    default:
+      step.other(event);
   }
+}
+
+absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& event) {
+  if (event.site == 0) [[unlikely]]
+    return absl::OkStatus();
   if (event.site >= facts_.size() || facts_[event.site].site == 0) [[unlikely]] {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));
@@ -218,27 +201,21 @@ absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& e
   const SiteFacts& facts = facts_[event.site];
   lanes::Event tracked = event;
   tracked.site = facts.tracked_as;
-  if (event.kind == lanes::EventKind::kCast) {
-    step.cast(event);
+  if (event.kind == lanes::EventKind::kCast)
     evidence_.cast(lane, tracked, facts);
-  } else {
-    step.hit(event);
+  else
     evidence_.hit(lane, tracked);
-  }
   return absl::OkStatus();
 }
 
-absl::Status ProcessWriter::region_event(std::uint32_t lane, const lanes::Event& event, LaneSteps& step) {
+absl::Status ProcessWriter::region_event(std::uint32_t lane, const lanes::Event& event) {
   RegionId region;
   CASTSCOPE_RETURN_IF_ERROR(numbers_.find(event.site, &region));
   if (region == 0) return absl::OkStatus();
-  if (event.kind == lanes::EventKind::kRegionEnter) {
-    step.enter(event);
+  if (event.kind == lanes::EventKind::kRegionEnter)
     evidence_.enter(lane, event, region, numbers_.is_outermost(event.site));
-  } else {
-    step.other(event);
+  else
     evidence_.exit(lane, event, region);
-  }
   return absl::OkStatus();
 }
 
@@ -371,7 +348,7 @@ absl::Status ProcessWriter::write_steps(bool last) {
 }
 
 absl::Status ProcessWriter::take_step(std::uint32_t step, StepWork&& work) {
-  for (StepWork::AtSite& at : work.sites) at.site = facts_[at.site].site;
+  for (StepWork::AtSite& at : work.sites) at.site = numbers_.site_or_0(at.site);
   for (auto& [region, times] : work.enters) region = numbers_.region_or_0(region);
   work.order();
   const std::uint64_t fingerprint = work.fingerprint();

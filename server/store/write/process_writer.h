@@ -56,10 +56,12 @@ class ProcessWriter {
     CounterRow row;
     bool changed = false;
   };
-  absl::Status region_event(std::uint32_t lane, const lanes::Event&, LaneSteps&);
-  absl::Status cast_event(std::uint32_t lane, const lanes::Event&, LaneSteps&);
+  void step_event(std::uint32_t lane, const lanes::Event&);
+  absl::Status region_event(std::uint32_t lane, const lanes::Event&);
+  absl::Status cast_event(std::uint32_t lane, const lanes::Event&);
   void break_off(std::uint32_t lane);
   absl::Status adopt_counters(const Database&);
+  absl::Status adopt_steps(const Database&, const RunData&);
   absl::Status define_site(const SiteInfo&);
   // A local site turns out to be this one of the run: it has been another before, or none.
   void track_together(std::uint32_t local, SiteId before, SiteId now);
