@@ -49,12 +49,24 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
   return because.empty() ? Reach{} : Reach{Judged::kPartly, because};
 }
 
+// Whether counters tell of casts in a process that told no event: a client of its own may send counters alone.
+bool lacks_events(const store::RunData& run, const store::Process& process) {
+  if (std::ranges::any_of(process.lanes, [](const store::LaneRow& lane) { return lane.received > 0; })) return false;
+  return std::ranges::any_of(run.site_uses, [&](const store::SiteUse& use) {
+    return use.process == process.id && use.counts.casts + use.counts.hits > 0;
+  });
+}
+
 Reach reach_of_events(const store::RunData& run) {
   std::uint64_t dropped = 0;
   for (const store::Process& process : run.processes)
     for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
-  if (dropped == 0) return {};
-  return {Judged::kPartly, absl::StrCat(dropped, " events were dropped")};
+  if (dropped > 0) return {Judged::kPartly, absl::StrCat(dropped, " events were dropped")};
+  const auto without =
+      std::ranges::count_if(run.processes, [&](const store::Process& one) { return lacks_events(run, one); });
+  if (without == 0) return {};
+  return {Judged::kPartly,
+          absl::StrCat(without, without == 1 ? " process" : " processes", " told counts and no events")};
 }
 
 bool is_on_gpu(const store::RunData& run) {

@@ -15,6 +15,7 @@ store::RunData run_with_a_cast(bool looked_at) {
   store::Process process;
   process.id = store::ProcessId(1);
   process.gauges.deep_operators = 10;
+  process.lanes.push_back({.lane = 1, .tid = 1, .written = 4, .received = 4});
   run.processes.push_back(process);
   run.stacks.push_back({{{"train.py", "step", 7}}, false});
   run.regions.push_back({.id = store::RegionId(1)});
@@ -66,9 +67,18 @@ TEST(JudgedRules, NotWhereNothingWasLookedAt) {
 
 TEST(JudgedRules, PartlyWhereEventsWereDropped) {
   store::RunData run = run_with_a_cast(true);
-  run.processes.front().lanes.push_back({.lane = 1, .tid = 1, .written = 5, .dropped = 2});
+  run.processes.front().lanes.front().dropped = 2;
   EXPECT_EQ(judged(run, "cache-grows").because, "2 events were dropped");
   EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
+}
+
+TEST(JudgedRules, PartlyWhereAProcessToldCountsAndNoEvents) {
+  store::RunData run = run_with_a_cast(true);
+  run.processes.front().lanes.clear();
+  EXPECT_EQ(judged(run, "cache-grows").because, "1 process told counts and no events");
+  EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
+  run.site_uses.clear();
+  EXPECT_EQ(judged(run, "cache-grows").judged, Judged::kFull) << "it made no cast";
 }
 
 TEST(JudgedRules, NotWhereSettingsDoNotSelectIt) {

@@ -114,8 +114,10 @@ void add_check(CommandLine& line) {
   command.option("--max-cache SIZE", options->max_cache, "The most that the autocast cache may hold, such as 2GiB")
       .given();
   command.flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass although not all of it was seen");
-  command.flag("--require-deep", options->gate.require_deep,
-               "Exit with 3 when a rule could not judge all of the run, since not all operators were looked at");
+  command.flag(
+      "--require-deep", options->gate.require_deep,
+      "Exit with 3 when a rule could not judge all of the run, or of the baseline's, since not all operators were "
+      "looked at");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/text/words.h"
 
 namespace castscope::report {
 namespace {
@@ -28,7 +29,10 @@ void examine_limits(const Account& account, const Gate& gate, Verdict& verdict) 
   }
 }
 
-bool is_judged(const Account& account) { return account.unjudged.empty(); }
+bool is_judged(const Account& account, const Account* baseline, const Verdict& verdict) {
+  return account.unjudged.empty() && (baseline == nullptr || baseline->unjudged.empty()) &&
+         verdict.unseen_before.empty();
+}
 
 }  // namespace
 
@@ -52,6 +56,11 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     (could_find(account, baseline->findings[i], baseline->project) ? verdict.gone : verdict.unseen_now).push_back(i);
   }
   verdict.incomplete = why_incomplete(account);
+  if (baseline != nullptr && baseline->processes == 0)
+    verdict.incomplete.push_back(
+        absl::StrCat("the baseline ", on_one_line(baseline->name),
+                     " knows of no finding, since no process with PyTorch was seen in its run"));
+  verdict.unjudged = gate.require_deep && !is_judged(account, baseline, verdict);
   examine_limits(account, gate, verdict);
   const bool exceeded =
       std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });
@@ -59,7 +68,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     verdict.outcome = Outcome::kIncomplete;
   } else if (!verdict.failing.empty() || exceeded) {
     verdict.outcome = Outcome::kFindings;
-  } else if ((!verdict.incomplete.empty() && !gate.allow_incomplete) || (gate.require_deep && !is_judged(account))) {
+  } else if ((!verdict.incomplete.empty() && !gate.allow_incomplete) || verdict.unjudged) {
     verdict.outcome = Outcome::kIncomplete;
   }
   return verdict;

@@ -18,7 +18,9 @@ struct Gate {
   std::optional<double> max_cast_share;  // of the steps' time, 0 … 1
   std::optional<std::uint64_t> max_cache_bytes;
   bool allow_incomplete = false;
-  bool require_deep = false;  // rules that could not judge all of the run make it inconclusive
+  // Rules that could not judge all of the run, or of the baseline's run, make it inconclusive, and so do findings that
+  // nobody can call new or known.
+  bool require_deep = false;
 };
 
 struct Limit {
@@ -40,6 +42,7 @@ struct Verdict {
   std::vector<std::size_t> unseen_now;      // of the baseline's findings: at code that this run did not look at
   std::vector<Limit> limits;                // the limits that the gate sets
   std::vector<std::string> incomplete;      // why the result is uncertain
+  bool unjudged = false;                    // what require_deep asks for is not there
 };
 
 // A finding counts however incomplete the data are; a finding that is missing may be missing because data are. A file

@@ -163,6 +163,26 @@ TEST(GateTest, FindingsAtCodeThatTheBaselineDidNotLookAtAreNotNew) {
   EXPECT_THAT(text_of(now, {}, &before), HasSubstr("1 finding at code that the run of run.castscope did not look at"));
 }
 
+TEST(GateTest, ABaselineInWhichNothingWasSeenLetsNothingPass) {
+  const Account now = account_with({{"warning", "a"}});
+  Account before = judged("not", account_with());
+  before.processes = 0;
+  const Verdict verdict = examine(now, {}, &before);
+  EXPECT_EQ(verdict.outcome, Outcome::kIncomplete);
+  EXPECT_THAT(verdict.incomplete,
+              ElementsAre(HasSubstr("knows of no finding, since no process with PyTorch was seen")));
+}
+
+TEST(GateTest, ABaselineThatWasNotLookedAtLetsNothingPassWhereLookingIsRequired) {
+  const Account now = account_with({{"warning", "a"}}), before = judged("not", account_with());
+  EXPECT_EQ(examine(now, {}, &before).outcome, Outcome::kClean);
+  const Gate strict{.require_deep = true};
+  EXPECT_EQ(examine(now, strict, &before).outcome, Outcome::kIncomplete);
+  EXPECT_THAT(text_of(now, strict, &before), AllOf(HasSubstr("the run of the baseline was not looked at as this"),
+                                                   HasSubstr("in the baseline's run, 1 rule not judged, because")));
+  EXPECT_EQ(examine(account_with(), strict, &before).outcome, Outcome::kIncomplete) << "nor where nothing is new";
+}
+
 TEST(GateTest, FindingsOfTheBaselineAtCodeThatThisRunDidNotLookAtAreNotGone) {
   const Account now = judged("not", account_with()), before = account_with({{"warning", "a"}});
   const Verdict verdict = examine(now, {}, &before);

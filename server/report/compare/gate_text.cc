@@ -49,6 +49,11 @@ std::string limit_text(const Limit& limit) {
          in_limit(limit, limit.most) + option;
 }
 
+std::string what_was_not_judged(const Account& account) {
+  return account.unjudged.empty() ? "the run of the baseline was not looked at as this one was"
+                                  : "rules could not judge all of the run";
+}
+
 std::string headline(const Account& account, const Gate& gate, const Verdict& verdict) {
   std::string reasons;
   const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : " and ") + reason; };
@@ -65,7 +70,7 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
       if (!account.damage.empty())
         return "inconclusive" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
       if (verdict.incomplete.empty() || gate.allow_incomplete)
-        return "inconclusive: nothing was found, but rules could not judge all of the run (--require-deep)";
+        return "inconclusive: nothing was found, but " + what_was_not_judged(account) + " (--require-deep)";
       return "inconclusive: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
     case Outcome::kClean:
       break;
@@ -94,7 +99,7 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
 }
 
 // "not judged: 12 rules, because …: cache-grows, …": rules that share the reason share a sentence.
-std::string unjudged_text(const Account& account, int width) {
+std::string unjudged_text(const Account& account, const std::string& of_what, int width) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // what is said of them; their names
   for (const AccountRule& of : account.unjudged) {
     const std::string what = (of.judged == "not" ? "not judged, because " : "judged in part, because ") + of.because;
@@ -106,7 +111,8 @@ std::string unjudged_text(const Account& account, int width) {
   for (const auto& [what, rules] : groups)
     text += wrapped(
         "  ", "    ",
-        counted(rules.size(), "rule", "rules") + " " + on_one_line(what) + ": " + absl::StrJoin(rules, ", "), width);
+        of_what + counted(rules.size(), "rule", "rules") + " " + on_one_line(what) + ": " + absl::StrJoin(rules, ", "),
+        width);
   return text;
 }
 
@@ -155,7 +161,8 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
-  rest += unjudged_text(account, width);
+  rest += unjudged_text(account, "", width);
+  if (baseline != nullptr) rest += unjudged_text(*baseline, "in the baseline's run, ", width);
   for (const std::string& notice : account.notices)
     if (notice != account.damage) rest += wrapped("  note: ", "    ", on_one_line(notice), width);
   for (const std::string& sentence : left_out(account, gate, verdict, baseline, names))
@@ -189,6 +196,7 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                    {"baseline", baseline != nullptr ? Json(baseline->name) : Json()},
                    {"fail_on", gate.fail_on},
                    {"complete", account.complete},
+                   {"observed", account.processes > 0},
                    {"doubts", verdict.incomplete},
                    {"failing_findings", list_json(account, verdict.failing)},
                    {"below_fail_on", list_json(account, verdict.below)},
@@ -197,6 +205,7 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                    {"fixed_findings", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.gone)},
                    {"unseen_after", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
                    {"unjudged", unjudged_json(account)},
+                   {"unjudged_in_baseline", baseline == nullptr ? Json::array() : unjudged_json(*baseline)},
                    {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
                    {"limits", limits}});
 }
