@@ -281,8 +281,9 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-mismatch-error",
     .severity = "error",
-    .summary = "an operator raised because a tensor of float16 or bfloat16 met another dtype, or because the operator "
-               "has no kernel for float16 or bfloat16",
+    .summary =
+        "an operator raised because a tensor of float16 or bfloat16 met another dtype, or because the operator "
+        "has no kernel for float16 or bfloat16",
     .thresholds = {},
     .sees = kOperators,
     .explanation =
