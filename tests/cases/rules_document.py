@@ -29,16 +29,17 @@ NAMES = runs.ROOT / "docs" / "names.json"
 EVIDENCE = runs.ROOT / "tests" / "golden" / "evidence"
 RULES = runs.ROOT / "server" / "rules"
 SEVERITIES = ["error", "warning", "performance", "info"]
+TITLES = {"gpu": "GPUs", "phases": "Training and evaluation"}  # where the name of the folder is none
 ABOUT = """\
 # Rules
 
 <!-- Written by tests/cases/rules_document.py: run that instead of editing. -->
 
-These are the rules by which castscope judges a run. `castscope rules` prints the list. `castscope rules RULE` explains one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md#settings-castscopejson) has the settings. A rule is a pure function of what was seen, so it says the same while the job runs and over the finished file. [Coverage](reports.md#coverage) says how far the rules could judge a run.
+These are the rules by which castscope judges a run. `castscope rules` prints the list. `castscope rules RULE` explains one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md#settings-castscopejson) has the settings. A rule is a pure function of what was seen, so it gives the same findings while the job runs and when it reads the finished run file. [Coverage](reports.md#coverage) says how far the rules could judge a run.
 
 A finding has one of four severities. `error`: the result is wrong. `warning`: it is likely wrong. `performance`: time or memory is lost. `info`: worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
 
-Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants, and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at. *Found* are those that it did point at, exactly once. *False* counts findings anywhere else. Some cases need a GPU, or PyTorch of today no longer does them. They are recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together). Rules about GPUs are also held against `tests/gpu/rule_jobs.py`, on the CUDA build of PyTorch and the double of a GPU (`scripts/check-cuda-build`). There each job is found at the marked line, and with the fix nothing is found.
+Each rule is tested with real code. Each function in `tests/cases/rules/*.py` is a case: some have a fault that a rule must find, others look like these and are right (controls). *Places* are the lines that the rule must point at. *Found* are those that it did point at, exactly once. *False* counts findings anywhere else. Each rule also has unit tests of its own, which judge evidence that is written down in the test; *streams* counts these tests, those with and those without a fault together. They have the cases that need a GPU, and those that no longer happen with the PyTorch of today. Rules about GPUs are also tested with `tests/gpu/rule_jobs.py`, on the CUDA build of PyTorch and [the double of a GPU](../tests/gpu/double/README.md) (`scripts/check-cuda-build`). There each rule finds the fault of its job at the marked line, and finds nothing once the fix is made.
 """
 
 
@@ -120,9 +121,10 @@ def unit_in_evidence(unit):
 def evidence_section():
     units = {entry["name"]: unit_in_evidence(entry["unit"]) for entry in json.loads(NAMES.read_text())}
     yield from ["## Evidence", "",
-                "What findings of each rule may have in `evidence`, in the JSON report, SARIF, the run file and the "
-                "API, with its unit. A finding has what was seen, so some of it may be absent. [names.json](names.json) "
-                "says what each name means and which words a closed list has.", "",
+                "This table says what the `evidence` of each rule's findings may have, in the JSON report, SARIF, the "
+                "run file and the API. Behind each name is its unit: a text is free, and a word is one of a closed "
+                "list. A finding has only what was seen, so some of these may be absent. [names.json](names.json) says "
+                "what each name means and which words a closed list has.", "",
                 "| rule | evidence |", "|---|---|"]
     for rule, keys in sorted(evidence_of_rules().items()):
         yield f"| `{rule}` | {', '.join(f'`{key}` ({units[key]})' for key in sorted(keys)) or '–'} |"
@@ -154,14 +156,15 @@ def document(folder):
     for group in sorted({group_of(rule["rule"]) for rule in rules}):
         of_group = sorted((rule for rule in rules if group_of(rule["rule"]) == group),
                           key=lambda rule: (SEVERITIES.index(rule["severity"]), rule["rule"]))
-        lines += [f"## {group.capitalize()}", *table(of_group, counts), ""]
+        lines += [f"## {TITLES.get(group, group.capitalize())}", *table(of_group, counts), ""]
     lines += [*evidence_section(), "", "## Precision and recall", "",
-              f"{len(rules)} rules over {cases} functions of real code, {controls} of them without a fault that any "
-              f"rule should find: {total.places} places, {total.found} found "
-              f"(recall {share(total.found, total.places)}), "
-              f"{total.false} false findings (precision {share(total.found, total.found + total.false)}).", "",
-              "Jobs that are known to be clean, each looked at operator by operator (`--deep always`):", "",
-              "| job | false findings | right all the same |", "|---|---|---|"]
+              f"The {len(rules)} rules were tested with {cases} functions of real code. {controls} of these functions "
+              f"have no fault that a rule should find. The others have {total.places} places; the rules found "
+              f"{total.found} of them (recall {share(total.found, total.places)}) and made {total.false} false "
+              f"findings (precision {share(total.found, total.found + total.false)}).", "",
+              "These jobs have no fault, except those in the last column. Each was looked at operator by operator "
+              "(`--deep always`):", "",
+              "| job | false findings | findings that are right |", "|---|---|---|"]
     for name, row in clean_rows(folder):
         lines.append(f"| {name} | {row[1] if row else 'not run on this CPU'} | {', '.join(row[0]) if row else ''} |")
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ constexpr std::string_view kWrongUsage = "the command line is wrong";
 constexpr std::string_view kWrongUsageOfReader =
     "the command line, castscope.json or a policy is wrong, or an output cannot be written";
 
-// tests/integration/test_exit_statuses.py holds docs/exit-statuses.md against these.
+// tests/integration/test_exit_statuses.py compares docs/exit-statuses.md with these.
 constexpr Meaning kMeanings[] = {
     {"run", "the job's", "the job has run; when a signal ends the job, the same signal ends castscope"},
     {"run", "125",
@@ -32,9 +32,9 @@ constexpr Meaning kMeanings[] = {
     {"check", "1", "there are findings of --fail-on or higher, or a limit is exceeded"},
     {"check", "2", kWrongUsageOfReader},
     {"check", "3",
-     "a file cannot be read, is damaged or cut short; or the data are incomplete and nothing was found in them: not "
-     "all of the run was seen, no process with PyTorch was, or the job failed (--allow-incomplete lets these pass); "
-     "with --require-deep also when a rule could not judge all of the run"},
+     "a file cannot be read, is damaged or cut short. Or nothing was found and the data are incomplete: not all of the "
+     "run was seen, no process with PyTorch was seen, or the job failed (--allow-incomplete lets such data pass). With "
+     "--require-deep also when a rule could not judge all of the run"},
 
     {"compare", "0", "the precision is the same in every mode"},
     {"compare", "1", "precisions differ, or a mode refused the code"},
@@ -47,8 +47,8 @@ constexpr Meaning kMeanings[] = {
     {"diff", "2", kWrongUsageOfReader},
     {"diff", "3",
      "a file cannot be read, is damaged or cut short; with --exit-code also when the runs cannot be compared for sure, "
-     "whatever differs: in one of them no process with PyTorch was seen, not all was seen, its job failed, or it did "
-     "not look at code where the other found something"},
+     "whatever differs: in one of the runs no process with PyTorch was seen, or not everything was seen, or the job "
+     "failed, or code was not looked at in which the other run found something"},
 
     {"policy check", "0", "every policy is understood"},
     {"policy check", "2", "the command line or a policy is wrong"},
@@ -73,12 +73,12 @@ constexpr Meaning kMeanings[] = {
     {"rules", "0", "the rules were listed, or the rule was explained"},
     {"rules", "2", "the command line is wrong, or there is no such rule"},
 
-    {"recover", "0", "what is left over was listed; or all that was named was recovered, or deleted"},
+    {"recover", "0", "the runs that are left over were listed; or all runs that you named were recovered, or deleted"},
     {"recover", "2", "the command line is wrong, or an output cannot be written"},
     {"recover", "3",
-     "a named run cannot be taken: it is no run directory, it is still being recorded, or, with --discard, its job "
-     "still "
-     "runs; or no run file can be made of what is left, or the run was not seen whole"},
+     "a run that you named cannot be recovered or deleted: it is no run directory, it is still being recorded, or "
+     "(with --discard) its job still runs. Or no run file can be made from what is left, or not all of the run was "
+     "seen"},
 
     {"view", "0", "it ended by Ctrl-C"},
     {"view", "2", "the command line, castscope.json or a policy is wrong, or the port is taken"},
@@ -88,7 +88,8 @@ constexpr Meaning kMeanings[] = {
     {"serve", "2", "the command line is wrong, the folder cannot be written, or an address cannot be used"},
 
     {"env", "0", "the variables were printed"},
-    {"env", "2", "the command line or a policy is wrong, or the variables cannot hold a value"},
+    {"env", "2",
+     "the command line or a policy is wrong, or a value has characters that LD_PRELOAD or --plain cannot hold"},
     {"env", "3", "the preload library cannot be built"},
 
     {"doctor", "0", "jobs can be observed here"},

@@ -55,7 +55,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-never-cleared",
     .severity = "warning",
-    .summary = "autocast is switched on so that nothing clears its cache",
+    .summary = "autocast is switched on in a way in which nothing clears its cache",
     .thresholds = {},
     .sees = kEvents,
     .explanation = {.what =

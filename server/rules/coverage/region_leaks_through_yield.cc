@@ -63,7 +63,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-leaks-through-yield",
     .severity = "error",
-    .summary = "a region is open across an await or yield, and what else runs meanwhile is cast",
+    .summary = "a region is open across an await or yield, and other code that runs meanwhile is cast",
     .thresholds = {},
     .explanation = {.what = "A coroutine awaits, or a generator yields, inside an autocast region.",
                     .why =

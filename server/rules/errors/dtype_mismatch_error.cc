@@ -281,7 +281,9 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-mismatch-error",
     .severity = "error",
-    .summary = "an operator raised because a half met another dtype, or because it has no kernel for one",
+    .summary =
+        "an operator raised because a tensor of float16 or bfloat16 met another dtype, or because the operator "
+        "has no kernel for float16 or bfloat16",
     .thresholds = {},
     .sees = kOperators,
     .explanation =

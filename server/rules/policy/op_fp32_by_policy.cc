@@ -109,7 +109,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "op-fp32-by-policy",
     .severity = "info",
-    .summary = "autocast runs these operators in float32, whatever they are given",
+    .summary = "autocast runs operators in float32, whatever they are given",
     .thresholds = {},
     .sees = kOperators,
     .explanation =

@@ -66,7 +66,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "policy-device-differs",
     .severity = "info",
-    .summary = "these operators compute in another dtype under the autocast of another device",
+    .summary = "operators compute in another dtype under the autocast of another device",
     .thresholds = kThresholds,
     .sees = kOperators,
     .explanation =

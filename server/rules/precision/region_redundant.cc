@@ -93,7 +93,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-redundant",
     .severity = "info",
-    .summary = "an autocast region around a model that is in low precision already casts nothing",
+    .summary = "an autocast region casts nothing, because the model in it is already in low precision",
     .thresholds = {},
     .sees = kOperators,
     .explanation = {.what = "An autocast region in which nothing was cast: the weights and what goes in are in the "

@@ -27,7 +27,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "compile-state-unguarded",
     .severity = "error",
-    .summary = "compiled code keeps an autocast default that has been changed",
+    .summary = "compiled code goes on with an old autocast default after the default has been changed",
     .thresholds = {},
     .explanation = {.what = "A region in compiled code has no dtype. The default for its device "
                             "(torch.set_autocast_dtype) was read when the code was compiled, and is another when it "
