@@ -11,8 +11,8 @@ WHY = {
                "operators: the interpreter does not tell where one ends and the next begins",
     "attention_functions": "a mask is worked out before the script runs: its operators have no line and come first",
     "Rotary": "tables are worked out before the script runs: their operators have no line and come first",
-    "scripted_otherwise": "the script takes another branch than eager: operators that have the same name in both are paired",
-    "traced_otherwise": "the trace takes another branch than eager: operators that have the same name in both are paired",
+    "scripted_otherwise": "the script takes another branch than eager: operators of the same name in both are paired",
+    "traced_otherwise": "the trace takes another branch than eager: operators of the same name in both are paired",
     "by_dtype": "a trace is made in float32 and takes the other branch: operators that have the same name in both "
                 "branches are paired",
     "compiled_otherwise": "operators of an exported function have only their caller's line, and where rounds of a loop "
@@ -62,7 +62,7 @@ itself; *ambient export* is a program that was captured in a region and runs out
 """
 WRONG = """\
 A *labelled pair* is two units that are known to be partners. A pair that the alignment made is *right* if it is a
-labelled pair, and *wrong* if it is not, but has a labelled unit in it. A labelled pair that it did not make is *missed*.
+labelled pair, and *wrong* if it is not, but has a labelled unit in it. A labelled pair that was not made is *missed*.
 Precision is the share of right pairs among right and wrong ones; recall is their share among all labelled pairs.
 """
 BY_CHANCE = """## Programs made at random
