@@ -47,7 +47,7 @@ bfloat16 arguments.
 | vmap | with the floating-point arguments batched |
 | forward AD | with tangents |
 | checkpoint | in both kinds of checkpoint, with backward outside the region |
-| aot_eager, inductor | many operators in one graph; the region is in the graph, or around it, and then backward is compiled too |
+| aot_eager, inductor | many operators in one graph; a region in it, or one around it and a compiled backward |
 | make_fx | traced on fake tensors; what the traced graph computes must be the same expression |
 
 On the CPU each operator is called with arguments that are all float32, mixed (the first or the last one in lower
