@@ -142,14 +142,19 @@ def tables(found):
         lines += ["", "CPU time of the training thread per step, against the same step with no observer, in the same "
                   "round:", "", *observers(found)]
     if "modes" in found:
-        lines += ["", "CPU time of the training thread per step of the tiny transformer, run as torch.jit.script, "
-                  "torch.jit.trace and torch.compile (Inductor) leave it, against the same with no observer.", "",
+        lines += ["", "CPU time of the training thread per step of the tiny transformer. The model is run in the form "
+                  "that torch.jit.script, torch.jit.trace and torch.compile (Inductor) make of it. *Nothing* is the "
+                  "time with no observer. The other columns are ratios to it; castscope's has its range beside it.", "",
                   *of_modes(found)]
     if "gains" in found:
-        lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, against "
-                  "the same step without castscope, one thread; the processes take turns of six steps. First on "
-                  "glibc's heap as it is, then on one that it does not give back. *Nothing to cast*: without "
-                  "castscope, weights that nobody trains stored in bfloat16 from the start.", "", *gains(found)]
+        lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, as a "
+                  "ratio to the same step without castscope (*PyTorch's autocast*). All run in one thread, and the "
+                  "processes take turns of six steps. The first columns are with glibc's heap as it is. The columns "
+                  "from *steady heap* on (PyTorch's autocast again) are with a heap from which glibc gives no "
+                  "memory back to the system. *At most* is the target, and the range after *enforced* is that of the "
+                  "rounds. *Nothing to cast* is the ratio without castscope, with the weights that nobody trains "
+                  "stored in bfloat16 from the start. *Kept* is the memory of the copies that castscope keeps.", "",
+                  *gains(found)]
     return lines
 
 

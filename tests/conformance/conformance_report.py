@@ -20,34 +20,43 @@ HIDDEN = ("outside", "make_fx outside")  # there to be compared with, no mode of
 NOT_DONE = re.compile(r"^(\w*(?:Error|Exception|Failed|Unsupported)): (.*)")
 INTRODUCTION = """# Conformance
 
-Under `castscope run --enforce` with the policies that say what PyTorch does anyway, everything must be as without
-castscope. Written by [scripts/conformance](../scripts/conformance), with torch {torch}: every operator on the
-dispatcher's four autocast lists is called without castscope, under `--enforce policies/torch-KEY.json`, and with
-`--all-kernels` too.
+`castscope run --enforce` with a policy that says what PyTorch does anyway must change nothing. This page shows that for
+every operator on the autocast lists of four dispatch keys. It is written by
+[scripts/conformance](../scripts/conformance), here with torch {torch}. Each operator is called without castscope, then
+under `--enforce policies/torch-KEY.json`, and then with [`--all-kernels`](policies.md#enforced) as well. The results of
+the second and of the third calls are compared with those of the first.
 
-- ✓: the same dtypes and, on the CPU, the same bits of results and gradients, both ways. Where an operator complains of
-  some of the arguments, it must complain the same.
-- – [N]: it cannot be called so at all, and says so the same; the reason stands below the table.
-- –: there is no such function in Python.
-- (break): compiled code leaves its graph to call it.
+- ✓: both times the results have the same dtypes and, on the CPU, results and gradients have the same bits. Where the
+  operator raises an error for some of the arguments, it raises the same error under castscope.
+- – [N]: the operator cannot be called in this way. It raises the same error with castscope and without; note N below
+  the table has the error.
+- –: Python has no such function.
+- (break): compiled code leaves its graph to call the operator.
 
-The columns *of float32* and *of bfloat16* are the results' dtypes in a bfloat16 region, of arguments in these.
+The columns *of float32* and *of bfloat16* have the dtypes of the results in a bfloat16 region, for float32 and for
+bfloat16 arguments.
 
-| mode | how it is called |
+| mode | how the operator is called |
 |---|---|
 | dispatcher | through `torch.ops`, with boxed arguments, in bfloat16 and float16 regions |
 | python | through the function that users' code ends in (`torch.mm`), with C++ arguments |
-| inference, disabled | under `inference_mode`; in a region that is off inside one that is on |
-| script, trace | three times, as the executor optimizes; traced in a region and called outside, and the reverse |
-| vmap, forward AD | floating-point arguments batched; with tangents |
-| checkpoint | both kinds, with backward outside the region |
-| aot_eager, inductor | many operators in one graph; the region in the graph, or around it and a compiled backward |
-| make_fx | fake tensors; what the traced graph computes must be the same expression |
+| inference | under `inference_mode` |
+| disabled | in a region that is off, inside one that is on |
+| script | three times in a script, since TorchScript's executor profiles first and then optimizes |
+| trace | traced in a region and called outside of it; traced outside and called in a region |
+| vmap | with the floating-point arguments batched |
+| forward AD | with tangents |
+| checkpoint | in both kinds of checkpoint, with backward outside the region |
+| aot_eager, inductor | many operators in one graph; a region in it, or one around it and a compiled backward |
+| make_fx | traced on fake tensors; what the traced graph computes must be the same expression |
 
-On the CPU arguments are all float32, mixed (the first or the last in lower precision), all lower, float64, with
-gradients, and parameters used twice in one region. For a device that is not here there are neither values nor
-gradients: a node of autograd asks for a stream of the device. An operator that cannot be computed with fake tensors is
-held by the casts that it was given before it complained.
+On the CPU each operator is called with arguments that are all float32, mixed (the first or the last one in lower
+precision), all in lower precision, and float64; with arguments that require gradients; and with parameters that are
+used twice in one region.
+
+A device that this machine lacks is tested on fake tensors, which have no values. It is tested without gradients: a node
+of autograd asks for a stream of the device. Where an operator cannot be computed on fake tensors, the casts that
+autocast made before the operator raised its error are compared instead.
 """
 
 
@@ -126,7 +135,7 @@ def document(stock, found):
         operators = content["keys"][key]
         differing = len({(one.operator, one.mode, one.variant) for one in found if one.key == key})
         blind = unmoved(operators)
-        told = "Each operator is called in some way that autocast changes." if not blind else (
+        told = "Each operator is called in some way in which autocast changes what comes of it." if not blind else (
             f"{len(blind)} calls would not show whether autocast is there: {', '.join(blind)}.")
         parts.append(table(key, operators, found,
                            f"{calls_of(operators)} calls, {differing} of them different. {told}"))
