@@ -52,6 +52,7 @@ std::string versions(std::uint32_t lowest, std::uint32_t highest) {
 CollectorService::CollectorService(const Options& options, RunKeeper keeper)
     : token_(options.token),
       version_(options.version),
+      refused_(options.refused),
       hello_deadline_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
@@ -81,12 +82,13 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
   return status;
 }
 
-grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) {
+grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) const {
   const std::string sentence = utf8::repaired(std::string(refused.status.message()));
   v1::CollectorMessage message;
   message.mutable_refusal()->set_refusal_reason(refused.reason);
   message.mutable_refusal()->set_sentence(sentence);
   stream->Write(message);
+  if (refused_) refused_(sentence);
   // absl's codes are gRPC's.
   return {static_cast<grpc::StatusCode>(refused.status.code()),
           sentence.substr(0, utf8::cut(sentence, kLongestStatus))};
@@ -110,10 +112,14 @@ CollectorService::Refused CollectorService::greet(const v1::RelayMessage& messag
   *protocol = std::min(highest, wire::kProtocol);
   if (*protocol < std::max(lowest, wire::kOldestProtocol))
     return {v1::REFUSAL_REASON_PROTOCOL,
-            absl::FailedPreconditionError(
-                absl::StrCat("the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
-                             ", the relay (castscope ", hello.castscope_version(), ") ", versions(lowest, highest),
-                             ": use the same castscope on both sides"))};
+            absl::FailedPreconditionError(absl::StrCat(
+                "the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
+                ", the relay (castscope ", hello.castscope_version(), ") ", versions(lowest, highest),
+                ": use the same castscope on both sides, or a client of a protocol that this collector speaks"))};
+  if (hello.highest_protocol() != 0 && hello.highest_protocol() < lowest)
+    return {v1::REFUSAL_REASON_HELLO,
+            absl::InvalidArgumentError(absl::StrCat("the hello says ", hello.highest_protocol(),
+                                                    " for the highest protocol, and ", lowest, " for the lowest"))};
   if (token_.empty() || same_token(hello.token(), token_)) return {};
   return {v1::REFUSAL_REASON_TOKEN,
           absl::UnauthenticatedError(hello.token().empty()
@@ -162,7 +168,7 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
   return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
 }
 
-grpc::Status CollectorService::take(Messages* stream, const std::string& relay, Run& run) {
+grpc::Status CollectorService::take(Messages* stream, const std::string& relay, Run& run) const {
   for (v1::RelayMessage message; stream->Read(&message);) {
     Run::Reply reply;
     if (const Refused refused = take_one(message, relay, run, &reply); !refused.ok()) return refuse(stream, refused);

@@ -33,16 +33,17 @@ class CollectorService final : public v1::Collector::Service {
     absl::Status status;
     bool ok() const { return status.ok(); }
   };
-  static grpc::Status refuse(Messages* stream, const Refused& refused);
+  grpc::Status refuse(Messages* stream, const Refused& refused) const;
   static Refused cannot_be_kept(const absl::Status& status);
   // `protocol` is what both sides speak.
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;
   static bool acknowledge(Messages* stream, Run::Reply* reply);
   static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
-  static grpc::Status take(Messages* stream, const std::string& relay, Run& run);
+  grpc::Status take(Messages* stream, const std::string& relay, Run& run) const;
 
   const std::string token_, version_;
+  const std::function<void(const std::string&)> refused_;
   const std::chrono::milliseconds hello_deadline_;
   RunTable runs_;
 };

@@ -206,23 +206,29 @@ def in_a_shell(castscope, script):
     return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
 
 
-@pytest.mark.parametrize(("job", "status", "is_uploaded"), [
-    (["true"], "3", False), ([sys.executable, "train.py"], "1", True),
-    ([sys.executable, "-c", CLEAN], "0", True),
+KILLED = TRAIN + "\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+@pytest.mark.parametrize(("job", "deep", "status", "is_uploaded"), [
+    (["true"], "always", "3", False),
+    ([sys.executable, "train.py"], "always", "1", True),
+    ([sys.executable, "train.py"], "never", "1", False),
+    ([sys.executable, "killed.py"], "always", "1", False),
+    ([sys.executable, "-c", CLEAN], "always", "0", True),
+    ([sys.executable, "-c", CLEAN], "never", "3", False),
 ])
-def test_the_example_uploads_what_was_observed(castscope, job, status, is_uploaded):
-    (castscope.folder / "train.py").write_text(TRAIN)
-    assert castscope.run(*job, output="smoke").returncode == 0
+def test_the_example_uploads_what_was_seen_whole_and_judged(castscope, job, deep, status, is_uploaded):
+    for name, text in (("train.py", TRAIN), ("killed.py", KILLED)):
+        (castscope.folder / name).write_text(text)
+    castscope("run", "-o", "smoke", "--deep", deep, "--", *job)
     steps = steps_of_the_document()
     check = next(step for step in steps if step.get("id") == "check")
     done, told = in_a_shell(castscope, check["run"].replace("--fail-on warning", "--fail-on performance"))
-    assert done.returncode == 0 and told == {"status": status}, done.stderr
+    assert done.returncode == 0 and told == {"status": status, "whole": json.dumps(is_uploaded)}, done.stderr
     upload = next(step for step in steps if "upload-sarif" in step.get("uses", ""))
-    allowed = re.findall(r"steps\.check\.outputs\.status == '(\d)'", upload["if"])
-    assert allowed == ["0", "1"] and (status in allowed) == is_uploaded
+    assert upload["if"] == "steps.check.outputs.whole == 'true'"
     end = steps[-1]["run"].replace("${{ steps.check.outputs.status }}", told["status"])
     assert in_a_shell(castscope, end)[0].returncode == int(status)
-    assert sarif(castscope, run="smoke.castscope")["invocations"][0]["executionSuccessful"] is is_uploaded
 
 
 def test_github_is_sent_nothing_that_is_silenced(castscope, python):

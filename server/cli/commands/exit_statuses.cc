@@ -33,8 +33,9 @@ constexpr Meaning kMeanings[] = {
     {"check", "2", kWrongUsageOfReader},
     {"check", "3",
      "a file cannot be read, is damaged or cut short. Or nothing was found and the data are incomplete: not all of the "
-     "run was seen, no process with PyTorch was seen, or the job failed (--allow-incomplete lets such data pass). With "
-     "--require-deep also when a rule could not judge all of the run"},
+     "run was seen, no process with PyTorch was seen, the job failed, a limit cannot be measured, or the run of the "
+     "baseline had no process with PyTorch (--allow-incomplete lets such data pass). With --require-deep also when a "
+     "rule could not judge all of the run, or of the baseline's"},
 
     {"compare", "0", "the precision is the same in every mode"},
     {"compare", "1", "precisions differ, or a mode refused the code"},

@@ -18,6 +18,7 @@
 #include "server/cli/version.h"
 #include "server/log/log.h"
 #include "server/store/read/run_heading.h"
+#include "server/store/run/completeness.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/runs/live_run.h"
 #include "server/web/viewer.h"
@@ -104,6 +105,8 @@ class RunShelf {
       if (!concluded->moved.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->moved));
       findings_.end(id, *concluded->run);
       log::info(absl::StrCat("run ", id, ": ", concluded->output.run_file(), " and .json written"));
+      for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
+        log::warn(absl::StrCat("run ", id, " is not complete: ", one.sentence));
     } else {
       log::error(absl::StrCat("run ", id, ": ", concluded.status().message()));
     }
@@ -208,6 +211,7 @@ int serve(const ServeOptions& options) {
   keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
   ingest::Options listen = options.listen;
   listen.version = kVersion;
+  listen.refused = [](const std::string& sentence) { log::warn(absl::StrCat("a relay was refused: ", sentence)); };
   auto server = ingest::Server::start(listen, keeper);
   if (!server.ok()) {
     say(std::string(server.status().message()));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/code_order.h"
 #include "server/report/model/site_fingerprint.h"
@@ -50,12 +51,21 @@ store::Table<ProcessTotal, store::Process> process_totals(const store::RunData& 
   return all;
 }
 
+// Places in the evidence go from the root, as all other paths do.
+void place_from_root(const std::string& project, std::vector<rules::Finding>& findings) {
+  if (project.empty()) return;
+  for (rules::Finding& finding : findings)
+    for (auto& [name, text] : finding.evidence_text) absl::StrReplaceAll({{project + "/", ""}}, &text);
+}
+
 }  // namespace
 
 Model model_of(const store::RunData& run, rules::Judgement judgement) {
   std::vector<store::Incomplete> missing = store::what_is_missing(run);
   std::vector<std::string> told = notices(run, missing);
   told.insert(told.end(), judgement.hints.begin(), judgement.hints.end());
+  for (std::vector<rules::Finding>* const list : {&judgement.findings, &judgement.silenced})
+    place_from_root(run.start.project(), *list);
   // Together, so that none is called as another one is.
   std::vector<rules::Finding> all = judgement.findings;
   all.insert(all.end(), judgement.silenced.begin(), judgement.silenced.end());

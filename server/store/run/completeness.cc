@@ -70,7 +70,8 @@ std::vector<Incomplete> what_is_missing(const RunData& data) {
   if (!data.end) {
     all.push_back({.reason = IncompleteReason::kRunNotEnded,
                    .process = "",
-                   .sentence = "the end of the run was not seen: it still goes on, or its recorder died"});
+                   .sentence = "the end of the run was not seen: it still goes on, or its relay was killed (`castscope "
+                               "recover` lists such runs)"});
   } else if (!data.end->complete && all.empty()) {
     const bool told = !data.notices.empty();
     all.push_back({.reason = IncompleteReason::kRunEndNotSeen,
