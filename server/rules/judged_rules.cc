@@ -49,7 +49,8 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
   return because.empty() ? Reach{} : Reach{Judged::kPartly, because};
 }
 
-// Whether counters tell of casts in a process that told no event: a client of its own may send counters alone.
+// Returns true if the process sent counters with casts and sent no event. The agent sends both; a client that somebody
+// else wrote for the collector may send counters alone.
 bool lacks_events(const store::RunData& run, const store::Process& process) {
   if (std::ranges::any_of(process.lanes, [](const store::LaneRow& lane) { return lane.received > 0; })) return false;
   return std::ranges::any_of(run.site_uses, [&](const store::SiteUse& use) {

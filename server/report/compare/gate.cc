@@ -60,7 +60,6 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),
                      " knows of no finding, since no process with PyTorch was seen in its run"));
-  verdict.unjudged = gate.require_deep && !is_judged(account, baseline, verdict);
   examine_limits(account, gate, verdict);
   const bool exceeded =
       std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });
@@ -68,7 +67,8 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     verdict.outcome = Outcome::kIncomplete;
   } else if (!verdict.failing.empty() || exceeded) {
     verdict.outcome = Outcome::kFindings;
-  } else if ((!verdict.incomplete.empty() && !gate.allow_incomplete) || verdict.unjudged) {
+  } else if ((!verdict.incomplete.empty() && !gate.allow_incomplete) ||
+             (gate.require_deep && !is_judged(account, baseline, verdict))) {
     verdict.outcome = Outcome::kIncomplete;
   }
   return verdict;

@@ -42,7 +42,6 @@ struct Verdict {
   std::vector<std::size_t> unseen_now;      // of the baseline's findings: at code that this run did not look at
   std::vector<Limit> limits;                // the limits that the gate sets
   std::vector<std::string> incomplete;      // why the result is uncertain
-  bool unjudged = false;                    // what require_deep asks for is not there
 };
 
 // A finding counts however incomplete the data are; a finding that is missing may be missing because data are. A file

@@ -139,6 +139,11 @@ void StepTracker::dropped(std::uint32_t lane) {
   if (!steps.seen_) steps.step_ = newest_;
 }
 
+void StepTracker::open_steps_may_lack_events() {
+  for (auto& [step, work] : open_) work.incomplete = true;
+  for (LaneSteps& steps : lanes_) steps.work_.incomplete |= steps.open_;
+}
+
 void StepTracker::settle(bool all, const std::function<void(std::uint32_t, StepWork&&)>& take) {
   std::int64_t below = -1;  // steps under this one are settled now
   if (all) {

@@ -103,6 +103,8 @@ class StepTracker {
   void already(std::int64_t settled) { settled_ = settled; }
   // The next step the lane is seen in lacks what came before.
   void gap(std::uint32_t lane) { lane_steps(lane).gap_ = true; }
+  // Events of any step that is open may be missing.
+  void open_steps_may_lack_events();
   // Settled steps, in order, each once, not yet ordered inside. `all` at the end of the process: a last step in which
   // nothing was begun is none (castscope.step() after the last one of n steps makes no n + 1).
   void settle(bool all, const std::function<void(std::uint32_t step, StepWork&&)>& take);

@@ -4,24 +4,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "agent/lanes/format.h"
 #include "server/store/file/sqlite.h"
 #include "server/store/run/ids.h"
 
 namespace castscope::store {
 
-struct OpenStepEvents {
-  std::uint32_t lane = 0;
-  bool whole = false;  // every event of the lane in steps after `settled`, up to this block, is still in the file
-  std::span<const lanes::Event> events;
-};
-
-// Calls `take` for each kept block of the process that has events of steps after `settled`, in the order in which the
-// blocks came; -1 = no step was written.
-absl::Status read_open_steps(const Database&, ProcessId, std::int64_t settled,
-                             const std::function<void(const OpenStepEvents&)>& take);
+// Calls `take` with the lane and the events of each kept block of the process that has events of steps after `settled`,
+// in the order in which the blocks came; -1 = no step was written. Returns the lanes of which the file still has every
+// event of those steps.
+absl::StatusOr<std::set<std::uint32_t>> read_open_steps(
+    const Database&, ProcessId, std::int64_t settled,
+    const std::function<void(std::uint32_t lane, std::span<const lanes::Event>)>& take);
 
 }  // namespace castscope::store

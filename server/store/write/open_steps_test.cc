@@ -60,6 +60,19 @@ TEST_F(OpenStepsTest, AStepThatGoesOnAfterwardsIsOneStep) {
   EXPECT_EQ(std::make_pair(runs.back().last, runs.back().incomplete), std::make_pair(9u, false));
 }
 
+TEST_F(OpenStepsTest, AStepIsIncompleteWhereEventsInItsMidstWereGivenUp) {
+  auto store = create({.first_window_bytes = 1, .newest_window_bytes = 1});
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  for (int block = 0; block < 5; ++block) run.cast(weight, kTensor).flush();
+  for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path() + suffix, path("left.castscope") + suffix);
+  ASSERT_TRUE((*RunStore::resume(path("left.castscope")))->close().ok());
+  const auto runs = steps_of(path("left.castscope"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_LT(runs[0].casts, 5u);
+  EXPECT_TRUE(runs[0].incomplete);
+}
+
 TEST_F(OpenStepsTest, AStepWhoseEventsWereGivenUpIsIncomplete) {
   const std::string left = killed({.first_window_bytes = 1, .newest_window_bytes = 1});
   ASSERT_TRUE((*RunStore::resume(left))->close().ok());

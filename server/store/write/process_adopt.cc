@@ -1,7 +1,7 @@
-// What a process's writer takes over from an earlier life of the file.
+// A run file that a killed writer left is written on: ProcessWriter reads back what that writer had stored of its
+// process.
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/write/open_steps.h"
 #include "server/store/write/process_writer.h"
@@ -32,14 +32,17 @@ absl::Status ProcessWriter::adopt_steps(const Database& database, const RunData&
   }
   step_runs_.already(runs);
   steps_.already(settled);
-  absl::flat_hash_set<std::uint32_t> seen;
-  CASTSCOPE_RETURN_IF_ERROR(read_open_steps(database, id_, settled, [&](const OpenStepEvents& open) {
-    const auto lane = lanes_.find(open.lane);
-    const bool nothing_missing = open.whole && lane != lanes_.end() && lane->second.dropped == 0;
-    if (seen.insert(open.lane).second && !nothing_missing) steps_.gap(open.lane);
-    for (const lanes::Event& event : open.events)
-      if (std::int64_t{event.step} > settled && !is_picture_only(event.kind)) step_event(open.lane, event);
-  }));
+  const auto whole =
+      read_open_steps(database, id_, settled, [&](std::uint32_t lane, std::span<const lanes::Event> events) {
+        for (const lanes::Event& event : events)
+          if (std::int64_t{event.step} > settled && !is_picture_only(event.kind)) step_event(lane, event);
+      });
+  if (!whole.ok()) return whole.status();
+  for (const auto& [lane, row] : lanes_) {
+    if (row.received == 0 || (row.dropped == 0 && whole->contains(lane))) continue;
+    steps_.open_steps_may_lack_events();
+    steps_.gap(lane);
+  }
   return absl::OkStatus();
 }
 
