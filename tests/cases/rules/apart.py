@@ -52,6 +52,10 @@ def in_threads(work, count=4):
 def run_apart(case):
     child = os.fork()
     if child == 0:
+        # After a fork PyTorch makes its pool of threads anew when it is first used. Of two threads that come to it at
+        # once, one finds none ("Invalid thread pool!"). So it is used here, before a case starts its threads.
+        # caffe2/utils/threadpool/pthreadpool-cpp.cc, https://github.com/pytorch/pytorch/pull/54895
+        torch.set_num_threads(1)
         torch.manual_seed(0)
         try:
             case()
