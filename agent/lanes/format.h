@@ -175,7 +175,7 @@ struct alignas(64) DefinitionBlock {
   std::uint64_t reserved[5];
 };
 
-enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1, kReplaced = 2 /* by exec */ };
+enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1 };
 enum class Clock : std::uint32_t { kTsc = 1, kMonotonicNs = 2 };
 
 struct SegmentHeader {
@@ -223,10 +223,10 @@ static_assert(Shared<std::uint32_t>::is_always_lock_free && sizeof(Shared<std::u
 // acquire.
 //
 // A segment:
-//                writer: magic               writer: end_mark = kExited, kReplaced
+//                writer: magic                    writer: end_mark = kExited
 //   not ready  ---------------->  recording  -------------------------------------->  ended
 //   (reader: tries again)             |
-//                                     |  the writer is killed: nothing is written
+//                                     |  the writer is killed, or becomes another program (exec): nothing is written
 //                                     +---------------------------------------------->  vanished
 //                                        (reader: no process has this pid and start_ticks any more)
 //

@@ -127,7 +127,7 @@ EndMark SegmentReader::end_mark() const {
   if (!error_.empty()) return EndMark::kRunning;
   const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
   const auto mark = static_cast<EndMark>(header.end_mark.load(std::memory_order_acquire));
-  return mark == EndMark::kExited || mark == EndMark::kReplaced ? mark : EndMark::kRunning;
+  return mark == EndMark::kExited ? mark : EndMark::kRunning;
 }
 
 int SegmentReader::exit_status() const {

@@ -34,18 +34,6 @@ std::optional<std::uint32_t> number_in(const std::string& file) {
   return static_cast<std::uint32_t>(std::stoul(number));
 }
 
-ProcessEnd end_of(lanes::EndMark mark) {
-  switch (mark) {
-    case lanes::EndMark::kExited:
-      return ProcessEnd::kExited;
-    case lanes::EndMark::kReplaced:
-      return ProcessEnd::kReplaced;
-    case lanes::EndMark::kRunning:
-      break;
-  }
-  return ProcessEnd::kVanished;
-}
-
 }  // namespace
 
 bool Drainer::alive(const Watched& watched) const {
@@ -179,8 +167,7 @@ void Drainer::tell_remaining_ends(bool deliver) {
 void Drainer::set_end(Watched& watched, bool still_running) {
   SegmentSource& source = *watched.source;
   if (still_running) return source.set_end(ProcessEnd::kRunning);
-  const ProcessEnd marked = end_of(source.reader().end_mark());
-  if (marked != ProcessEnd::kVanished) return source.set_end(marked);
+  if (source.reader().end_mark() == lanes::EndMark::kExited) return source.set_end(ProcessEnd::kExited);
   if (watched.left_by_exec || replaced(watched)) return source.set_end(ProcessEnd::kReplaced);
   if (is_job(watched) && job_ended_)
     return source.set_end(job_signal_ != 0 ? ProcessEnd::kVanished : ProcessEnd::kExited, job_exit_status_);

@@ -122,7 +122,7 @@ void add_env(CommandLine& line) {
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
-      "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
+      "  castscope env --enforce mine.json > job.env   # autocast then does what mine.json says\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
       "The first process with PyTorch starts a detached relay process, which writes the run file when the last process "
       "with PyTorch has ended.\n\n",
