@@ -1,12 +1,13 @@
 """Measures what a change costs on the observed thread: this tree against another commit, for scripts/bench --against.
 
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
-are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the
-training thread, and by its CPU time, the ring by the events that go through it in a second,
-the end of a large run by its seconds and memory.
+are compared by the least time of all processes and, like the tiny step, by instructions, which valgrind's callgrind
+counts in the training thread; the step by its CPU time too, the ring by the events that go through it in a second, the
+end of a large run by its seconds and memory.
 """
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -24,7 +25,17 @@ import runs
 from intervals import median_interval
 
 FOLDER = runs.CASTSCOPE.parent / "against"
-WARM_UP, COUNTED = 10, 20  # callgrind's steps, none of them deep
+@dataclasses.dataclass
+class Counted:
+    """What callgrind counts, by the kind's name in instructions.py. None of it is looked at operator by operator."""
+    what: str
+    warm_up: int
+    count: int
+    times: int = 1  # what is counted of each: calls.cc calls in seven batches
+
+
+COUNTED = {"step": Counted("tiny step", 10, 20), "hit": Counted("a cache hit, Python depth 3", 2_000, 3_000, times=7),
+           "pass": Counted("a pass-through, Python depth 3", 2_000, 3_000, times=7)}
 COUNTS = 2  # processes of each that callgrind counts: their spread is what of a difference is chance
 
 
@@ -91,31 +102,33 @@ def calls(programs, processes):
     return least
 
 
-def instructions_once(program):
-    """Returns the instructions that the training thread executes in one step."""
+def instructions_once(program, kind):
+    """Returns the instructions that the training thread executes in one step or call."""
+    counted = COUNTED[kind]
     library = native.library(measure.HERE / "instructions.cc")
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--instr-atstart=no",
                    f"--callgrind-out-file={folder}/counted", sys.executable, str(measure.HERE / "instructions.py"),
-                   str(library), str(WARM_UP), str(COUNTED)]
+                   str(library), kind, str(counted.warm_up), str(counted.count)]
         command = [str(program), "run", "--force", "--deep", "never", "-o", f"{folder}/run", "--", *command]
         environment = runs.clean_environment() | measure.STEADY_HEAP | {"PYTHONHASHSEED": "0"}
         done = subprocess.run(command, env=environment, cwd=folder, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"scripts/bench: {' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
         # One file a thread; the training thread executes by far the most while instructions.cc has counting on.
-        counted = [int(line.split()[1]) for file in pathlib.Path(folder).glob("counted*")
-                   for line in file.read_text(errors="replace").splitlines() if line.startswith("totals:")]
-    if max(counted, default=0) == 0:
+        totals = [int(line.split()[1]) for file in pathlib.Path(folder).glob("counted*")
+                  for line in file.read_text(errors="replace").splitlines() if line.startswith("totals:")]
+    if max(totals, default=0) == 0:
         raise SystemExit(f"scripts/bench: callgrind counted nothing:\n{done.stderr[-4000:]}")
-    return max(counted) / COUNTED
+    return max(totals) / (counted.count * counted.times)
 
 
 def instructions(programs):
-    """Returns for each program the counts of some processes, in instructions a step."""
+    """Returns for each kind and program the counts of some processes, in instructions a step or call."""
     if shutil.which("valgrind") is None:
         raise SystemExit("scripts/bench: instructions are counted by valgrind: install it (Debian: valgrind)")
-    return in_pairs("instructions", instructions_once)(programs, COUNTS)
+    return {kind: in_pairs(f"instructions, {kind}", functools.partial(instructions_once, kind=kind))(programs, COUNTS)
+            for kind in COUNTED}
 
 
 def in_pairs(section, once):
@@ -144,11 +157,11 @@ def call_rows(least):
                f"≤ +{most:g} ns" if most else "", "" if not most else "met" if more <= most else "**missed**")
 
 
-def instruction_row(counted):
+def instruction_row(kind, counted):
     this, other = (statistics.mean(counted[name]) for name in ("this", "other"))
     more = this / other - 1
     spread = max((max(values) - min(values)) / other for values in counted.values())
-    return ("tiny step, instructions of the training thread", f"{other:,.0f}", f"{this:,.0f}",
+    return (f"{COUNTED[kind].what}, instructions of the training thread", f"{other:,.0f}", f"{this:,.0f}",
             f"{more:+.3%} (processes of one commit differ by {spread:.3%})", f"≤ +{MOST_INSTRUCTIONS:.1%}",
             "met" if more <= MOST_INSTRUCTIONS else "**missed**")
 
@@ -176,8 +189,7 @@ def ring_row(rates):
 
 def table(found):
     rows = list(call_rows(found["calls"])) if "calls" in found else []
-    if "instructions" in found:
-        rows.append(instruction_row(found["instructions"]))
+    rows += [instruction_row(kind, counted) for kind, counted in found.get("instructions", {}).items()]
     if "step" in found:
         rows.append(pair_row("tiny step, CPU time of the training thread", found["step"], "ms"))
     if "ring" in found:

@@ -1,37 +1,57 @@
-"""Runs steps of the tiny transformer of steps.py, of which callgrind counts some: instructions.py LIBRARY WARM_UP
-STEPS.
+"""Does work of one kind over and over, of which callgrind counts some: instructions.py LIBRARY KIND WARM_UP COUNT.
 
-LIBRARY is made of instructions.cc, whose one function calls back and has callgrind count meanwhile. Run by valgrind
-with --instr-atstart=no, so that what comes before goes at full speed.
+KIND is step (of the tiny transformer of steps.py), hit or pass (a call of cached_cast that autocast's cache serves, or
+that casts nothing). LIBRARY is made of instructions.cc, whose one function calls back and has callgrind count
+meanwhile. Run by valgrind with --instr-atstart=no, so that what comes before goes at full speed.
 """
 
 import ctypes
+import pathlib
 import sys
 
 import steps
 import torch
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import native
 
-def main(library, warm_up, count):
+
+def repeated_step():
+    step = steps.training_step("tiny")
+
+    def work(count):
+        for _ in range(count):
+            step()
+    return work
+
+
+def repeated_call(tensor):
+    torch.ops.load_library(native.torch_library(pathlib.Path(__file__).with_name("calls.cc")))
+    call = torch.ops.castscope_bench.one_argument.default._op
+
+    def work(count):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            call(tensor, count)
+    return work
+
+
+KINDS = {"step": repeated_step, "hit": lambda: repeated_call(torch.ones(8, 8, requires_grad=True)),
+         "pass": lambda: repeated_call(torch.ones(8, 8, dtype=torch.bfloat16))}
+
+
+def main(library, kind, warm_up, count):
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    step = steps.training_step("tiny")
+    work = KINDS[kind]()
     one = torch.ones(2)
     for _ in range(25_000):  # past the operators that castscope records to learn from
         one + one
-    for _ in range(warm_up):
-        step()
+    work(warm_up)
     measured = ctypes.CDLL(library).castscope_bench_measured
     callback = ctypes.CFUNCTYPE(None)
-
-    @callback
-    def work():
-        for _ in range(count):
-            step()
-
     measured.argtypes, measured.restype = [callback], None
-    measured(work)
+    measured(callback(lambda: work(count)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
