@@ -343,7 +343,7 @@ def test_json_is_complete():
         "gelu", {"file": __file__, "line": GELU, "function": "gelu_then_more"})
     assert gelu["by_mode"]["eager"]["input_dtypes"] == ["bfloat16"]
     script = gelu["by_mode"]["script"]
-    assert (script["input_dtypes"], script["arrived_dtypes"]) == (["float32"], ["bfloat16"])
+    assert (script["input_dtypes"], script["made_in_dtypes"]) == (["float32"], ["bfloat16"])
     (difference,) = document["modes"][1]["differences"]
     assert (difference["row"], difference["follower_rows"]) == (1, [2])
     assert document["same_precision"] is False

@@ -15,6 +15,9 @@ namespace castscope::ingest {
 
 inline constexpr std::uint64_t kMostCount = (std::uint64_t{1} << 63) - 1;
 
+// Times since 1970, in ns: the year 2200. With what a run lasts they stay far below 2^63.
+inline constexpr std::int64_t kLatestStart = 7'258'118'400'000'000'000;
+
 // "a number of bytes in an event of 18446744073709551615, beyond 2^63 - 1"
 inline std::string beyond_bounds(const std::string& what, std::uint64_t value) {
   return absl::StrCat("a ", what, " of ", value, ", beyond 2^63 - 1");

@@ -148,6 +148,10 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
   const auto may_not_come = [](const std::string& why) {
     return Refused{v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(why)};
   };
+  const auto not_taken = [&](const absl::Status& why) {
+    run.refused(relay, std::string(why.message()));
+    return Refused{v1::REFUSAL_REASON_ORDER, why};
+  };
   absl::Status status;
   switch (message.message_case()) {
     case v1::RelayMessage::kBatch:
@@ -160,10 +164,11 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
       run.ask(relay, reply);
       break;
     case v1::RelayMessage::kHello:
-      return may_not_come("a second hello came in one stream: a relay that begins anew opens a new stream");
+      return not_taken(
+          absl::FailedPreconditionError("a second hello came in one stream: a relay that begins anew opens a new "
+                                        "stream"));
     case v1::RelayMessage::MESSAGE_NOT_SET:
-      return {v1::REFUSAL_REASON_ORDER,
-              absl::InvalidArgumentError("a message came that this protocol version does not have")};
+      return not_taken(absl::InvalidArgumentError("a message came that this protocol version does not have"));
   }
   return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
 }

@@ -61,8 +61,8 @@ class PlainValidatorTest : public ValidatorTest {
     return batch;
   }
   v1::Event& event(Batch& batch, std::uint64_t time_ns) {
-    if (batch.batch().events().empty()) batch.batch().add_events()->set_lane(1);
-    v1::Events& block = *batch.batch().mutable_events(0);
+    if (batch.batch().event_blocks().empty()) batch.batch().add_event_blocks()->set_lane(1);
+    v1::Events& block = *batch.batch().mutable_event_blocks(0);
     block.set_event_count(block.event_count() + 1);
     v1::Event& event = *block.add_plain_events();
     event.set_time_in_process_ns(time_ns);
@@ -194,7 +194,7 @@ TEST_F(PlainValidatorTest, SaysWhatItDoesNotUnderstand) {
   EXPECT_THAT(reject_with("g",
                           [&](Batch& b) {
                             event(b, 1).mutable_cast();
-                            b.batch().mutable_events(0)->set_event_count(2);
+                            b.batch().mutable_event_blocks(0)->set_event_count(2);
                           }),
               HasSubstr("a block of 1 events called 2"));
   EXPECT_THAT(reject_with("h", [&](Batch& b) { site(b), b.text(1, "x"); }),
@@ -202,7 +202,7 @@ TEST_F(PlainValidatorTest, SaysWhatItDoesNotUnderstand) {
   EXPECT_THAT(reject_with("i",
                           [&](Batch& b) {
                             event(b, 1).mutable_cast();
-                            b.batch().mutable_events(0)->set_packed_events("x");
+                            b.batch().mutable_event_blocks(0)->set_packed_events("x");
                           }),
               HasSubstr("both packed and plain events"));
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/ingest/bounds.h"
 
 namespace castscope::ingest {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
 constexpr std::size_t kLongestName = 128;
 constexpr std::size_t kMostHelloBytes = 1u << 20;
+constexpr int kLastSignal = 64;  // of Linux: SIGRTMAX
 
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." &&
@@ -29,6 +31,10 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
     return absl::InvalidArgumentError("the run's id is not made of up to 128 letters, digits, dots, dashes and _");
   if (!is_plain_name(hello.relay()))
     return absl::InvalidArgumentError("the relay's id is not made of up to 128 letters, digits, dots, dashes and _");
+  if (hello.start_epoch_ns() < 0 || hello.start_epoch_ns() > kLatestStart)
+    return absl::InvalidArgumentError(absl::StrCat("the hello says ", hello.start_epoch_ns(),
+                                                   " ns for the start of the run, which is not between the years 1970 "
+                                                   "and 2200"));
   return RunOpening{.id = hello.run_id(),
                     .name = hello.run_file_name(),
                     .command = {hello.command().begin(), hello.command().end()},
@@ -68,18 +74,44 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
-  if (acknowledged && !std::exchange(relay.numbered, true)) relay.applied = relay.durable = *acknowledged;
+  const bool is_first = acknowledged && !std::exchange(relay.numbered, true);
+  if (is_first) relay.applied = relay.durable = *acknowledged;
   if (acknowledged && *acknowledged > relay.durable) {
     reply->out_of_order = absl::StrCat("relay ", id, " says that message ", *acknowledged,
                                        " was acknowledged to it, and the last one that was is ", relay.durable);
+    tell_refused(reply->out_of_order);
     return absl::OkStatus();
   }
   relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
   if (!relay.done) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
+    if (is_first && relay.applied > 0) {
+      if (absl::Status status = tell_what_is_elsewhere(id, relay.applied); !status.ok()) return status;
+    }
   }
   if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
   return absl::OkStatus();
+}
+
+// An earlier life of this collector has acknowledged it, and its file goes on; but a file that begins now has none of
+// it.
+absl::Status Run::tell_what_is_elsewhere(const std::string& id, std::uint64_t acknowledged) {
+  if (!sink_->is_empty()) return absl::OkStatus();
+  const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,
+                                            " were acknowledged before this file began: what they told is not in it");
+  absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
+  return status.ok() ? commit() : failed_ = status;
+}
+
+void Run::refused(const std::string& id, const std::string& sentence) {
+  std::lock_guard lock(mutex_);
+  tell_refused(absl::StrCat("relay ", id, ": ", sentence));
+}
+
+void Run::tell_refused(const std::string& sentence) {
+  if (sink_ == nullptr || !failed_.ok()) return;
+  if (sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence).ok())
+    (void)commit();  // the next message receives the error
 }
 
 void Run::detach(const std::string& id, Clock::time_point now) {
@@ -170,17 +202,29 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
     if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
     relay.applied = goodbye.sequence();
+    if (absl::Status status = take_ending(id, goodbye); !status.ok()) return status;
     if (absl::Status status = commit(); !status.ok()) return status;
     relay.done = true;
-    if (goodbye.exit_code() >= 0 || goodbye.signal() != 0) {
-      closing_.exit_status = goodbye.exit_code();
-      closing_.signal = goodbye.signal();
-    }
     closing_.still_running += goodbye.still_running();
     closing_.notices.insert(closing_.notices.end(), goodbye.notices().begin(), goodbye.notices().end());
     if (std::all_of(relays_.begin(), relays_.end(), [](const auto& r) { return r.second.done; })) close(true);
   }
   answer(relay, reply);
+  return absl::OkStatus();
+}
+
+absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye) {
+  const int exit_code = goodbye.exit_code(), signal = goodbye.signal();
+  if (exit_code < -1 || exit_code > 255 || signal < 0 || signal > kLastSignal) {
+    const std::string sentence = absl::StrCat("relay ", id, " says that the job ended with exit code ", exit_code,
+                                              " and signal ", signal, ": there are none such, and neither was taken");
+    absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
+    return status.ok() ? status : failed_ = status;
+  }
+  if (exit_code >= 0 || signal != 0) {
+    closing_.exit_status = exit_code;
+    closing_.signal = signal;
+  }
   return absl::OkStatus();
 }
 

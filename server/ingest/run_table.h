@@ -43,6 +43,8 @@ class Run {
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
   void ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
+  // A message of the relay was refused for what it is, whatever its number: the file says so.
+  void refused(const std::string& relay, const std::string& sentence);
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
   // or its machine is gone). A relay that comes back later opens the run again.
   void close_abandoned(Clock::time_point now, Clock::duration patience);
@@ -66,6 +68,9 @@ class Run {
   // Whether this number is the next one; if not, `reply` says so.
   bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
   void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
+  void tell_refused(const std::string& sentence);
+  absl::Status tell_what_is_elsewhere(const std::string& id, std::uint64_t acknowledged);
+  absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye);
   void tell_gaps();
   void close(bool farewell);
   void answer(Relay& relay, Reply* reply) const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "server/ingest/testing/batch_builder.h"
 #include "server/ingest/testing/recording_sink.h"
 
@@ -10,6 +11,7 @@ namespace castscope::ingest {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 using Batch = BatchBuilder;
 
@@ -273,9 +275,40 @@ TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
 }
 
 TEST_F(RunTableTest, ACollectorThatWasStartedAgainGoesOnWhereTheRelayWas) {
+  sink_->processes["told before"];
   EXPECT_EQ(attach("a", 10).durable, 10u);
+  EXPECT_THAT(sink_->missing, IsEmpty());
   EXPECT_THAT(apply("a", Batch().begin().sequence(12)).out_of_order, HasSubstr("message 12 where message 11 was due"));
   EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
+}
+
+TEST_F(RunTableTest, WhatWasAcknowledgedAndIsInNoFileIsMissing) {
+  EXPECT_EQ(attach("a", 10).durable, 10u);
+  apply("a", Batch().begin().sequence(11).flush());
+  goodbye("a", 12);
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_EQ(sink_->missing[0].sentence,
+            "messages 1 to 10 of relay a were acknowledged before this file began: what they told is not in it");
+}
+
+TEST_F(RunTableTest, AMessageThatIsRefusedForWhatItIsIsToldToTheFile) {
+  attach("a");
+  run().refused("a", "a second hello came");
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_EQ(sink_->missing[0].sentence, "relay a: a second hello came");
+  EXPECT_EQ(sink_->commits, 1);
+}
+
+TEST_F(RunTableTest, AnExitStatusThatNoProcessHasIsNotTaken) {
+  for (const int impossible : {256, -2}) {
+    sink_->missing.clear();
+    const std::string relay = absl::StrCat("r", impossible);
+    attach(relay);
+    EXPECT_EQ(goodbye(relay, 1, impossible).durable, 1u);
+    ASSERT_THAT(sink_->missing, SizeIs(1));
+    EXPECT_THAT(sink_->missing[0].sentence, HasSubstr(absl::StrCat("exit code ", impossible, " and signal 0")));
+    EXPECT_EQ(closings_.back().exit_status, -1);
+  }
 }
 
 TEST_F(RunTableTest, ARelayOfAnOlderProtocolBeginsWhereItLikes) {
@@ -289,6 +322,9 @@ TEST_F(RunTableTest, ARelayCannotSayThatMoreWasAcknowledgedThanWas) {
   apply("a", Batch().begin().sequence(1).flush());
   EXPECT_EQ(attach("a", 7).out_of_order,
             "relay a says that message 7 was acknowledged to it, and the last one that was is 1");
+  run().shutdown();
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("message 7 was acknowledged"));
 }
 
 TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {

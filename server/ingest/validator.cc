@@ -69,7 +69,7 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   if (!begun_) return invalid("a batch before it was introduced");
   // Definitions come first, since events and counters of the same batch refer to them.
   if (absl::Status status = definitions(batch, sink); !status.ok()) return status;
-  for (const v1::Events& block : batch.events())
+  for (const v1::Events& block : batch.event_blocks())
     if (absl::Status status = events(block, sink); !status.ok()) return status;
   if (absl::Status status = counters(batch.counters(), sink); !status.ok()) return status;
   if (absl::Status status = lanes(batch, sink); !status.ok()) return status;
@@ -92,9 +92,18 @@ absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSin
 absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSink& sink) {
   if (begin.pid() < 0 || begin.parent_pid() < 0) return invalid("a negative process id");
   if (begin.host().size() > kLongestText) return invalid("a host name of thousands of letters");
+  if (begin.start_epoch_ns() < 0 || begin.start_epoch_ns() > kLatestStart)
+    return invalid(absl::StrCat("a start of ", begin.start_epoch_ns(), " ns since 1970"));
   if (begin.start_ticks() > kMostCount) return invalid(beyond_bounds("start time", begin.start_ticks()));
-  if (begun_) return absl::OkStatus();  // sent again after a reconnect
+  const Identity identity{begin.host(), begin.pid(), begin.start_ticks()};
+  if (begun_)  // it may be sent again after a reconnect
+    return identity == identity_
+               ? absl::OkStatus()
+               : invalid(absl::StrCat("an introduction as process ", begin.pid(), " of host ", begin.host(),
+                                      ", though it is process ", identity_.pid, " of host ", identity_.host,
+                                      ": two processes cannot have one key"));
   begun_ = true;
+  identity_ = identity;
   return kept(sink.process({.key = key_,
                             .host = begin.host(),
                             .pid = begin.pid(),

@@ -44,6 +44,13 @@ class ProcessValidator {
     store::CounterRow own_overflow, orphans;
   };
 
+  struct Identity {
+    std::string host;
+    std::int64_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    bool operator==(const Identity&) const = default;
+  };
+
   struct Count {
     store::CounterRow row;
     bool orphan = false;  // its site was not defined when it was first counted; this never changes
@@ -66,6 +73,7 @@ class ProcessValidator {
   std::string key_;
   RunSums* sums_;
   bool begun_ = false, silenced_ = false;
+  Identity identity_;  // as it was introduced
   Definitions definitions_;
   PlainDefinitions plain_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;

@@ -71,7 +71,7 @@ TEST_F(ValidatorTest, HandsEventsOnAsTheyWerePacked) {
   const Batch batch = Batch().site(3).casts(1, 0, 5, 3).lane(1, 5);
   accept(batch);
   EXPECT_EQ(tensors(), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(lane().packed, static_cast<const v1::Batch&>(batch).events(0).packed_events());
+  EXPECT_EQ(lane().packed, static_cast<const v1::Batch&>(batch).event_blocks(0).packed_events());
   EXPECT_EQ(lane().row.received, 5u);
   EXPECT_EQ(lane().row.next, 5u);
 }
@@ -85,7 +85,8 @@ TEST_F(ValidatorTest, EventsToldAgainAreNotDoubled) {
   EXPECT_EQ(lane().row.received, 8u);
   std::vector<lanes::Event> kept;
   ASSERT_TRUE(
-      wire::unpack(lane().packed.substr(Batch().casts(1, 0, 5, 3).batch().events(0).packed_events().size()), 9, &kept)
+      wire::unpack(lane().packed.substr(Batch().casts(1, 0, 5, 3).batch().event_blocks(0).packed_events().size()), 9,
+                   &kept)
           .ok());
   EXPECT_EQ(kept.size(), 3u) << "what is stored holds no more than what was handed over";
 }
@@ -202,20 +203,20 @@ Batch uneven_counters() {
 }
 Batch wrong_count() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_event_count(6);
+  batch.casts(1, 0, 5, 1).batch().mutable_event_blocks(0)->set_event_count(6);
   return batch;
 }
 Batch damaged_events() {
   Batch batch;
   batch.casts(1, 0, 5, 1)
       .batch()
-      .mutable_events(0)
+      .mutable_event_blocks(0)
       ->set_packed_events(std::string(1, static_cast<char>(wire::kEventBlockFormat)) + "garbage");
   return batch;
 }
 Batch older_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed_events()->at(0) = 2;
+  batch.casts(1, 0, 5, 1).batch().mutable_event_blocks(0)->mutable_packed_events()->at(0) = 2;
   return batch;
 }
 Batch cut_short() {
@@ -267,6 +268,19 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(ValidatorTest, RefusesAProcessThatWasNotIntroduced) {
   EXPECT_THAT(reject(Batch().site(1)), HasSubstr("before it was introduced"));
 }
+TEST_F(ValidatorTest, RefusesAnotherProcessOfTheSameKey) {
+  accept(Batch().begin(7));
+  accept(Batch().begin(7));
+  EXPECT_THAT(reject(Batch().begin(8)),
+              HasSubstr("an introduction as process 8 of host host, though it is process 7 of host host"));
+}
+
+TEST_F(ValidatorTest, RefusesAStartThatIsNoTime) {
+  Batch batch;
+  batch.begin().batch().mutable_process_begin()->set_start_epoch_ns(-1);
+  EXPECT_THAT(reject(batch), HasSubstr("a start of -1 ns since 1970"));
+}
+
 TEST_F(ValidatorTest, RefusesABatchOfNobody) { EXPECT_THAT(reject(Batch("").begin()), HasSubstr("without the name")); }
 
 // A few hundred bytes must not become gigabytes: here every frame of a stack has the same long text.

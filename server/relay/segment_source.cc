@@ -220,7 +220,7 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
     Lane& lane = lanes_[i];
     if (lane.waiting.empty() || (tell == End::kNone && !due(lane, now))) continue;
     if (bytes > kBlockBytesPerBatch) batch = add(), bytes = 0;
-    v1::Events& block = *batch->add_events();
+    v1::Events& block = *batch->add_event_blocks();
     block.set_lane(reader_->lane_state(i).id);
     block.set_first_event(lane.first);
     block.set_event_count(static_cast<std::uint32_t>(lane.waiting.size()));

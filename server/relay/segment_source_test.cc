@@ -89,7 +89,7 @@ TEST_F(SegmentSourceTest, PacksEventsWithTheirNumbersInTheLane) {
   emit(lane, 5);
   const Made made = flush();
   ASSERT_THAT(made, SizeIs(1));
-  const v1::Events& block = made[0].message->batch().events(0);
+  const v1::Events& block = made[0].message->batch().event_blocks(0);
   EXPECT_EQ(block.first_event(), 10u);
   EXPECT_EQ(block.event_count(), 5u);
   std::vector<lanes::Event> events;
@@ -190,7 +190,7 @@ TEST_F(SegmentSourceTest, ALaneWithoutARingHasItsCounters) {
   lanes::LaneWriter::add(lane->overflow.casts, 10);
   const Made made = flush();
   const v1::Batch& batch = made[0].message->batch();
-  EXPECT_EQ(batch.events_size(), 0);
+  EXPECT_EQ(batch.event_blocks_size(), 0);
   EXPECT_EQ(batch.lanes(batch.lanes_size() - 1).events_dropped(), 10u);
   EXPECT_EQ(batch.counters().casts(0), 10u);
 }
@@ -285,13 +285,13 @@ TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
   lanes::LaneWriter::add(counter->casts, 1);
   const Made early = at(0ms);
   ASSERT_THAT(early, SizeIs(1));
-  EXPECT_EQ(early[0].message->batch().events_size(), 0);
+  EXPECT_EQ(early[0].message->batch().event_blocks_size(), 0);
   EXPECT_EQ(early[0].message->batch().counters().casts(0), 1u);
   emit(lane, 10);
   const Made late = at(1000ms);
-  EXPECT_EQ(late[0].message->batch().events(0).event_count(), 20u);
+  EXPECT_EQ(late[0].message->batch().event_blocks(0).event_count(), 20u);
   emit(lane, 4096);
-  EXPECT_EQ(at(1001ms)[0].message->batch().events(0).event_count(), 4096u) << "enough for a good block";
+  EXPECT_EQ(at(1001ms)[0].message->batch().event_blocks(0).event_count(), 4096u) << "enough for a good block";
 }
 
 TEST_F(SegmentSourceTest, TellsTheEndLast) {

@@ -46,7 +46,12 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
   if (looked.refused > 0)
     absl::StrAppend(&because, because.empty() ? "" : "; ", "code that was new was left out ", looked.refused,
                     looked.refused == 1 ? " time" : " times", ", since looking had taken what it may");
-  return because.empty() ? Reach{} : Reach{Judged::kPartly, because};
+  if (!because.empty()) return {Judged::kPartly, because};
+  if (!looked.first_gap) return {};
+  return {Judged::kSampled,
+          looked.deep_steps < looked.steps
+              ? absl::StrCat(of_all(looked.deep_steps, looked.steps, "steps"), " were looked at operator by operator")
+              : "a long step was not looked at to its end"};
 }
 
 // Returns true if the process sent counters with casts and sent no event. The agent sends both; a client that somebody
@@ -92,7 +97,7 @@ void take_worse(Reach& reach, const Reach& other) {
 }  // namespace
 
 std::string_view name(Judged judged) {
-  constexpr std::array<std::string_view, 3> kNames = {"full", "partly", "not"};
+  constexpr std::array<std::string_view, 4> kNames = {"full", "sampled", "partly", "not"};
   return kNames[static_cast<std::size_t>(judged)];
 }
 

@@ -14,11 +14,12 @@
 namespace castscope::rules {
 
 enum class Judged : std::uint8_t {
-  kFull,    // all that the rule looks at was recorded
-  kPartly,  // some of it was: there may be more than it found
-  kNot,     // none of it was, or the rule was not asked
+  kFull,     // all that the rule looks at was recorded
+  kSampled,  // all code that casts was looked at, in some of the steps: what only other steps did is not known
+  kPartly,   // of some code nothing was recorded: there may be more than the rule found
+  kNot,      // nothing was recorded, or the rule was not asked
 };
-std::string_view name(Judged);  // "full", "partly", "not"
+std::string_view name(Judged);  // "full", "sampled", "partly", "not"
 
 struct JudgedRule {
   const Rule* rule = nullptr;

@@ -66,7 +66,7 @@ def findings_by_line(outcome):
     assert outcome.status == 0, outcome.stderr.decode()
     assert outcome.report["coverage"]["deep_operators"] > 0
     texts = {(source["file"], line["line"]): line["source_text"].strip()
-             for source in outcome.report["source_files"] for line in source["lines"]}
+             for source in outcome.report["source_files"] for line in source["source_lines"]}
     told = collections.defaultdict(list)
     for finding in outcome.report["findings"]:
         at = finding["location"]

@@ -144,7 +144,7 @@ class Process:
                            plain_events=self.events)]
         self.sent += len(self.events)
         self.client.batch(process_key=self.key, process_begin=self.begin, plain_definitions=self.definitions,
-                          events=block if self.events else [], counters=counters,
+                          event_blocks=block if self.events else [], counters=counters,
                           lanes=[pb.LaneState(lane=self.lane, tid=1, events_published=self.sent)],
                           gauges=pb.Gauges(present_step=self.step), process_end=end, flush=flush)
         self.begin, self.definitions, self.events = None, [], []

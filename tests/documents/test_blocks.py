@@ -164,8 +164,9 @@ def ran_in_one_process(workshop):
 def test_python_runs(block, workshop, ran_in_one_process):
     if is_test(block):
         (workshop.folder / "test_of_page.py").write_text(block.text)
-        done = workshop.run_python("-m", "pytest", "-q", "-p", "castscope.pytest_plugin", "--castscope", "-p",
-                                   "no:cacheprovider", "test_of_page.py")
+        # no:castscope: where the package is installed (scripts/demo does so), pytest would load the plugin once more.
+        done = workshop.run_python("-m", "pytest", "-q", "-p", "no:castscope", "-p", "castscope.pytest_plugin",
+                                   "--castscope", "-p", "no:cacheprovider", "test_of_page.py")
         assert done.returncode == 0, done.stdout
     else:
         check_printed(block, ran_in_one_process[block.name])

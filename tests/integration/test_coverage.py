@@ -71,6 +71,45 @@ def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards
     assert judged["cache-grows"]["judged"] == "full"
 
 
+OVERFLOWS = """
+import torch
+
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+for step in range(60):
+    x = torch.ones(4, 8) * (1e6 if step == 40 else 1.0)
+    with torch.autocast("cpu", torch.float16):
+        loss = model(x).float().sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_only_a_step_does_that_was_not_looked_at_is_not_called_clean(castscope, python):
+    (castscope.folder / "overflows.py").write_text(OVERFLOWS)
+    for name, deep in ("auto", "automatic"), ("always", "always"):
+        options = [] if deep == "automatic" else ["--deep", deep]
+        assert castscope("run", "-o", name, *options, "--", python, "overflows.py").returncode == 0
+    assert "dtype-overflow" in rules_of(castscope.report("always"))
+    found = castscope.report("auto")
+    assert "dtype-overflow" not in rules_of(found)
+    (overflow,) = (rule for rule in found["coverage"]["rules"] if rule["rule"] == "dtype-overflow")
+    assert overflow["judged"] == "sampled"
+    looked = found["coverage"]["deep_steps"]
+    assert overflow["because"] == f"{looked} of 60 steps were looked at operator by operator" and looked < 10
+
+    told = castscope("check", "auto.castscope", text=True)
+    assert told.returncode == 0
+    assert f"judged a sample of the steps: {looked} of 60 steps" in " ".join(told.stdout.split())
+    fixed = castscope("diff", "--exit-code", "always.castscope", "auto.castscope", text=True)
+    assert fixed.returncode == 3 and "it did not look at the code of" in " ".join(fixed.stdout.split())
+    known = castscope("check", "-f", "json", "--baseline", "always.castscope", "auto.castscope")
+    assert "dtype-overflow" in {one["rule"] for one in json.loads(known.stdout)["unseen_after"]}
+    new = castscope("check", "-f", "json", "--fail-on", "info", "--baseline", "auto.castscope", "always.castscope")
+    assert new.returncode == 0 and "dtype-overflow" in {one["rule"] for one in json.loads(new.stdout)["unseen_before"]}
+
+
 def test_a_run_that_looked_at_nothing_says_so_everywhere(castscope, python):
     looked = record(castscope, python, "looked", "--deep", "always")
     blind = record(castscope, python, "blind", "--deep", "never")

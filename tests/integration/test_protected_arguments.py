@@ -50,12 +50,12 @@ def test_a_run_confirms_that_rois_are_never_cast(observed):
     seen = protected(castscope)
     assert set(seen) == {("Pool", "x"), ("Pool", "rois"), ("Linear", "input")}
     rois = seen["Pool", "rois"]
-    assert (rois["arrived_dtype"], rois["times"], rois["is_protected"]) == ("float32", 3, True)
+    assert (rois["given_dtype"], rois["times"], rois["is_protected"]) == ("float32", 3, True)
     assert (rois["casts_held_off"], rois["to_dtype"], rois["annotation"]) == (0, None, "float")
     assert rois["called_at"]["function"].endswith("forward") and rois["called_at"]["file"].endswith("job.py")
     x = seen["Pool", "x"]
-    assert (x["arrived_dtype"], x["times"], x["is_protected"], x["to_dtype"]) == ("bfloat16", 3, False, "float32")
-    assert seen["Linear", "input"]["arrived_dtype"] == "float32"
+    assert (x["given_dtype"], x["times"], x["is_protected"], x["to_dtype"]) == ("bfloat16", 3, False, "float32")
+    assert seen["Linear", "input"]["given_dtype"] == "float32"
     assert "rois of Pool.forward arrived in float32 3 times: never cast" in " ".join(summary.split())
     assert "held off" not in summary
 
@@ -93,7 +93,7 @@ torch.ops.vision.roi_pool(torch.ones(2, 4), torch.ones(2, 5), 1.0)
         "never_cast": {"vision::roi_pool": ["rois"]}}))
     done = castscope("run", "-o", "run", "--enforce", "rois.json", *options, "--", sys.executable, "job.py", text=True)
     assert done.returncode == 0, done.stderr
-    seen = [(one["annotated_function"], one["argument"], one["annotation"], one["arrived_dtype"], one["times"],
+    seen = [(one["annotated_function"], one["argument"], one["annotation"], one["given_dtype"], one["times"],
              one["casts_held_off"], one["is_protected"])
             for one in castscope.report()["protected_arguments"]]
     assert sorted(seen) == [("vision::roi_pool", "rois", "policy", "bfloat16", 1, 0, True),

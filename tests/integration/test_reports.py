@@ -49,11 +49,11 @@ def test_json_is_valid_and_has_the_finding(trained, report):
 
 def test_source_lines_are_those_that_ran(trained, report):
     ours = next(file for file in report["source_files"] if file["file"].endswith("/train.py"))
-    assert ours["source_state"] == "kept" and len(ours["lines"]) >= 7
+    assert ours["source_state"] == "kept" and len(ours["source_lines"]) >= 7
     text = TRAIN.splitlines()
-    assert all(line["source_text"] == text[line["line"] - 1] for line in ours["lines"])
+    assert all(line["source_text"] == text[line["line"] - 1] for line in ours["source_lines"])
     for finding in report["findings"]:
-        assert any(line["line"] == finding["location"]["line"] for line in ours["lines"])
+        assert any(line["line"] == finding["location"]["line"] for line in ours["source_lines"])
 
 
 # --- SARIF ------------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_speedscope_is_valid_and_nests(trained, report):
 def test_a_source_that_was_changed_meanwhile_is_told_and_not_shown(castscope, python):
     record(castscope, python, TRAIN + "open(__file__, 'a').write('# changed\\n')\n")
     (ours,) = [file for file in get_json(castscope, "json")["source_files"] if file["file"].endswith("train.py")]
-    assert ours["source_state"] == "changed" and ours["lines"] == []
+    assert ours["source_state"] == "changed" and ours["source_lines"] == []
     page = Page(get(castscope, "html").decode())
     assert "was changed after the run began" in page.text and page.marked == []
     assert errors("tests/schemas/sarif-2.1.0.json", get_json(castscope, "sarif")) == []
@@ -291,7 +291,7 @@ def test_sources_that_are_no_text_are_not_read(castscope, python, made, state):
     code = f"import torch; exec(compile({TRAIN!r}, {str(name)!r}, 'exec'), {{'__name__': '__main__'}})"
     assert castscope.run(python, "-c", code).returncode == 0
     (odd,) = [file for file in get_json(castscope, "json")["source_files"] if file["file"].endswith("odd.py")]
-    assert odd["source_state"] == state and odd["lines"] == []
+    assert odd["source_state"] == state and odd["source_lines"] == []
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -78,7 +78,7 @@ def test_a_picture_and_the_event_in_it(view, recorded):
     event = viewer.json(f"runs/run/event?track={casts}&at_ns={first['begin_ns']}")["event"]
     assert event["in_file"] and event["shape"] and event["frames"]
     source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": event["frames"][0]["file"]}))
-    assert source["lines"] or source["source_state"] != "kept"
+    assert source["source_lines"] or source["source_state"] != "kept"
 
 
 def test_source_is_that_of_the_job(castscope, python, view):
@@ -86,7 +86,7 @@ def test_source_is_that_of_the_job(castscope, python, view):
     recorded, viewer = castscope.report(), view("run.castscope")
     file = str(castscope.folder / "train.py")
     source = viewer.json("runs/run/source?file=train.py")
-    assert [line["source_text"] for line in source["lines"]] == TRAIN.rstrip("\n").split("\n")
+    assert [line["source_text"] for line in source["source_lines"]] == TRAIN.rstrip("\n").split("\n")
     casts = {}
     for site in recorded["sites"]:
         line = site["location"]["line"] if site["location"]["file"] == file else None

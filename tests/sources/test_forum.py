@@ -85,7 +85,7 @@ def test_a_pooling_that_is_forced_to_float32(run):
 def test_boxes_that_are_never_cast(run):
     told = run("boxes_are_never_cast")
     kept = [row for row in told.report["protected_arguments"] if row["argument"] == "rois"]
-    assert kept and {row["arrived_dtype"] for row in kept} == {"float32"}
+    assert kept and {row["given_dtype"] for row in kept} == {"float32"}
 
 
 def test_backward_in_the_models_own_loop_is_found(run):

@@ -31,7 +31,7 @@ export function kernelsOf(layers: number, sites: readonly Site[], uses: readonly
     label: kNames[name][0],
     kernel_name: kNames[name][1],
     gpu_work: 'kernel',
-    launched_for: site ? `cast ${site.label}` : use.operator.slice(6),
+    launched_by_text: site ? `cast ${site.label}` : use.operator.slice(6),
     site: site?.site ?? null,
     operator_use: use.operator_use,
     operator: use.operator,

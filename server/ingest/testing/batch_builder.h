@@ -79,7 +79,7 @@ class BatchBuilder {
     return this->events(lane, first, events);
   }
   BatchBuilder& events(std::uint32_t lane, std::uint64_t first, const std::vector<lanes::Event>& events) {
-    v1::Events& block = *batch_.add_events();
+    v1::Events& block = *batch_.add_event_blocks();
     block.set_lane(lane);
     block.set_first_event(first);
     block.set_event_count(static_cast<std::uint32_t>(events.size()));

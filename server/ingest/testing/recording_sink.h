@@ -89,6 +89,7 @@ class RecordingSink : public store::RunSink {
     return absl::OkStatus();
   }
   store::LanePosition position(const std::string&, std::uint32_t) override { return earlier; }
+  bool is_empty() const override { return processes.empty(); }
   absl::Status commit() override {
     ++commits;
     return next_commit;

@@ -27,12 +27,16 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
 
 }  // namespace
 
-bool could_find(const Account& account, const store::Finding& finding, const std::string& finding_project) {
+bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
+  const auto has = [&](const std::vector<AccountRule>& rules) {
+    return std::ranges::find(rules, finding.rule, &AccountRule::rule) != rules.end();
+  };
+  if (has(account.sampled)) return has(found_in.sampled) || has(found_in.unjudged) || !found_in.tells_samples;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
   if (of->judged == rules::name(rules::Judged::kNot)) return false;
   if (!finding.location) return !account.left_out_new_code;
-  const std::string file = portable_path(finding.location->file, finding_project);
+  const std::string file = portable_path(finding.location->file, found_in.project);
   bool is_there = false;
   for (const AccountSite& site : account.sites) {
     if (site.file != file || site.function != finding.location->function) continue;

@@ -61,8 +61,11 @@ struct Account {
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<AccountSite> sites;  // in the report's order
   std::vector<AccountPrecision> precision;
-  std::vector<AccountRule> unjudged;  // without those that settings do not select; of reports of format 1 none is known
-  bool left_out_new_code = false;     // the budget for looking at operators did not allow it
+  // Rules that settings select, and that could not judge all of the run, or judged a sample of its steps. Of reports of
+  // format 1 none is known.
+  std::vector<AccountRule> unjudged, sampled;
+  bool tells_samples = true;  // reports of format 1 call such a rule full
+  bool left_out_new_code = false;  // the budget for looking at operators did not allow it
 };
 
 Account account_of(const Model&, const std::string& name);
@@ -74,8 +77,8 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
-// at that place.
-bool could_find(const Account&, const store::Finding&, const std::string& finding_project);
+// at that place, in no fewer steps than in the run that the finding is of.
+bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen
 // whole and ended well.

@@ -37,7 +37,8 @@ store::SourceLines source_of(const ReportPart& report) {
   for (const ReportPart& file : report.parts("source_files")) {
     store::SourceFile kept;
     kept.file = file.text("file");
-    for (const ReportPart& line : file.parts("lines")) kept.lines[line.number("line")] = line.text("source_text");
+    for (const ReportPart& line : file.parts("source_lines"))
+      kept.lines[line.number("line")] = line.text("source_text");
     source.add(std::move(kept));
   }
   return source;
@@ -143,16 +144,19 @@ std::string failure_of(const ReportPart& run) {
 
 void read_coverage(const ReportPart& coverage, const rules::Settings& settings, Account& account) {
   account.left_out_new_code = coverage.count("new_code_left_out") > 0;
-  for (const ReportPart& part : coverage.parts("rules")) {
+  const auto judged = coverage.parts("rules");
+  if (judged.empty()) coverage.complain("rules", "names no rule, so nothing was judged");
+  for (const ReportPart& part : judged) {
     const AccountRule of{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
-    if (of.judged != rules::name(rules::Judged::kFull) && settings.selects(of.rule)) account.unjudged.push_back(of);
+    if (of.judged == rules::name(rules::Judged::kFull) || !settings.selects(of.rule)) continue;
+    (of.judged == rules::name(rules::Judged::kSampled) ? account.sampled : account.unjudged).push_back(of);
   }
 }
 
 void read_run(const ReportPart& run, Account& account) {
   account.command = absl::StrJoin(run.texts("command"), " ");
   account.run_folder = run.text("cwd");
-  account.complete = run.flag("complete");
+  account.complete = run.flag("complete") && (!run.has("missing") || run.parts("missing").empty());
   if (run.has("damage")) account.damage = run.text_or_empty("damage");
   account.failure = failure_of(run);
   account.notices = run.texts("notices");
@@ -164,6 +168,10 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
   if (!written.is_object() || !written.contains("format") || !written.contains("run"))
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is not a castscope report: give a run file (NAME.castscope) or its report (NAME.json)"));
+  if (const auto kind = written.find("document"); kind != written.end() && *kind != "report")
+    return absl::InvalidArgumentError(absl::StrCat(name, " is a document of the kind ", kind->dump(),
+                                                   " and no report: give a run file (NAME.castscope) or its report "
+                                                   "(NAME.json)"));
   const Json& format = written.at("format");
   if (format != 1 && format != 2)
     return absl::InvalidArgumentError(absl::StrCat(name, " is a report of format ", format.dump(),
@@ -174,6 +182,7 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
   const ReportPart whole(format == 1 ? translated : written, "", wrong);
   Account account;
   account.name = name;
+  account.tells_samples = format == 2;
   account.project = whole.text_or_empty("root");
   read_run(whole.part("run"), account);
   account.processes = whole.parts("processes").size();
@@ -185,7 +194,8 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
     account.sites.push_back(site_of(site, lists, source, account.project));
   for (const ReportPart& one : whole.parts("weight_products"))
     account.precision.push_back(precision_of(one, account.project));
-  if (whole.has("coverage")) read_coverage(whole.part("coverage"), settings, account);
+  // The first reports of format 1 had none.
+  if (format == 2 || whole.has("coverage")) read_coverage(whole.part("coverage"), settings, account);
   if (wrong.empty()) return account;
   return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete castscope report: ", wrong));
 }

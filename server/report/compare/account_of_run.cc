@@ -99,7 +99,8 @@ Account account_of(const Model& model, const std::string& name) {
     account.precision.push_back(precision_of(std::move(row), account.project));
   for (const rules::JudgedRule& of : model.rules)
     if (of.judged != rules::Judged::kFull && !of.deselected)
-      account.unjudged.push_back({std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
+      (of.judged == rules::Judged::kSampled ? account.sampled : account.unjudged)
+          .push_back({std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
   account.left_out_new_code = model.looked_at.refused > 0;
   return account;
 }

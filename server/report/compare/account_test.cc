@@ -59,6 +59,8 @@ Json report() {
       {"cache", {{"cache_peak_bytes", 10}, {"cache_peak_entries", 1}}},
       {"processes", Json::array({Json::object()})},
       {"step_runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}},
+      {"coverage",
+       {{"new_code_left_out", 0}, {"rules", {{{"rule", "cache-grows"}, {"judged", "full"}, {"because", nullptr}}}}}},
       {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
       {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
       {"frames", Json::array({{{"file", "train.py"}, {"line", 8}, {"function", "train"}}})},
@@ -68,7 +70,9 @@ Json report() {
       {"sites", {site, placeless}},
       {"weight_products", Json::array()},
       {"source_files",
-       {{{"file", "train.py"}, {"source_state", "kept"}, {"lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
+       {{{"file", "train.py"},
+         {"source_state", "kept"},
+         {"source_lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
 }
 
 Account read(const Json& json, const rules::Settings& settings = {}) {
@@ -91,6 +95,27 @@ TEST(AccountTest, HasWhatTheReportSays) {
   EXPECT_EQ(account.sites[1].text, "");
   EXPECT_EQ(account.findings.size(), 2u);
   EXPECT_EQ(account.fingerprints.size(), 2u);
+}
+
+TEST(AccountTest, ARunOfWhichSomethingIsMissingIsNotComplete) {
+  Json json = report();
+  json["run"]["missing"] = {{{"incomplete_reason", "events_missing"}, {"process", nullptr}, {"sentence", "it is"}}};
+  EXPECT_FALSE(read(json).complete);
+}
+
+TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFound) {
+  const auto judged = [](const char* word) {
+    Json json = report();
+    json["coverage"]["rules"][0] = {{"rule", "cache-grows"}, {"judged", word}, {"because", "3 of 9 steps were"}};
+    return read(json);
+  };
+  const Account full = judged("full"), sampled = judged("sampled");
+  ASSERT_EQ(sampled.sampled.size(), 1u);
+  EXPECT_TRUE(sampled.unjudged.empty());
+  const store::Finding& finding = full.findings[0];
+  EXPECT_TRUE(could_find(full, sampled, finding));
+  EXPECT_TRUE(could_find(sampled, sampled, finding));
+  EXPECT_FALSE(could_find(sampled, full, finding));
 }
 
 TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
@@ -119,6 +144,8 @@ TEST(AccountTest, WhatIsNoReportIsASentence) {
   Json newer = report(), part = report();
   newer["format"] = 7;
   EXPECT_THAT(error(newer), HasSubstr("a report of format 7, and this castscope knows formats 1 and 2"));
+  EXPECT_THAT(error({{"document", "check"}, {"format", 2}, {"run", Json::object()}}),
+              HasSubstr("run.json is a document of the kind \"check\" and no report"));
   part["totals"].erase("casts");
   EXPECT_THAT(error(part), HasSubstr("run.json is not a complete castscope report"));
   part = report();
@@ -145,6 +172,8 @@ TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
   const std::string no_count = " is not a whole number from 0 to 18446744073709551615";
   EXPECT_EQ(error_with("/run/exit_status", missing), "\"run.exit_status\" is missing");
   EXPECT_EQ(error_with("/run/exit_status", "0"), "\"run.exit_status\" is not a whole number of 64 bits");
+  EXPECT_EQ(error_with("/coverage", missing), "\"coverage\" is missing");
+  EXPECT_EQ(error_with("/coverage/rules", Json::array()), "\"coverage.rules\" names no rule, so nothing was judged");
   EXPECT_EQ(error_with("/run/complete", 1), "\"run.complete\" is neither true nor false");
   EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is not a list");
   EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is not an object");

@@ -137,7 +137,7 @@ void find_only_in(const Account& account, const Account& other, std::vector<std:
   const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
   for (std::size_t i = 0; i < account.fingerprints.size(); ++i) {
     if (there.contains(account.fingerprints[i])) continue;
-    (could_find(other, account.findings[i], account.project) ? only : unseen).push_back(i);
+    (could_find(other, account, account.findings[i]) ? only : unseen).push_back(i);
   }
 }
 

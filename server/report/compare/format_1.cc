@@ -88,7 +88,10 @@ Json from_format_1(const Json& report) {
   Json source = report.contains("source") ? report["source"] : Json::array();
   if (source.is_array())
     for (Json& file : source)
-      if (file.is_object() && file.contains("lines")) file["lines"] = each(file["lines"], {{"text", "source_text"}});
+      if (file.is_object() && file.contains("lines")) {
+        file["source_lines"] = each(file["lines"], {{"text", "source_text"}});
+        file.erase("lines");
+      }
   result["source_files"] = std::move(source);
   for (const char* const same : {"processes", "findings", "coverage"}) put(result, same, member(report, same));
   add_sites(member(report, "sites"), result);

@@ -43,8 +43,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   for (std::size_t i = 0; i < account.findings.size(); ++i) {
     const bool grave = rules::place_of_severity(account.findings[i].severity) <= rules::place_of_severity(gate.fail_on);
     const bool known = before.contains(account.fingerprints[i]);
-    const bool is_compared =
-        known || baseline == nullptr || could_find(*baseline, account.findings[i], account.project);
+    const bool is_compared = known || baseline == nullptr || could_find(*baseline, account, account.findings[i]);
     (known          ? verdict.known
      : !is_compared ? verdict.unseen_before
      : grave        ? verdict.failing
@@ -53,7 +52,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   }
   for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
     if (now.contains(baseline->fingerprints[i])) continue;
-    (could_find(account, baseline->findings[i], baseline->project) ? verdict.gone : verdict.unseen_now).push_back(i);
+    (could_find(account, *baseline, baseline->findings[i]) ? verdict.gone : verdict.unseen_now).push_back(i);
   }
   verdict.incomplete = why_incomplete(account);
   if (baseline != nullptr && baseline->processes == 0)

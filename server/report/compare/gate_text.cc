@@ -116,6 +116,15 @@ std::string unjudged_text(const Account& account, const std::string& of_what, in
   return text;
 }
 
+// The rules that judged a sample of the steps share the reason. Their names are in the report.
+std::string sampled_text(const Account& account, int width) {
+  if (account.sampled.empty()) return "";
+  return wrapped("  ", "    ",
+                 counted(account.sampled.size(), "rule", "rules") +
+                     " judged a sample of the steps: " + on_one_line(account.sampled.front().because),
+                 width);
+}
+
 Json unjudged_json(const Account& account) {
   Json list = Json::array();
   for (const AccountRule& of : account.unjudged)
@@ -161,6 +170,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
+  rest += sampled_text(account, width);
   rest += unjudged_text(account, "", width);
   if (baseline != nullptr) rest += unjudged_text(*baseline, "in the baseline's run, ", width);
   for (const std::string& notice : account.notices)

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "server/report/text/words.h"
+#include "server/rules/evidence/places/places.h"
 #include "server/store/run/names.h"
 #include "server/utf8/utf8.h"
 
@@ -48,7 +49,7 @@ std::string csv_text(const Model& model) {
     const bool kept = site.why == lanes::WhyNotCached::kNone;
     add_csv_line(text, {std::to_string(site.id),
                         model.site_fingerprints[site.id],
-                        at ? short_path(run, at->file) : "",
+                        at ? rules::portable_path(at->file, run.start.project()) : "",
                         at ? std::to_string(at->line) : "",
                         at ? at->function : "",
                         module ? module->model() : "",

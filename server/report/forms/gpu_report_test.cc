@@ -257,14 +257,14 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
   const auto& copy = events["at::native::vectorized_elementwise_kernel"];
   EXPECT_EQ(copy["cat"], "castscope,gpu,cast");
   EXPECT_EQ(copy["dur"], 0.9);
-  EXPECT_EQ(copy["args"]["launched_for"], "cast linear weight, float32 to bfloat16");
+  EXPECT_EQ(copy["args"]["launched_by_text"], "cast linear weight, float32 to bfloat16");
   EXPECT_EQ(copy["args"]["line"], 8);
   EXPECT_EQ(copy["args"]["step"], 1);
   EXPECT_EQ(copy["args"]["grid_blocks"], 64);
   EXPECT_THAT(copy["args"]["kernel_name"].get<std::string>(), HasSubstr("bfloat16_copy_kernel_cuda"));
   EXPECT_EQ(tracks[copy["tid"].dump()], "GPU 0 stream 7");
   EXPECT_EQ(events["gemm"]["cat"], "castscope,gpu");
-  EXPECT_EQ(events["gemm"]["args"]["launched_for"], "linear");
+  EXPECT_EQ(events["gemm"]["args"]["launched_by_text"], "linear");
   EXPECT_EQ(events["gemm"]["args"]["line"], 9);
   // It began before the other kernel was over.
   EXPECT_EQ(tracks[events["gemm"]["tid"].dump()], "GPU 0 stream 7, at once");
@@ -279,7 +279,7 @@ TEST_F(GpuReportTest, PerfettosTraceNamesStreamsKernelsAndWhatTheyServe) {
   std::ostringstream out;
   ASSERT_TRUE(perfetto_trace(path(), out).ok());
   for (const char* text : {"GPU 0 stream 7", "at::native::vectorized_elementwise_kernel", "gpu.cast",
-                           "cast linear weight, float32 to bfloat16", "bfloat16_copy_kernel_cuda", "launched_for",
+                           "cast linear weight, float32 to bfloat16", "bfloat16_copy_kernel_cuda", "launched_by_text",
                            "moved_bytes", "kernel_name"})
     EXPECT_THAT(out.str(), HasSubstr(text));
 }

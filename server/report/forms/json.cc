@@ -103,7 +103,7 @@ Json source_files_json(const RunData& run) {
     for (const auto& [number, text] : file.lines) lines.push_back({{"line", number}, {"source_text", text}});
     list.push_back({{"file", rules::portable_path(name, run.start.project())},
                     {"source_state", store::name(file.state)},
-                    {"lines", lines}});
+                    {"source_lines", lines}});
   }
   return list;
 }

@@ -3,6 +3,7 @@
 #include "server/report/forms/csv.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -13,7 +14,7 @@ std::string reason(rules::NotCast why) { return why == rules::NotCast::kNone ? "
 void add_argument(std::string& text, const Model& model, const Layer& layer, const LayerArgument* argument) {
   const store::OperatorUse& use = *layer.first;
   const store::Module module = use.module == 0 ? store::Module() : model.run.modules[use.module];
-  add_csv_line(text, {layer.at ? short_path(model.run, layer.at->file) : "",
+  add_csv_line(text, {layer.at ? rules::portable_path(layer.at->file, model.run.start.project()) : "",
                       layer.at ? std::to_string(layer.at->line) : "",
                       layer.at ? layer.at->function : "",
                       module.model(),

@@ -70,7 +70,7 @@ void add_rules(const Model& model, Json& invocation) {
   Json notes = Json::array(), overrides = Json::array();
   for (std::size_t i = 0; i < model.rules.size(); ++i) {
     const rules::JudgedRule& of = model.rules[i];
-    if (of.judged == rules::Judged::kFull) continue;
+    if (of.judged <= rules::Judged::kSampled) continue;
     const Json rule = {{"id", of.rule->name}, {"index", i}};
     if (of.deselected) {
       overrides.push_back({{"descriptor", rule}, {"configuration", {{"enabled", false}}}});

@@ -61,7 +61,7 @@ Json protected_json(const store::RunData& data) {
     list.push_back({{"annotated_function", one.function},
                     {"argument", one.argument},
                     {"annotation", one.by},
-                    {"arrived_dtype", dtype_json(one.arrived)},
+                    {"given_dtype", dtype_json(one.arrived)},
                     {"times", one.times},
                     {"is_protected", one.kept},
                     {"casts_held_off", one.held_off},

@@ -52,7 +52,7 @@ TEST(ProtectedArguments, ALineForEachDtypeThatArrived) {
   const nlohmann::ordered_json json = protected_json(data);
   ASSERT_EQ(json.size(), 4u);
   EXPECT_EQ(json[0]["argument"], "rois");
-  EXPECT_EQ(json[0]["arrived_dtype"], "float32");
+  EXPECT_EQ(json[0]["given_dtype"], "float32");
   EXPECT_EQ(json[0]["casts_held_off"], 4);
   EXPECT_TRUE(json[0]["to_dtype"].is_null());
   EXPECT_EQ(json[2]["to_dtype"], "float32");

@@ -10,7 +10,7 @@ namespace castscope::report {
 std::vector<std::string> unjudged_sentences(std::span<const rules::JudgedRule> rules) {
   std::vector<std::pair<std::string, std::size_t>> groups;  // what is said, of how many rules
   for (const rules::JudgedRule& of : rules) {
-    if (of.judged == rules::Judged::kFull || of.deselected) continue;
+    if (of.judged <= rules::Judged::kSampled || of.deselected) continue;
     const char* const how =
         of.judged == rules::Judged::kNot ? "could not judge the run: " : "could judge only part of the run: ";
     const std::string what = how + of.because;

@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kForm[] = "castscope-comparison-table/2";
+constexpr char kForm[] = "castscope-comparison-table/3";
+const Json kNoMembers = Json::object();
 constexpr std::array<std::string_view, 5> kVerdicts = {"reference", "same", "cause", "follower", "alone"};
 
 // The job wrote the text: a member that is missing, or that has another type, counts as empty.
@@ -51,16 +52,21 @@ ComparedMode mode_from(const Json& of) {
   return mode;
 }
 
-ComparedRow row_from(const Json& of, std::size_t columns) {
+ComparedCell cell_from(const Json& by_mode, const std::string& mode) {
+  const auto cell = by_mode.find(mode);
+  if (cell == by_mode.end() || !cell->is_object()) return {};
+  const std::string verdict = text(*cell, "verdict");
+  const bool known = std::ranges::find(kVerdicts, verdict) != kVerdicts.end();
+  return {text(*cell, "computed_in"), known ? verdict : "", text(*cell, "reason")};
+}
+
+ComparedRow row_from(const Json& of, const std::vector<ComparedMode>& modes) {
   ComparedRow row{
       .op = text(of, "shared_operator"), .module = text(of, "module"), .location = location(of), .cells = {}};
-  for (const Json& cell : list(of, "cells")) {
-    if (row.cells.size() == columns || !cell.is_object()) break;
-    const std::string verdict = text(cell, "verdict");
-    const bool known = std::ranges::find(kVerdicts, verdict) != kVerdicts.end();
-    row.cells.push_back({text(cell, "computed_in"), known ? verdict : "", text(cell, "reason")});
-  }
-  row.cells.resize(columns);
+  const auto by_mode = of.find("by_mode");
+  const Json& cells = by_mode != of.end() && by_mode->is_object() ? *by_mode : kNoMembers;
+  row.cells.push_back(cell_from(cells, "eager"));
+  for (const ComparedMode& mode : modes) row.cells.push_back(cell_from(cells, mode.mode));
   return row;
 }
 
@@ -73,7 +79,7 @@ std::optional<Comparison> read(const std::string& written) {
     if (mode.is_object() && std::ranges::find(rules::kModeNames, text(mode, "mode")) != rules::kModeNames.end())
       comparison.modes.push_back(mode_from(mode));
   for (const Json& row : list(of, "operators"))
-    if (row.is_object()) comparison.rows.push_back(row_from(row, comparison.modes.size() + 1));
+    if (row.is_object()) comparison.rows.push_back(row_from(row, comparison.modes));
   comparison.rows_left_out = number(of, "left_out_count");
   return comparison;
 }

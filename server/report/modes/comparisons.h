@@ -1,5 +1,5 @@
 // Comparisons that the job made itself (castscope.compare): the dtype that each operator computed in, by mode. The
-// job's Python reports them as text, `castscope-comparison-table/2` of docs/decisions/comparison.md; a text in any
+// job's Python reports them as text, `castscope-comparison-table/3` of docs/decisions/comparison.md; a text in any
 // other form is left out.
 #pragma once
 

@@ -21,15 +21,15 @@ store::RunData run_of(std::string comparison) {
 }
 
 constexpr const char* kTable =
-    R"({"format": "castscope-comparison-table/2", "compared_function": "Net", "same_precision": false,
+    R"({"format": "castscope-comparison-table/3", "compared_function": "Net", "same_precision": false,
   "modes": [{"mode": "script", "same_count": 1, "difference_count": 1, "follower_count": 0, "not_comparable_count": 1, "same_values": true,
              "max_abs_error": 0.5},
             {"mode": "export", "error_summary": "ValueError: no", "file": "net.py", "line": 3, "function": "forward"}],
   "operators": [{"shared_operator": "gelu", "module": "act", "file": "net.py", "line": 4, "function": "forward",
-                 "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
-                           {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}, {}]},
-                {"shared_operator": "tanh", "module": "", "cells": [{"verdict": "reference", "computed_in": "bfloat16"},
-                                                             {"verdict": "alone"}, {}]}],
+                 "by_mode": {"eager": {"verdict": "reference", "computed_in": "bfloat16"},
+                             "script": {"verdict": "cause", "computed_in": "float32", "reason": "a list of its own"}}},
+                {"shared_operator": "tanh", "module": "", "by_mode": {"script": {"verdict": "alone"},
+                                      "eager": {"verdict": "reference", "computed_in": "bfloat16"}}}],
   "left_out_count": 7})";
 
 TEST(Comparisons, AreReadAsTheJobToldThem) {
@@ -55,10 +55,10 @@ TEST(Comparisons, WhatIsOfAnotherFormIsLeftOut) {
 
 TEST(Comparisons, WhatIsOfAnotherTypeIsAsIfEmpty) {
   const auto all =
-      comparisons(run_of(R"({"format": "castscope-comparison-table/2", "compared_function": 7, "same_precision": "yes",
+      comparisons(run_of(R"({"format": "castscope-comparison-table/3", "compared_function": 7, "same_precision": "yes",
     "modes": [3, {"mode": "jit"}, {"mode": "trace", "same_count": -1, "max_abs_error": "much"}],
-    "operators": [null, {"shared_operator": [], "line": "x", "cells": [1, {"verdict": "best", "computed_in": "float32"}]},
-                  {"cells": [{}, {}, {}, {}]}]})"));
+    "operators": [null, {"shared_operator": [], "line": "x", "by_mode": {"eager": 1, "trace": {"verdict": "best", "computed_in": "float32"}}},
+                  {"by_mode": [{}, {}]}]})"));
   ASSERT_EQ(all.size(), 1u);
   ASSERT_EQ(all[0].modes.size(), 1u);
   EXPECT_EQ(all[0].modes[0].mode, "trace");
@@ -68,6 +68,7 @@ TEST(Comparisons, WhatIsOfAnotherTypeIsAsIfEmpty) {
   for (const ComparedRow& row : all[0].rows) {
     ASSERT_EQ(row.cells.size(), 2u);
     EXPECT_EQ(row.cells[0].verdict, "");
+    EXPECT_EQ(row.cells[1].verdict, "");
   }
 }
 

@@ -51,7 +51,7 @@ struct KernelText {
 KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
   Json args = {{"kernel", kernel.id}};
   if (kernel.name != 0) args["kernel_name"] = demangled(run.kernel_names[kernel.name]);
-  if (const std::string purpose = purpose_of(run, kernel); !purpose.empty()) args["launched_for"] = purpose;
+  if (const std::string purpose = purpose_of(run, kernel); !purpose.empty()) args["launched_by_text"] = purpose;
   if (kernel.site != 0) args["site"] = kernel.site;
   if (const auto at = run.user_location(stack_of(run, kernel))) {
     args["file"] = at->file;

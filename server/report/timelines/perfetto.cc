@@ -54,7 +54,7 @@ enum Annotation {
 };
 constexpr const char* kAnnotationNames[] = {
     "",           "bytes",           "moved_bytes", "cleared_bytes", "step",        "was_kept",          "module",
-    "site",       "cleared_entries", "shape",       "stream",        "grid_blocks", "threads_per_block", "launched_for",
+    "site",       "cleared_entries", "shape",       "stream",        "grid_blocks", "threads_per_block", "launched_by_text",
     "kernel_name"};
 constexpr std::uint64_t kCategory = 1, kGpuCategory = 2, kCastKernelCategory = 3, kSequenceId = 1, kUnitBytes = 3;
 

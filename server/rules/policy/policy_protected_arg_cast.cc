@@ -84,7 +84,7 @@ void add_finding(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse&
   finding.title =
       "autocast rounds boxes to " + low + " in " + name + ", before " + short_name(taker.op) + " takes them";
   finding.deep_only = true;
-  finding.evidence_text = {{"largest", readable_number(most)}, {"to_dtype", low}, {"taken_by_operator", taker.op}};
+  finding.evidence_text = {{"largest", readable_number(most)}, {"to_dtype", low}, {"to_operator", taker.op}};
   add_related(finding, data, taker.stack);
   finding.fix = "Compute boxes in float32: run this in a nested region with torch.autocast(\"" +
                 std::string(store::device_name(rounds.device)) +

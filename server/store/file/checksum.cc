@@ -56,7 +56,11 @@ class Crc {
   std::string text() const { return absl::StrCat(absl::Hex(crc_, absl::kZeroPad8)); }
 
  private:
-  void raw(const void* data, std::size_t size) { crc_ = crc32_z(crc_, static_cast<const Bytef*>(data), size); }
+  // SQLite gives no address for an empty text, and with none crc32_z() would begin anew (zlib.h: "If buf is Z_NULL,
+  // this function returns the required initial value").
+  void raw(const void* data, std::size_t size) {
+    if (size > 0) crc_ = crc32_z(crc_, static_cast<const Bytef*>(data), size);
+  }
   uLong crc_ = crc32_z(0, nullptr, 0);
 };
 

@@ -46,6 +46,19 @@ TEST_F(ChecksumTest, ANumberThatIsAnotherOneIsNoticed) {
   }
 }
 
+TEST_F(ChecksumTest, AnEmptyTextHidesNothingThatComesBeforeIt) {
+  finish();
+  for (const char* last : {"UPDATE attributes SET value = ''", "INSERT INTO kernel_names VALUES (9, '')",
+                           "UPDATE modules SET module = ''"})
+    ASSERT_TRUE(change(last).ok()) << last;
+  auto database = Database::open(path(), SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(write_checksums(*database).ok());
+  ASSERT_TRUE(database->close().ok());
+  ASSERT_TRUE(read_run(path()).ok());
+  ASSERT_TRUE(change("UPDATE run SET value = 5 WHERE key = 'start_epoch_ns'").ok());
+  EXPECT_THAT(std::string(read_run(path()).status().message()), HasSubstr("its checksum is not that"));
+}
+
 TEST_F(ChecksumTest, WhatIsOnlyShownIsNoEvidence) {
   finish();
   ASSERT_TRUE(change("INSERT INTO source_files SELECT * FROM source_files LIMIT 0; "

@@ -161,7 +161,11 @@ void StepTracker::settle(bool all, const std::function<void(std::uint32_t, StepW
   while (!open_.empty() && open_.begin()->first < below) {
     auto node = open_.extract(open_.begin());
     if (node.key() == newest_ && node.key() > 0 && node.mapped().empty()) break;
-    take(node.key(), std::move(node.mapped()));
+    StepWork& work = node.mapped();
+    // None of its events came: it lies between its neighbours.
+    if (work.begin_ns > work.end_ns) work.begin_ns = work.end_ns = settled_end_ns_;
+    settled_end_ns_ = std::max(settled_end_ns_, work.end_ns);
+    take(node.key(), std::move(work));
   }
   settled_ = std::max(settled_, below - 1);
 }

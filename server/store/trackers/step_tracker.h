@@ -129,6 +129,7 @@ class StepTracker {
   std::uint32_t newest_ = 0;
   std::deque<std::uint32_t> newest_before_;  // newest_ at the last kLag calls of settle()
   std::int64_t settled_ = -1;                // every step up to this one is
+  std::int64_t settled_end_ns_ = 0;          // the latest end of those
   std::vector<std::uint32_t> late_;
 };
 

@@ -130,6 +130,14 @@ TEST_F(StepTrackerTest, DropsOfALaneThatIsNeverSeenTouchTheStepsOfTheOthers) {
   EXPECT_EQ(incomplete, (std::vector<std::uint32_t>{0, 1, 2}));
 }
 
+TEST_F(StepTrackerTest, AStepNoneOfWhoseEventsCameHasATimeAllTheSame) {
+  tracker_.dropped(1);
+  settle(true);
+  ASSERT_EQ(settled_.size(), 1u);
+  EXPECT_EQ(settled_[0].second.begin_ns, 0);
+  EXPECT_EQ(settled_[0].second.end_ns, 0);
+}
+
 TEST_F(StepTrackerTest, FingerprintsDependOnWhatWasDoneNotOnOrderOrTime) {
   cast(1, 0, 7);
   cast(1, 0, 3);

@@ -321,6 +321,11 @@ LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {
   return it == impl_->by_key.end() ? LanePosition() : impl_->processes[it->second].position(lane);
 }
 
+bool RunStore::is_empty() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->by_key.empty();
+}
+
 std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint32_t local) {
   const std::lock_guard lock(impl_->mutex);
   const auto it = impl_->by_key.find(key);
@@ -332,11 +337,9 @@ absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
   return impl_->commit(false);
 }
-
 absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
 }
-
 absl::Status RunStore::git_dirty(bool dirty) {
   return impl_->on_shown([&] { return impl_->set("git_dirty", dirty); });
 }
@@ -384,17 +387,14 @@ bool RunStore::has_moved() {
   const std::lock_guard lock(impl_->mutex);
   return !impl_->closed && impl_->database.has_moved();
 }
-
 absl::Status RunStore::close_elsewhere(const std::string& path) {
   const std::lock_guard lock(impl_->mutex);
   return impl_->close_elsewhere(path);
 }
-
 absl::Status RunStore::close() {
   const std::lock_guard lock(impl_->mutex);
   return impl_->close();
 }
-
 const std::string& RunStore::path() const { return impl_->path; }
 
 }  // namespace castscope::store

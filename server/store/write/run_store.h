@@ -39,6 +39,7 @@ class RunStore final : public RunSink {
   absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
   absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) override;
   LanePosition position(const std::string& key, std::uint32_t lane) override;
+  bool is_empty() const override;
   absl::Status commit() override;
 
   // The run-wide number of a process, or of what it defined; 0 = it was not handed over.

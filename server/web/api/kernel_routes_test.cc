@@ -57,15 +57,15 @@ TEST_F(KernelRoutesTest, KernelsAreDefinedByNamePurposeAndPlace) {
   ASSERT_EQ(kernels.size(), 3u);
   EXPECT_EQ(kernels[0]["label"], "at::native::vectorized_elementwise_kernel");
   EXPECT_EQ(kernels[0]["kernel_name"], "void at::native::vectorized_elementwise_kernel<4>(int)");
-  EXPECT_EQ(kernels[0]["launched_for"], "cast linear weight, float32 to bfloat16");
+  EXPECT_EQ(kernels[0]["launched_by_text"], "cast linear weight, float32 to bfloat16");
   EXPECT_EQ(kernels[0]["site"], 1);
   EXPECT_EQ(kernels[0]["line"], 11);
   EXPECT_EQ(kernels[0]["module"], "head");
-  EXPECT_EQ(kernels[1]["launched_for"], "linear");
+  EXPECT_EQ(kernels[1]["launched_by_text"], "linear");
   EXPECT_EQ(kernels[1]["site"], nullptr);
   EXPECT_EQ(kernels[1]["line"], 12);
   EXPECT_EQ(kernels[2]["gpu_work"], "set");
-  EXPECT_EQ(kernels[2]["launched_for"], nullptr);
+  EXPECT_EQ(kernels[2]["launched_by_text"], nullptr);
   EXPECT_EQ(json("runs/run/definitions", "known_kernels=2")["kernels"].size(), 1u);
 }
 

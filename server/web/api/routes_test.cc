@@ -197,7 +197,7 @@ TEST_F(RoutesTest, SourceShowsWhatTheRunNamesAndNothingElse) {
   EXPECT_EQ(files[0]["casts"], 4);
   const Json one = json("runs/run/source", "file=train.py");
   EXPECT_EQ(one["source_state"], "gone");
-  EXPECT_TRUE(one["lines"].empty());
+  EXPECT_TRUE(one["source_lines"].empty());
   EXPECT_EQ(one["casts_by_line"]["11"]["casts"], 2);
   EXPECT_EQ(one["rules_by_line"]["11"], Json({"weight-cast-repeatedly"}));
   EXPECT_THAT(trouble("runs/run/source", "file=/etc/passwd", 404), HasSubstr("names no such"));

@@ -244,7 +244,7 @@ Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
                {"label", report::name_of(run, kernel)},
                {"kernel_name", text_or_null(whole)},
                {"gpu_work", store::name(kernel.work)},
-               {"launched_for", text_or_null(report::purpose_of(run, kernel))},
+               {"launched_by_text", text_or_null(report::purpose_of(run, kernel))},
                {"site", kernel.site == 0 ? Json() : Json(kernel.site)},
                {"operator_use", kernel.use == 0 ? Json() : Json(kernel.use)},
                {"operator", text_or_null(kernel.op)},

@@ -82,7 +82,7 @@ Answer one(const RunSource& source, const Snapshot& snapshot, const std::string&
                                      {"site_ids", of.sites}};
   return json_answer({{"file", path},
                       {"source_state", store::name(file.state)},
-                      {"lines", std::move(lines)},
+                      {"source_lines", std::move(lines)},
                       {"casts_by_line", std::move(casts)},
                       {"rules_by_line", rules_by_line(snapshot.model().findings, name)}});
 }

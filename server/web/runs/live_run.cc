@@ -88,6 +88,7 @@ absl::Status LiveRun::incomplete(store::IncompleteReason reason, const std::stri
 store::LanePosition LiveRun::position(const std::string& key, std::uint32_t lane) {
   return store_->position(key, lane);
 }
+bool LiveRun::is_empty() const { return store_->is_empty(); }
 absl::Status LiveRun::commit() {
   return taken(store_->commit(), [&] {
     timeline_->settle();

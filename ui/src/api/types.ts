@@ -148,7 +148,7 @@ export interface Kernel {
   label: string;
   kernel_name: string | null;
   gpu_work: string;
-  launched_for: string | null;
+  launched_by_text: string | null;
   site: number | null;
   operator_use: number | null;
   operator: string | null;
@@ -297,7 +297,7 @@ export interface SourceFileRow {
 export interface SourceFile {
   file: string;
   source_state: string;
-  lines: { line: number; source_text: string }[];
+  source_lines: { line: number; source_text: string }[];
   casts_by_line: Record<string, { casts: number; cache_hits: number; cpu_ns: number; site_ids: number[] }>;
   rules_by_line: Record<string, string[]>;
 }

@@ -74,7 +74,7 @@ export class Definitions {
     const kernel = this.kernels.get(subject);
     if (!kernel) return '';
     const at = kernel.file === null ? '' : `${kernel.file.slice(kernel.file.lastIndexOf('/') + 1)}:${kernel.line}`;
-    return [kernel.launched_for ?? '', at].filter((one) => one !== '').join(' · ');
+    return [kernel.launched_by_text ?? '', at].filter((one) => one !== '').join(' · ');
   }
 }
 

@@ -4,7 +4,7 @@ import type { Kernel, Site, Track } from '../api/types.ts';
 import { Definitions } from './definitions.ts';
 
 const kernel = (id: number, more: Partial<Kernel>): Kernel => ({
-  kernel: id, label: 'Memset', kernel_name: null, gpu_work: 'kernel', launched_for: null, site: null, operator_use: null, operator: null, origin: null,
+  kernel: id, label: 'Memset', kernel_name: null, gpu_work: 'kernel', launched_by_text: null, site: null, operator_use: null, operator: null, origin: null,
   replayed: false, module: null, model: null, file: null, line: null, function: null, ...more,
 });
 const stream: Track = { track: 1, process: 1, lane: 2, track_kind: 'kernels', row_depth: 0, gpu_index: 0, stream: 7, label: 'GPU 0 stream 7' };
@@ -55,8 +55,8 @@ test('kernels of a cast or an operator are those that it launched itself', () =>
 
 test('what a kernel was launched for stands beside its line', () => {
   const definitions = known(
-    kernel(1, { launched_for: 'cast linear weight, float32 to bfloat16', file: '/job/train.py', line: 8 }),
-    kernel(2, { launched_for: '0/1 forward (train.py:12)' }),
+    kernel(1, { launched_by_text: 'cast linear weight, float32 to bfloat16', file: '/job/train.py', line: 8 }),
+    kernel(2, { launched_by_text: '0/1 forward (train.py:12)' }),
     kernel(3, {}),
   );
   assert.equal(definitions.purposeOf(1), 'cast linear weight, float32 to bfloat16 · train.py:8');

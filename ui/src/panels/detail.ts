@@ -79,7 +79,7 @@ export class DetailPanel implements Panel {
       ['step', event.step === null ? null : String(event.step)],
       ['dtypes', site && site.from_dtype !== null ? `${site.from_dtype} → ${site.to_dtype}` : null],
       ['waited', event.launch?.launched_ns != null ? `${duration(event.begin_ns - event.launch.launched_ns)} from its launch to its begin` : null],
-      ['launched for', kernel?.launched_for],
+      ['launched for', kernel?.launched_by_text],
       ['operator', site?.operator ?? use?.operator ?? kernel?.operator],
       ['compiled graph', kernel?.origin],
       ['replayed', kernel?.replayed === true ? 'by a CUDA graph' : null],

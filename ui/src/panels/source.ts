@@ -88,18 +88,18 @@ export class SourcePanel implements Panel {
       this.back(),
       el('h2', { class: 'mono' }, shortPath(name, cwd)),
       file.source_state === 'changed' && el('p', { class: 'warn' }, 'This file has changed since the run: lines may not fit.'),
-      file.lines.length === 0 ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
+      file.source_lines.length === 0 ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
       code,
     );
     this.addLines(code, file, this.linesOf(file), 0, at ?? firstLine(file), turn);
   }
 
-  private linesOf(file: SourceFile): SourceFile['lines'] {
-    if (file.lines.length > 0) return file.lines;
+  private linesOf(file: SourceFile): SourceFile['source_lines'] {
+    if (file.source_lines.length > 0) return file.source_lines;
     return Object.keys(file.casts_by_line).map(Number).sort((a, b) => a - b).map((line) => ({ line, source_text: '' }));
   }
 
-  private addLines(code: HTMLElement, file: SourceFile, lines: SourceFile['lines'], from: number, at: number, turn: number): void {
+  private addLines(code: HTMLElement, file: SourceFile, lines: SourceFile['source_lines'], from: number, at: number, turn: number): void {
     if (turn !== this.turn) return;
     const most = Math.max(1, ...Object.values(file.casts_by_line).map((one) => one.cpu_ns));
     const piece = lines.slice(from, from + kLinesAtOnce);
@@ -108,7 +108,7 @@ export class SourcePanel implements Panel {
     if (from + kLinesAtOnce < lines.length) requestAnimationFrame(() => this.addLines(code, file, lines, from + kLinesAtOnce, at, turn));
   }
 
-  private line(file: SourceFile, { line, source_text }: SourceFile['lines'][number], most: number, here: boolean): HTMLElement {
+  private line(file: SourceFile, { line, source_text }: SourceFile['source_lines'][number], most: number, here: boolean): HTMLElement {
     const casts = file.casts_by_line[line];
     const rules = file.rules_by_line[line] ?? [];
     const margin = el('span', { class: 'margin', role: 'cell' });

@@ -61,7 +61,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _computed(unit: Unit) -> dict[str, Any]:
-    return {"overload": unit.overload, "input_dtypes": list(unit.input_dtypes), "arrived_dtypes": list(unit.arrived),
+    return {"overload": unit.overload, "input_dtypes": list(unit.input_dtypes), "made_in_dtypes": list(unit.arrived),
             "result_dtype": unit.output_dtype, "input_shapes": [list(shape) for shape in unit.shapes],
             "location": _location(unit.line)}
 

@@ -1,4 +1,4 @@
-"""A comparison for the report of the run that it is made in: `castscope-comparison-table/2`, described in
+"""A comparison for the report of the run that it is made in: `castscope-comparison-table/3`, described in
 docs/decisions/comparison.md. It leaves out shapes and stacks, which to_json() has: they would be its greater part."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from castscope.modes.comparison import Comparison, Row
     from castscope.modes.units import Line
 
-FORMAT = "castscope-comparison-table/2"
+FORMAT = "castscope-comparison-table/3"
 _MOST_ROWS = 2000        # in one comparison; those that agree everywhere are left out first
 _MOST_COMPARISONS = 200  # in one process: a test suite may make thousands
 
@@ -55,16 +55,17 @@ def _mode(comparison: Comparison, mode: str) -> dict[str, Any]:
 
 
 def _row(row: Row, modes: list[str]) -> dict[str, Any]:
-    cells: list[dict[str, str]] = [{"verdict": "reference", "computed_in": row.eager.computed} if row.eager else {}]
+    by_mode = {"eager": {"verdict": "reference", "computed_in": row.eager.computed}} if row.eager else {}
     for mode in modes:
         cell = row.cells.get(mode)
-        told = {} if cell is None else {"verdict": cell.verdict}
-        if cell is not None and cell.unit is not None:
-            told["computed_in"] = cell.unit.computed
-        if cell is not None and cell.reason:
-            told["reason"] = cell.reason
-        cells.append(told)
-    return {"shared_operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "cells": cells}
+        if cell is None:
+            continue
+        by_mode[mode] = {"verdict": cell.verdict}
+        if cell.unit is not None:
+            by_mode[mode]["computed_in"] = cell.unit.computed
+        if cell.reason:
+            by_mode[mode]["reason"] = cell.reason
+    return {"shared_operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "by_mode": by_mode}
 
 
 def _place(line: Line | None) -> dict[str, Any]:
