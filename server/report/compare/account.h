@@ -64,7 +64,7 @@ struct Account {
   // Rules that settings select, and that could not judge all of the run, or judged a sample of its steps. Of reports of
   // format 1 none is known.
   std::vector<AccountRule> unjudged, sampled;
-  bool tells_samples = true;  // reports of format 1 call such a rule full
+  bool tells_samples = true;       // reports of format 1 call such a rule full
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
 };
 

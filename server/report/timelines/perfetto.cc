@@ -52,10 +52,21 @@ enum Annotation {
   kWholeName,
   kAnnotations
 };
-constexpr const char* kAnnotationNames[] = {
-    "",           "bytes",           "moved_bytes", "cleared_bytes", "step",        "was_kept",          "module",
-    "site",       "cleared_entries", "shape",       "stream",        "grid_blocks", "threads_per_block", "launched_by_text",
-    "kernel_name"};
+constexpr const char* kAnnotationNames[] = {"",
+                                            "bytes",
+                                            "moved_bytes",
+                                            "cleared_bytes",
+                                            "step",
+                                            "was_kept",
+                                            "module",
+                                            "site",
+                                            "cleared_entries",
+                                            "shape",
+                                            "stream",
+                                            "grid_blocks",
+                                            "threads_per_block",
+                                            "launched_by_text",
+                                            "kernel_name"};
 constexpr std::uint64_t kCategory = 1, kGpuCategory = 2, kCastKernelCategory = 3, kSequenceId = 1, kUnitBytes = 3;
 
 // Names that need no definition in the run: one for each kind of instant, and names for events without a site or
