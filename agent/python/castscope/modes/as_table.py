@@ -65,7 +65,8 @@ def _row(row: Row, modes: list[str]) -> dict[str, Any]:
             by_mode[mode]["computed_in"] = cell.unit.computed
         if cell.reason:
             by_mode[mode]["reason"] = cell.reason
-    return {"shared_operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "by_mode": by_mode}
+    return {"shared_operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line),
+            "by_mode": by_mode}
 
 
 def _place(line: Line | None) -> dict[str, Any]:
