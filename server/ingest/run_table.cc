@@ -93,8 +93,9 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   return absl::OkStatus();
 }
 
-// An earlier life of this collector has acknowledged it, and its file goes on; but a file that begins now has none of
-// it.
+// Called when a relay that this collector meets for the first time says that a collector acknowledged messages to it.
+// If that collector wrote this file, they are in it. If the file has no process, it begins only now: the messages are
+// not in it, and the file says so.
 absl::Status Run::tell_what_is_elsewhere(const std::string& id, std::uint64_t acknowledged) {
   if (!sink_->is_empty()) return absl::OkStatus();
   const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,

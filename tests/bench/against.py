@@ -25,6 +25,8 @@ import runs
 from intervals import median_interval
 
 FOLDER = runs.CASTSCOPE.parent / "against"
+
+
 @dataclasses.dataclass
 class Counted:
     """What callgrind counts, by the kind's name in instructions.py. None of it is looked at operator by operator."""

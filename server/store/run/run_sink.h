@@ -162,7 +162,7 @@ class RunSink {
   // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
   // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
   virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }
-  // Whether no process was ever handed over, in this life of the run or in an earlier one.
+  // Returns true while the run has no process: neither this sink nor one that kept the run before was given any.
   virtual bool is_empty() const { return false; }
   // Makes what was handed over so far durable and visible to readers; an acknowledgement may be sent after it.
   virtual absl::Status commit() = 0;
