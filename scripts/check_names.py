@@ -4,19 +4,22 @@
     scripts/check_names.py [RUN.castscope]
 
 Fails on a name that stands in a surface and not in the table, on a name of the table that stands nowhere, on two names
-with one meaning, on a closed list of a schema that has a word which the table does not have, and on a property of a
-schema without a description. With a run file its own tables are read in place of the sources.
+with one meaning, on a closed list of a schema that has a word which the table does not have, on flags that are not
+those of the agent, and on a property of a schema without a description. With a run file its own tables are read in
+place of the sources.
 """
 
 import collections
 import json
 import pathlib
+import re
 import sys
 
 import name_surfaces
 from name_surfaces import ROOT
 
 TABLE = ROOT / "docs" / "names.json"
+FLAGS = ROOT / "agent" / "lanes" / "definition_records.h"
 KEYS = ("name", "meaning", "unit", "null", "values")
 
 
@@ -55,11 +58,25 @@ def complaints_about_properties(properties, table):
             yield f"{place} has no description"
 
 
+def complaints_about_bits(table, header):
+    """The values of flags begin with the numbers that the C++ header has."""
+    bits = collections.defaultdict(set)
+    for prefix, number in re.findall(r"constexpr std::uint\d+_t k([A-Z][a-z]+)\w+ = (\d+);", header):
+        bits[f"{prefix.lower()}_flags"].add(int(number))
+    for name, entry in table.items():
+        if entry["unit"] != "bits" or not name.endswith("_flags"):
+            continue
+        told = {int(value.split(" ", 1)[0]) for value in entry.get("values", ())}
+        if told != bits[name]:
+            yield f"{name} has the bits {sorted(told)}, and the header {sorted(bits[name])}"
+
+
 def main():
     table, wrong = table_of(json.loads(TABLE.read_text()))
     names, properties = name_surfaces.all_names(*sys.argv[1:]), list(name_surfaces.properties())
     wrong += complaints_about_names(names, table)
     wrong += complaints_about_properties(properties, table)
+    wrong += complaints_about_bits(table, FLAGS.read_text())
     for complaint in wrong:
         print(complaint, file=sys.stderr)
     print(f"{len(table)} names, {len(properties)} properties of schemas")

@@ -149,7 +149,7 @@ def sql(run_file=None):
     writer = text_of("server/store/write/run_store.cc")
     for name in re.findall(r'\bset\("(\w+)"|\bstd::pair\("(\w+)", &start\.', writer):
         yield Name("sql", "run.name", next(filter(None, name)))
-    for name in re.findall(r'\{+"(\w+)", \w+_names\(\)\}', writer):
+    for name in re.findall(r'\{+"(\w+)", \w+_names\(\)\}', text_of("server/store/write/new_file.cc")):
         yield Name("sql", SQL_LIST, name)
 
 

@@ -179,12 +179,11 @@ absl::Status Definitions::take<lanes::RegionDefinition>(const std::string& key, 
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
   if (!lanes::is_listed(region.kind)) return invalid("a region of an unknown kind");
   if (contains(regions_, record.id)) return absl::OkStatus();
-  // The parent is looked up before the region itself becomes known: no region is its own parent.
-  const std::uint32_t parent = known(regions_, region.parent);
+  if (region.parent == record.id) return invalid(absl::StrCat("region ", record.id, " that is its own parent"));
   insert(regions_, record.id);
   return kept(sink.define(key, store::RegionInfo{.id = record.id,
                                                  .stack = known(stacks_, region.stack),
-                                                 .parent = parent,
+                                                 .parent = known(regions_, region.parent),
                                                  .nesting = region.nesting,
                                                  .device = region.device,
                                                  .dtype = region.dtype,

@@ -196,6 +196,11 @@ Batch region_of_kind(std::uint8_t kind) {
   region.kind = static_cast<lanes::RegionKind>(kind);
   return Batch().define(DefinitionKind::kRegion, 1, region);
 }
+Batch region_in_itself() {
+  lanes::RegionDefinition region{};
+  region.parent = 1;
+  return Batch().define(DefinitionKind::kRegion, 1, region);
+}
 Batch uneven_counters() {
   Batch batch;
   batch.counter(1, 1, 1).batch().mutable_counters()->add_casts(2);
@@ -253,6 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
                        Batch().site(1, site_with(&lanes::SiteDefinition::phase, static_cast<lanes::Phase>(4))),
                        "on no list"},
         MalformedBatch{"UnlistedRegionKind", region_of_kind(5), "unknown kind"},
+        MalformedBatch{"RegionInItself", region_in_itself(), "region 1 that is its own parent"},
         MalformedBatch{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
         MalformedBatch{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
         MalformedBatch{"WrongCount", wrong_count(), "a block of 5 events called 6"},

@@ -118,5 +118,22 @@ TEST(LookedAt, TheFirstGapIsThatOfTheProcessInWhichItCameFirst) {
   EXPECT_EQ(looked_at(run).first_gap->process, 3u);
 }
 
+TEST(DeepMode, IsThatOfTheProcessesWhereItIsAKnownWord) {
+  store::RunData run;
+  const auto told = [&run](const char* deep, const char* gpu) {
+    run.processes.resize(1);
+    run.processes.front().attributes = {{"deep", deep}, {"gpu", gpu}};
+    return deep_mode(run) + " " + gpu_setting(run);
+  };
+  EXPECT_EQ(deep_mode(run) + " " + gpu_setting(run), "automatic auto");
+  run.start.deep = "never";
+  EXPECT_EQ(told("7", "events"), "7 events");
+  EXPECT_EQ(told("auto", "off"), "automatic off");
+  // The agent goes by the default where it does not know the word.
+  for (const char* unknown : {"banana", "07", "0", "-1", "7 "})
+    EXPECT_EQ(told(unknown, unknown), "automatic auto") << unknown;
+  EXPECT_EQ(told("", ""), "never auto");
+}
+
 }  // namespace
 }  // namespace castscope::rules

@@ -169,6 +169,36 @@ def test_a_batch_after_the_goodbye_is_refused_and_the_file_says_so(wire, collect
     assert not run["complete"]
 
 
+@pytest.mark.parametrize(("what", "code", "sentence"), [
+    ("hello", "FAILED_PRECONDITION", "a second hello came in one stream"),
+    ("nothing", "INVALID_ARGUMENT", "a message came that this protocol version does not have"),
+])
+def test_a_message_that_has_no_place_ends_the_stream_and_the_file_says_so(wire, collector, what, code, sentence):
+    client = wire.Client(collector.address, what)
+    client.send(**{"hello": wire.pb.Hello(run_id=what)} if what == "hello" else {})
+    told, said = refused(wire, client.receive)
+    assert told == code and said.startswith(sentence)
+    [missing] = collector.report(what)["run"]["missing"]
+    assert sentence in missing["sentence"] and missing["incomplete_reason"] == "batch_rejected"
+
+
+@pytest.mark.parametrize(("end", "taken"), [
+    ({"exit_code": -1, "signal": 9}, (137, 9)),
+    ({"exit_code": -1, "signal": 65}, (None, None)),
+    ({"exit_code": 256}, (None, None)),
+])
+def test_an_end_that_no_job_can_have_is_not_taken(wire, collector, end, taken):
+    client = wire.Client(collector.address, "ended")
+    process = wire.Process(client, pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye(**end)
+    client.close()
+    run = collector.report("ended")["run"]
+    assert (run["exit_status"], run["signal"]) == taken
+    assert [one["incomplete_reason"] for one in run["missing"]] == ([] if taken[1] else ["batch_rejected"])
+
+
 def test_a_message_that_is_too_large_is_an_exhausted_resource(wire, collector):
     client = wire.Client(collector.address, "large")
     process = wire.Process(client, pid=1)

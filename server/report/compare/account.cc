@@ -8,11 +8,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/judging/judged_run.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/model.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {
@@ -27,11 +29,16 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
 
 }  // namespace
 
+void add_rule(Account& account, AccountRule rule) {
+  if (rule.judged == rules::name(rules::Judged::kFull)) return;
+  const bool sampled = rule.judged == rules::name(rules::Judged::kSampled);
+  (sampled ? account.sampled : account.unjudged).push_back(std::move(rule));
+}
+
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
-  const auto has = [&](const std::vector<AccountRule>& rules) {
-    return std::ranges::find(rules, finding.rule, &AccountRule::rule) != rules.end();
-  };
-  if (has(account.sampled)) return has(found_in.sampled) || has(found_in.unjudged) || !found_in.tells_samples;
+  const rules::Rule* rule = rules::find_rule(finding.rule);
+  const bool judges_steps = rule != nullptr && (rule->sees & rules::kOperators) != 0;
+  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
   if (of->judged == rules::name(rules::Judged::kNot)) return false;
@@ -63,6 +70,8 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     return absl::NotFoundError(absl::StrCat(file, " is a folder: give a run file or a report in it"));
+  if (std::filesystem::is_character_file(file, error))
+    return absl::NotFoundError(absl::StrCat(file, " is a device: give a run file or a report"));
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return absl::NotFoundError(absl::StrCat(file, " cannot be read: ", std::strerror(errno)));
   constexpr std::string_view kSqlite = "SQLite format 3";

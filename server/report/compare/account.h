@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct AccountPrecision {
 
 // A rule that could not judge all of the run (rules/judged_rules.h).
 struct AccountRule {
-  std::string rule, judged, because;  // judged: "partly", "not"
+  std::string rule, judged, because;  // judged: "sampled", "partly", "not"
   bool operator==(const AccountRule&) const = default;
 };
 
@@ -64,9 +65,13 @@ struct Account {
   // Rules that settings select, and that could not judge all of the run, or judged a sample of its steps. Of reports of
   // format 1 none is known.
   std::vector<AccountRule> unjudged, sampled;
-  bool tells_samples = true;       // reports of format 1 call such a rule full
+  // Whether some step was not looked at operator by operator to its end. Reports without `coverage` do not tell.
+  std::optional<bool> skipped_steps;
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
 };
+
+// Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
+void add_rule(Account&, AccountRule);
 
 Account account_of(const Model&, const std::string& name);
 // Makes the account of a report. The report's findings are already judged: only the settings that select, silence and
@@ -77,7 +82,7 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
-// at that place, in no fewer steps than in the run that the finding is of.
+// at that place; and it looked at every step, if it did so in the run that the finding is of.
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen

@@ -144,12 +144,13 @@ std::string failure_of(const ReportPart& run) {
 
 void read_coverage(const ReportPart& coverage, const rules::Settings& settings, Account& account) {
   account.left_out_new_code = coverage.count("new_code_left_out") > 0;
+  if (!coverage.has("first_step_not_looked_at")) coverage.complain("first_step_not_looked_at", "is missing");
+  account.skipped_steps = !coverage.is_null("first_step_not_looked_at");
   const auto judged = coverage.parts("rules");
   if (judged.empty()) coverage.complain("rules", "names no rule, so nothing was judged");
   for (const ReportPart& part : judged) {
-    const AccountRule of{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
-    if (of.judged == rules::name(rules::Judged::kFull) || !settings.selects(of.rule)) continue;
-    (of.judged == rules::name(rules::Judged::kSampled) ? account.sampled : account.unjudged).push_back(of);
+    AccountRule rule{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
+    if (settings.selects(rule.rule)) add_rule(account, std::move(rule));
   }
 }
 
@@ -182,7 +183,6 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
   const ReportPart whole(format == 1 ? translated : written, "", wrong);
   Account account;
   account.name = name;
-  account.tells_samples = format == 2;
   account.project = whole.text_or_empty("root");
   read_run(whole.part("run"), account);
   account.processes = whole.parts("processes").size();

@@ -98,10 +98,10 @@ Account account_of(const Model& model, const std::string& name) {
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));
   for (const rules::JudgedRule& of : model.rules)
-    if (of.judged != rules::Judged::kFull && !of.deselected)
-      (of.judged == rules::Judged::kSampled ? account.sampled : account.unjudged)
-          .push_back({std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
+    if (!of.deselected)
+      add_rule(account, {std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
   account.left_out_new_code = model.looked_at.refused > 0;
+  account.skipped_steps = model.looked_at.first_gap.has_value();
   return account;
 }
 

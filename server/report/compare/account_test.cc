@@ -45,34 +45,35 @@ Json report() {
   placeless.erase("stack_index");
   placeless.erase("cache_hits");
   placeless["call_site_index"] = 1;
-  return {
-      {"format", 2},
-      {"root", "/job"},
-      {"run",
-       {{"command", {"python", "train.py"}},
-        {"cwd", "/job"},
-        {"exit_status", 0},
-        {"complete", true},
-        {"notices", {"a notice"}}}},
-      {"totals",
-       {{"casts", 6}, {"cache_hits", 2}, {"pass_throughs", 4}, {"bytes", 200}, {"cpu_ns", 100}, {"step_count", 2}}},
-      {"cache", {{"cache_peak_bytes", 10}, {"cache_peak_entries", 1}}},
-      {"processes", Json::array({Json::object()})},
-      {"step_runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}},
-      {"coverage",
-       {{"new_code_left_out", 0}, {"rules", {{{"rule", "cache-grows"}, {"judged", "full"}, {"because", nullptr}}}}}},
-      {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
-      {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
-      {"frames", Json::array({{{"file", "train.py"}, {"line", 8}, {"function", "train"}}})},
-      {"stacks", Json::array({{{"frame_index", 0}}})},
-      {"call_sites",
-       {{{"operator", "aten::linear"}, {"argument", "weight"}}, {{"operator", nullptr}, {"argument", "weight"}}}},
-      {"sites", {site, placeless}},
-      {"weight_products", Json::array()},
-      {"source_files",
-       {{{"file", "train.py"},
-         {"source_state", "kept"},
-         {"source_lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
+  return {{"format", 2},
+          {"root", "/job"},
+          {"run",
+           {{"command", {"python", "train.py"}},
+            {"cwd", "/job"},
+            {"exit_status", 0},
+            {"complete", true},
+            {"notices", {"a notice"}}}},
+          {"totals",
+           {{"casts", 6}, {"cache_hits", 2}, {"pass_throughs", 4}, {"bytes", 200}, {"cpu_ns", 100}, {"step_count", 2}}},
+          {"cache", {{"cache_peak_bytes", 10}, {"cache_peak_entries", 1}}},
+          {"processes", Json::array({Json::object()})},
+          {"step_runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}},
+          {"coverage",
+           {{"new_code_left_out", 0},
+            {"first_step_not_looked_at", nullptr},
+            {"rules", {{{"rule", "cache-grows"}, {"judged", "full"}, {"because", nullptr}}}}}},
+          {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
+          {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
+          {"frames", Json::array({{{"file", "train.py"}, {"line", 8}, {"function", "train"}}})},
+          {"stacks", Json::array({{{"frame_index", 0}}})},
+          {"call_sites",
+           {{{"operator", "aten::linear"}, {"argument", "weight"}}, {{"operator", nullptr}, {"argument", "weight"}}}},
+          {"sites", {site, placeless}},
+          {"weight_products", Json::array()},
+          {"source_files",
+           {{{"file", "train.py"},
+             {"source_state", "kept"},
+             {"source_lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
 }
 
 Account read(const Json& json, const rules::Settings& settings = {}) {
@@ -104,18 +105,32 @@ TEST(AccountTest, ARunOfWhichSomethingIsMissingIsNotComplete) {
 }
 
 TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFound) {
-  const auto judged = [](const char* word) {
+  const auto judged = [](const char* word, bool in_every_step) {
     Json json = report();
-    json["coverage"]["rules"][0] = {{"rule", "cache-grows"}, {"judged", word}, {"because", "3 of 9 steps were"}};
+    Json& coverage = json["coverage"];
+    coverage["rules"][0] = {{"rule", "dtype-overflow"}, {"judged", word}, {"because", "3 of 9 steps were"}};
+    if (!in_every_step) coverage["first_step_not_looked_at"] = {{"process", 1}, {"step", 3}};
+    json["findings"][0]["rule"] = "dtype-overflow";
     return read(json);
   };
-  const Account full = judged("full"), sampled = judged("sampled");
+  const Account full = judged("full", true), sampled = judged("sampled", false);
   ASSERT_EQ(sampled.sampled.size(), 1u);
   EXPECT_TRUE(sampled.unjudged.empty());
-  const store::Finding& finding = full.findings[0];
-  EXPECT_TRUE(could_find(full, sampled, finding));
-  EXPECT_TRUE(could_find(sampled, sampled, finding));
-  EXPECT_FALSE(could_find(sampled, full, finding));
+  const store::Finding overflow = full.findings[0], of_casts = full.findings[1];
+  EXPECT_TRUE(could_find(full, sampled, overflow));
+  EXPECT_TRUE(could_find(sampled, sampled, overflow));
+  EXPECT_FALSE(could_find(sampled, full, overflow));
+  EXPECT_TRUE(could_find(sampled, full, of_casts)) << "casts are seen in every step";
+  // What keeps both from other places says nothing of the steps.
+  const Account partly_sampled = judged("partly", false), partly = judged("partly", true);
+  EXPECT_FALSE(could_find(partly_sampled, partly, overflow));
+  EXPECT_FALSE(could_find(sampled, partly, overflow));
+  EXPECT_TRUE(could_find(partly_sampled, sampled, overflow));
+  // The first reports do not tell which steps were looked at.
+  Account untold = full;
+  untold.skipped_steps.reset();
+  EXPECT_TRUE(could_find(sampled, untold, overflow));
+  EXPECT_TRUE(could_find(untold, full, overflow));
 }
 
 TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
@@ -234,6 +249,7 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   const auto error = [](const std::string& file) { return std::string(read_account(file, {}).status().message()); };
   EXPECT_THAT(error("/nowhere/run.json"), HasSubstr("/nowhere/run.json cannot be read: No such file"));
   EXPECT_THAT(error(std::filesystem::temp_directory_path().string()), HasSubstr("is a folder"));
+  EXPECT_THAT(error("/dev/zero"), HasSubstr("is a device"));
   std::string file = (std::filesystem::temp_directory_path() / "castscope-account-XXXXXX").string();
   ::close(mkstemp(file.data()));
   EXPECT_THAT(error(file), HasSubstr(" is empty"));

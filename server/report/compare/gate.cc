@@ -55,6 +55,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
     (could_find(account, *baseline, baseline->findings[i]) ? verdict.gone : verdict.unseen_now).push_back(i);
   }
   verdict.incomplete = why_incomplete(account);
+  if (baseline != nullptr && baseline->processes > 0) verdict.baseline_incomplete = why_incomplete(*baseline);
   if (baseline != nullptr && baseline->processes == 0)
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),

@@ -35,13 +35,14 @@ enum class Outcome { kClean = 0, kFindings = 1, kIncomplete = 3 };  // exit stat
 // Indices are those of Account::findings.
 struct Verdict {
   Outcome outcome = Outcome::kClean;
-  std::vector<std::size_t> failing, below;  // below: of lower severity than `fail_on`
-  std::vector<std::size_t> known;           // in the baseline
-  std::vector<std::size_t> unseen_before;   // not in the baseline, whose run did not look at such code
-  std::vector<std::size_t> gone;            // of the baseline's findings: not there any more
-  std::vector<std::size_t> unseen_now;      // of the baseline's findings: at code that this run did not look at
-  std::vector<Limit> limits;                // the limits that the gate sets
-  std::vector<std::string> incomplete;      // why the result is uncertain
+  std::vector<std::size_t> failing, below;       // below: of lower severity than `fail_on`
+  std::vector<std::size_t> known;                // in the baseline
+  std::vector<std::size_t> unseen_before;        // not in the baseline, whose run did not look at such code
+  std::vector<std::size_t> gone;                 // of the baseline's findings: not there any more
+  std::vector<std::size_t> unseen_now;           // of the baseline's findings: at code that this run did not look at
+  std::vector<Limit> limits;                     // the limits that the gate sets
+  std::vector<std::string> incomplete;           // why the result is uncertain
+  std::vector<std::string> baseline_incomplete;  // why the baseline may lack findings, which count as new all the same
 };
 
 // A finding counts however incomplete the data are; a finding that is missing may be missing because data are. A file

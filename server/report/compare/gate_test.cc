@@ -173,6 +173,18 @@ TEST(GateTest, ABaselineInWhichNothingWasSeenLetsNothingPass) {
               ElementsAre(HasSubstr("knows of no finding, since no process with PyTorch was seen")));
 }
 
+TEST(GateTest, ABaselineOfWhichNotAllWasSeenIsNamedAndItsFindingsStillCompare) {
+  Account cut = account_with({{"error", "a"}});
+  cut.complete = false;
+  const Account now = account_with({{"error", "a"}, {"error", "b"}});
+  const Verdict verdict = examine(now, {}, &cut);
+  EXPECT_EQ(verdict.outcome, Outcome::kFindings);
+  EXPECT_THAT(verdict.failing, ElementsAre(1));
+  EXPECT_THAT(text_of(now, {}, &cut), HasSubstr("in the baseline's run, not all of the run was seen"));
+  EXPECT_EQ(verdict_json(now, {}, verdict, &cut)["doubts_in_baseline"].size(), 1u);
+  EXPECT_TRUE(verdict_json(now, {}, examine(now, {}, &now), &now)["doubts_in_baseline"].empty());
+}
+
 TEST(GateTest, ABaselineThatWasNotLookedAtLetsNothingPassWhereLookingIsRequired) {
   const Account now = account_with({{"warning", "a"}}), before = judged("not", account_with());
   EXPECT_EQ(examine(now, {}, &before).outcome, Outcome::kClean);

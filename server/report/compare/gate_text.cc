@@ -170,6 +170,9 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
+  for (const std::string& why : verdict.baseline_incomplete)
+    rest +=
+        wrapped("  note: ", "    ", "in the baseline's run, " + why + "; findings that it lacks count as new", width);
   rest += sampled_text(account, width);
   rest += unjudged_text(account, "", width);
   if (baseline != nullptr) rest += unjudged_text(*baseline, "in the baseline's run, ", width);
@@ -216,6 +219,7 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                    {"unseen_after", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
                    {"unjudged", unjudged_json(account)},
                    {"unjudged_in_baseline", baseline == nullptr ? Json::array() : unjudged_json(*baseline)},
+                   {"doubts_in_baseline", verdict.baseline_incomplete},
                    {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
                    {"limits", limits}});
 }

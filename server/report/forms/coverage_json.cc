@@ -9,14 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string told(const store::RunData& run, const std::string& by_run, std::string_view attribute,
-                 std::string_view otherwise) {
-  std::string value = by_run;
-  for (const store::Process& process : run.processes)
-    if (const std::string own = process.attribute(attribute); !own.empty()) value = own;
-  return value.empty() ? std::string(otherwise) : value;
-}
-
 Json rules_json(const std::vector<rules::JudgedRule>& rules) {
   Json list = Json::array();
   for (const rules::JudgedRule& of : rules)
@@ -34,7 +26,7 @@ Json module_json(const store::Module& module) {
 
 Json recording_json(const store::RunData& run) {
   return {{"deep", rules::deep_mode(run)},
-          {"gpu", told(run, run.start.gpu, "gpu", "auto")},
+          {"gpu", rules::gpu_setting(run)},
           {"keep", text_or_null(run.start.keep)}};
 }
 

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
 #include "server/store/run/names.h"
 #include "server/utf8/utf8.h"
 
@@ -85,16 +86,8 @@ std::string without_controls(std::string_view text, std::string_view kept) {
   return shown;
 }
 
-std::string short_path(const store::RunData& data, const std::string& file) {
-  const std::string& cwd = data.start.cwd;
-  if (!cwd.empty() && file.starts_with(cwd + "/")) return file.substr(cwd.size() + 1);
-  const std::size_t packages = file.rfind("-packages/");
-  if (packages != std::string::npos) return file.substr(packages + 10);
-  return file;
-}
-
 std::string place(const store::RunData& data, const std::optional<store::CodeLocation>& at) {
-  return at ? on_one_line(short_path(data, at->file)) + ":" + std::to_string(at->line) : "no Python line";
+  return at ? on_one_line(rules::place_text(data, *at)) : "no Python line";
 }
 
 std::string argument_of(const store::RunData& data, store::CallSiteId call_site) {

@@ -24,9 +24,7 @@ std::string on_one_line(std::string text);
 // Does the same, but shows which characters there are: "\x1b", "\n". Characters in `kept` stay.
 std::string without_controls(std::string_view text, std::string_view kept = "");
 
-// Returns the path relative to the run's folder, or to the packages' folder, if the file lies in one.
-std::string short_path(const store::RunData&, const std::string& file);
-// "train.py:12"; "no Python line" without one.
+// Returns rules::place_text, "models/net.py:12"; "no Python line" without one.
 std::string place(const store::RunData&, const std::optional<store::CodeLocation>&);
 // Returns the name of the operator's argument, or else its position, "2"; "" when it is not known.
 std::string argument_of(const store::RunData&, store::CallSiteId);

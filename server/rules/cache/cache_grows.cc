@@ -57,7 +57,8 @@ void judge_growth(Inquiry& inquiry) {
       finding.evidence_number.emplace_back("most_entries_in_stay", use.most_entries);
       finding.evidence_number.emplace_back("most_bytes_in_stay", use.most_bytes);
     }
-    if (data.user_location(site.stack)) finding.evidence_text.emplace_back("kept_at", line_of(data, site.stack).text());
+    if (const auto at = data.user_location(site.stack))
+      finding.evidence_text.emplace_back("kept_at", place_text(data, *at));
     finding.fix = fix_for(amp_handle_around(data, region));
   }
 }

@@ -53,7 +53,7 @@ std::string changes_text(const std::set<Staleness>& changes) {
 void add_opening_place(const store::RunData& data, store::RegionId region, Finding& finding) {
   const store::StackId stack = region == 0 ? store::StackId() : data.regions[region].stack;
   if (!data.user_location(stack)) return;
-  finding.evidence_text.emplace_back("region_opened_at", line_of(data, stack).text());
+  finding.evidence_text.emplace_back("region_opened_at", place_text(data, line_of(data, stack)));
   add_related(finding, data, stack);
 }
 

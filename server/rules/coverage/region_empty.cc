@@ -87,7 +87,8 @@ std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, c
 void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const bool runs_later = place.region->flags & lanes::kRegionRunsLater;
-  const std::string first = line_of(data, place.missed.front()->stack).short_text();
+  const Line first_at = line_of(data, place.missed.front()->stack);
+  const std::string first = first_at.short_text();
   Finding& finding = inquiry.add(place.region->stack);
   finding.title = std::string("this autocast region does nothing: ") +
                   (runs_later ? "the decorated call only makes what runs later" : "it ends before the work begins") +
@@ -95,7 +96,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.evidence_number = {{"entered", place.entered}, {"operators_not_cast", place.operators}};
   finding.evidence_text = {{"region_label", region_text(*place.region)},
                            {"operator_names", operators_text(place.missed)},
-                           {"first_operator_at", first}};
+                           {"first_operator_at", place_text(data, first_at)}};
   add_related(finding, data, place.missed.front()->stack);
   finding.deep_only = true;
   finding.fix = runs_later

@@ -24,14 +24,14 @@ struct Place {
 void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.region->stack);
-  const std::string first_at = line_of(data, place.first->stack).short_text();
-  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " + first_at +
+  const Line first_at = line_of(data, place.first->stack);
+  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " + first_at.short_text() +
                   " ran in it, which is not part of it";
   finding.evidence_number = {{"foreign_operators", place.operators},
                              {"entered", stays_in(data, place.region->id).entered}};
   finding.evidence_text = {{"region_label", region_text(*place.region)},
                            {"first_operator", place.first->text},
-                           {"first_operator_at", first_at}};
+                           {"first_operator_at", place_text(data, first_at)}};
   for (const auto& [at, stack] : place.others) add_related(finding, data, stack);
   finding.deep_only = true;
   finding.fix =

@@ -98,7 +98,7 @@ void add_finding(Inquiry& inquiry, const Lost& lost) {
   finding.evidence_number = {{"operators_not_cast", lost.operators}};
   finding.evidence_text = {{"first_operator", first.op}, {"operator_names", operators_text(lost.uses)}};
   if (region != nullptr) {
-    finding.evidence_text.emplace_back("region_opened_at", line_of(data, region->stack).short_text());
+    finding.evidence_text.emplace_back("region_opened_at", place_text(data, line_of(data, region->stack)));
     add_related(finding, data, region->stack);
   }
   finding.deep_only = true;

@@ -63,7 +63,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {{"first_operator", place.first->op},
                            {"computed_in", has},
                            {"region_dtype", should},
-                           {"region_opened_at", line_of(data, place.own->stack).short_text()}};
+                           {"region_opened_at", place_text(data, line_of(data, place.own->stack))}};
   finding.deep_only = true;
   finding.fix =
       "Call backward after the region, and decorate custom Functions with torch.amp.custom_fwd and custom_bwd: "

@@ -96,7 +96,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   finding.title = brought_up_text(data, annotated) + " and " + op + " casts it straight back to " + low;
   finding.evidence_number = {{"casts_up", group.times}, {"casts_down", group.times}};
   const Line up = line_of(data, conversion.stack);
-  finding.evidence_text = {{"operator", to.op}, {"low_dtype", low}, {"brought_up_at", up.text()}};
+  finding.evidence_text = {{"operator", to.op}, {"low_dtype", low}, {"brought_up_at", place_text(data, up)}};
   if (annotated != nullptr) finding.evidence_text.emplace_back("annotated_function", annotated->op);
   if (up != line_of(data, to.stack)) add_related(finding, data, conversion.stack);
   finding.deep_only = true;

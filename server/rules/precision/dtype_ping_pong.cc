@@ -94,7 +94,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, st
       {"round_trips", group.times}, {"round_trips_per_step", group.times / steps}, {"deep_steps_or_stays", steps}};
   finding.evidence_text = {{"operator", use.op},
                            {"low_dtype", low},
-                           {"cast_down_at", line_of(data, down.stack).text() + " (" + down.op + ")"}};
+                           {"cast_down_at", place_text(data, line_of(data, down.stack)) + " (" + down.op + ")"}};
   if (line_of(data, down.stack) != line_of(data, use.stack)) add_related(finding, data, down.stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.downs));

@@ -286,7 +286,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   for (const CastDown& cast : way.casts_down) {
     const Line at = line_of(data, graph.use(cast.use).stack);
     if (cast.use == way.casts_down.front().use)
-      finding.evidence_text.emplace_back("cast_down_at", at.text() + " (" + graph.use(cast.use).op + ")");
+      finding.evidence_text.emplace_back("cast_down_at", place_text(data, at) + " (" + graph.use(cast.use).op + ")");
   }
   // The consequences along the way.
   std::map<Line, store::OperatorUseId> places;

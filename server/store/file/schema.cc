@@ -182,7 +182,8 @@ FROM regions r LEFT JOIN v_locations l ON l.stack = r.stack;
 
 CREATE VIEW v_step_runs AS
 SELECT p.process, p.host, p.pid, p.rank, t.first_step AS first_step, t.last_step AS last_step,
-  t.last_step - t.first_step + 1 AS steps_in_row, t.behaviour, t.incomplete, t.casts, t.cache_hits AS cache_hits,
+  t.last_step - t.first_step + 1 AS steps_in_row, nullif(t.behaviour, 0) AS behaviour, t.incomplete, t.casts,
+  t.cache_hits AS cache_hits,
   t.regions_entered, t.cache_clears, t.bytes, t.cpu_ns, t.most_cleared_bytes,
   t.end_in_process_ns - t.begin_in_process_ns AS duration_ns
 FROM step_runs t JOIN v_process_order p ON p.process = t.process ORDER BY p.process_place, t.first_step;

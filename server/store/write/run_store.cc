@@ -13,14 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/file/checksum.h"
 #include "server/store/file/one_file.h"
-#include "server/store/file/row_schema.h"
 #include "server/store/file/run_file.h"
-#include "server/store/file/schema.h"
 #include "server/store/file/source_tables.h"
 #include "server/store/file/sqlite.h"
 #include "server/store/read/run_reader.h"
-#include "server/store/run/names.h"
 #include "server/store/write/findings_table.h"
+#include "server/store/write/new_file.h"
 #include "server/store/write/process_writer.h"
 #include "server/store/write/run_tables.h"
 #include "server/store/write/step_times.h"
@@ -92,7 +90,6 @@ class RunStore::Impl {
   absl::Status open_for_writing(const StoreOptions&);
   absl::Status fill(const RunStart&, const StoreOptions&);
   void unlink_all() const;
-  absl::Status write_names();
   void let_go();
 };
 
@@ -119,30 +116,6 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
     auto one = Statement::prepare(database, sql);
     if (!one.ok()) return one.status();
     *statement = *std::move(one);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RunStore::Impl::write_names() {
-  auto add = Statement::prepare(database, "INSERT INTO names VALUES (?,?,?)");
-  if (!add.ok()) return add.status();
-  const std::pair<const char*, std::span<const std::string_view>> lists[] = {{"dtype", dtype_names()},
-                                                                             {"device", device_names()},
-                                                                             {"cause", cause_names()},
-                                                                             {"role", role_names()},
-                                                                             {"phase", phase_names()},
-                                                                             {"why_not_cached", why_not_cached_names()},
-                                                                             {"region_kind", region_kind_names()},
-                                                                             {"fact_kind", fact_kind_names()},
-                                                                             {"staleness", staleness_names()},
-                                                                             {"gpu_work", gpu_work_names()},
-                                                                             {"matmul_compute", matmul_compute_names()},
-                                                                             {"end_kind", process_end_names()},
-                                                                             {"incomplete_reason", incomplete_names()}};
-  for (const auto& [list, names] : lists) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      CASTSCOPE_RETURN_IF_ERROR(add->run(std::string_view(list), i, names[i]));
-    }
   }
   return absl::OkStatus();
 }
@@ -176,17 +149,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
-  // An empty file is worth no waiting for the disk.
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(
-      absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
-                   kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
-          .c_str()));
-  for (const char* const tables_of : {kTables, kDeepTables, kGpuTables})
-    CASTSCOPE_RETURN_IF_ERROR(database.exec(tables_of));
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(row_tables().c_str()));
-  for (const char* const views_of : {kViews, kDeepViews, kGpuViews}) CASTSCOPE_RETURN_IF_ERROR(database.exec(views_of));
-  CASTSCOPE_RETURN_IF_ERROR(write_names());
-  CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
+  CASTSCOPE_RETURN_IF_ERROR(lay_out_new_file(database));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;

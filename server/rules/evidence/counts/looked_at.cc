@@ -1,9 +1,12 @@
 #include "server/rules/evidence/counts/looked_at.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "server/store/run/causes.h"
 
 namespace castscope::rules {
@@ -16,6 +19,11 @@ struct Seen {
   std::set<Code> code;
   std::set<std::uint32_t> modules, regions;
 };
+
+bool is_deep_mode(std::string_view word) {
+  if (word == "auto" || word == "automatic" || word == "always" || word == "never") return true;
+  return !word.empty() && word.front() != '0' && std::ranges::all_of(word, absl::ascii_isdigit);
+}
 
 Seen seen_in_deep_steps(const store::RunData& run) {
   Seen seen;
@@ -90,10 +98,24 @@ LookedAt looked_at(const store::RunData& run) {
 }
 
 std::string deep_mode(const store::RunData& run) {
-  std::string mode = run.start.deep;
-  for (const store::Process& process : run.processes)
-    if (const std::string told = process.attribute("deep"); !told.empty()) mode = told;
-  return mode.empty() || mode == "auto" ? "automatic" : mode;
+  std::string mode = "automatic";
+  const auto take = [&](const std::string& told) {
+    if (!told.empty()) mode = is_deep_mode(told) ? told : "automatic";
+  };
+  take(run.start.deep);
+  for (const store::Process& process : run.processes) take(process.attribute("deep"));
+  return mode == "auto" ? "automatic" : mode;
+}
+
+std::string gpu_setting(const store::RunData& run) {
+  constexpr std::array<std::string_view, 4> kSettings = {"auto", "on", "events", "off"};
+  std::string setting = "auto";
+  const auto take = [&](const std::string& told) {
+    if (!told.empty()) setting = std::ranges::find(kSettings, told) != kSettings.end() ? told : "auto";
+  };
+  take(run.start.gpu);
+  for (const store::Process& process : run.processes) take(process.attribute("gpu"));
+  return setting;
 }
 
 }  // namespace castscope::rules

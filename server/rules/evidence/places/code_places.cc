@@ -46,7 +46,7 @@ Spot spot_of(const RunData& data, const store::OperatorUse& use) {
   for (const CodeLocation& frame : frames_of(data, use.stack)) {
     const std::string_view file = within_torch(data, frame);
     if (use.module != 0 && is_module_call(data, frame)) break;
-    lines += Line{frame.file, frame.line}.text() + "\n";
+    lines += frame.file + ":" + std::to_string(frame.line) + "\n";
     if (use.module == 0 && file.empty()) break;
   }
   return {use.module, use.op, lines};

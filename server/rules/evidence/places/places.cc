@@ -13,10 +13,12 @@ Line line_of(const RunData& data, store::StackId stack) {
   return {at.file, at.line};
 }
 
+std::string place_text(const RunData& data, const Line& line) {
+  return portable_path(line.file, data.start.project()) + ":" + std::to_string(line.number);
+}
+
 std::string place_text(const RunData& data, const CodeLocation& at) {
-  const std::string folder = data.start.cwd + "/";
-  const bool inside = !data.start.cwd.empty() && at.file.starts_with(folder);
-  return Line{inside ? at.file.substr(folder.size()) : at.file, at.line}.text();
+  return place_text(data, Line{at.file, at.line});
 }
 
 std::string plain_path(std::string_view file) {

@@ -16,14 +16,14 @@ struct Line {
   std::string file;
   std::int64_t number = 0;
   auto operator<=>(const Line&) const = default;
-  std::string text() const { return file + ":" + std::to_string(number); }
   // Returns "train.py:12", for titles.
   std::string short_text() const { return file.substr(file.rfind('/') + 1) + ":" + std::to_string(number); }
 };
 // Returns the line of the innermost frame that is the user's own; without a stack, no file and 0.
 Line line_of(const store::RunData&, store::StackId stack);
 
-// Returns "train.py:12" or "models/net.py:40", relative to the run's folder.
+// Returns "train.py:12" or "models/net.py:40": the file as portable_path names it.
+std::string place_text(const store::RunData&, const Line&);
 std::string place_text(const store::RunData&, const store::CodeLocation&);
 
 // Resolves "." and ".." in a path that is relative to the folder in which the job was started ("job/../lib/a.py" is

@@ -16,11 +16,16 @@ store::RunData two_lines() {
 TEST(PlacesTest, TextsOfOneLine) {
   const store::RunData data = two_lines();
   const Line line = line_of(data, store::StackId(1));
-  EXPECT_EQ(line.text(), "/home/user/project/models/net.py:40");
+  EXPECT_EQ(place_text(data, line), "models/net.py:40");
   EXPECT_EQ(line.short_text(), "net.py:40");
   EXPECT_EQ(place_text(data, *data.user_location(store::StackId(1))), "models/net.py:40");
   EXPECT_EQ(place_text(data, *data.user_location(store::StackId(2))),
-            "/opt/other/train.py:12");  // not in the run's folder
+            "/opt/other/train.py:12");  // not in the project
+  // The job was started in a folder of its checkout.
+  store::RunData below = data;
+  below.start.cwd = "/home/user/project/models";
+  below.start.checkout = "/home/user/project";
+  EXPECT_EQ(place_text(below, *below.user_location(store::StackId(1))), "models/net.py:40");
 }
 
 TEST(PlacesTest, NoStackIsNoLine) {

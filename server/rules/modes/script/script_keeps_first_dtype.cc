@@ -45,7 +45,7 @@ void judge_kept_dtypes(Inquiry& inquiry) {
     finding.evidence_number = {{"casts", kept.casts}};
     finding.evidence_text = {{"to_dtype", to},
                              {"region_dtype", asked},
-                             {"region_opened_at", line_of(data, kept.region->stack).short_text()}};
+                             {"region_opened_at", place_text(data, line_of(data, kept.region->stack))}};
     finding.fix =
         "Save the script, and load it once for each dtype (torch.jit.save, torch.jit.load): a script keeps the casts "
         "of "

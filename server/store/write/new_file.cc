@@ -1,0 +1,56 @@
+#include "server/store/write/new_file.h"
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/file/row_schema.h"
+#include "server/store/file/run_file.h"
+#include "server/store/file/schema.h"
+#include "server/store/run/names.h"
+
+namespace castscope::store {
+namespace {
+
+absl::Status write_names(Database& database) {
+  auto add = Statement::prepare(database, "INSERT INTO names VALUES (?,?,?)");
+  if (!add.ok()) return add.status();
+  const std::pair<const char*, std::span<const std::string_view>> lists[] = {{"dtype", dtype_names()},
+                                                                             {"device", device_names()},
+                                                                             {"cause", cause_names()},
+                                                                             {"role", role_names()},
+                                                                             {"phase", phase_names()},
+                                                                             {"why_not_cached", why_not_cached_names()},
+                                                                             {"region_kind", region_kind_names()},
+                                                                             {"fact_kind", fact_kind_names()},
+                                                                             {"staleness", staleness_names()},
+                                                                             {"gpu_work", gpu_work_names()},
+                                                                             {"matmul_compute", matmul_compute_names()},
+                                                                             {"end_kind", process_end_names()},
+                                                                             {"incomplete_reason", incomplete_names()}};
+  for (const auto& [list, names] : lists) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      CASTSCOPE_RETURN_IF_ERROR(add->run(std::string_view(list), i, names[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status lay_out_new_file(Database& database) {
+  // An empty file is worth no waiting for the disk.
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(
+      absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
+                   kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
+          .c_str()));
+  for (const char* const tables_of : {kTables, kDeepTables, kGpuTables})
+    CASTSCOPE_RETURN_IF_ERROR(database.exec(tables_of));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(row_tables().c_str()));
+  for (const char* const views_of : {kViews, kDeepViews, kGpuViews}) CASTSCOPE_RETURN_IF_ERROR(database.exec(views_of));
+  CASTSCOPE_RETURN_IF_ERROR(write_names(database));
+  return database.exec("COMMIT");
+}
+
+}  // namespace castscope::store
