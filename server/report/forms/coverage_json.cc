@@ -25,9 +25,7 @@ Json module_json(const store::Module& module) {
 }  // namespace
 
 Json recording_json(const store::RunData& run) {
-  return {{"deep", rules::deep_mode(run)},
-          {"gpu", rules::gpu_setting(run)},
-          {"keep", text_or_null(run.start.keep)}};
+  return {{"deep", rules::deep_mode(run)}, {"gpu", rules::gpu_setting(run)}, {"keep", text_or_null(run.start.keep)}};
 }
 
 Json coverage_json(const Model& model) {

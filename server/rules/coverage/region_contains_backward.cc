@@ -77,7 +77,8 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   const Line opened_at = line_of(data, place.region->stack);
   finding.title = "backward runs under autocast: it is called inside the region opened at " + opened_at.short_text();
   finding.evidence_number = {{"backward_calls", place.calls}, {"casts_in_backward", place.casts}};
-  finding.evidence_text = {{"region_label", region_text(*place.region)}, {"region_opened_at", place_text(data, opened_at)}};
+  finding.evidence_text = {{"region_label", region_text(*place.region)},
+                           {"region_opened_at", place_text(data, opened_at)}};
   add_related(finding, data, place.region->stack);
   finding.fix = fix_for(amp_handle_of(data, *place.region));
   const std::string function = function_without_decorator(data, *place.region);

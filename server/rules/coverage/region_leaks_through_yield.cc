@@ -25,8 +25,8 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.region->stack);
   const Line first_at = line_of(data, place.first->stack);
-  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " + first_at.short_text() +
-                  " ran in it, which is not part of it";
+  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " +
+                  first_at.short_text() + " ran in it, which is not part of it";
   finding.evidence_number = {{"foreign_operators", place.operators},
                              {"entered", stays_in(data, place.region->id).entered}};
   finding.evidence_text = {{"region_label", region_text(*place.region)},

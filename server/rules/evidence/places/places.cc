@@ -17,9 +17,7 @@ std::string place_text(const RunData& data, const Line& line) {
   return portable_path(line.file, data.start.project()) + ":" + std::to_string(line.number);
 }
 
-std::string place_text(const RunData& data, const CodeLocation& at) {
-  return place_text(data, Line{at.file, at.line});
-}
+std::string place_text(const RunData& data, const CodeLocation& at) { return place_text(data, Line{at.file, at.line}); }
 
 std::string plain_path(std::string_view file) {
   if (file.empty() || file.front() == '<') return std::string(file);

@@ -39,10 +39,11 @@ void judge_python_calls(Inquiry& inquiry) {
     const store::OperatorUse& first = *stopped.uses.front();
     const Line at = line_of(data, first.stack);
     Finding& finding = inquiry.add(stopped.stack);
-    finding.title = "this region of a script does not reach the Python code that it calls: " + first.op + " at " + at.short_text() +
-                    " runs in float32";
+    finding.title = "this region of a script does not reach the Python code that it calls: " + first.op + " at " +
+                    at.short_text() + " runs in float32";
     finding.evidence_number = {{"operators_in_float32", stopped.times}};
-    finding.evidence_text = {{"operator_names", operators_text(stopped.uses)}, {"first_operator_at", place_text(data, at)}};
+    finding.evidence_text = {{"operator_names", operators_text(stopped.uses)},
+                             {"first_operator_at", place_text(data, at)}};
     add_related(finding, data, first.stack);
     finding.deep_only = true;
     finding.fix =
