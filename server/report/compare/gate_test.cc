@@ -155,6 +155,17 @@ TEST(GateTest, RulesThatCouldNotJudgeAreListedInsteadOfClean) {
   EXPECT_EQ(examine(account_with(), strict).outcome, Outcome::kClean);
 }
 
+TEST(GateTest, RulesThatJudgedASampleAreTold) {
+  Account run = account_with();
+  add_rule(run, {"rule-of-warning", "sampled", "3 of 9 steps were looked at operator by operator"});
+  EXPECT_EQ(text_of(run, {}),
+            "castscope check: run.castscope clean\n\n"
+            "  1 rule judged a sample of the steps: 3 of 9 steps were looked at operator by operator\n");
+  const auto json = verdict_json(run, {}, examine(run, {}), nullptr);
+  EXPECT_EQ(json["sampled"][0]["rule"], "rule-of-warning");
+  EXPECT_TRUE(json["unjudged"].empty());
+}
+
 TEST(GateTest, FindingsAtCodeThatTheBaselineDidNotLookAtAreNotNew) {
   const Account now = account_with({{"warning", "a"}}), before = judged("not", account_with());
   const Verdict verdict = examine(now, {}, &before);

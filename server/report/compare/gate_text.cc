@@ -125,9 +125,9 @@ std::string sampled_text(const Account& account, int width) {
                  width);
 }
 
-Json unjudged_json(const Account& account) {
+Json rules_json(const std::vector<AccountRule>& rules) {
   Json list = Json::array();
-  for (const AccountRule& of : account.unjudged)
+  for (const AccountRule& of : rules)
     list.push_back({{"rule", of.rule}, {"judged", of.judged}, {"because", of.because}});
   return list;
 }
@@ -217,8 +217,9 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                    {"unseen_before", list_json(account, verdict.unseen_before)},
                    {"fixed_findings", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.gone)},
                    {"unseen_after", baseline == nullptr ? Json::array() : list_json(*baseline, verdict.unseen_now)},
-                   {"unjudged", unjudged_json(account)},
-                   {"unjudged_in_baseline", baseline == nullptr ? Json::array() : unjudged_json(*baseline)},
+                   {"unjudged", rules_json(account.unjudged)},
+                   {"sampled", rules_json(account.sampled)},
+                   {"unjudged_in_baseline", baseline == nullptr ? Json::array() : rules_json(baseline->unjudged)},
                    {"doubts_in_baseline", verdict.baseline_incomplete},
                    {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
                    {"limits", limits}});
