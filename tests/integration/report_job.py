@@ -6,7 +6,8 @@ from reports import in_words
 
 FORMS = ["json", "sarif", "html", "md", "csv", "csv-layers", "dot", "perfetto", "chrome", "speedscope"]
 
-# A frozen weight is cast at each use (a finding at its line), a trained one is kept; a user's cast; three steps.
+# A frozen weight is cast at each use (a finding at its line), a trained one is kept; a user's cast; three steps. There
+# is no optimizer of PyTorch's: the first one that is made imports torch._dynamo, which takes as long as torch itself.
 TRAIN = """\
 import sys, threading
 import torch
@@ -26,14 +27,16 @@ class Net(torch.nn.Module):
 
 
 def train(net, steps):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(steps):
         x = torch.ones(4, 64, dtype=torch.float64).to(torch.float32)
         with torch.autocast("cpu", torch.bfloat16):
             loss = net(x).float().sum()
         loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                if parameter.grad is not None:
+                    parameter -= 0.1 * parameter.grad
+                    parameter.grad = None
 
 
 train(Net(), 3)
