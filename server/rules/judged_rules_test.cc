@@ -118,6 +118,19 @@ TEST(LookedAt, TheFirstGapIsThatOfTheProcessInWhichItCameFirst) {
   EXPECT_EQ(looked_at(run).first_gap->process, 3u);
 }
 
+TEST(LookedAt, AProcessThatWasNeverLookedAtHasItsGapAtTheFirstStep) {
+  store::RunData run = run_with_a_cast(false);
+  run.region_uses.resize(1);
+  run.region_uses.front().process = run.processes.front().id;
+  run.processes.front().gauges.deep_steps = 0;
+  EXPECT_FALSE(looked_at(run).first_gap) << "it entered no region";
+  run.region_uses.front().entered = 1;
+  ASSERT_TRUE(looked_at(run).first_gap);
+  EXPECT_EQ(looked_at(run).first_gap->step, 0u);
+  run.processes.front().gauges.deep_steps = 1;
+  EXPECT_FALSE(looked_at(run).first_gap);
+}
+
 TEST(DeepMode, IsThatOfTheProcessesWhereItIsAKnownWord) {
   store::RunData run;
   const auto told = [&run](const char* deep, const char* gpu) {

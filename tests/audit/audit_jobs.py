@@ -39,6 +39,31 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     net(torch.randn(2, 2)).sum().backward()
 """
 
+# The same line in eager code and in a script, in regions of two dtypes.
+SCRIPT = """
+import torch
+
+torch.set_num_threads(1)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.fc(x).relu()
+
+
+net = Net()
+scripted = torch.jit.script(net)
+for _ in range(4):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        net(torch.ones(4, 8))
+    with torch.autocast("cpu", dtype=torch.float16):
+        scripted(torch.ones(4, 8))
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -62,7 +87,7 @@ def workload(name, *arguments, launcher=(PYTHON,)):
 JOBS = {
     "training": Job(TRAINING),
     "bert": workload("bert.py"),
-    "script": workload("script_modes.py", "resnet", "script"),
+    "script": Job(SCRIPT),
     "trace": workload("script_modes.py", "bert", "trace"),
     "compile": workload("compiled.py", "aot_eager", "step"),
     "loader": workload("loader.py", "fork"),

@@ -27,6 +27,20 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
   return account_of(report, file, settings);
 }
 
+// Whether the run had the line of another run's finding; nothing where the line casts nothing, and so is not known by
+// its text.
+std::optional<bool> had_line(const Account& account, const Account& found_in, const store::Finding& finding) {
+  if (!finding.location) return std::nullopt;
+  const std::string file = portable_path(finding.location->file, found_in.project);
+  const auto at = std::ranges::find_if(found_in.sites, [&](const AccountSite& site) {
+    return site.file == file && site.line == finding.location->line;
+  });
+  if (at == found_in.sites.end()) return std::nullopt;
+  return std::ranges::any_of(account.sites, [&](const AccountSite& site) {
+    return site.file == file && site.function == at->function && site.text == at->text;
+  });
+}
+
 }  // namespace
 
 void add_rule(Account& account, AccountRule rule) {
@@ -38,7 +52,9 @@ void add_rule(Account& account, AccountRule rule) {
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && (rule->sees & rules::kOperators) != 0;
-  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;
+  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false &&
+      had_line(account, found_in, finding) != false)
+    return false;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
   if (of->judged == rules::name(rules::Judged::kNot)) return false;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -82,8 +83,11 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
-// at that place; and it looked at every step, if it did so in the run that the finding is of.
+// at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that this run did
+// not have is new, however many steps were looked at: code is looked at when it first runs.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
+// Why not, after the name of the run.
+inline constexpr std::string_view kLookedLess = "did not look at such code, or not in every step";
 
 // Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen
 // whole and ended well.

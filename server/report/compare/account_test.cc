@@ -121,6 +121,9 @@ TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFoun
   EXPECT_TRUE(could_find(sampled, sampled, overflow));
   EXPECT_FALSE(could_find(sampled, full, overflow));
   EXPECT_TRUE(could_find(sampled, full, of_casts)) << "casts are seen in every step";
+  Account before_the_line = sampled;
+  for (AccountSite& site : before_the_line.sites) site.text = "y = g(x)";
+  EXPECT_TRUE(could_find(before_the_line, full, overflow)) << "new code is looked at when it first runs";
   // What keeps both from other places says nothing of the steps.
   const Account partly_sampled = judged("partly", false), partly = judged("partly", true);
   EXPECT_FALSE(could_find(partly_sampled, partly, overflow));

@@ -144,8 +144,8 @@ void find_only_in(const Account& account, const Account& other, std::vector<std:
 void doubt_unseen(const Account& account, const Account& other, const std::vector<std::size_t>& unseen,
                   std::vector<std::string>& doubts) {
   if (unseen.empty()) return;
-  doubts.push_back(other.name + ": it did not look at the code of " + counted(unseen.size(), "finding", "findings") +
-                   " of " + account.name);
+  doubts.push_back(other.name + ": it may have missed " + counted(unseen.size(), "finding", "findings") + " of " +
+                   account.name + ": it " + std::string(kLookedLess));
 }
 
 }  // namespace

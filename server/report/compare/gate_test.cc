@@ -171,7 +171,8 @@ TEST(GateTest, FindingsAtCodeThatTheBaselineDidNotLookAtAreNotNew) {
   const Verdict verdict = examine(now, {}, &before);
   EXPECT_TRUE(verdict.failing.empty());
   EXPECT_THAT(verdict.unseen_before, ElementsAre(0));
-  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("1 finding at code that the run of run.castscope did not look at"));
+  EXPECT_THAT(text_of(now, {}, &before),
+              HasSubstr("1 finding that the run of run.castscope may have missed: it did not look at"));
 }
 
 TEST(GateTest, ABaselineInWhichNothingWasSeenLetsNothingPass) {
@@ -211,7 +212,7 @@ TEST(GateTest, FindingsOfTheBaselineAtCodeThatThisRunDidNotLookAtAreNotGone) {
   const Verdict verdict = examine(now, {}, &before);
   EXPECT_TRUE(verdict.gone.empty());
   EXPECT_THAT(verdict.unseen_now, ElementsAre(0));
-  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("is at code that this run did not look at"));
+  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("may have been missed now: this run did not look at such code"));
 }
 
 TEST(GateTest, WhereARuleJudgedInPartThePlaceDecides) {

@@ -88,8 +88,8 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
   if (!verdict.known.empty())
     all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name));
   if (!verdict.unseen_before.empty())
-    all.push_back(counted(verdict.unseen_before.size(), "finding", "findings") + " at code that the run of " +
-                  on_one_line(baseline->name) + " did not look at");
+    all.push_back(counted(verdict.unseen_before.size(), "finding", "findings") + " that the run of " +
+                  on_one_line(baseline->name) + " may have missed: it " + std::string(kLookedLess));
   if (account.ignored_by_settings > 0)
     all.push_back(counted(account.ignored_by_settings, "finding", "findings") + " ignored by " +
                   (names.settings_file.empty() ? "castscope.json" : on_one_line(names.settings_file)));
@@ -188,7 +188,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   if (!verdict.unseen_now.empty())
     rest += wrapped("  not looked at: ", "    ",
                     counted(verdict.unseen_now.size(), "finding", "findings") + " of " + on_one_line(baseline->name) +
-                        (verdict.unseen_now.size() == 1 ? " is" : " are") + " at code that this run did not look at",
+                        " may have been missed now: this run " + std::string(kLookedLess),
                     width);
   return all + (rest.empty() ? "" : "\n" + rest);
 }

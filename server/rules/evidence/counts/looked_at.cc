@@ -49,14 +49,15 @@ std::vector<bool> used_sites(const store::RunData& run) {
   return used;
 }
 
-std::uint64_t steps_of(const store::RunData& run) {
+std::set<std::uint32_t> processes_in_regions(const store::RunData& run) {
   std::set<std::uint32_t> processes;
   for (const store::RegionUse& use : run.region_uses)
     if (use.entered > 0) processes.insert(use.process);
-  std::uint64_t steps = 0;
-  for (const store::Process& process : run.processes)
-    if (processes.contains(process.id)) steps += process.gauges.present_step + 1;
-  return steps;
+  return processes;
+}
+
+void note_gap(LookedAt& all, const store::Process& process, std::uint64_t step) {
+  if (!all.first_gap || step < all.first_gap->step) all.first_gap = {process.id, step};
 }
 
 void note_process(LookedAt& all, const store::Process& process) {
@@ -65,16 +66,20 @@ void note_process(LookedAt& all, const store::Process& process) {
   all.ns += process.gauges.deep_ns;
   all.refused += process.gauges.new_code_left_out;
   if (process.gauges.first_gap_plus_one == 0) return;
-  const std::uint64_t step = process.gauges.first_gap_plus_one - 1;
-  if (!all.first_gap || step < all.first_gap->step) all.first_gap = {process.id, step};
+  note_gap(all, process, process.gauges.first_gap_plus_one - 1);
 }
 
 }  // namespace
 
 LookedAt looked_at(const store::RunData& run) {
   LookedAt all;
-  for (const store::Process& process : run.processes) note_process(all, process);
-  all.steps = steps_of(run);
+  const std::set<std::uint32_t> in_regions = processes_in_regions(run);
+  for (const store::Process& process : run.processes) {
+    note_process(all, process);
+    if (!in_regions.contains(process.id)) continue;
+    all.steps += process.gauges.present_step + 1;
+    if (process.gauges.deep_steps == 0) note_gap(all, process, 0);
+  }
   all.site_looked_at = decltype(all.site_looked_at)(run.sites.size());
   const Seen seen = seen_in_deep_steps(run);
   const std::vector<bool> used = used_sites(run);
