@@ -20,7 +20,7 @@ struct Reach {
 Reach reach_of_run(const store::RunData& run) {
   if (run.damage && run.damage->evidence)
     return {Judged::kNot, "the run file is damaged or cut short, and what rules look at is not all there"};
-  if (run.processes.empty()) return {Judged::kNot, "no process with PyTorch was seen"};
+  if (run.processes.empty()) return {Judged::kNot, "no process was seen that used PyTorch's autocast"};
   return {};
 }
 
@@ -113,6 +113,8 @@ std::vector<JudgedRule> judged_rules(const store::RunData& run, const LookedAt& 
     Reach reach = whole;
     if (whole.judged != Judged::kNot) {
       if (rule->sees & kOperators) take_worse(reach, operators);
+      if (rule->sees & kSomeOperators)
+        take_worse(reach, {std::min(operators.judged, Judged::kPartly), operators.because});
       if (rule->sees & kEvents) take_worse(reach, events);
       if (rule->sees & kDevice) take_worse(reach, device);
     }

@@ -62,7 +62,9 @@ TEST(JudgedRules, NotWhereNothingWasLookedAt) {
   const JudgedRule of = judged(run, "cast-undoes-float");
   EXPECT_EQ(of.judged, Judged::kNot);
   EXPECT_EQ(of.because, "no step was looked at operator by operator: --deep never");
-  EXPECT_EQ(judged({}, "cache-grows").because, "no process with PyTorch was seen");
+  EXPECT_EQ(judged(run, "scaler-updated-midway").judged, Judged::kNot);
+  EXPECT_EQ(judged(run, "scaler-bypassed").judged, Judged::kPartly) << "steps past the scaler are always seen";
+  EXPECT_EQ(judged({}, "cache-grows").because, "no process was seen that used PyTorch's autocast");
 }
 
 TEST(JudgedRules, PartlyWhereEventsWereDropped) {

@@ -88,7 +88,7 @@ SAID = [
     (13, "training", r"^0 new places of casts"),
     (13, "bert", r"[1-9]\d* new places of casts"),
     (14, "killed", r"(?m)^not complete$[\s\S]*^process_vanished: .*SIGKILL"),
-    (14, "without_pytorch", r"no process with PyTorch was seen"),
+    (14, "without_pytorch", r"no process was seen that used PyTorch's autocast"),
     (14, "ranks", r"(?m)^complete$"),
     (15, "training", r"places of casts"),
     (16, "training", r"PyTorch 2\.\d+\.\d+\S*, Python 3\.\d+[\s\S]*\d+ cores \d+ \d+ threads"),

@@ -67,8 +67,8 @@ def test_runs_that_cannot_be_compared_are_no_pass(castscope, python):
     for name, end in (("failed", "raise SystemExit(1)"), ("killed", "import os; os.kill(os.getpid(), 9)")):
         (castscope.folder / "train.py").write_text(f"{TRAIN}\n{end}\n")
         assert castscope("run", "-o", name, "--", python, "train.py").returncode != 0
-    for pair, sentence in ((("nothing", "nothing"), "no process with PyTorch was seen"),
-                           (("good", "nothing"), "no process with PyTorch was seen"),
+    for pair, sentence in ((("nothing", "nothing"), "no process was seen that used PyTorch's autocast"),
+                           (("good", "nothing"), "no process was seen that used PyTorch's autocast"),
                            (("good", "failed"), "the job failed (exit status 1)"),
                            (("killed", "good"), "the job failed (signal 9)")):
         files = [f"{name}.castscope" for name in pair]

@@ -33,9 +33,9 @@ constexpr Meaning kMeanings[] = {
     {"check", "2", kWrongUsageOfReader},
     {"check", "3",
      "a file cannot be read, is damaged or cut short. Or nothing was found and the data are incomplete: not all of the "
-     "run was seen, no process with PyTorch was seen, the job failed, a limit cannot be measured, or the run of the "
-     "baseline had no process with PyTorch (--allow-incomplete lets such data pass). With --require-deep also when a "
-     "rule could not judge all of the run, or of the baseline's"},
+     "run was seen, nothing was observed, the job failed, a limit cannot be measured, or nothing was observed in the "
+     "run of the baseline (--allow-incomplete lets such data pass). With --require-deep also when a rule could not "
+     "judge all of the run, or of the baseline's (rules that judged a sample of the steps pass)"},
 
     {"compare", "0", "the precision is the same in every mode"},
     {"compare", "1", "precisions differ, or a mode refused the code"},
@@ -48,8 +48,8 @@ constexpr Meaning kMeanings[] = {
     {"diff", "2", kWrongUsageOfReader},
     {"diff", "3",
      "a file cannot be read, is damaged or cut short; with --exit-code also when the runs cannot be compared for sure, "
-     "whatever differs: in one of the runs no process with PyTorch was seen, or not everything was seen, or the job "
-     "failed, or code was not looked at in which the other run found something"},
+     "whatever differs: in one of the runs nothing was observed, or not everything was seen, or the job failed, or the "
+     "other run found something that this one may have missed"},
 
     {"policy check", "0", "every policy is understood"},
     {"policy check", "2", "the command line or a policy is wrong"},

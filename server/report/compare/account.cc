@@ -51,7 +51,7 @@ void add_rule(Account& account, AccountRule rule) {
 
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
   const rules::Rule* rule = rules::find_rule(finding.rule);
-  const bool judges_steps = rule != nullptr && (rule->sees & rules::kOperators) != 0;
+  const bool judges_steps = rule != nullptr && rule->sees_operators();
   if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false &&
       had_line(account, found_in, finding) != false)
     return false;
@@ -69,12 +69,21 @@ bool could_find(const Account& account, const Account& found_in, const store::Fi
   return !is_there && !account.left_out_new_code;
 }
 
+std::optional<std::string> how_steps_differ(const Account& account, const Account& other) {
+  if (account.skipped_steps != true || other.skipped_steps != true || account.deep == other.deep) return std::nullopt;
+  const auto setting = [](const Account& of) {
+    return of.deep == "automatic" ? std::string("without --deep") : "with --deep " + of.deep;
+  };
+  return absl::StrCat("some steps were looked at ", setting(account), ", and in ", other.name, " some others ",
+                      setting(other));
+}
+
 std::vector<std::string> why_incomplete(const Account& account) {
   std::vector<std::string> all;
   if (!account.damage.empty())
     all.push_back(account.damage);
   else if (account.processes == 0)
-    all.emplace_back("nothing was observed: no process with PyTorch was seen");
+    all.emplace_back("nothing was observed: no process was seen that used PyTorch's autocast");
   else if (!account.complete)
     all.emplace_back("not all of the run was seen");
   if (!account.failure.empty())

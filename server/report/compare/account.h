@@ -68,6 +68,7 @@ struct Account {
   std::vector<AccountRule> unjudged, sampled;
   // Whether some step was not looked at operator by operator to its end. Reports without `coverage` do not tell.
   std::optional<bool> skipped_steps;
+  std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
 };
 
@@ -88,6 +89,10 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 // Why not, after the name of the run.
 inline constexpr std::string_view kLookedLess = "did not look at such code, or not in every step";
+
+// Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of
+// one may then be missing in the other for this reason alone.
+std::optional<std::string> how_steps_differ(const Account&, const Account& other);
 
 // Explains in sentences why things that this run does not show may exist all the same. Empty for a run that was seen
 // whole and ended well.

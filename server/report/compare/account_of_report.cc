@@ -160,6 +160,7 @@ void read_run(const ReportPart& run, Account& account) {
   account.complete = run.flag("complete") && (!run.has("missing") || run.parts("missing").empty());
   if (run.has("damage")) account.damage = run.text_or_empty("damage");
   account.failure = failure_of(run);
+  if (run.has("recording")) account.deep = run.part("recording").text_or_empty("deep");
   account.notices = run.texts("notices");
 }
 

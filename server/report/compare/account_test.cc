@@ -243,7 +243,7 @@ TEST(AccountTest, WhyARunIsNotWhole) {
   EXPECT_THAT(why_incomplete(account), ElementsAre("not all of the run was seen",
                                                    "the job failed (signal 9): what it did not come to was not seen"));
   account.processes = 0;
-  EXPECT_THAT(why_incomplete(account)[0], HasSubstr("no process with PyTorch was seen"));
+  EXPECT_THAT(why_incomplete(account)[0], HasSubstr("no process was seen that used PyTorch's autocast"));
   account.damage = "the run file is cut short";
   EXPECT_EQ(why_incomplete(account)[0], "the run file is cut short");
 }

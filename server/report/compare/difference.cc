@@ -185,6 +185,7 @@ Difference difference_of(const Account& before, const Account& after) {
   for (const Account* account : {&before, &after}) {
     for (const std::string& why : why_incomplete(*account)) difference.doubts.push_back(account->name + ": " + why);
   }
+  if (const auto differ = how_steps_differ(before, after)) difference.doubts.push_back(before.name + ": " + *differ);
   doubt_unseen(after, before, difference.unseen_before, difference.doubts);
   doubt_unseen(before, after, difference.unseen_after, difference.doubts);
   return difference;

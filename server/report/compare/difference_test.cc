@@ -189,6 +189,16 @@ TEST(DifferenceTest, WhatOneRunDidNotLookAtIsNeitherNewNorFixed) {
   EXPECT_EQ(difference_json(deep, shallow, less)["finding_changes"]["unseen_after"].size(), 1u);
 }
 
+TEST(DifferenceTest, AnotherDepthIsADoubt) {
+  Account before = account({}), after = account({});
+  before.skipped_steps = after.skipped_steps = true;
+  before.deep = "7";
+  after.deep = "50";
+  EXPECT_THAT(difference_of(before, after).doubts,
+              ElementsAre("run.castscope: some steps were looked at with --deep 7, and in run.castscope some others "
+                          "with --deep 50"));
+}
+
 TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
   const auto mirrored = [](const Account& a, const Account& b) {
     std::vector<std::string> there = changes(difference_of(a, b)), back = changes(difference_of(b, a));
@@ -223,9 +233,11 @@ TEST(DifferenceTest, RunsThatCannotBeComparedAreTold) {
   EXPECT_THAT(difference_of(whole, failed).doubts, ElementsAre(HasSubstr("the job failed (exit status 1)")));
   EXPECT_EQ(difference_of(killed, whole).doubts.size(), 2u);
   const Difference nothing = difference_of(empty, empty);
-  EXPECT_THAT(nothing.doubts, ElementsAre(HasSubstr("no process with PyTorch"), HasSubstr("no process with PyTorch")));
+  EXPECT_THAT(nothing.doubts, ElementsAre(HasSubstr("no process was seen"), HasSubstr("no process was seen")));
   const std::string text = difference_text(empty, empty, nothing, 120);
-  EXPECT_THAT(text, HasSubstr("incomplete: run.castscope: nothing was observed: no process with PyTorch was seen"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("incomplete: run.castscope: nothing was observed: no process was seen that used PyTorch's autocast"));
   EXPECT_THAT(text, Not(HasSubstr("the same casts at the same places")));
   EXPECT_EQ(difference_json(empty, empty, nothing)["doubts"].size(), 2u);
 }

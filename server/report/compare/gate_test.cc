@@ -181,8 +181,7 @@ TEST(GateTest, ABaselineInWhichNothingWasSeenLetsNothingPass) {
   before.processes = 0;
   const Verdict verdict = examine(now, {}, &before);
   EXPECT_EQ(verdict.outcome, Outcome::kIncomplete);
-  EXPECT_THAT(verdict.incomplete,
-              ElementsAre(HasSubstr("knows of no finding, since no process with PyTorch was seen")));
+  EXPECT_THAT(verdict.incomplete, ElementsAre(HasSubstr("knows of no finding, since no process was seen in its run")));
 }
 
 TEST(GateTest, ABaselineOfWhichNotAllWasSeenIsNamedAndItsFindingsStillCompare) {
@@ -195,6 +194,20 @@ TEST(GateTest, ABaselineOfWhichNotAllWasSeenIsNamedAndItsFindingsStillCompare) {
   EXPECT_THAT(text_of(now, {}, &cut), HasSubstr("in the baseline's run, not all of the run was seen"));
   EXPECT_EQ(verdict_json(now, {}, verdict, &cut)["doubts_in_baseline"].size(), 1u);
   EXPECT_TRUE(verdict_json(now, {}, examine(now, {}, &now), &now)["doubts_in_baseline"].empty());
+}
+
+TEST(GateTest, ABaselineOfAnotherDepthIsNamed) {
+  Account before = account_with(), now = account_with({{"error", "b"}});
+  before.skipped_steps = now.skipped_steps = true;
+  before.deep = "7";
+  now.deep = "automatic";
+  EXPECT_THAT(examine(now, {}, &before).baseline_incomplete,
+              ElementsAre("some steps were looked at with --deep 7, and in run.castscope some others without --deep"));
+  now.deep = "7";
+  EXPECT_TRUE(examine(now, {}, &before).baseline_incomplete.empty());
+  now.deep = "always";
+  now.skipped_steps = false;
+  EXPECT_TRUE(examine(now, {}, &before).baseline_incomplete.empty()) << "could_find() has its own answer to that";
 }
 
 TEST(GateTest, ABaselineThatWasNotLookedAtLetsNothingPassWhereLookingIsRequired) {

@@ -57,7 +57,7 @@ Json note(const std::string& text) { return {{"level", "note"}, {"message", {{"t
 Json execution_notes(const Model& model, std::size_t left_out) {
   Json notes = Json::array();
   if (const std::string failure = failure_text(model); !failure.empty()) notes.push_back(note(failure));
-  if (!model.observed) notes.push_back(note("nothing was observed: no process with PyTorch was seen"));
+  if (!model.observed) notes.push_back(note("nothing was observed: no process was seen that used PyTorch's autocast"));
   for (const std::string& sentence : model.notices) notes.push_back(note(sentence));
   if (const std::string ignored = ignored_text(model); !ignored.empty()) notes.push_back(note(ignored));
   if (left_out > 0)

@@ -164,7 +164,7 @@ TEST(SarifTest, WhereNothingWasObservedThereIsNoSuccess) {
   const auto invocation = sarif(model(run, {}))["invocations"][0];
   EXPECT_EQ(invocation["executionSuccessful"], false);
   EXPECT_EQ(invocation["toolExecutionNotifications"][0]["message"]["text"],
-            "nothing was observed: no process with PyTorch was seen");
+            "nothing was observed: no process was seen that used PyTorch's autocast");
 }
 
 TEST(SarifTest, RulesThatCouldNotJudgeAreNamed) {

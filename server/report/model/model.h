@@ -58,7 +58,7 @@ struct Model {
   std::optional<int> exit;
   std::vector<store::Incomplete> missing;  // what keeps the run from being complete
   bool complete() const { return missing.empty(); }
-  bool observed = false;  // a process with PyTorch was seen: else there was nothing to find
+  bool observed = false;  // a process was recorded: else there was nothing to find
   bool judged() const {
     return !run.damage || !run.damage->evidence;
   }  // else an empty list does not mean that all is well

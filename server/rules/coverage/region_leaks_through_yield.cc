@@ -65,6 +65,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "a region is open across an await or yield, and other code that runs meanwhile is cast",
     .thresholds = {},
+    .sees = kOperators,
     .explanation = {.what = "A coroutine awaits, or a generator yields, inside an autocast region.",
                     .why =
                         "Whether autocast is on is a state of the thread. While the coroutine waits, others run on the "

@@ -31,9 +31,10 @@ struct Threshold {
 // recorded, or not all of it, an empty answer does not mean that all is well (judged_rules.h).
 enum Sees : std::uint8_t {
   kCountsAlone = 0,
-  kOperators = 1,  // operators of deep steps, the values between them, and how far these reach
-  kEvents = 2,     // what happened within one stay in a region, or from step to step
-  kDevice = 4,     // kernels and matrix products of GPUs
+  kOperators = 1,      // operators of deep steps, the values between them, and how far these reach
+  kEvents = 2,         // what happened within one stay in a region, or from step to step
+  kDevice = 4,         // kernels and matrix products of GPUs
+  kSomeOperators = 8,  // as kOperators, but without these the rule still finds a part
 };
 
 // The text of `castscope explain`, in short paragraphs of Markdown.
@@ -53,6 +54,7 @@ struct Rule {
   std::string_view summary;   // one line, for lists
   std::span<const Threshold> thresholds;
   std::uint8_t sees = kCountsAlone;  // Sees, together; without it there is nothing that the rule could find
+  bool sees_operators() const { return (sees & (kOperators | kSomeOperators)) != 0; }
   Explanation explanation;
   void (*judge)(Inquiry&);
 };

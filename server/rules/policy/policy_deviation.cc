@@ -211,6 +211,7 @@ const Rule rule = {
     .severity = "warning",
     .summary = "autocast deviates from the policy that the run is checked against",
     .thresholds = {},
+    .sees = kSomeOperators,
     .explanation =
         {.what = "The run was checked against a policy (`castscope run --policy P`, or `castscope check --policy P`), "
                  "and autocast cast an argument that the policy leaves alone, or to another dtype, or "

@@ -73,7 +73,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "scaled gradients were used without being unscaled",
     .thresholds = {},
-    .sees = kEvents,
+    .sees = kSomeOperators | kEvents,
     .explanation = {.what = "The loss was scaled by GradScaler, and then an optimizer stepped without it, or the "
                             "gradients were clipped before `unscale_`.",
                     .why = "Scaled gradients are up to 65536 times and more too large: weights move by as much, and a "

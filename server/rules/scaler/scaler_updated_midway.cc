@@ -22,6 +22,7 @@ void judge_updates(Inquiry& inquiry) {
       finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
                                {"least_scale", readable_number(use.least_scale)},
                                {"last_scale", readable_number(use.last_scale)}};
+    finding.deep_only = true;
     finding.fix =
         "Call scaler.update() once, after the optimizer step: with gradient accumulation inside the same `if` as "
         "scaler.step(optimizer), or take out the gradients (optimizer.zero_grad()) before the next backward.";
@@ -36,7 +37,7 @@ const Rule rule = {
     .severity = "error",
     .summary = "the scale changed while gradients were being accumulated",
     .thresholds = {},
-    .sees = kEvents,
+    .sees = kOperators | kEvents,
     .explanation = {.what = "`GradScaler.update` was called after a backward pass whose gradients no optimizer step "
                             "had taken, and another backward added to them.",
                     .why = "When the scale changes there, gradients of different scale are added up, and no division "

@@ -41,7 +41,7 @@ void put(RunData& data, const std::string& name, const Statement& row) {
   if (name == "end_epoch_ns") end().end_ns = row.number(1);
   if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
   if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
-  if (name == "complete") end().complete = row.number(1) != 0;
+  if (name == "end_seen" || name == "complete") end().complete = row.number(1) != 0;
 }
 
 absl::Status read_definitions(const Database& database, RunData& data) {

@@ -313,7 +313,7 @@ absl::Status RunStore::finish(const RunEnd& end) {
     if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_code", *end.exit_status));
     impl_->finished = true;
     if (end.signal) CASTSCOPE_RETURN_IF_ERROR(impl_->set("signal", *end.signal));
-    return impl_->set("complete", end.complete);
+    return impl_->set("end_seen", end.complete);
   });
 }
 
