@@ -115,14 +115,14 @@ def follow(page, seconds):
 def server_ms(job, asked=500):
     """A view answered, from the loopback's other end: log-uniform windows of 1,600 columns."""
     import random
-    run = json.loads(job.ask("runs/" + job.run()["run_id"]))
+    run = json.loads(job.ask("runs/" + job.run()["run_name"]))
     generator, took = random.Random(1), []
     whole = run["events_end_ns"] - run["events_begin_ns"]
     for _ in range(asked):
         length = int(whole * 10 ** generator.uniform(-5, 0))
         begin = run["events_begin_ns"] + generator.randrange(max(whole - length, 1))
         before = time.perf_counter()
-        job.ask(f"runs/{run['run_id']}/picture?window_begin_ns={begin}&window_end_ns={begin + length + 1}"
+        job.ask(f"runs/{run['run_name']}/picture?window_begin_ns={begin}&window_end_ns={begin + length + 1}"
                 f"&columns={SIZE['width']}")
         took.append((time.perf_counter() - before) * 1e3)
     return took

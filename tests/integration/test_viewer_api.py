@@ -193,7 +193,7 @@ def test_several_runs_and_folders(castscope, view, recorded):
         (castscope.folder / "more" / f"{name}.castscope").write_bytes(data)
     (castscope.folder / "more" / "no run.castscope").write_text("nothing")
     viewer = view("run.castscope", "more")
-    runs = {run["run_id"]: run for run in viewer.json("runs")["runs"]}
+    runs = {run["run_name"]: run for run in viewer.json("runs")["runs"]}
     assert set(runs) == {"run", "run-2", "other", "no_run"}
     assert "not a castscope run file" in runs["no_run"]["read_error"]
     compared = viewer.json("runs/run/compare?with_run=run-2")

@@ -6,7 +6,7 @@ import type { SynthRun } from './synth.ts';
 
 export function runAnswer(run: SynthRun): Run {
   return {
-    run_id: 'dev',
+    run_name: 'dev',
     run_file: '/home/you/project/train-20261121-110700.castscope',
     command: ['python', 'train.py', '--layers', '12'],
     cwd: '/home/you/project',

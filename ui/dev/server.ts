@@ -116,7 +116,7 @@ function definitions(query: URLSearchParams): object {
 
 function api(path: string, query: URLSearchParams): object | Buffer | null {
   if (path === 'runs') {
-    const runs = [{ ...runAnswer(run), event_count: run.count }, { ...runAnswer(run), run_id: 'train-yesterday' }];
+    const runs = [{ ...runAnswer(run), event_count: run.count }, { ...runAnswer(run), run_name: 'train-yesterday' }];
     return { runs, total: runs.length, next: null };
   }
   const route = path.replace(/^runs\/[^/]+\/?/, '');

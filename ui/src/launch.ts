@@ -18,7 +18,7 @@ export async function otherEnd(run: Run, definitions: Definitions, event: EventD
   if (kind === 'kernels') return event.launch?.launched_by ?? null;
   if (kind !== 'casts' && kind !== 'operators') return null;
   const ids = definitions.kernelsOf(kind, event.subject).map((kernel) => kernel.kernel);
-  const first = await Promise.all(ids.map((id) => firstOf(run.run_id, event, id)));
+  const first = await Promise.all(ids.map((id) => firstOf(run.run_name, event, id)));
   return first.reduce((best, one) => (best === null || (one !== null && one.begin_ns < best.begin_ns) ? one : best), null);
 }
 

@@ -4,7 +4,7 @@ import type { EventDetail, Kernel, Run } from './api/types.ts';
 import { otherEnd } from './launch.ts';
 import { Definitions } from './model/definitions.ts';
 
-const run = { run_id: 'r', tracks: [{ track: 1, track_kind: 'casts' }, { track: 2, track_kind: 'kernels' }] } as unknown as Run;
+const run = { run_name: 'r', tracks: [{ track: 1, track_kind: 'casts' }, { track: 2, track_kind: 'kernels' }] } as unknown as Run;
 const definitions = new Definitions();
 definitions.add({ sites: [], regions: [], operator_uses: [], kernels: [{ kernel: 5, site: 3, operator_use: null, replayed: false } as Kernel] });
 const cast = (begin: number) => ({ track: 1, process: 1, subject: 3, begin_ns: begin, end_ns: begin + 10 }) as EventDetail;

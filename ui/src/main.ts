@@ -76,7 +76,7 @@ const side = new Side(state, [
   new ChartsPanel(state, zoomTo),
   new SelectionPanel(state, {
     zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
-    picture: () => savePicture(state.run?.run_id ?? 'timeline', timeline.canvases()),
+    picture: () => savePicture(state.run?.run_name ?? 'timeline', timeline.canvases()),
     compare: () => compare.keep(),
     choose: (row) => void viewer.chooseSubject(row.track_kind, row.subject, state.selection),
   }),
@@ -107,8 +107,8 @@ function countSoon(): void {
   counted = window.setTimeout(async () => {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
-    void countStreams(state.run.run_id, begin, end);
-    legend.count(await api.kinds(state.run.run_id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
+    void countStreams(state.run.run_name, begin, end);
+    legend.count(await api.kinds(state.run.run_name, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
     if (state.following) countSoon();
   }, ms);
 }

@@ -106,7 +106,7 @@ export class Viewer {
     const { state } = this;
     if (!state.run) return;
     try {
-      const event = await api.event(state.run.run_id, track, at, withinNs);
+      const event = await api.event(state.run.run_name, track, at, withinNs);
       if (!event) return toast('Single events of this stretch are no longer held.');
       this.choseEvent(event);
     } catch {
@@ -127,7 +127,7 @@ export class Viewer {
     if (!state.run || !state.event) return toast('Choose an event first: click one.');
     const from = state.event;
     const event = await api
-      .neighbour(state.run.run_id, from.begin_ns, direction, {
+      .neighbour(state.run.run_name, from.begin_ns, direction, {
         track: sameSite ? undefined : from.track,
         track_kind: sameSite ? state.run.tracks.find((one) => one.track === from.track)?.track_kind : undefined,
         subject: sameSite ? from.subject : undefined,
@@ -152,7 +152,7 @@ export class Viewer {
   ): Promise<void> {
     const { state } = this;
     if (!state.run) return;
-    const { run_id: id, tracks } = state.run;
+    const { run_name: id, tracks } = state.run;
     const here = within?.begin ?? state.window.begin;
     for (const from of [here - 1, -1]) {
       const event = await api.neighbour(id, from, 'next', { track_kind: kind, subject }).catch(() => null);
@@ -219,7 +219,7 @@ export class Viewer {
     if (text === '' || !state.run) return;
     this.finding += 1;
     const turn = this.finding;
-    const found = await api.find(state.run.run_id, text, state.hiddenShades()).catch(() => null);
+    const found = await api.find(state.run.run_name, text, state.hiddenShades()).catch(() => null);
     if (turn !== this.finding) return;
     state.found = found;
     state.tell('find');
@@ -231,7 +231,7 @@ export class Viewer {
     if (step !== null) return this.goToStep(step);
     if (!state.run || state.find === '') return this.parts.search.focus();
     const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.run_id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
+    const event = await api.neighbour(state.run.run_name, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
     if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
     if (!event) return toast(state.found?.event_count === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.goToEvent(event);
@@ -242,7 +242,7 @@ export class Viewer {
     const missing = `There is no step ${step} in the timeline.`;
     if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
     // For the API, 0 means any step: either this is the first one, or there is none.
-    const first = state.run && (await api.neighbour(state.run.run_id, -1, 'next', { track_kind: 'steps' }).catch(() => null));
+    const first = state.run && (await api.neighbour(state.run.run_name, -1, 'next', { track_kind: 'steps' }).catch(() => null));
     if (!first || first.subject !== 0) return toast(missing);
     await this.goToEvent(first);
   }

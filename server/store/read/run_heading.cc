@@ -5,32 +5,41 @@
 #include "server/store/file/run_file.h"
 
 namespace castscope::store {
-namespace {
 
-// One row of the table `run`.
-void put(RunHeading& heading, const std::string& name, const Statement& row) {
-  if (name == "run_id") heading.start.run_id = row.text(1);
-  if (name == "cwd") heading.start.cwd = row.text(1);
-  if (name == "host") heading.start.host = row.text(1);
-  if (name == "castscope_version") heading.start.castscope_version = row.text(1);
-  if (name == "start_epoch_ns") heading.start.start_ns = row.number(1);
-  if (name == "end_epoch_ns") heading.end = RunEnd{.end_ns = row.number(1), .exit_status = {}, .signal = {}};
-  if (name != "command") return;
-  const auto command = nlohmann::json::parse(row.text(1), nullptr, /*allow_exceptions=*/false);
-  if (!command.is_array()) return;
-  for (const auto& word : command) {
-    if (word.is_string()) heading.start.command.push_back(word.get<std::string>());
+void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known_end) {
+  const std::string name = row.text(0);
+  const auto end = [&]() -> RunEnd& { return known_end ? *known_end : known_end.emplace(); };
+  if (name == "run_id") start.run_id = row.text(1);
+  if (name == "cwd") start.cwd = row.text(1);
+  if (name == "checkout") start.checkout = row.text(1);
+  if (name == "git_commit") start.git.commit = row.text(1);
+  if (name == "git_branch") start.git.branch = row.text(1);
+  if (name == "git_origin") start.git.origin = row.text(1);
+  if (name == "git_dirty") start.git.dirty = row.number(1) != 0;
+  if (name == "compiled_policy") start.policy = row.text(1);
+  if (name == "deep") start.deep = row.text(1);
+  if (name == "gpu") start.gpu = row.text(1);
+  if (name == "keep") start.keep = row.text(1);
+  if (name == "host") start.host = row.text(1);
+  if (name == "castscope_version") start.castscope_version = row.text(1);
+  if (name == "start_epoch_ns") start.start_ns = row.number(1);
+  if (name == "command") {
+    const auto list = nlohmann::json::parse(row.text(1), nullptr, false);
+    if (!list.is_array()) return;
+    for (const auto& word : list) start.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
   }
+  if (name == "end_epoch_ns") end().end_ns = row.number(1);
+  if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
+  if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
+  if (name == "end_seen" || name == "complete") end().complete = row.number(1) != 0;
 }
-
-}  // namespace
 
 absl::StatusOr<RunHeading> read_heading(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   RunHeading heading;
   absl::Status status = each(*database, "SELECT key, value FROM run ORDER BY key",
-                             [&](const Statement& row) { put(heading, row.text(0), row); });
+                             [&](const Statement& row) { put_row(row, heading.start, heading.end); });
   if (status.ok())
     status = each(*database, "SELECT coalesce(sum(events_received), 0) FROM lanes",
                   [&](const Statement& row) { row.get(0, heading.events); });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/store/file/sqlite.h"
 #include "server/store/run/run_data.h"
 
 namespace castscope::store {
@@ -16,5 +17,8 @@ struct RunHeading {
   std::uint64_t events = 0;  // handed over so far
 };
 absl::StatusOr<RunHeading> read_heading(const std::string& path);
+
+// Takes one row of the table `run`, whose columns are `key` and `value`, into where it belongs. Other keys are left.
+void put_row(const Statement& row, RunStart&, std::optional<RunEnd>&);
 
 }  // namespace castscope::store

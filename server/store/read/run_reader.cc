@@ -1,7 +1,6 @@
 #include "server/store/read/run_reader.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -12,37 +11,10 @@
 #include "server/store/read/deep_reader.h"
 #include "server/store/read/gpu_reader.h"
 #include "server/store/read/references.h"
+#include "server/store/read/run_heading.h"
 
 namespace castscope::store {
 namespace {
-
-void put(RunData& data, const std::string& name, const Statement& row) {
-  RunStart& start = data.start;
-  const auto end = [&]() -> RunEnd& { return data.end ? *data.end : data.end.emplace(); };
-  if (name == "run_id") start.run_id = row.text(1);
-  if (name == "cwd") start.cwd = row.text(1);
-  if (name == "checkout") start.checkout = row.text(1);
-  if (name == "git_commit") start.git.commit = row.text(1);
-  if (name == "git_branch") start.git.branch = row.text(1);
-  if (name == "git_origin") start.git.origin = row.text(1);
-  if (name == "git_dirty") start.git.dirty = row.number(1) != 0;
-  if (name == "compiled_policy") start.policy = row.text(1);
-  if (name == "deep") start.deep = row.text(1);
-  if (name == "gpu") start.gpu = row.text(1);
-  if (name == "keep") start.keep = row.text(1);
-  if (name == "host") start.host = row.text(1);
-  if (name == "castscope_version") start.castscope_version = row.text(1);
-  if (name == "start_epoch_ns") start.start_ns = row.number(1);
-  if (name == "command") {
-    const auto list = nlohmann::json::parse(row.text(1), nullptr, false);
-    if (!list.is_array()) return;
-    for (const auto& word : list) start.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
-  }
-  if (name == "end_epoch_ns") end().end_ns = row.number(1);
-  if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
-  if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
-  if (name == "end_seen" || name == "complete") end().complete = row.number(1) != 0;
-}
 
 absl::Status read_definitions(const Database& database, RunData& data) {
   // Ids are dense and in order; a file where they are not fails check_references.
@@ -200,7 +172,7 @@ absl::Status read_steps(const Database& database, RunData& data) {
 // All that rules judge.
 absl::Status read_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT key, value FROM run ORDER BY key",
-                                 [&](const Statement& row) { put(data, row.text(0), row); }));
+                                 [&](const Statement& row) { put_row(row, data.start, data.end); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
                                  [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database,

@@ -24,7 +24,7 @@ TEST_F(RoutesTest, TheRunAndItsNumbers) {
   EXPECT_EQ(run["processes"].size(), 1u);
   const Json list = json("runs")["runs"];
   ASSERT_EQ(list.size(), 1u);
-  EXPECT_EQ(list[0]["run_id"], "run");
+  EXPECT_EQ(list[0]["run_name"], "run");
   EXPECT_EQ(list[0]["run_state"], "finished");
   EXPECT_EQ(list[0]["start"], run["start"]);
   EXPECT_EQ(list[0]["event_count"], run["totals"]["event_count"]);
@@ -304,6 +304,13 @@ TEST_F(RoutesTest, ARunWhoseEndNobodyToldIsLost) {
   show();
   EXPECT_EQ(json("runs")["runs"][0]["run_state"], "lost");
   EXPECT_EQ(loaded()["run_state"], "lost");
+}
+
+TEST_F(RoutesTest, ARunThatEndedIsFinishedBeforeItIsReadToo) {
+  record();
+  show();
+  EXPECT_EQ(json("runs")["runs"][0]["run_state"], "finished");
+  EXPECT_EQ(loaded()["run_state"], "finished");
 }
 
 TEST_F(RoutesTest, AFolderIsFollowed) {

@@ -31,7 +31,7 @@ std::int64_t since_begin(const store::RunData& run, std::int64_t wall_clock) {
 }
 
 Json in_list(const RunPtr& run) {
-  Json json = {{"run_id", run->id()}};
+  Json json = {{"run_name", run->id()}};
   const auto told = run->summary();
   json["command"] = told.ok() ? Json(told->start.command) : Json::array();
   json["host"] = told.ok() ? told->start.host : "";
@@ -145,7 +145,7 @@ Answer one(Call& call) {
   const store::RunData& run = (*snapshot)->data();
   const auto timeline = call.run->timeline();
   const timeline::Progress progress = timeline->progress();
-  Json json = {{"run_id", call.run->id()},
+  Json json = {{"run_name", call.run->id()},
                {"run_file", call.run->file()},
                {"command", run.start.command},
                {"cwd", run.start.cwd},

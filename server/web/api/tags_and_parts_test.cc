@@ -98,7 +98,7 @@ TEST_F(TagsAndPartsTest, ALongListComesInParts) {
     const Response response = ask("runs", query);
     const Json told = Json::parse(response.body, nullptr, false);
     EXPECT_EQ(told["total"], 5);
-    for (const Json& run : told["runs"]) ids.push_back(run["run_id"]);
+    for (const Json& run : told["runs"]) ids.push_back(run["run_name"]);
     if (told["next"].is_null()) {
       EXPECT_EQ(parts, 3);
       EXPECT_EQ(header(response, "Link"), "");

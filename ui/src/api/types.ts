@@ -4,7 +4,7 @@
 export type RunState = 'live' | 'finished' | 'lost' | 'loading' | 'gone';
 
 export interface RunEntry {
-  run_id: string;
+  run_name: string;
   command: string[];
   host: string;
   /** When it began; null: the run cannot be read. */
@@ -63,7 +63,7 @@ export interface Totals {
 }
 
 export interface Run {
-  run_id: string;
+  run_name: string;
   run_file: string | null;
   command: string[];
   cwd: string;

@@ -34,13 +34,13 @@ export async function lookUp(wanted: string | null): Promise<Opening> {
   const runs = await api.runs();
   const readable = runs.filter((run) => !run.read_error);
   const entry =
-    runs.find((run) => run.run_id === wanted) ??
+    runs.find((run) => run.run_name === wanted) ??
     readable.find((run) => run.run_state === 'live') ??
     readable[readable.length - 1] ??
     runs[0];
-  const missing = entry && wanted !== null && entry.run_id !== wanted ? wanted : null;
+  const missing = entry && wanted !== null && entry.run_name !== wanted ? wanted : null;
   try {
-    return { runs, run: entry ? await api.run(entry.run_id) : null, problem: null, missing };
+    return { runs, run: entry ? await api.run(entry.run_name) : null, problem: null, missing };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return { runs, run: null, problem: error.message, missing };
@@ -181,7 +181,7 @@ export class Feed {
     if (!run) return;
     await this.trying(async () => {
       if (!document.hidden) {
-        this.take(await api.run(run.run_id));
+        this.take(await api.run(run.run_name));
         this.state.runs = await api.runs();
       }
       const moving = this.state.live || run.run_state === 'loading' || run.run_state === 'lost';
@@ -192,15 +192,15 @@ export class Feed {
   private take(run: Run): void {
     const state = this.state;
     const before = state.run;
-    if (before && before.run_id === run.run_id && run.totals.event_count < before.totals.event_count) this.restarted();
-    const tracks = before?.run_id !== run.run_id || before.tracks.length !== run.tracks.length ||
+    if (before && before.run_name === run.run_name && run.totals.event_count < before.totals.event_count) this.restarted();
+    const tracks = before?.run_name !== run.run_name || before.tracks.length !== run.tracks.length ||
       before.processes.length !== run.processes.length;
     // A collector that was started again may number them in another way.
     const shades = JSON.stringify(before?.shades) !== JSON.stringify(run.shades);
     const moved = before?.events_end_ns !== run.events_end_ns;
     state.run = run;
     state.forgotten = false;
-    if (!before || before.run_id !== run.run_id) this.first();
+    if (!before || before.run_name !== run.run_name) this.first();
     state.ended();
     if (before?.run_state === 'live' && !state.live) this.wantAll(); // the last of the events
     if (state.live && state.resume) state.follow();
@@ -259,10 +259,10 @@ export class Feed {
         box: kMostColumns,
       };
       const find = state.find;
-      const overview = await api.picture(run.run_id, query);
+      const overview = await api.picture(run.run_name, query);
       release(state.overview);
       state.overview = overview;
-      const found = find === '' ? null : await api.picture(run.run_id, { ...query, find });
+      const found = find === '' ? null : await api.picture(run.run_name, { ...query, find });
       release(find === state.find ? state.foundOverview : found);
       if (find === state.find) state.foundOverview = found;
       this.state.tell('picture');
@@ -302,8 +302,8 @@ export class Feed {
       };
       const find = state.find;
       const [picture, found] = await Promise.all([
-        api.picture(state.run!.run_id, { ...query, counters: true }),
-        find === '' ? null : api.picture(state.run!.run_id, { ...query, box: kMostColumns, find }),
+        api.picture(state.run!.run_name, { ...query, counters: true }),
+        find === '' ? null : api.picture(state.run!.run_name, { ...query, box: kMostColumns, find }),
       ]);
       release(find === state.find ? state.foundPicture : found);
       if (find === state.find) state.foundPicture = found;

@@ -24,7 +24,7 @@ export class Knowledge {
     if (!run || this.asking) return;
     this.asking = true;
     try {
-      definitions.add(await api.definitions(run.run_id, definitions.known()));
+      definitions.add(await api.definitions(run.run_name, definitions.known()));
       this.state.tell('definitions');
     } catch {
       // The next refresh of the run asks again.
@@ -37,7 +37,7 @@ export class Knowledge {
     if (judgement === this.judgement || !this.state.run) return;
     this.judgement = judgement;
     this.state.tell('judgement');
-    void api.findings(this.state.run.run_id).then(
+    void api.findings(this.state.run.run_name).then(
       (findings) => {
         this.state.findings = findings;
         this.state.tell('findings');

@@ -263,7 +263,7 @@ export class State {
 
   viewState(): ViewState {
     return {
-      run: this.run?.run_id ?? null,
+      run: this.run?.run_name ?? null,
       range: this.chosen ? this.window : null,
       following: this.following,
       colourBy: this.colourBy,

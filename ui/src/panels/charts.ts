@@ -68,7 +68,7 @@ export class ChartsPanel implements Panel {
     const { run } = this.state;
     if (!run || performance.now() - this.askedMs < 2000) return;
     this.askedMs = performance.now();
-    api.steps(run.run_id).then(
+    api.steps(run.run_name).then(
       (steps) => {
         this.steps = steps;
         this.draw();

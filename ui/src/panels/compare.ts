@@ -62,11 +62,11 @@ export class ComparePanel implements Panel {
   show(): void {
     const { runs, run } = this.state;
     if (!run) return;
-    const others = runs.filter((one) => one.run_id !== run.run_id);
-    const key = others.map((one) => one.run_id).join(' ');
+    const others = runs.filter((one) => one.run_name !== run.run_name);
+    const key = others.map((one) => one.run_name).join(' ');
     if (key !== this.known || this.choice.childElementCount === 0) {
       this.known = key;
-      fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.run_id }, one.run_id)));
+      fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.run_name }, one.run_name)));
     }
     const { compareWith } = this.state;
     this.choice.value = compareWith ?? '';
@@ -81,7 +81,7 @@ export class ComparePanel implements Panel {
     const turn = this.turn;
     fill(this.body, nothing('Comparing…'));
     try {
-      const difference = await api.compare(run.run_id, other);
+      const difference = await api.compare(run.run_name, other);
       if (turn === this.turn) this.drawRuns(difference);
     } catch (error) {
       const why = error instanceof Refused ? ` (${error.message})` : '';
@@ -143,7 +143,7 @@ export class ComparePanel implements Panel {
     if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline: another time, or other lanes.`), this.release());
     this.turn += 1;
     const turn = this.turn;
-    const ask = (one: Selection) => api.summary(run.run_id, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
+    const ask = (one: Selection) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
     const both = await Promise.all([ask(first), ask(selection)]).catch(() => null);
     if (turn !== this.turn) return;
     if (!both) return fill(this.body, nothing('The two stretches could not be asked for.'));

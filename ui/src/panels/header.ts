@@ -104,18 +104,18 @@ export class Header {
   /** Other runs can be chosen if the wanted one cannot be read. */
   private showRuns(): void {
     const { run, runs } = this.state;
-    const known = run && !runs.some((entry) => entry.run_id === run.run_id) ? [run, ...runs] : runs;
-    const key = `${run?.run_id ?? ''} ${known.map((entry) => entry.run_id).join(' ')}`;
+    const known = run && !runs.some((entry) => entry.run_name === run.run_name) ? [run, ...runs] : runs;
+    const key = `${run?.run_name ?? ''} ${known.map((entry) => entry.run_name).join(' ')}`;
     if (key === this.shownRuns) return;
     this.shownRuns = key;
     fill(
       this.runs,
       !run && el('option', { value: '', selected: true, disabled: true }, 'choose a run'),
-      ...known.map((entry) => el('option', { value: entry.run_id, selected: entry.run_id === run?.run_id }, entry.run_id)),
+      ...known.map((entry) => el('option', { value: entry.run_name, selected: entry.run_name === run?.run_name }, entry.run_name)),
     );
     if (!run) return;
     this.runs.title = run.command.join(' ');
-    document.title = `${run.run_id} · castscope`;
+    document.title = `${run.run_name} · castscope`;
   }
 
   private badge(): void {

@@ -38,7 +38,7 @@ export class ModulesPanel implements Panel {
     const { run } = this.state;
     if (!run || performance.now() - this.askedMs < 2000) return;
     this.askedMs = performance.now();
-    api.modules(run.run_id).then(
+    api.modules(run.run_name).then(
       (models) => {
         this.trees = models.map(({ model, modules }) => moduleTree(model, modules));
         this.draw();

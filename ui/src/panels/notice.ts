@@ -52,7 +52,7 @@ export class Notice {
     if (this.state.forgotten) return [standing('castscope no longer knows this run: its file was deleted, or the collector was started again without it. What was loaded is still shown.')];
     if (!run) return [];
     const list: Matter[] = [];
-    if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.run_id}”; others can be chosen above.`));
+    if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.run_name}”; others can be chosen above.`));
     if (run.run_state === 'gone') return [...list, standing('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.')];
     if (run.run_state === 'lost') return [...list, standing('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.')];
     if (run.run_state === 'loading') return [...list, { text: `Reading the run file: ${percent(run.loaded)}. What is read is shown.`, kind: '', button: null }];

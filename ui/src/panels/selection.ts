@@ -100,13 +100,13 @@ export class SelectionPanel implements Panel {
     this.turn += 1;
     const turn = this.turn;
     const summary = await api
-      .summary(state.run.run_id, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
+      .summary(state.run.run_name, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
       .catch(() => null);
     if (turn !== this.turn) return;
     if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
     this.drawHead(summary);
     this.table.set(summary.by_subject);
-    const { run_id: id } = state.run;
+    const { run_name: id } = state.run;
     fill(this.reports, ...kReportFormats.map(([format, name]) => el('a', { href: api.reportAddress(id, format), download: true }, name)));
   }
 

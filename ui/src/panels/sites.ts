@@ -78,7 +78,7 @@ export class SitesPanel implements Panel {
     if (!run || !this.stale || (live && performance.now() - this.askedMs < 2000)) return;
     this.stale = false;
     this.askedMs = performance.now();
-    api.sites(run.run_id).then(
+    api.sites(run.run_name).then(
       (counts) => {
         this.counts = counts;
         this.put();

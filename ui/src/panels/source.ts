@@ -33,12 +33,12 @@ export class SourcePanel implements Panel {
   show(): void {
     const { run, source } = this.state;
     if (!run) return;
-    const key = `${run.run_id} ${source ? `${source.file}:${source.line}` : ''}`;
+    const key = `${run.run_name} ${source ? `${source.file}:${source.line}` : ''}`;
     if (key === this.shown && source !== null) return;
     this.shown = key;
     this.turn += 1;
     const turn = this.turn;
-    const answer = source === null ? this.files(run.run_id, turn) : this.file(run.run_id, source.file, source.line, turn);
+    const answer = source === null ? this.files(run.run_name, turn) : this.file(run.run_name, source.file, source.line, turn);
     answer.catch(() => {
       if (turn !== this.turn) return;
       this.shown = '';
