@@ -63,8 +63,8 @@ struct Account {
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<AccountSite> sites;  // in the report's order
   std::vector<AccountPrecision> precision;
-  // Rules that settings select, and that could not judge all of the run, or judged a sample of its steps. Of reports of
-  // format 1 none is known.
+  // Rules that settings select and do not ignore, and that could not judge all of the run, or judged a sample of its
+  // steps. Of the first reports none is known.
   std::vector<AccountRule> unjudged, sampled;
   // Whether some step was not looked at operator by operator to its end. Reports without `coverage` do not tell.
   std::optional<bool> skipped_steps;

@@ -150,7 +150,7 @@ void read_coverage(const ReportPart& coverage, const rules::Settings& settings, 
   if (judged.empty()) coverage.complain("rules", "names no rule, so nothing was judged");
   for (const ReportPart& part : judged) {
     AccountRule rule{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
-    if (settings.selects(rule.rule)) add_rule(account, std::move(rule));
+    if (settings.selects(rule.rule) && !settings.ignores(rule.rule)) add_rule(account, std::move(rule));
   }
 }
 

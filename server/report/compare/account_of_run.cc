@@ -98,7 +98,7 @@ Account account_of(const Model& model, const std::string& name) {
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));
   for (const rules::JudgedRule& of : model.rules)
-    if (!of.deselected)
+    if (!of.deselected && !model.settings.ignores(of.rule->name))
       add_rule(account, {std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
   account.deep = rules::deep_mode(model.run);
   account.left_out_new_code = model.looked_at.refused > 0;

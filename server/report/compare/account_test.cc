@@ -145,6 +145,10 @@ TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
   EXPECT_EQ(account.findings[0].severity, "error");
   EXPECT_EQ(account.ignored_by_settings, 2u);
   EXPECT_EQ(account.ignored_in_code, 2u);
+  Json blind = report();
+  blind["coverage"]["rules"][0] = {{"rule", "cache-grows"}, {"judged", "not"}, {"because", "nothing was looked at"}};
+  EXPECT_TRUE(read(blind, settings).unjudged.empty()) << "nobody asks what an ignored rule could not judge";
+  EXPECT_EQ(read(blind).unjudged.size(), 1u);
   settings.select = {"dtype-*"};
   EXPECT_TRUE(read(report(), settings).findings.empty());
 }
@@ -277,7 +281,9 @@ TEST(AccountTest, ReportsOfFormat1AreStillRead) {
     EXPECT_TRUE(std::ranges::is_permutation(sites, now.sites)) << name;
     EXPECT_EQ(before.precision, now.precision);
     EXPECT_EQ(before.fingerprints, now.fingerprints);
-    EXPECT_EQ(before.unjudged, now.unjudged);
+    // Rules that were called full then, though they depend on deep steps, came to the others since.
+    for (const AccountRule& of : before.unjudged)
+      EXPECT_NE(std::ranges::find(now.unjudged, of), now.unjudged.end()) << name << " " << of.rule;
     EXPECT_EQ(before.project, now.project);
     EXPECT_EQ(before.failure, now.failure);
     EXPECT_EQ(

@@ -102,7 +102,8 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
 std::string unjudged_text(const Account& account, const std::string& of_what, int width) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // what is said of them; their names
   for (const AccountRule& of : account.unjudged) {
-    const std::string what = (of.judged == "not" ? "not judged, because " : "judged in part, because ") + of.because;
+    const std::string what = absl::StrCat(of.judged == "not" ? "not judged" : "judged in part",
+                                          of.because.empty() ? "" : ", because ", of.because);
     auto at = std::ranges::find_if(groups, [&](const auto& group) { return group.first == what; });
     if (at == groups.end()) at = groups.insert(groups.end(), {what, {}});
     at->second.push_back(of.rule);
@@ -171,8 +172,8 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
   for (const std::string& why : verdict.baseline_incomplete)
-    rest +=
-        wrapped("  note: ", "    ", "in the baseline's run, " + why + "; findings that it lacks count as new", width);
+    rest += wrapped("  note: ", "    ",
+                    "in the baseline's run, " + why + ": not every finding that counts as new may be new", width);
   rest += sampled_text(account, width);
   rest += unjudged_text(account, "", width);
   if (baseline != nullptr) rest += unjudged_text(*baseline, "in the baseline's run, ", width);

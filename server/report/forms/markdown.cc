@@ -157,7 +157,7 @@ std::string layers(const Model& model) {
   std::vector<Layer> groups = in_groups(model.layers.all);
   std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
   if (groups.empty()) return "";
-  std::string text = "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.steps) +
+  std::string text = "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.looked_at) +
                      "</summary>\n\n| where | module | operator | given | computed in "
                      "| gave back | calls | not cast | elsewhere |\n|---|---|---|---|---|---|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(groups.size(), kLayers); ++i) {
@@ -182,7 +182,7 @@ std::string in_brief(const Model& model) {
   add("Cache", cache_line(model));
   if (model.input) add("The model's input", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    add("Computed", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
+    add("Computed", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
   return text;
 }
 

@@ -87,7 +87,7 @@ class Page {
     write_named("cache", cache_line(model_));
     if (model_.input) write_named("the model's input", input_line(data_, *model_.input));
     if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
-      write_named("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
+      write_named("computed", computed + " (" + looked_at_text(model_.layers, model_.looked_at) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
     for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())

@@ -30,7 +30,7 @@ void write_layers(Html& html, const Model& model) {
   html.leaf("h2", "Layers");
   html.leaf("p",
             "What operators were given, computed in and gave back, in " +
-                what_was_looked_at(model.layers, model.steps) +
+                what_was_looked_at(model.layers, model.looked_at) +
                 "; why an argument was not cast; and where autocast of another "
                 "device would compute in another dtype.",
             {{"class", "soft"}});

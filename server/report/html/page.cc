@@ -104,7 +104,7 @@ void write_in_brief(Html& html, const Model& model) {
   write_named("Not cached:", not_kept_line(model.roles));
   if (model.input) write_named("The model's input:", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
+    write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
 }
 
 void write_sources(Html& html, const Model& model) {

@@ -166,16 +166,17 @@ std::string computed_line(const store::RunData& data, const Layers& layers) {
   return line;
 }
 
-std::string looked_at_text(const Layers& layers, std::uint64_t steps) {
-  if (steps > 1) return grouped(std::min(layers.deep_steps, steps)) + " of " + counted(steps, "step", "steps");
+std::string looked_at_text(const Layers& layers, const rules::LookedAt& looked) {
+  if (looked.steps > 1)
+    return grouped(std::min(looked.deep_steps, looked.steps)) + " of " + counted(looked.steps, "step", "steps");
   std::uint64_t calls = 0;
   for (const Layer& layer : layers.all) calls += layer.calls;
   return counted(calls, "call of an operator", "calls of operators");
 }
 
-std::string what_was_looked_at(const Layers& layers, std::uint64_t steps) {
-  const std::string what = "the " + looked_at_text(layers, steps);
-  return what + (steps > 1 ? " in which every operator was looked at" : " that were looked at");
+std::string what_was_looked_at(const Layers& layers, const rules::LookedAt& looked) {
+  const std::string what = "the " + looked_at_text(layers, looked);
+  return what + (looked.steps > 1 ? " in which every operator was looked at" : " that were looked at");
 }
 
 std::string module_text(const store::RunData& data, const Layer& layer) {

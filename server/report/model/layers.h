@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/rules/evidence/counts/looked_at.h"
 #include "server/rules/evidence/operators/device_dtypes.h"
 #include "server/rules/evidence/operators/not_cast.h"
 #include "server/store/run/run_data.h"
@@ -52,11 +53,11 @@ std::string module_text(const store::RunData&, const Layer&);
 // "in bfloat16: linear, conv2d; in float32: layer_norm": forward passes in regions, the most frequent first. "" where
 // no operator was observed there.
 std::string computed_line(const store::RunData&, const Layers&);
-// How much of the run was observed: "3 of 12 steps"; for a job without steps, which counts as one step, "40 calls of
-// operators".
-std::string looked_at_text(const Layers&, std::uint64_t steps);
+// How much of the run was looked at, as `coverage` counts it: "3 of 12 steps"; for a job without steps, which counts as
+// one step, "40 calls of operators".
+std::string looked_at_text(const Layers&, const rules::LookedAt&);
 // "the 3 of 12 steps in which every operator was looked at"
-std::string what_was_looked_at(const Layers&, std::uint64_t steps);
+std::string what_was_looked_at(const Layers&, const rules::LookedAt&);
 // Returns the name of a dtype; "" for none.
 std::string dtype_or_blank(std::uint8_t number);
 
