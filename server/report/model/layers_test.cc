@@ -116,7 +116,8 @@ TEST_F(LayersTest, WhatComputesInWhichDtypeIsALine) {
   const store::RunData data = run();
   EXPECT_EQ(computed_line(data, layers_of(data)), "in bfloat16: linear, softmax");
   EXPECT_EQ(looked_at_text(layers_of(data), {.steps = 2, .deep_steps = 1}), "1 of 2 steps");
-  EXPECT_EQ(what_was_looked_at(layers_of(data), {.steps = 2, .deep_steps = 1}), "the 1 of 2 steps in which every operator was looked at");
+  EXPECT_EQ(what_was_looked_at(layers_of(data), {.steps = 2, .deep_steps = 1}),
+            "the 1 of 2 steps in which every operator was looked at");
   EXPECT_EQ(computed_line(store::RunData(), Layers()), "");
 }
 
