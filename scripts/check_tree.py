@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "server/store/testing": [*EVENTS, "proto", "server/store"],
     "server/ingest": [*EVENTS, "proto", "server/utf8", "server/store/run/names.h", "server/store/run/run_sink.h"],
     "server/ingest/testing": [*EVENTS, "proto", "server/store/run"],
-    "server/log": [],
+    "server/log": ["server/utf8"],
     "server/utf8": [],
     "server/config": ["server/utf8"],
     "server/policy": ["agent/enforce/decided", "server/config"],

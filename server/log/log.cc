@@ -5,17 +5,9 @@
 
 #include <cstdlib>
 
+#include "server/utf8/utf8.h"
+
 namespace castscope::log {
-namespace {
-
-// What others sent may have characters that a terminal would obey.
-std::string on_one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  return text;
-}
-
-}  // namespace
 
 void begin() {
   spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
@@ -32,11 +24,11 @@ void begin() {
 void write(Level level, const std::string& text) {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};
-  spdlog::log(kLevels[static_cast<std::size_t>(level)], "{}", on_one_line(text));
+  spdlog::log(kLevels[static_cast<std::size_t>(level)], "{}", utf8::on_one_line(text));
 }
 
 void debug_took(const std::string& work, double seconds, const std::string& result) {
-  spdlog::debug("{} in {:.3f} s: {}", work, seconds, on_one_line(result));
+  spdlog::debug("{} in {:.3f} s: {}", work, seconds, utf8::on_one_line(result));
 }
 
 }  // namespace castscope::log

@@ -55,4 +55,9 @@ std::string bytes_of_name(std::string_view name) {
   return bytes;
 }
 
+std::string on_one_line(std::string text) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  return text;
+}
+
 }  // namespace castscope::utf8

@@ -27,8 +27,8 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
   return account_of(report, file, settings);
 }
 
-// Whether the run had the line of another run's finding; nothing where the line casts nothing, and so is not known by
-// its text.
+// Looks for the line of another run's finding in this run, by its file, function and text. An account has the texts of
+// lines that cast: where the line casts nothing, this function returns nothing.
 std::optional<bool> had_line(const Account& account, const Account& found_in, const store::Finding& finding) {
   if (!finding.location) return std::nullopt;
   const std::string file = portable_path(finding.location->file, found_in.project);
@@ -71,6 +71,7 @@ bool could_find(const Account& account, const Account& found_in, const store::Fi
 
 std::optional<std::string> how_steps_differ(const Account& account, const Account& other) {
   if (account.skipped_steps != true || other.skipped_steps != true || account.deep == other.deep) return std::nullopt;
+  if (account.deep.empty() || other.deep.empty()) return std::nullopt;
   const auto setting = [](const Account& of) {
     return of.deep == "automatic" ? std::string("without --deep") : "with --deep " + of.deep;
   };

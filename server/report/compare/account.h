@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "absl/status/statusor.h"
+#include "server/report/findings/since_baseline.h"
 #include "server/rules/inquiry/settings.h"
 #include "server/store/run/run_data.h"
 
@@ -66,7 +66,8 @@ struct Account {
   // Rules that settings select and do not ignore, and that could not judge all of the run, or judged a sample of its
   // steps. Of the first reports none is known.
   std::vector<AccountRule> unjudged, sampled;
-  // Whether some step was not looked at operator by operator to its end. Reports without `coverage` do not tell.
+  // True if castscope left out a step, or the rest of one, when it looked at the run's operators. Nothing for a report
+  // that has no `coverage`.
   std::optional<bool> skipped_steps;
   std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
@@ -87,8 +88,6 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
 // at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that this run did
 // not have is new, however many steps were looked at: code is looked at when it first runs.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
-// Why not, after the name of the run.
-inline constexpr std::string_view kLookedLess = "did not look at such code, or not in every step";
 
 // Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of
 // one may then be missing in the other for this reason alone.

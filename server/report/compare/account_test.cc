@@ -124,7 +124,7 @@ TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFoun
   Account before_the_line = sampled;
   for (AccountSite& site : before_the_line.sites) site.text = "y = g(x)";
   EXPECT_TRUE(could_find(before_the_line, full, overflow)) << "new code is looked at when it first runs";
-  // What keeps both from other places says nothing of the steps.
+  // A rule may be `partly` because of other places. That does not tell whether the run looked at every step.
   const Account partly_sampled = judged("partly", false), partly = judged("partly", true);
   EXPECT_FALSE(could_find(partly_sampled, partly, overflow));
   EXPECT_FALSE(could_find(sampled, partly, overflow));

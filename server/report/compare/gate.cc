@@ -58,11 +58,11 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   if (baseline != nullptr && baseline->processes > 0) {
     verdict.baseline_incomplete = why_incomplete(*baseline);
     if (const auto differ = how_steps_differ(*baseline, account)) verdict.baseline_incomplete.push_back(*differ);
-  }
-  if (baseline != nullptr && baseline->processes == 0)
+  } else if (baseline != nullptr) {
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),
                      " knows of no finding, since no process was seen in its run that used PyTorch's autocast"));
+  }
   examine_limits(account, gate, verdict);
   const bool exceeded =
       std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });

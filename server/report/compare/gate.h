@@ -37,9 +37,9 @@ struct Verdict {
   Outcome outcome = Outcome::kClean;
   std::vector<std::size_t> failing, below;       // below: of lower severity than `fail_on`
   std::vector<std::size_t> known;                // in the baseline
-  std::vector<std::size_t> unseen_before;        // not in the baseline, whose run did not look at such code
+  std::vector<std::size_t> unseen_before;        // not in the baseline, whose run may have missed them
   std::vector<std::size_t> gone;                 // of the baseline's findings: not there any more
-  std::vector<std::size_t> unseen_now;           // of the baseline's findings: at code that this run did not look at
+  std::vector<std::size_t> unseen_now;           // of the baseline's findings: this run may have missed them
   std::vector<Limit> limits;                     // the limits that the gate sets
   std::vector<std::string> incomplete;           // why the result is uncertain
   std::vector<std::string> baseline_incomplete;  // why the baseline may lack findings, which count as new all the same

@@ -205,6 +205,8 @@ TEST(GateTest, ABaselineOfAnotherDepthIsNamed) {
               ElementsAre("some steps were looked at with --deep 7, and in run.castscope some others without --deep"));
   now.deep = "7";
   EXPECT_TRUE(examine(now, {}, &before).baseline_incomplete.empty());
+  now.deep = "";
+  EXPECT_TRUE(examine(now, {}, &before).baseline_incomplete.empty()) << "the first reports do not tell";
   now.deep = "always";
   now.skipped_steps = false;
   EXPECT_TRUE(examine(now, {}, &before).baseline_incomplete.empty()) << "could_find() has its own answer to that";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/store/run/run_data.h"
@@ -18,6 +19,9 @@ struct GoneFinding {  // of the baseline
   std::string fingerprint;
   bool looked_at = true;  // likewise
 };
+
+// Why a run may have missed a finding, after the name of the run (could_find in compare/account.h).
+inline constexpr std::string_view kLookedLess = "did not look at such code, or not in every step";
 
 struct SinceBaseline {
   std::vector<AgainstBaseline> findings, silenced;  // as in the model

@@ -83,8 +83,7 @@ Json suppression_of(const store::RunData& run, const rules::Finding& finding) {
 
 void add_state(Json& result, const char* state, bool looked_at, const char* who) {
   result["baselineState"] = state;
-  if (!looked_at)
-    result["properties"]["unsure"] = std::string(who) + " did not look at such code, or not in every step";
+  if (!looked_at) result["properties"]["unsure"] = std::string(who) + " " + std::string(kLookedLess);
 }
 
 }  // namespace

@@ -60,11 +60,6 @@ std::string shown_source(std::string_view line) {
   return text;
 }
 
-std::string on_one_line(std::string text) {
-  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  return text;
-}
-
 std::string without_controls(std::string_view text, std::string_view kept) {
   const std::string valid = utf8::repaired(text);
   std::string shown;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/store/run/run_data.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 
@@ -20,7 +21,7 @@ std::string percent(double share);                                              
 // obey.
 std::string shown_source(std::string_view line);
 // Makes a text safe to show in terminals and pages, which would obey characters below a space.
-std::string on_one_line(std::string text);
+using utf8::on_one_line;
 // Does the same, but shows which characters there are: "\x1b", "\n". Characters in `kept` stay.
 std::string without_controls(std::string_view text, std::string_view kept = "");
 

@@ -54,9 +54,10 @@ struct Rule {
   std::string_view summary;   // one line, for lists
   std::span<const Threshold> thresholds;
   std::uint8_t sees = kCountsAlone;  // Sees, together; without it there is nothing that the rule could find
-  bool sees_operators() const { return (sees & (kOperators | kSomeOperators)) != 0; }
   Explanation explanation;
   void (*judge)(Inquiry&);
+
+  bool sees_operators() const { return (sees & (kOperators | kSomeOperators)) != 0; }
 };
 
 // Asks a rule about one run, and collects its findings.

@@ -15,7 +15,8 @@ namespace {
 using enum lanes::FactKind;
 constexpr std::array kKinds = {kOperators, kEvents, kDevice};
 
-// As `--deep never` records the job: facts that need an operator have none, and some are told in deep steps alone.
+// Takes away what `--deep never` does not record: operators, the operator that a fact names, and the facts that the
+// agent records only in deep steps.
 void forget_operators(store::RunData& run) {
   run.use_counts.clear();
   run.flow_counts.clear();

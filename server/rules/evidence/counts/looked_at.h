@@ -33,7 +33,7 @@ LookedAt looked_at(const store::RunData&);
 // Which steps were to be deep, as the run was told: "always", "never", "7" for every seventh; "automatic". The agent
 // goes by the default where a setting is none of the known words, so these functions return that.
 std::string deep_mode(const store::RunData&);
-// Whether kernels of GPUs were to be timed: "auto", "on", "events" or "off".
+// Returns what --gpu or CASTSCOPE_GPU asked for: "auto", "on", "events" or "off".
 std::string gpu_setting(const store::RunData&);
 
 }  // namespace castscope::rules
