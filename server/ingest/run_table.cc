@@ -55,6 +55,10 @@ absl::Status Run::ensure_open() {
 }
 
 absl::Status Run::commit() {
+  for (const auto& [id, relay] : relays_) {
+    if (relay.applied == relay.durable) continue;
+    if (absl::Status status = sink_->acknowledge(id, relay.applied); !status.ok()) return failed_ = status;
+  }
   if (absl::Status status = sink_->commit(); !status.ok()) return failed_ = status;
   uncommitted_ = 0;
   for (auto& [id, relay] : relays_) relay.durable = relay.applied;
@@ -74,8 +78,9 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
-  const bool is_first = acknowledged && !std::exchange(relay.numbered, true);
-  if (is_first) relay.applied = relay.durable = *acknowledged;
+  if (acknowledged && !std::exchange(relay.numbered, true)) {
+    if (absl::Status status = meet(id, *acknowledged, &relay); !status.ok()) return status;
+  }
   if (acknowledged && *acknowledged > relay.durable) {
     reply->out_of_order = absl::StrCat("relay ", id, " says that message ", *acknowledged,
                                        " was acknowledged to it, and the last one that was is ", relay.durable);
@@ -85,19 +90,19 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
   if (!relay.done) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
-    if (is_first && relay.applied > 0) {
-      if (absl::Status status = tell_what_is_elsewhere(id, relay.applied); !status.ok()) return status;
-    }
   }
   if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
   return absl::OkStatus();
 }
 
-// Called when a relay that this collector meets for the first time says that a collector acknowledged messages to it.
-// If that collector wrote this file, they are in it. If the file has no process, it begins only now: the messages are
-// not in it, and the file says so.
-absl::Status Run::tell_what_is_elsewhere(const std::string& id, std::uint64_t acknowledged) {
-  if (!sink_->is_empty()) return absl::OkStatus();
+// Called when this collector meets a relay for the first time. If an earlier collector wrote this file, the file says
+// how far it has the relay's messages. If it has none of a relay that some were acknowledged to, they went elsewhere:
+// the relay is believed, and the file says what is not in it.
+absl::Status Run::meet(const std::string& id, std::uint64_t acknowledged, Relay* relay) {
+  if (absl::Status status = ensure_open(); !status.ok()) return status;
+  const std::uint64_t in_file = sink_->acknowledged(id);
+  relay->applied = relay->durable = in_file > 0 ? in_file : acknowledged;
+  if (in_file > 0 || acknowledged == 0) return absl::OkStatus();
   const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,
                                             " were acknowledged before this file began: what they told is not in it");
   absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
@@ -202,9 +207,10 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
   if (!relay.done) {
     if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
-    relay.applied = goodbye.sequence();
     if (absl::Status status = take_ending(id, goodbye); !status.ok()) return status;
     if (absl::Status status = commit(); !status.ok()) return status;
+    // The file does not count the goodbye: a collector that is started again before the run is closed needs it again.
+    relay.applied = relay.durable = goodbye.sequence();
     relay.done = true;
     closing_.still_running += goodbye.still_running();
     closing_.notices.insert(closing_.notices.end(), goodbye.notices().begin(), goodbye.notices().end());

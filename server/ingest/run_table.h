@@ -69,7 +69,7 @@ class Run {
   bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
   void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
   void tell_refused(const std::string& sentence);
-  absl::Status tell_what_is_elsewhere(const std::string& id, std::uint64_t acknowledged);
+  absl::Status meet(const std::string& id, std::uint64_t acknowledged, Relay* relay);
   absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye);
   void tell_gaps();
   void close(bool farewell);

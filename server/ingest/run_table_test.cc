@@ -275,11 +275,31 @@ TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
 }
 
 TEST_F(RunTableTest, ACollectorThatWasStartedAgainGoesOnWhereTheRelayWas) {
-  sink_->processes["told before"];
+  sink_->relays["a"] = 10;
   EXPECT_EQ(attach("a", 10).durable, 10u);
   EXPECT_THAT(sink_->missing, IsEmpty());
   EXPECT_THAT(apply("a", Batch().begin().sequence(12)).out_of_order, HasSubstr("message 12 where message 11 was due"));
   EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
+}
+
+TEST_F(RunTableTest, TheFileKnowsHowFarARelayWas) {
+  sink_->relays = {{"lost", 10}, {"lying", 10}};
+  EXPECT_EQ(attach("lost", 8).durable, 10u) << "the last acknowledgement was lost";
+  EXPECT_EQ(apply("lost", Batch().begin().site(1).casts(1, 0, 3, 1).sequence(9).flush()).durable, 10u);
+  EXPECT_THAT(sink_->processes, IsEmpty()) << "it is in the file already";
+  EXPECT_EQ(attach("lying", 50).out_of_order,
+            "relay lying says that message 50 was acknowledged to it, and the last one that was is 10");
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+}
+
+// Otherwise a collector that ends between this commit and the end of the run would wait for a goodbye in vain.
+TEST_F(RunTableTest, TheFileCountsAllMessagesButTheGoodbye) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  EXPECT_EQ(sink_->relays["a"], 1u);
+  apply("a", Batch().sequence(2));
+  EXPECT_EQ(goodbye("a", 3).durable, 3u);
+  EXPECT_EQ(sink_->relays["a"], 2u);
 }
 
 TEST_F(RunTableTest, WhatWasAcknowledgedAndIsInNoFileIsMissing) {

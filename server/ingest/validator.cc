@@ -229,19 +229,23 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
                          .bytes = c.bytes(i),
                          .cpu_ns = c.cpu_ns(i),
                          .kept = c.kept(i)};
-    if (absl::Status status = count(row); !status.ok()) return status;
+    if (absl::Status status = count(row, sink); !status.ok()) return status;
     if (counters_.size() > kMostCounters) return invalid("more counters than a segment can hold");
   }
   if (changed_.empty()) return absl::OkStatus();
   return kept(sink.counters(key_, changed_));
 }
 
-// A site that was never defined (the process had no room left for its definition) counts with its lane's overflow.
-absl::Status ProcessValidator::count(CounterRow row) {
+// A site that was never defined (the process had no room left for its definition) counts with its lane's overflow. One
+// that was, before this collector was started again, has its counts in the file already: they must not come twice.
+absl::Status ProcessValidator::count(CounterRow row, store::RunSink& sink) {
   const std::uint64_t id = static_cast<std::uint64_t>(row.lane) << 32 | row.site;
   const auto [it, fresh] = counters_.try_emplace(id, Count{.row = {.lane = row.lane, .site = row.site}});
   Count& known = it->second;
   if (fresh) known.orphan = row.site != 0 && !definitions_.knows_number(row.site);
+  if (fresh && known.orphan && sink.has_counter(key_, row.lane, row.site))
+    return invalid(absl::StrCat("counters of number ", row.site,
+                                ", which it did not define again after the collector was started again"));
   const CounterRow before = known.row;
   if (!raise(known.row, row) && !fresh) return absl::OkStatus();
   if (absl::Status status = sums_->count(before, known.row); !status.ok()) return status;

@@ -63,7 +63,7 @@ class ProcessValidator {
   absl::Status unpack(const v1::Events& events);
   bool forget_unknown_keys(const std::vector<wire::EventKey>& keys);
   absl::Status counters(const v1::Counters& counters, store::RunSink& sink);
-  absl::Status count(store::CounterRow row);
+  absl::Status count(store::CounterRow row, store::RunSink& sink);
   absl::Status lanes(const v1::Batch& batch, store::RunSink& sink);
   absl::Status gauges(const v1::Gauges& gauges, store::RunSink& sink);
   absl::Status end(const v1::ProcessEnd& end, store::RunSink& sink);

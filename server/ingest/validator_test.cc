@@ -100,6 +100,20 @@ TEST_F(ValidatorTest, EventsThatAnEarlierCollectorKeptAreNotDoubled) {
   EXPECT_EQ(lane().row.next, 8u);
 }
 
+// The file has them under their site: taken as counts of an unknown site they would be there twice.
+TEST_F(ValidatorTest, CountsThatAnEarlierCollectorKeptComeWithTheirDefinitionsOrNotAtAll) {
+  sink_.earlier_counters = {{1, 3}};
+  begun();
+  accept(Batch().site(3).counter(1, 3, 5).counter(1, 4, 2));
+  EXPECT_EQ(casts(1, 3), 5u);
+  EXPECT_EQ(casts(1, 0), 2u) << "the process had no room for the definition of 4";
+  RunValidator again;
+  const Verdict verdict = again.apply(Batch().begin().counter(1, 3, 5), sink_);
+  EXPECT_THAT(
+      std::string(verdict.rejected.message()),
+      testing::HasSubstr("counters of number 3, which it did not define again after the collector was started"));
+}
+
 TEST_F(ValidatorTest, AGapInTheEventsShows) {
   begun();
   accept(Batch().site(3).casts(1, 0, 2, 3).casts(1, 10, 2, 3).lane(1, 12));

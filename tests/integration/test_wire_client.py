@@ -31,10 +31,18 @@ class Collector:
     def __init__(self, castscope):
         self.castscope, self.folder = castscope, castscope.folder / "collected"
         self.address = f"unix:{castscope.folder}/socket"
-        command = [str(castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
-        self.server = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(),
+        self.start()
+
+    def start(self):
+        command = [str(self.castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
+        self.server = subprocess.Popen(command, cwd=self.castscope.folder, env=clean_environment(),
                                        stderr=subprocess.PIPE, text=True)
         assert "collecting on" in self.server.stderr.readline()
+
+    def kill_and_start_again(self):
+        self.server.kill()
+        self.server.communicate(timeout=WAIT_S)
+        self.start()
 
     def stop(self):
         """Ends it, and with it every run that is still open."""
@@ -58,8 +66,8 @@ def collector(castscope):
     collector.stop()
 
 
-def train(wire, process, steps=3):
-    """A training loop: in each step a weight is cast, kept and served, and an input is cast."""
+def define_code(wire, process):
+    """A region, and in it the sites of a weight and of an input."""
     pb = wire.pb
     stack = process.at("train.py", 7, "train")
     region = process.define("region", pb.Region(stack=stack, nesting=1, region_device="cpu", region_dtype="bfloat16",
@@ -74,6 +82,12 @@ def train(wire, process, steps=3):
     weight = process.define("site", pb.Site(role="weight", call_site=argument["weight"], **common))
     data = process.define("site", pb.Site(role="input", call_site=argument["input"], why_not_cached="no_requires_grad",
                                           **common))
+    return region, weight, data
+
+
+def train(wire, process, steps=3):
+    """A training loop: in each step a weight is cast, kept and served, and an input is cast."""
+    region, weight, data = define_code(wire, process)
     for _ in range(steps):
         with process.region(region):
             process.cast(data, source=0x1000, shape=[4, 8])
@@ -132,6 +146,45 @@ def test_what_was_acknowledged_is_not_doubled_and_a_returning_client_goes_on(wir
     second.close()
     report = collector.report("returned")
     assert (report["run"]["complete"], report["totals"]["casts"], report["totals"]["cache_hits"]) == (True, 4, 2)
+
+
+def restarted(wire, collector, run):
+    """A process three steps of which were acknowledged before the collector was killed and started again."""
+    client = wire.Client(collector.address, run, relay="r")
+    process = wire.Process(client, pid=1)
+    begin = process.begin
+    train(wire, process)
+    client.close()
+    collector.kill_and_start_again()
+    process.begin = begin
+    return process
+
+
+@pytest.mark.parametrize("tells_again", [True, False])
+def test_a_collector_that_was_killed_goes_on_and_counts_nothing_twice(wire, collector, tells_again):
+    process = restarted(wire, collector, "killed")
+    client = process.client = wire.Client(collector.address, "killed", relay="r", acknowledged=3)
+    client.sequence = client.acknowledged = client.receive().ack.sequence
+    assert client.sequence == 3
+    if tells_again:
+        process.numbers.clear()
+        define_code(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    client.close()
+    report = collector.report("killed")
+    sentence = (f"process {process.key} sent counters of number 2, which it did not define again after the collector was "
+                "started again; the rest of it is ignored")
+    assert [one["sentence"] for one in report["run"]["missing"]] == ([] if tells_again else [sentence])
+    assert (report["totals"]["casts"], report["totals"]["cache_hits"]) == (6, 3)
+    assert report["totals"]["beyond_sites"]["casts"] == 0
+
+
+def test_a_killed_collector_knows_what_it_acknowledged(wire, collector):
+    restarted(wire, collector, "lied")
+    assert refused(wire, lambda: wire.Client(collector.address, "lied", relay="r", acknowledged=50).receive()) == (
+        "FAILED_PRECONDITION", "relay r says that message 50 was acknowledged to it, and the last one that was is 3")
+    assert "message 50 was acknowledged" in collector.report("lied")["run"]["notices"][0]
 
 
 def refused(wire, act):

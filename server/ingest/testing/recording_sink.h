@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,9 +43,11 @@ class RecordingSink : public store::RunSink {
   std::map<std::string, Process> processes;
   std::vector<store::Incomplete> missing;  // what incomplete() was told
   int commits = 0;
-  absl::Status next_commit;     // what commit() returns
-  store::LanePosition earlier;  // what position() returns
-  int definitions = 0;          // the number of calls that defined something
+  absl::Status next_commit;                                            // what commit() returns
+  store::LanePosition earlier;                                         // what position() returns
+  std::set<std::pair<std::uint32_t, std::uint32_t>> earlier_counters;  // lane, site: for has_counter()
+  std::map<std::string, std::uint64_t> relays;                         // what was told as acknowledged
+  int definitions = 0;                                                 // the number of calls that defined something
 
   Process& only() { return processes.begin()->second; }
 
@@ -89,7 +92,14 @@ class RecordingSink : public store::RunSink {
     return absl::OkStatus();
   }
   store::LanePosition position(const std::string&, std::uint32_t) override { return earlier; }
-  bool is_empty() const override { return processes.empty(); }
+  bool has_counter(const std::string&, std::uint32_t lane, std::uint32_t site) override {
+    return earlier_counters.contains({lane, site});
+  }
+  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override {
+    relays[relay] = sequence;
+    return absl::OkStatus();
+  }
+  std::uint64_t acknowledged(const std::string& relay) override { return relays[relay]; }
   absl::Status commit() override {
     ++commits;
     return next_commit;

@@ -41,11 +41,14 @@ void add_end(const RunData& data, const Process& process, std::vector<Incomplete
   }
 }
 
-// Events that are on their way only count as missing when nothing comes any more. Of a process that still ran, or was
-// rejected, it is clear without that.
+// Whether nothing of the process comes any more. Of one that still ran, or was rejected, it is clear without a look at
+// its events that some are missing.
+bool is_over(const RunData& data, const Process& process) {
+  return process.ended && process.end != ProcessEnd::kNotSeen && !was_rejected(data, process);
+}
+
 void add_missing_events(const RunData& data, const Process& process, std::vector<Incomplete>& all) {
-  const bool is_over = process.ended && process.end != ProcessEnd::kNotSeen;
-  if (!is_over || was_rejected(data, process)) return;
+  if (!is_over(data, process)) return;
   std::uint64_t published = 0, missing = 0;
   for (const LaneRow& lane : process.lanes) {
     published += lane.written;
@@ -58,6 +61,26 @@ void add_missing_events(const RunData& data, const Process& process, std::vector
                                           name_of(process), " published, ", missing, " never arrived")});
 }
 
+// Counters are exact, and a process counts before it publishes: once it has ended, events that tell more come from a
+// sender that does not know its own counts.
+void add_missing_counts(const RunData& data, std::vector<Incomplete>& all) {
+  struct Told {
+    std::uint64_t by_events = 0, counted = 0;
+  };
+  Table<Told, Process> told(data.processes.size());
+  for (const StepRun& run : data.step_runs) told[run.process].by_events += run.casts;
+  for (const SiteUse& use : data.site_uses) told[use.process].counted += use.counts.casts;
+  for (const Process& process : data.processes) {
+    const std::uint64_t by_events = told[process.id].by_events;
+    const std::uint64_t counted = told[process.id].counted + process.beyond_sites.casts;
+    if (!is_over(data, process) || by_events <= counted) continue;
+    all.push_back({.reason = IncompleteReason::kCountsMissing,
+                   .process = process.info.key,
+                   .sentence = absl::StrCat("the events of ", name_of(process), " tell of ", by_events,
+                                            by_events == 1 ? " cast" : " casts", ", and it counted ", counted)});
+  }
+}
+
 }  // namespace
 
 std::vector<Incomplete> what_is_missing(const RunData& data) {
@@ -67,6 +90,7 @@ std::vector<Incomplete> what_is_missing(const RunData& data) {
   all.insert(all.end(), data.incomplete.begin(), data.incomplete.end());
   for (const Process& process : data.processes) add_end(data, process, all);
   for (const Process& process : data.processes) add_missing_events(data, process, all);
+  add_missing_counts(data, all);
   if (!data.end) {
     all.push_back({.reason = IncompleteReason::kRunNotEnded,
                    .process = "",

@@ -16,6 +16,7 @@ class CompletenessTest : public ::testing::Test {
   Process& add(ProcessEnd end, int exit_status = 0) {
     const auto pid = static_cast<std::int64_t>(run_.processes.size() + 1);
     Process& process = run_.processes.emplace_back();
+    process.id = run_.processes.last();
     process.info.pid = pid;
     process.info.key = "host/" + std::to_string(pid) + "/1/0";
     process.end = end;
@@ -101,6 +102,21 @@ TEST_F(CompletenessTest, EventsOnTheirWayAndDroppedOnesAreNotMissing) {
   run_.end.reset();
   lane(add(ProcessEnd::kNotSeen), 50, 0);
   EXPECT_THAT(reasons(), ElementsAre(IncompleteReason::kRunNotEnded));
+}
+
+TEST_F(CompletenessTest, EventsThatTellMoreCastsThanWereCountedAreToldOnceTheirProcessHasEnded) {
+  for (const std::uint64_t counted : {7u, 6u}) {
+    Process& process = add(ProcessEnd::kExited);
+    process.beyond_sites.casts = 2;
+    run_.step_runs.push_back({.process = process.id, .casts = 3});
+    run_.step_runs.push_back({.process = process.id, .first = 1, .last = 1, .casts = 4});
+    run_.site_uses.push_back({.process = process.id, .counts = {.casts = counted - 2}});
+  }
+  EXPECT_THAT(what_is_missing(run_),
+              ElementsAre(Incomplete{IncompleteReason::kCountsMissing, "host/2/1/0",
+                                     "the events of process 2 tell of 7 casts, and it counted 6"}));
+  run_.processes.back().ended = false;
+  EXPECT_THAT(what_is_missing(run_), IsEmpty());
 }
 
 TEST_F(CompletenessTest, DamageComesFirst) {

@@ -14,19 +14,21 @@
 
 namespace castscope::store {
 
-#define CASTSCOPE_INCOMPLETE_REASONS(REASON)                                                                     \
-  REASON(kUnknown, 0, "unknown", "It is not known.")                                                             \
-  REASON(kProcessRejected, 1, "process_rejected",                                                                \
-         "A process sent what makes no sense: nothing was taken from it after that, or nothing at all.")         \
-  REASON(kBatchRejected, 2, "batch_rejected",                                                                    \
-         "A batch was not taken: it named no process, came after the goodbye, or those before it never came.")   \
-  REASON(kDamaged, 3, "damaged", "The run file was damaged or cut short after it was written.")                  \
-  REASON(kRunNotEnded, 4, "run_not_ended", "The run still goes on, or its recorder died.")                       \
-  REASON(kRunEndNotSeen, 5, "run_end_not_seen",                                                                  \
-         "The end of the run, or of some process in it, was not seen; where it is known why, a notice says so.") \
-  REASON(kProcessVanished, 6, "process_vanished", "A process was killed, or is gone without an end mark.")       \
-  REASON(kProcessStillRan, 7, "process_still_ran", "A process still ran when its record was closed.")            \
-  REASON(kEventsMissing, 8, "events_missing", "A process published events that never arrived, and it has ended.")
+#define CASTSCOPE_INCOMPLETE_REASONS(REASON)                                                                      \
+  REASON(kUnknown, 0, "unknown", "It is not known.")                                                              \
+  REASON(kProcessRejected, 1, "process_rejected",                                                                 \
+         "A process sent what makes no sense: nothing was taken from it after that, or nothing at all.")          \
+  REASON(kBatchRejected, 2, "batch_rejected",                                                                     \
+         "A batch was not taken: it named no process, came after the goodbye, or those before it never came.")    \
+  REASON(kDamaged, 3, "damaged", "The run file was damaged or cut short after it was written.")                   \
+  REASON(kRunNotEnded, 4, "run_not_ended", "The run still goes on, or its recorder died.")                        \
+  REASON(kRunEndNotSeen, 5, "run_end_not_seen",                                                                   \
+         "The end of the run, or of some process in it, was not seen; where it is known why, a notice says so.")  \
+  REASON(kProcessVanished, 6, "process_vanished", "A process was killed, or is gone without an end mark.")        \
+  REASON(kProcessStillRan, 7, "process_still_ran", "A process still ran when its record was closed.")             \
+  REASON(kEventsMissing, 8, "events_missing", "A process published events that never arrived, and it has ended.") \
+  REASON(kCountsMissing, 9, "counts_missing",                                                                     \
+         "The events of a process tell more casts than its counters, and it has ended.")
 
 CASTSCOPE_CLOSED_LIST(IncompleteReason, std::uint8_t, CASTSCOPE_INCOMPLETE_REASONS);
 

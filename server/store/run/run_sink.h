@@ -162,8 +162,12 @@ class RunSink {
   // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
   // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
   virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }
-  // Returns true while the run has no process: neither this sink nor one that kept the run before was given any.
-  virtual bool is_empty() const { return false; }
+  // Whether an earlier life of this run made a counter of this site durable.
+  virtual bool has_counter(const std::string& /*key*/, std::uint32_t /*lane*/, std::uint32_t /*site*/) { return false; }
+  // The relay's messages up to this number become durable with the next commit().
+  virtual absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) = 0;
+  // The number up to which an earlier life of this run made the relay's messages durable; 0 = none is known.
+  virtual std::uint64_t acknowledged(const std::string& /*relay*/) { return 0; }
   // Makes what was handed over so far durable and visible to readers; an acknowledgement may be sent after it.
   virtual absl::Status commit() = 0;
 };

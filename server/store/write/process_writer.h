@@ -43,6 +43,9 @@ class ProcessWriter {
   absl::Status gauges(const Gauges&);
   absl::Status end(ProcessEnd, int exit_status);
   LanePosition position(std::uint32_t lane) const;
+  bool has_counter(std::uint32_t lane, std::uint32_t local_site) const {
+    return counters_.contains(std::uint64_t{lane} << 32 | local_site);
+  }
   std::uint32_t number(Numbered what, std::uint32_t local) const;  // run-wide, 0 = not known
   // Writes what has gathered. `last`: nothing more will come.
   absl::Status write(bool last);

@@ -79,7 +79,8 @@ class RunStore::Impl {
   std::unique_ptr<RunTables> tables;
   std::deque<ProcessWriter> processes;
   absl::flat_hash_map<std::string, std::size_t> by_key;
-  Statement put_run, add_notice, add_incomplete, put_process;
+  absl::flat_hash_map<std::string, std::uint64_t> relays;  // of an earlier life: what it had acknowledged
+  Statement put_run, add_notice, add_incomplete, put_process, put_relay;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool has_evidence = false;  // handed over since the last commit
@@ -89,6 +90,7 @@ class RunStore::Impl {
  private:
   absl::Status open_for_writing(const StoreOptions&);
   absl::Status fill(const RunStart&, const StoreOptions&);
+  absl::Status adopt_relays();
   void unlink_all() const;
   void let_go();
 };
@@ -111,6 +113,7 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&put_process,
        "INSERT INTO processes (id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns) "
        "VALUES (?,?,?,?,?,?,?)"},
+      {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -182,7 +185,17 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
     processes.emplace_back(tables.get(), process.id, process.info.key);
     CASTSCOPE_RETURN_IF_ERROR(processes.back().adopt(database, *data));
   }
-  return absl::OkStatus();
+  return adopt_relays();
+}
+
+absl::Status RunStore::Impl::adopt_relays() {
+  auto rows = Statement::prepare(database, "SELECT relay, acknowledged FROM relays");
+  if (!rows.ok()) return rows.status();
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    rows->get(1, relays[rows->text(0)]);
+  }
 }
 
 absl::Status RunStore::Impl::begin() {
@@ -213,7 +226,8 @@ absl::Status RunStore::Impl::close() {
 
 void RunStore::Impl::let_go() {
   closed = true;
-  for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process}) *statement = Statement();
+  for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process, &put_relay})
+    *statement = Statement();
   processes.clear();
   tables.reset();
 }
@@ -284,9 +298,20 @@ LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {
   return it == impl_->by_key.end() ? LanePosition() : impl_->processes[it->second].position(lane);
 }
 
-bool RunStore::is_empty() const {
+bool RunStore::has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->by_key.empty();
+  const auto it = impl_->by_key.find(key);
+  return it != impl_->by_key.end() && impl_->processes[it->second].has_counter(lane, site);
+}
+
+absl::Status RunStore::acknowledge(const std::string& relay, std::uint64_t sequence) {
+  return impl_->on_run([&] { return impl_->put_relay.run(relay, sequence); });
+}
+
+std::uint64_t RunStore::acknowledged(const std::string& relay) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->relays.find(relay);
+  return it == impl_->relays.end() ? 0 : it->second;
 }
 
 std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint32_t local) {

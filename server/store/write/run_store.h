@@ -39,7 +39,9 @@ class RunStore final : public RunSink {
   absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
   absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) override;
   LanePosition position(const std::string& key, std::uint32_t lane) override;
-  bool is_empty() const override;
+  bool has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) override;
+  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override;
+  std::uint64_t acknowledged(const std::string& relay) override;
   absl::Status commit() override;
 
   // The run-wide number of a process, or of what it defined; 0 = it was not handed over.

@@ -88,7 +88,13 @@ absl::Status LiveRun::incomplete(store::IncompleteReason reason, const std::stri
 store::LanePosition LiveRun::position(const std::string& key, std::uint32_t lane) {
   return store_->position(key, lane);
 }
-bool LiveRun::is_empty() const { return store_->is_empty(); }
+bool LiveRun::has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) {
+  return store_->has_counter(key, lane, site);
+}
+absl::Status LiveRun::acknowledge(const std::string& relay, std::uint64_t sequence) {
+  return store_->acknowledge(relay, sequence);
+}
+std::uint64_t LiveRun::acknowledged(const std::string& relay) { return store_->acknowledged(relay); }
 absl::Status LiveRun::commit() {
   return taken(store_->commit(), [&] {
     timeline_->settle();

@@ -44,7 +44,9 @@ class LiveRun final : public RunSource, public store::RunSink {
   absl::Status process_end(const std::string& key, store::ProcessEnd, int exit_status) override;
   absl::Status incomplete(store::IncompleteReason, const std::string& process, const std::string& sentence) override;
   store::LanePosition position(const std::string& key, std::uint32_t lane) override;
-  bool is_empty() const override;
+  bool has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) override;
+  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override;
+  std::uint64_t acknowledged(const std::string& relay) override;
   absl::Status commit() override;
 
   // ---- for the viewer: RunSource
