@@ -173,8 +173,8 @@ def test_a_collector_that_was_killed_goes_on_and_counts_nothing_twice(wire, coll
     client.goodbye()
     client.close()
     report = collector.report("killed")
-    sentence = (f"process {process.key} sent counters of number 2, which it did not define again after the collector was "
-                "started again; the rest of it is ignored")
+    sentence = (f"process {process.key} sent counters of number 2, which it did not define again after the collector "
+                "was started again; the rest of it is ignored")
     assert [one["sentence"] for one in report["run"]["missing"]] == ([] if tells_again else [sentence])
     assert (report["totals"]["casts"], report["totals"]["cache_hits"]) == (6, 3)
     assert report["totals"]["beyond_sites"]["casts"] == 0

@@ -1,4 +1,5 @@
-// What was not taken comes back from the file, each once, and keeps the run from being complete.
+// What was not taken comes back from the file, each once, and keeps the run from being complete. Whoever writes on
+// finds how far the file is.
 #include "server/store/run/completeness.h"
 #include "server/store/testing/run_store_test.h"
 
@@ -32,6 +33,23 @@ TEST_F(RunStoreTest, ARunThatGoesOnKeepsWhatWasNotTakenBefore) {
   ASSERT_TRUE((*again)->incomplete(IncompleteReason::kBatchRejected, "", "a batch came too late").ok());
   ASSERT_TRUE((*again)->close().ok());
   EXPECT_EQ(read().incomplete.size(), 1u);
+}
+
+TEST_F(RunStoreTest, ARunThatGoesOnKnowsHowFarRelaysAndCountersWere) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  run.step().cast(weight, kTensor).flush();
+  ASSERT_TRUE(store->acknowledge("relay", 6).ok());
+  ASSERT_TRUE(store->acknowledge("relay", 7).ok());
+  ASSERT_TRUE(store->close().ok());
+  auto again = RunStore::resume(path());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)->acknowledged("relay"), 7u);
+  EXPECT_EQ((*again)->acknowledged("another"), 0u);
+  EXPECT_TRUE((*again)->has_counter(run.key(), 1, weight));
+  EXPECT_FALSE((*again)->has_counter(run.key(), 1, weight + 1));
+  EXPECT_FALSE((*again)->has_counter("another", 1, weight));
 }
 
 }  // namespace
