@@ -17,11 +17,18 @@ struct Reach {
   std::string because;
 };
 
+// What belongs to no site has no line, no operator and no tensor: no rule can look at it.
 Reach reach_of_run(const store::RunData& run) {
   if (run.damage && run.damage->evidence)
     return {Judged::kNot, "the run file is damaged or cut short, and what rules look at is not all there"};
   if (run.processes.empty()) return {Judged::kNot, "no process was seen that used PyTorch's autocast"};
-  return {};
+  std::uint64_t beyond_sites = 0;
+  for (const store::Process& process : run.processes)
+    beyond_sites += process.beyond_sites.casts + process.beyond_sites.hits;
+  if (beyond_sites == 0) return {};
+  return {Judged::kPartly,
+          absl::StrCat(beyond_sites, beyond_sites == 1 ? " cast or cache hit belongs" : " casts and cache hits belong",
+                       " to no site")};
 }
 
 std::string of_all(std::uint64_t part, std::uint64_t all, const char* what) {
@@ -58,6 +65,7 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
 // else wrote for the collector may send counters alone.
 bool lacks_events(const store::RunData& run, const store::Process& process) {
   if (std::ranges::any_of(process.lanes, [](const store::LaneRow& lane) { return lane.received > 0; })) return false;
+  if (process.beyond_sites.casts + process.beyond_sites.hits > 0) return true;
   return std::ranges::any_of(run.site_uses, [&](const store::SiteUse& use) {
     return use.process == process.id && use.counts.casts + use.counts.hits > 0;
   });

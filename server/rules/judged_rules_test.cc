@@ -83,6 +83,15 @@ TEST(JudgedRules, PartlyWhereAProcessToldCountsAndNoEvents) {
   EXPECT_EQ(judged(run, "cache-grows").judged, Judged::kFull) << "it made no cast";
 }
 
+TEST(JudgedRules, PartlyWhereCastsBelongToNoSite) {
+  store::RunData run = run_with_a_cast(true);
+  run.processes.front().beyond_sites = {.casts = 3, .hits = 1};
+  for (const JudgedRule& of : judged_rules(run, looked_at(run), {})) {
+    EXPECT_EQ(name(of.judged), "partly") << of.rule->name;
+    EXPECT_EQ(of.because, "4 casts and cache hits belong to no site") << of.rule->name;
+  }
+}
+
 TEST(JudgedRules, NotWhereSettingsDoNotSelectIt) {
   const JudgedRule of = judged(run_with_a_cast(true), "cache-grows", {.select = {"scaler-*"}});
   EXPECT_EQ(of.judged, Judged::kNot);

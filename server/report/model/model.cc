@@ -9,6 +9,7 @@
 #include "server/report/model/code_order.h"
 #include "server/report/model/site_fingerprint.h"
 #include "server/report/text/words.h"
+#include "server/rules/evidence/counts/looked_at.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
 #include "server/store/run/causes.h"
@@ -126,12 +127,6 @@ std::string failure_text(const Model& model) {
 
 namespace {
 
-// A job that has done nothing has no process in the run.
-bool was_always_deep(const store::RunData& run) {
-  if (run.start.deep == "always") return true;
-  return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
-}
-
 // Whether a region with autocast on was entered.
 bool was_on(const store::RunData& run) {
   return std::ranges::any_of(
@@ -153,7 +148,7 @@ std::string totals_line(const Model& model) {
     text = !all_was_seen       ? "no casts were recorded"
            : was_on(model.run) ? "autocast was on, and cast nothing"
                                : "autocast was never asked to cast anything";
-    if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
+    if (all_was_seen && model.run.operator_uses.empty() && rules::deep_mode(model.run) != "always")
       text += " (--deep always looks at such a job, too)";
   }
   const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)].casts;
