@@ -27,18 +27,31 @@ absl::StatusOr<Account> read_report(const std::string& file, const std::string& 
   return account_of(report, file, settings);
 }
 
-// Looks for the line of another run's finding in this run, by its file, function and text. An account has the texts of
-// lines that cast: where the line casts nothing, this function returns nothing.
-std::optional<bool> had_line(const Account& account, const Account& found_in, const store::Finding& finding) {
-  if (!finding.location) return std::nullopt;
+// What a run has of the code of another run's finding.
+struct Code {
+  bool has_line = false;                  // the line casts in the other run: `sites` are those of this line alone
+  std::vector<const AccountSite*> sites;  // otherwise those of its function
+};
+
+Code code_of(const store::Finding& finding, const Account& found_in, const Account& account) {
+  Code code;
   const std::string file = portable_path(finding.location->file, found_in.project);
   const auto at = std::ranges::find_if(found_in.sites, [&](const AccountSite& site) {
     return site.file == file && site.line == finding.location->line;
   });
-  if (at == found_in.sites.end()) return std::nullopt;
-  return std::ranges::any_of(account.sites, [&](const AccountSite& site) {
-    return site.file == file && site.function == at->function && site.text == at->text;
-  });
+  code.has_line = at != found_in.sites.end();
+  for (const AccountSite& site : account.sites) {
+    const bool is_of_it = code.has_line ? site.function == at->function && site.text == at->text
+                                        : site.function == finding.location->function;
+    if (site.file == file && is_of_it) code.sites.push_back(&site);
+  }
+  return code;
+}
+
+// Whether the run looked at all of this code. Casts are seen in every step: what never cast in the run was not there.
+bool looked_at(const Code& code, const Account& account) {
+  if (code.sites.empty()) return code.has_line || !account.left_out_new_code;
+  return std::ranges::all_of(code.sites, &AccountSite::looked_at);
 }
 
 }  // namespace
@@ -50,23 +63,14 @@ void add_rule(Account& account, AccountRule rule) {
 }
 
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
+  const Code code = finding.location ? code_of(finding, found_in, account) : Code();
+  const bool is_new_line = code.has_line && code.sites.empty();
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && rule->sees_operators();
-  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false &&
-      had_line(account, found_in, finding) != false)
-    return false;
+  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false && !is_new_line) return false;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
-  if (of->judged == rules::name(rules::Judged::kNot)) return false;
-  if (!finding.location) return !account.left_out_new_code;
-  const std::string file = portable_path(finding.location->file, found_in.project);
-  bool is_there = false;
-  for (const AccountSite& site : account.sites) {
-    if (site.file != file || site.function != finding.location->function) continue;
-    if (site.looked_at) return true;
-    is_there = true;
-  }
-  return !is_there && !account.left_out_new_code;
+  return of->judged != rules::name(rules::Judged::kNot) && looked_at(code, account);
 }
 
 std::optional<std::string> how_steps_differ(const Account& account, const Account& other) {

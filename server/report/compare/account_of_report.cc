@@ -1,5 +1,6 @@
 #include "server/report/compare/account.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "server/report/compare/report_part.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/rules/judgement.h"
+#include "server/store/run/names.h"
 
 namespace castscope::report {
 namespace {
@@ -154,6 +156,23 @@ void read_coverage(const ReportPart& coverage, const rules::Settings& settings, 
   }
 }
 
+bool is_about_the_end(std::string_view reason) {
+  return reason == store::name(store::IncompleteReason::kRunNotEnded) ||
+         reason == store::name(store::IncompleteReason::kRunEndNotSeen);
+}
+
+// A report of a newer castscope may have reasons that are not known here, and says each in a sentence. The notices of
+// older ones have all sentences.
+void read_missing(const ReportPart& run, Account& account) {
+  for (const ReportPart& one : run.parts("missing")) {
+    if (!one.has("incomplete_reason") || !one.has("sentence")) continue;
+    const std::string reason = one.text_or_empty("incomplete_reason"), sentence = one.text_or_empty("sentence");
+    if (!is_about_the_end(reason) && !sentence.empty() &&
+        std::ranges::find(account.notices, sentence) == account.notices.end())
+      account.notices.push_back(sentence);
+  }
+}
+
 void read_run(const ReportPart& run, Account& account) {
   account.command = absl::StrJoin(run.texts("command"), " ");
   account.run_folder = run.text("cwd");
@@ -162,6 +181,7 @@ void read_run(const ReportPart& run, Account& account) {
   account.failure = failure_of(run);
   if (run.has("recording")) account.deep = run.part("recording").text_or_empty("deep");
   account.notices = run.texts("notices");
+  if (run.has("missing")) read_missing(run, account);
 }
 
 }  // namespace
@@ -187,6 +207,7 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
   account.project = whole.text_or_empty("root");
   read_run(whole.part("run"), account);
   account.processes = whole.parts("processes").size();
+  if (format == 2 && !whole.part("run").flag("observed")) account.processes = 0;
   read_numbers(whole, account);
   const store::SourceLines source = source_of(whole);
   read_findings(whole, settings, source, account);

@@ -52,6 +52,7 @@ Json report() {
             {"cwd", "/job"},
             {"exit_status", 0},
             {"complete", true},
+            {"observed", true},
             {"notices", {"a notice"}}}},
           {"totals",
            {{"casts", 6}, {"cache_hits", 2}, {"pass_throughs", 4}, {"bytes", 200}, {"cpu_ns", 100}, {"step_count", 2}}},
@@ -102,6 +103,47 @@ TEST(AccountTest, ARunOfWhichSomethingIsMissingIsNotComplete) {
   Json json = report();
   json["run"]["missing"] = {{{"incomplete_reason", "events_missing"}, {"process", nullptr}, {"sentence", "it is"}}};
   EXPECT_FALSE(read(json).complete);
+}
+
+TEST(AccountTest, WhatIsMissingIsSaidAlsoForReasonsOfANewerCastscope) {
+  Json json = report();
+  json["run"]["missing"] = {
+      {{"incomplete_reason", "run_not_ended"}, {"process", nullptr}, {"sentence", "it goes on"}},
+      {{"incomplete_reason", "moon_was_full"}, {"process", nullptr}, {"sentence", "the moon was full"}},
+      {{"incomplete_reason", "events_missing"}, {"process", nullptr}, {"sentence", "a notice"}}};
+  EXPECT_THAT(read(json).notices, ElementsAre("a notice", "the moon was full"));
+}
+
+TEST(AccountTest, AReportTellsWhetherAnythingWasObserved) {
+  Json json = report();
+  json["run"]["observed"] = false;
+  EXPECT_EQ(read(json).processes, 0u);
+  json["run"].erase("observed");
+  EXPECT_FALSE(account_of(json, "run.json", {}).ok());
+}
+
+// Two lines of one function: the first one casts and was looked at, or not.
+TEST(AccountTest, WhetherALineWasLookedAtIsNotAnsweredByAnotherOfItsFunction) {
+  const auto judged = [](bool first, bool second) {
+    Json json = report();
+    json["coverage"]["rules"][0] = {
+        {"rule", "cache-grows"}, {"judged", "partly"}, {"because", "1 of 2 places were not"}};
+    Json site = json["sites"][0];
+    json["frames"].push_back({{"file", "train.py"}, {"line", 12}, {"function", "train"}});
+    json["stacks"].push_back({{"frame_index", 1}});
+    json["sites"] = {site, site};
+    json["sites"][0]["looked_at"] = first;
+    json["sites"][1]["looked_at"] = second;
+    json["sites"][1]["stack_index"] = 1;
+    return read(json);
+  };
+  const Account whole = judged(true, true);
+  store::Finding found = whole.findings[0];  // at line 8
+  EXPECT_TRUE(could_find(judged(true, false), whole, found));
+  EXPECT_FALSE(could_find(judged(false, true), whole, found));
+  found.location->line = 10;  // casts nothing: all that is known is its function
+  EXPECT_TRUE(could_find(whole, whole, found));
+  EXPECT_FALSE(could_find(judged(false, true), whole, found));
 }
 
 TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFound) {

@@ -235,7 +235,7 @@ TEST(GateTest, WhereARuleJudgedInPartThePlaceDecides) {
   Account before = judged("partly", account_with());
   before.sites.push_back({.file = "train.py", .function = "train", .looked_at = false});
   EXPECT_THAT(examine(now, {}, &before).unseen_before, ElementsAre(0));
-  before.sites.push_back({.file = "train.py", .function = "train", .looked_at = true});
+  before.sites.back().looked_at = true;
   EXPECT_THAT(examine(now, {}, &before).failing, ElementsAre(0));
   before.sites.clear();
   EXPECT_THAT(examine(now, {}, &before).failing, ElementsAre(0)) << "there was no such code";

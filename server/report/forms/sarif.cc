@@ -128,9 +128,13 @@ Json provenance(const store::RunStart& start) {
 std::string automation_id(const store::RunData& run, const std::string& category) {
   if (!category.empty()) return category + "/";
   const auto script = stand_in(run);
-  if (!script) return "castscope/";
-  return absl::StrCat("castscope/",
-                      std::filesystem::path(uri_of(run.start.project(), script->file).first).stem().string(), "/");
+  const std::vector<std::string>& command = run.start.command;
+  std::filesystem::path name;
+  if (script)
+    name = std::filesystem::path(uri_of(run.start.project(), script->file).first).stem();
+  else if (!command.empty())
+    name = std::filesystem::path(command[0]).filename();
+  return name.empty() ? "castscope/" : absl::StrCat("castscope/", name.string(), "/");
 }
 
 }  // namespace

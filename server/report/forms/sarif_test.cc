@@ -195,7 +195,9 @@ TEST(SarifTest, TheCategoryIsTheScript) {
   };
   EXPECT_EQ(id(), "castscope/train/");
   EXPECT_EQ(id({.category = "nightly"}), "nightly/");
-  run.start.command = {"python", "-c", "pass"};
+  run.start.command = {"/bin/bash", "-c", "python train.py"};
+  EXPECT_EQ(id(), "castscope/bash/");
+  run.start.command.clear();
   EXPECT_EQ(id(), "castscope/");
 }
 
