@@ -9,6 +9,7 @@ import json
 import sys
 
 import jsonschema
+import length
 import pytest
 import runs
 import torch
@@ -38,12 +39,13 @@ WORKLOADS = [
     workload("compiled.py", "aot_eager", "step"),
     workload("compiled.py", "inductor", "model"),
     workload("ddp.py", launcher=TORCHRUN),
-    workload("ddp.py", "spawn"),
     workload("loader.py", "fork"),
     workload("loader.py", "spawn"),
     workload("processes.py", status=9),
     workload("failing.py", status=1),
 ]
+if length.WHOLE:
+    WORKLOADS.append(workload("ddp.py", "spawn"))
 
 
 @pytest.mark.parametrize(("command", "status"), WORKLOADS)

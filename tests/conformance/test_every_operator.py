@@ -1,7 +1,8 @@
 """Under the enforced default policies each operator of autocast's lists does what it does without castscope.
 
 The calls are made in processes of their own, by every_operator.py in its short form; scripts/conformance makes all of
-them. PyTorch's own lists are in test_pytorch_lists.py, which runs by itself, too.
+them. All ways to enforce the policy of the CPU are tried, and one of each other device; with CONFORMANCE=whole in the
+environment, all. PyTorch's own lists are in test_pytorch_lists.py, which runs by itself, too.
 """
 
 import copy
@@ -14,10 +15,14 @@ import sys
 import compare_operators
 import enforcement
 import generated_calls
+import length
 import pytest
 import runs
 
 HERE = pathlib.Path(__file__).parent
+ENFORCED = [("cpu", "enforce"), ("cpu", "all-kernels"), ("cuda", "enforce"), ("xpu", "all-kernels"), ("mps", "enforce")]
+if length.WHOLE:
+    ENFORCED = [(key, way) for key in enforcement.DEFAULT for way in enforcement.WAYS]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +53,7 @@ def test_every_call_would_show_what_autocast_does(key, stock):
     assert not compare_operators.unmoved(stock["keys"][key])
 
 
-@pytest.mark.parametrize("way", enforcement.WAYS)
-@pytest.mark.parametrize("key", enforcement.DEFAULT)
+@pytest.mark.parametrize(("key", "way"), ENFORCED)
 def test_every_operator_does_the_same(key, way, calls, stock, tmp_path):
     outcome = enforcement.under_enforcement(calls(tmp_path / "calls.json", "--keys", key), tmp_path / "run",
                                             enforcement.DEFAULT[key], *enforcement.WAYS[way])
@@ -61,8 +65,7 @@ def test_every_operator_does_the_same(key, way, calls, stock, tmp_path):
 WITHOUT_AUTOCAST = {"outside", "make_fx outside", "disabled", "vmap"}
 
 
-@pytest.mark.parametrize("way", enforcement.WAYS)
-@pytest.mark.parametrize("key", enforcement.DEFAULT)
+@pytest.mark.parametrize(("key", "way"), ENFORCED)
 def test_another_policy_is_seen(key, way, calls, stock, tmp_path):
     """The other policy shows in every mode, for the operator that it is about, and for no other."""
     few = {"aten::mm", "aten::baddbmm", "aten::l1_loss"}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import jsonschema
+import length
 import pytest
 import torch
 
@@ -35,6 +36,7 @@ def test_what_is_shipped_is_what_the_dispatcher_does(made, name):
         "python policies/from_dispatcher.py writes it anew"
 
 
+@pytest.mark.skipif(not length.WHOLE, reason="it takes long: scripts/conformance runs it")
 def test_what_is_shipped_of_functions_is_what_python_calls(tmp_path):
     subprocess.run([sys.executable, POLICIES / "from_python.py", tmp_path / "functions.txt"], check=True,
                    capture_output=True)

@@ -3,11 +3,11 @@
 With CONFORMANCE=whole in the environment (scripts/conformance) each model is trained in all ways, else in one.
 """
 
-import os
 import pathlib
 import sys
 
 import enforcement
+import length
 import pytest
 import runs
 
@@ -15,8 +15,7 @@ TRAINED = pathlib.Path(__file__).with_name("trained_models.py")
 
 
 def train(output):
-    whole = os.environ.get("CONFORMANCE") == "whole"
-    return [sys.executable, str(TRAINED), "all" if whole else "some", str(output)]
+    return [sys.executable, str(TRAINED), "all" if length.WHOLE else "some", str(output)]
 
 
 @pytest.fixture(scope="module")
