@@ -27,10 +27,10 @@ struct RunClosing {
   // False: not every relay of the run has said that it is done; either the server was shut down before, or a relay
   // never came back.
   bool farewell = false;
-  int exit_status = -1;  // from the relay; -1 = not known
+  bool nothing_new = false;  // since it was opened: a relay that comes back after the end asks for what it missed
+  int exit_status = -1;      // from the relay; -1 = not known
   int signal = 0;
   std::uint32_t still_running = 0;  // processes that the relays left running
-  std::vector<std::string> notices;
 };
 
 // Keeps runs. Calls for one run never overlap; calls for different runs may, including open() and close().

@@ -51,13 +51,32 @@ absl::Status Run::ensure_open() {
   absl::StatusOr<std::shared_ptr<store::RunSink>> sink = keeper_->open(opening_);
   if (!sink.ok()) return failed_ = sink.status();
   sink_ = *std::move(sink);
+  news_ = false;
+  if (!std::exchange(remembered_, true)) remember(sink_->earlier_life());
   return absl::OkStatus();
 }
 
+// An earlier collector wrote this file, and it is known from it how far it was with whom. All of those relays may come
+// back.
+void Run::remember(const store::EarlierLife& earlier) {
+  validator_.adopt(earlier);
+  for (const store::RelayState& state : earlier.relays) {
+    Relay& relay = relays_[state.relay];
+    relay.applied = relay.durable = state.acknowledged;
+    relay.numbered = true;
+    relay.done = state.said_goodbye;
+    relay.left = Clock::now();
+    relay.said = state;
+    if (relay.done) note_ending(state);
+  }
+}
+
 absl::Status Run::commit() {
-  for (const auto& [id, relay] : relays_) {
+  for (auto& [id, relay] : relays_) {
     if (relay.applied == relay.durable) continue;
-    if (absl::Status status = sink_->acknowledge(id, relay.applied); !status.ok()) return failed_ = status;
+    relay.said.relay = id;
+    relay.said.acknowledged = relay.applied;
+    if (absl::Status status = sink_->relay(relay.said); !status.ok()) return failed_ = status;
   }
   if (absl::Status status = sink_->commit(); !status.ok()) return failed_ = status;
   uncommitted_ = 0;
@@ -78,35 +97,37 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
+  if (!relay.done) {
+    if (absl::Status status = ensure_open(); !status.ok()) return status;
+  }
   if (acknowledged && !std::exchange(relay.numbered, true)) {
-    if (absl::Status status = meet(id, *acknowledged, &relay); !status.ok()) return status;
+    if (absl::Status status = believe(id, *acknowledged, &relay); !status.ok()) return status;
   }
   if (acknowledged && *acknowledged > relay.durable) {
     reply->out_of_order = absl::StrCat("relay ", id, " says that message ", *acknowledged,
                                        " was acknowledged to it, and the last one that was is ", relay.durable);
     tell_refused(reply->out_of_order);
-    return absl::OkStatus();
+  } else {
+    relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
+    if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
   }
-  relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
-  if (!relay.done) {
-    if (absl::Status status = ensure_open(); !status.ok()) return status;
-  }
-  if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
+  if (all_done()) close(true);  // it was opened only to see how far the relays are in it
   return absl::OkStatus();
 }
 
-// Called when this collector meets a relay for the first time. If an earlier collector wrote this file, the file says
-// how far it has the relay's messages. If it has none of a relay that some were acknowledged to, they went elsewhere:
-// the relay is believed, and the file says what is not in it.
-absl::Status Run::meet(const std::string& id, std::uint64_t acknowledged, Relay* relay) {
-  if (absl::Status status = ensure_open(); !status.ok()) return status;
-  const std::uint64_t in_file = sink_->acknowledged(id);
-  relay->applied = relay->durable = in_file > 0 ? in_file : acknowledged;
-  if (in_file > 0 || acknowledged == 0) return absl::OkStatus();
+// Neither this collector nor the file knows the relay. If messages of it were acknowledged, they went elsewhere: the
+// relay is believed, and the file says what is not in it.
+absl::Status Run::believe(const std::string& id, std::uint64_t acknowledged, Relay* relay) {
+  relay->applied = relay->durable = acknowledged;
+  if (acknowledged == 0) return absl::OkStatus();
   const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,
                                             " were acknowledged before this file began: what they told is not in it");
   absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
   return status.ok() ? commit() : failed_ = status;
+}
+
+bool Run::all_done() const {
+  return std::ranges::all_of(relays_, [](const auto& entry) { return entry.second.done; });
 }
 
 void Run::refused(const std::string& id, const std::string& sentence) {
@@ -164,6 +185,7 @@ void Run::refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Ba
 
 absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
   if (absl::Status status = ensure_open(); !status.ok()) return status;
+  news_ = true;
   const Verdict verdict = validator_.apply(batch, *sink_);
   if (!verdict.failed.ok()) return failed_ = verdict.failed;
   if (!verdict.rejected.ok()) {
@@ -181,6 +203,17 @@ absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
   return absl::OkStatus();
 }
 
+// A relay that sends a message again sends what it sent before. One that introduces a process which never came, under a
+// number that is acknowledged, sends another run under the same names: that would be acknowledged, and lost.
+bool Run::is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply) {
+  if (!batch.has_process_begin() || validator_.knows(batch.process_key())) return false;
+  reply->out_of_order = absl::StrCat("relay ", id, " introduces process ", batch.process_key(), " in message ",
+                                     batch.sequence(), ", and message ", relays_[id].applied,
+                                     " was acknowledged to it before: it was not taken; a new run needs a new run_id");
+  tell_refused(reply->out_of_order);
+  return true;
+}
+
 absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
@@ -188,6 +221,7 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
   if (relay.done && sequence > relay.applied) return refuse_after_goodbye(id, relay, batch, reply), absl::OkStatus();
   // After its goodbye a relay whose last acknowledgement was lost introduces its processes again, for nothing.
   const bool known = relay.done || (sequence != 0 && sequence <= relay.applied);
+  if (known && is_of_another_run(id, batch, reply)) return absl::OkStatus();
   if (!known) {
     if (sequence != 0 && !is_due(id, relay, sequence, reply)) return absl::OkStatus();
     if (absl::Status status = take(relay, batch); !status.ok()) return status;
@@ -204,23 +238,32 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
 absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
+  if (relay.done && goodbye.sequence() != relay.applied) {
+    reply->out_of_order =
+        absl::StrCat("relay ", id, " says goodbye with message ", goodbye.sequence(), ", and said it with message ",
+                     relay.applied, " before: it was not taken; a new run needs a new run_id");
+    return absl::OkStatus();
+  }
   if (!relay.done) {
     if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
-    if (absl::Status status = take_ending(id, goodbye); !status.ok()) return status;
+    news_ = true;
+    if (absl::Status status = take_ending(id, goodbye, &relay.said); !status.ok()) return status;
+    relay.applied = goodbye.sequence();
     if (absl::Status status = commit(); !status.ok()) return status;
-    // The file does not count the goodbye: a collector that is started again before the run is closed needs it again.
-    relay.applied = relay.durable = goodbye.sequence();
     relay.done = true;
-    closing_.still_running += goodbye.still_running();
-    closing_.notices.insert(closing_.notices.end(), goodbye.notices().begin(), goodbye.notices().end());
-    if (std::all_of(relays_.begin(), relays_.end(), [](const auto& r) { return r.second.done; })) close(true);
+    note_ending(relay.said);
+    if (all_done()) close(true);
   }
   answer(relay, reply);
   return absl::OkStatus();
 }
 
-absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye) {
+absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said) {
+  said->said_goodbye = true;
+  said->still_running = goodbye.still_running();
+  for (const std::string& notice : goodbye.notices())
+    if (absl::Status status = sink_->notice(notice); !status.ok()) return failed_ = status;
   const int exit_code = goodbye.exit_code(), signal = goodbye.signal();
   if (exit_code < -1 || exit_code > 255 || signal < 0 || signal > kLastSignal) {
     const std::string sentence = absl::StrCat("relay ", id, " says that the job ended with exit code ", exit_code,
@@ -228,11 +271,16 @@ absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye)
     absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
     return status.ok() ? status : failed_ = status;
   }
-  if (exit_code >= 0 || signal != 0) {
-    closing_.exit_status = exit_code;
-    closing_.signal = signal;
-  }
+  said->exit_status = exit_code;
+  said->signal = signal;
   return absl::OkStatus();
+}
+
+void Run::note_ending(const store::RelayState& said) {
+  closing_.still_running += said.still_running;
+  if (said.exit_status < 0 && said.signal == 0) return;
+  closing_.exit_status = said.exit_status;
+  closing_.signal = said.signal;
 }
 
 void Run::ask(const std::string& id, Reply* reply) {
@@ -255,6 +303,7 @@ void Run::close(bool farewell) {
   if (failed_.ok()) tell_gaps();
   sink_.reset();
   closing_.farewell = farewell;
+  closing_.nothing_new = !news_;
   if (keeper_->close) keeper_->close(opening_.id, closing_);
 }
 

@@ -53,10 +53,11 @@ class Run {
  private:
   struct Relay {
     std::uint64_t applied = 0, durable = 0;
-    bool numbered = false;  // `applied` is known: the next number is the one after it
-    bool done = false;
-    bool late = false;  // the run was told that something came after the goodbye
-    std::string gap;    // a sentence while something did not come that a later number shows to be missing
+    bool numbered = false;   // `applied` is known: the next number is the one after it
+    bool done = false;       // its last message was the goodbye
+    store::RelayState said;  // by its goodbye
+    bool late = false;       // the run was told that something came after the goodbye
+    std::string gap;         // a sentence while something did not come that a later number shows to be missing
     int streams = 0;
     Clock::time_point left{};  // when its last stream ended
     std::vector<v1::Rejection> rejections;
@@ -69,8 +70,12 @@ class Run {
   bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
   void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
   void tell_refused(const std::string& sentence);
-  absl::Status meet(const std::string& id, std::uint64_t acknowledged, Relay* relay);
-  absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye);
+  void remember(const store::EarlierLife&);
+  absl::Status believe(const std::string& id, std::uint64_t acknowledged, Relay* relay);
+  bool is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply);
+  absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said);
+  void note_ending(const store::RelayState& said);
+  bool all_done() const;
   void tell_gaps();
   void close(bool farewell);
   void answer(Relay& relay, Reply* reply) const;
@@ -82,6 +87,8 @@ class Run {
   RunValidator validator_;
   std::map<std::string, Relay> relays_;
   RunClosing closing_;
+  bool remembered_ = false;        // what an earlier collector wrote is known
+  bool news_ = false;              // something was taken since the run was opened
   std::uint64_t uncommitted_ = 0;  // bytes
   absl::Status failed_;            // once the sink has failed, it is not called again
 };

@@ -1,11 +1,6 @@
-#include "server/ingest/run_table.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "server/ingest/run_table_test.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/ingest/testing/batch_builder.h"
-#include "server/ingest/testing/recording_sink.h"
 
 namespace castscope::ingest {
 namespace {
@@ -14,45 +9,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using Batch = BatchBuilder;
-
-class RunTableTest : public testing::Test {
- protected:
-  RunKeeper keeper() {
-    return {.open = [this](const RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
-              ++opened_;
-              if (!can_open_.ok()) return can_open_;
-              return sink_;
-            },
-            .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); },
-            .watched = [this](const std::string& run) { return run == watched_; }};
-  }
-  ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
-  ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
-    ingest::Run::Reply reply;
-    EXPECT_TRUE(run().attach(relay, acknowledged, &reply).ok());
-    return reply;
-  }
-  ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
-    ingest::Run::Reply reply;
-    EXPECT_TRUE(run().apply(relay, batch, &reply).ok());
-    return reply;
-  }
-  ingest::Run::Reply goodbye(const std::string& relay, std::uint64_t sequence, int exit_status = 0) {
-    v1::Goodbye goodbye;
-    goodbye.set_sequence(sequence);
-    goodbye.set_exit_code(exit_status);
-    ingest::Run::Reply reply;
-    EXPECT_TRUE(run().goodbye(relay, goodbye, &reply).ok());
-    return reply;
-  }
-
-  std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
-  absl::Status can_open_;
-  int opened_ = 0;
-  std::vector<RunClosing> closings_;
-  std::string watched_;  // run
-  RunTable table_{keeper()};
-};
 
 TEST_F(RunTableTest, EachAnswerSaysWhetherSomebodyWatches) {
   attach("a");
@@ -274,32 +230,19 @@ TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
   EXPECT_THAT(closings_, SizeIs(1));
 }
 
-TEST_F(RunTableTest, ACollectorThatWasStartedAgainGoesOnWhereTheRelayWas) {
-  sink_->relays["a"] = 10;
-  EXPECT_EQ(attach("a", 10).durable, 10u);
-  EXPECT_THAT(sink_->missing, IsEmpty());
-  EXPECT_THAT(apply("a", Batch().begin().sequence(12)).out_of_order, HasSubstr("message 12 where message 11 was due"));
-  EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
-}
-
-TEST_F(RunTableTest, TheFileKnowsHowFarARelayWas) {
-  sink_->relays = {{"lost", 10}, {"lying", 10}};
-  EXPECT_EQ(attach("lost", 8).durable, 10u) << "the last acknowledgement was lost";
-  EXPECT_EQ(apply("lost", Batch().begin().site(1).casts(1, 0, 3, 1).sequence(9).flush()).durable, 10u);
-  EXPECT_THAT(sink_->processes, IsEmpty()) << "it is in the file already";
-  EXPECT_EQ(attach("lying", 50).out_of_order,
-            "relay lying says that message 50 was acknowledged to it, and the last one that was is 10");
-  ASSERT_THAT(sink_->missing, SizeIs(1));
-}
-
-// Otherwise a collector that ends between this commit and the end of the run would wait for a goodbye in vain.
-TEST_F(RunTableTest, TheFileCountsAllMessagesButTheGoodbye) {
+TEST_F(RunTableTest, AnotherRunUnderTheSameNamesIsRefused) {
   attach("a");
-  apply("a", Batch().begin().sequence(1).flush());
-  EXPECT_EQ(sink_->relays["a"], 1u);
-  apply("a", Batch().sequence(2));
-  EXPECT_EQ(goodbye("a", 3).durable, 3u);
-  EXPECT_EQ(sink_->relays["a"], 2u);
+  apply("a", Batch("first").begin().sequence(1));
+  goodbye("a", 2);
+  attach("a");
+  const std::string sentence = apply("a", Batch("second").begin().sequence(1).flush()).out_of_order;
+  EXPECT_EQ(sentence,
+            "relay a introduces process second in message 1, and message 2 was acknowledged to it before: it was not "
+            "taken; a new run needs a new run_id");
+  EXPECT_EQ(goodbye("a", 9).out_of_order,
+            "relay a says goodbye with message 9, and said it with message 2 before: it was not taken; a new run needs "
+            "a new run_id");
+  EXPECT_EQ(opened_, 1);
 }
 
 TEST_F(RunTableTest, WhatWasAcknowledgedAndIsInNoFileIsMissing) {

@@ -19,6 +19,8 @@ constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
 
+bool is_name(const std::string& process_key) { return !process_key.empty() && process_key.size() <= kLongestText; }
+
 // Counts never decrease. A smaller one comes from an old batch that was sent again after a reconnect.
 bool raise(std::uint64_t& to, std::uint64_t from) {
   if (from <= to) return false;
@@ -45,7 +47,13 @@ CounterRow sum(const CounterRow& a, const CounterRow& b, std::uint64_t sign = 1)
 
 }  // namespace
 
+void ProcessValidator::adopt_rejection(const std::string& sentence) {
+  silenced_ = true;
+  rejected_before_ = sentence;
+}
+
 Verdict ProcessValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
+  if (!rejected_before_.empty()) return {.rejected = invalid(std::exchange(rejected_before_, {})), .failed = {}};
   if (silenced_) return {};
   sink_error_ = absl::OkStatus();
   const absl::Status status = apply_checked(batch, sink);
@@ -96,13 +104,12 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
     return invalid(absl::StrCat("a start of ", begin.start_epoch_ns(), " ns since 1970"));
   if (begin.start_ticks() > kMostCount) return invalid(beyond_bounds("start time", begin.start_ticks()));
   const Identity identity{begin.host(), begin.pid(), begin.start_ticks()};
-  if (begun_)  // it may be sent again after a reconnect
-    return identity == identity_
-               ? absl::OkStatus()
-               : invalid(absl::StrCat("an introduction as process ", begin.pid(), " of host ", begin.host(),
-                                      ", though it is process ", identity_.pid, " of host ", identity_.host,
-                                      ": two processes cannot have one key"));
-  begun_ = true;
+  if (identity_ && identity != *identity_)
+    return invalid(absl::StrCat("an introduction as process ", begin.pid(), " of host ", begin.host(),
+                                " with start_ticks ", begin.start_ticks(), ", though it is process ", identity_->pid,
+                                " of host ", identity_->host, " with start_ticks ", identity_->start_ticks,
+                                ": two processes cannot have one key"));
+  if (std::exchange(begun_, true)) return absl::OkStatus();  // it may be sent again after a reconnect
   identity_ = identity;
   return kept(sink.process({.key = key_,
                             .host = begin.host(),
@@ -313,24 +320,35 @@ absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& si
   return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.end_kind()), end.exit_status()));
 }
 
+ProcessValidator& RunValidator::find_or_add(const std::string& key) {
+  std::unique_ptr<ProcessValidator>& process = processes_[key];
+  if (process == nullptr) process = std::make_unique<ProcessValidator>(key, &sums_);
+  return *process;
+}
+
+void RunValidator::adopt(const store::EarlierLife& earlier) {
+  for (const store::ProcessInfo& info : earlier.processes) find_or_add(info.key).adopt(info);
+  for (const store::Incomplete& one : earlier.rejected) find_or_add(one.process).adopt_rejection(one.sentence);
+}
+
+bool RunValidator::knows(const std::string& key) const {
+  return !is_name(key) || processes_.contains(key) || processes_.size() >= kMostProcesses;
+}
+
 Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
-  if (batch.process_key().empty() || batch.process_key().size() > kLongestText)
+  if (!is_name(batch.process_key()))
     return {.rejected = invalid("a batch without the name of its process came, or with one of thousands of letters; it "
                                 "was not taken"),
             .reason = store::IncompleteReason::kBatchRejected,
             .failed = {}};
-  auto it = processes_.find(batch.process_key());
-  if (it == processes_.end()) {
-    if (processes_.size() >= kMostProcesses) {
-      if (std::exchange(too_many_, true)) return {};
-      return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
-                                               " is one too many for a run; it is ignored, "
-                                               "and so are all that follow")),
-              .failed = {}};
-    }
-    it = processes_.emplace(batch.process_key(), std::make_unique<ProcessValidator>(batch.process_key(), &sums_)).first;
+  if (!processes_.contains(batch.process_key()) && processes_.size() >= kMostProcesses) {
+    if (std::exchange(too_many_, true)) return {};
+    return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
+                                             " is one too many for a run; it is ignored, "
+                                             "and so are all that follow")),
+            .failed = {}};
   }
-  return it->second->apply(batch, sink);
+  return find_or_add(batch.process_key()).apply(batch, sink);
 }
 
 }  // namespace castscope::ingest

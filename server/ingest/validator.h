@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct Verdict {
 class ProcessValidator {
  public:
   ProcessValidator(std::string key, RunSums* sums) : key_(std::move(key)), sums_(sums) {}
+  // An earlier life of the run knew the process.
+  void adopt(const store::ProcessInfo& info) { identity_ = {info.host, info.pid, info.start_ticks}; }
+  // It had rejected it, with this sentence: the process stays so, and its relay is told again.
+  void adopt_rejection(const std::string& sentence);
   Verdict apply(const v1::Batch& batch, store::RunSink& sink);
   bool silenced() const { return silenced_; }
 
@@ -73,7 +78,8 @@ class ProcessValidator {
   std::string key_;
   RunSums* sums_;
   bool begun_ = false, silenced_ = false;
-  Identity identity_;  // as it was introduced
+  std::string rejected_before_;       // the sentence of an earlier life, until the relay was told it
+  std::optional<Identity> identity_;  // as it was introduced
   Definitions definitions_;
   PlainDefinitions plain_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;
@@ -87,9 +93,13 @@ class ProcessValidator {
 
 class RunValidator {
  public:
+  void adopt(const store::EarlierLife&);
+  // Whether a batch of this process was here before, or may be taken for one that was.
+  bool knows(const std::string& process_key) const;
   Verdict apply(const v1::Batch& batch, store::RunSink& sink);
 
  private:
+  ProcessValidator& find_or_add(const std::string& key);
   absl::flat_hash_map<std::string, std::unique_ptr<ProcessValidator>> processes_;
   RunSums sums_;
   bool too_many_ = false;  // processes; this was said

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/rules/evidence/counts/device_time.h"
 #include "server/rules/rules.h"
 #include "server/store/run/names.h"
@@ -72,15 +73,21 @@ bool lacks_events(const store::RunData& run, const store::Process& process) {
 }
 
 Reach reach_of_events(const store::RunData& run) {
+  std::vector<std::string> because;
   std::uint64_t dropped = 0;
   for (const store::Process& process : run.processes)
     for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
-  if (dropped > 0) return {Judged::kPartly, absl::StrCat(dropped, " events were dropped")};
+  if (dropped > 0) because.push_back(absl::StrCat(dropped, " events were dropped"));
   const auto without =
       std::ranges::count_if(run.processes, [&](const store::Process& one) { return lacks_events(run, one); });
-  if (without == 0) return {};
-  return {Judged::kPartly,
-          absl::StrCat(without, without == 1 ? " process" : " processes", " told counts and no events")};
+  if (without > 0)
+    because.push_back(absl::StrCat(without, without == 1 ? " process" : " processes", " told counts and no events"));
+  if (run.start.continued)
+    because.emplace_back(
+        "whoever wrote the run file was started again while the job ran, and what was going on in a region then was "
+        "seen as two");
+  if (because.empty()) return {};
+  return {Judged::kPartly, absl::StrJoin(because, "; ")};
 }
 
 bool is_on_gpu(const store::RunData& run) {

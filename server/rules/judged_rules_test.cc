@@ -71,6 +71,11 @@ TEST(JudgedRules, PartlyWhereEventsWereDropped) {
   store::RunData run = run_with_a_cast(true);
   run.processes.front().lanes.front().dropped = 2;
   EXPECT_EQ(judged(run, "cache-grows").because, "2 events were dropped");
+  run.start.continued = true;
+  EXPECT_EQ(judged(run, "cache-grows").judged, Judged::kPartly);
+  EXPECT_EQ(judged(run, "cache-grows").because,
+            "2 events were dropped; whoever wrote the run file was started again while the job ran, and what was going "
+            "on in a region then was seen as two");
   EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
 }
 

@@ -156,7 +156,7 @@ TEST_F(WireTest, AJobInAnotherProcessArrivesWholeAndItsSegmentIsRemoved) {
   ASSERT_THAT(closings, SizeIs(1));
   EXPECT_TRUE(closings[0].farewell);
   EXPECT_EQ(closings[0].exit_status, 3);
-  EXPECT_THAT(closings[0].notices, testing::ElementsAre("note"));
+  EXPECT_THAT(sink_->notices, testing::ElementsAre("note"));
   EXPECT_FALSE(leaves_segments());
 }
 

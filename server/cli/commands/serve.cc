@@ -92,14 +92,7 @@ class RunShelf {
       entry = found->second;
       open_.erase(found);
     }
-    for (const std::string& notice : closing.notices) (void)entry.store->notice(notice);
-    store::RunEnd end{.end_ns = realtime_ns(),
-                      .exit_status = {},
-                      .signal = {},
-                      .complete = closing.farewell && closing.still_running == 0};
-    if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
-    if (closing.signal > 0) end.signal = closing.signal;
-    if (end.complete) end.complete = entry.store->every_process_ended().value_or(false);
+    const store::RunEnd end = end_of(closing, *entry.store);
     auto concluded = conclude(*entry.store, end, entry.output, judging::Lines::kAsKept);
     if (concluded.ok()) {
       if (!concluded->moved.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->moved));
@@ -133,6 +126,18 @@ class RunShelf {
     concluded_.pop_front();
     if (viewed_->find(oldest->id()) == oldest)
       viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
+  }
+
+  static store::RunEnd end_of(const ingest::RunClosing& closing, store::RunStore& store) {
+    if (closing.nothing_new && store.earlier_end()) return *store.earlier_end();
+    store::RunEnd end{.end_ns = realtime_ns(),
+                      .exit_status = {},
+                      .signal = {},
+                      .complete = closing.farewell && closing.still_running == 0};
+    if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
+    if (closing.signal > 0) end.signal = closing.signal;
+    if (end.complete) end.complete = store.every_process_ended().value_or(false);
+    return end;
   }
 
   static store::RunStart start_of(const ingest::RunOpening& run) {

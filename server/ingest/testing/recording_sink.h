@@ -42,11 +42,13 @@ class RecordingSink : public store::RunSink {
   };
   std::map<std::string, Process> processes;
   std::vector<store::Incomplete> missing;  // what incomplete() was told
+  std::vector<std::string> notices;
   int commits = 0;
   absl::Status next_commit;                                            // what commit() returns
   store::LanePosition earlier;                                         // what position() returns
   std::set<std::pair<std::uint32_t, std::uint32_t>> earlier_counters;  // lane, site: for has_counter()
-  std::map<std::string, std::uint64_t> relays;                         // what was told as acknowledged
+  store::EarlierLife earlier_life_of_run;                              // what earlier_life() returns
+  std::map<std::string, store::RelayState> relays;                     // what relay() was told last
   int definitions = 0;                                                 // the number of calls that defined something
 
   Process& only() { return processes.begin()->second; }
@@ -91,15 +93,19 @@ class RecordingSink : public store::RunSink {
     missing.push_back({reason, process, sentence});
     return absl::OkStatus();
   }
+  absl::Status notice(const std::string& sentence) override {
+    notices.push_back(sentence);
+    return absl::OkStatus();
+  }
   store::LanePosition position(const std::string&, std::uint32_t) override { return earlier; }
   bool has_counter(const std::string&, std::uint32_t lane, std::uint32_t site) override {
     return earlier_counters.contains({lane, site});
   }
-  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override {
-    relays[relay] = sequence;
+  store::EarlierLife earlier_life() override { return earlier_life_of_run; }
+  absl::Status relay(const store::RelayState& state) override {
+    relays[state.relay] = state;
     return absl::OkStatus();
   }
-  std::uint64_t acknowledged(const std::string& relay) override { return relays[relay]; }
   absl::Status commit() override {
     ++commits;
     return next_commit;

@@ -13,8 +13,10 @@ CREATE TABLE notices (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL);
 -- What was not taken, so that the run is not complete: process_key = of the process that it came from, also of one
 -- that was never introduced. What follows from other tables (a process that was killed) stands there, not here.
 CREATE TABLE missing (incomplete_reason INTEGER, process_key TEXT, sentence TEXT NOT NULL);
--- How far the messages of each relay are in this file. A collector that is started again goes on there.
-CREATE TABLE relays (relay TEXT PRIMARY KEY, acknowledged INTEGER) WITHOUT ROWID;
+-- How far the messages of each relay are in this file, and what its goodbye said. A collector that is started again
+-- goes on there.
+CREATE TABLE relays (relay TEXT PRIMARY KEY, acknowledged INTEGER, said_goodbye INTEGER, exit_code INTEGER,
+  signal INTEGER, still_running INTEGER) WITHOUT ROWID;
 -- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, end_kind,
 -- fact_kind, staleness, gpu_work, matmul_compute, incomplete_reason.
 CREATE TABLE names (list TEXT, number INTEGER, word TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;

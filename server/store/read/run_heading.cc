@@ -20,6 +20,7 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "deep") start.deep = row.text(1);
   if (name == "gpu") start.gpu = row.text(1);
   if (name == "keep") start.keep = row.text(1);
+  if (name == "continued") start.continued = row.number(1) != 0;
   if (name == "host") start.host = row.text(1);
   if (name == "castscope_version") start.castscope_version = row.text(1);
   if (name == "start_epoch_ns") start.start_ns = row.number(1);
@@ -32,6 +33,16 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
   if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
   if (name == "end_seen" || name == "complete") end().complete = row.number(1) != 0;
+}
+
+absl::Status read_relays(const Database& database, std::vector<RelayState>& relays) {
+  return each(database, "SELECT relay, acknowledged, said_goodbye, exit_code, signal, still_running FROM relays",
+              [&](const Statement& row) {
+                RelayState& relay = relays.emplace_back();
+                relay.relay = row.text(0);
+                row.get(1, relay.acknowledged), row.get(2, relay.said_goodbye), row.get(3, relay.exit_status);
+                row.get(4, relay.signal), row.get(5, relay.still_running);
+              });
 }
 
 absl::StatusOr<RunHeading> read_heading(const std::string& path) {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/store/file/sqlite.h"
 #include "server/store/run/run_data.h"
@@ -17,6 +19,8 @@ struct RunHeading {
   std::uint64_t events = 0;  // handed over so far
 };
 absl::StatusOr<RunHeading> read_heading(const std::string& path);
+
+absl::Status read_relays(const Database&, std::vector<RelayState>&);
 
 // Takes one row of the table `run`, whose columns are `key` and `value`, into where it belongs. Other keys are left.
 void put_row(const Statement& row, RunStart&, std::optional<RunEnd>&);

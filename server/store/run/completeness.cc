@@ -61,23 +61,32 @@ void add_missing_events(const RunData& data, const Process& process, std::vector
                                           name_of(process), " published, ", missing, " never arrived")});
 }
 
+void add_more_than_counted(const Process& process, std::uint64_t by_events, std::uint64_t counted, const char* what,
+                           std::vector<Incomplete>& all) {
+  if (by_events <= counted) return;
+  all.push_back({.reason = IncompleteReason::kCountsMissing,
+                 .process = process.info.key,
+                 .sentence = absl::StrCat("the events of ", name_of(process), " tell of ", by_events, " ", what,
+                                          by_events == 1 ? "" : "s", ", and it counted ", counted)});
+}
+
 // Counters are exact, and a process counts before it publishes: once it has ended, events that tell more come from a
 // sender that does not know its own counts.
 void add_missing_counts(const RunData& data, std::vector<Incomplete>& all) {
   struct Told {
-    std::uint64_t by_events = 0, counted = 0;
+    Counts by_events, counted;
   };
   Table<Told, Process> told(data.processes.size());
-  for (const StepRun& run : data.step_runs) told[run.process].by_events += run.casts;
-  for (const SiteUse& use : data.site_uses) told[use.process].counted += use.counts.casts;
+  for (const StepRun& run : data.step_runs)
+    told[run.process].by_events += {.casts = run.casts, .hits = run.hits, .bytes = run.bytes};
+  for (const SiteUse& use : data.site_uses) told[use.process].counted += use.counts;
   for (const Process& process : data.processes) {
-    const std::uint64_t by_events = told[process.id].by_events;
-    const std::uint64_t counted = told[process.id].counted + process.beyond_sites.casts;
-    if (!is_over(data, process) || by_events <= counted) continue;
-    all.push_back({.reason = IncompleteReason::kCountsMissing,
-                   .process = process.info.key,
-                   .sentence = absl::StrCat("the events of ", name_of(process), " tell of ", by_events,
-                                            by_events == 1 ? " cast" : " casts", ", and it counted ", counted)});
+    if (!is_over(data, process)) continue;
+    Told& of = told[process.id];
+    of.counted += process.beyond_sites;
+    add_more_than_counted(process, of.by_events.casts, of.counted.casts, "cast", all);
+    add_more_than_counted(process, of.by_events.hits, of.counted.hits, "cache hit", all);
+    add_more_than_counted(process, of.by_events.bytes, of.counted.bytes, "byte", all);
   }
 }
 

@@ -119,6 +119,18 @@ TEST_F(CompletenessTest, EventsThatTellMoreCastsThanWereCountedAreToldOnceTheirP
   EXPECT_THAT(what_is_missing(run_), IsEmpty());
 }
 
+TEST_F(CompletenessTest, EventsThatTellMoreHitsOrBytesThanWereCountedAreToldToo) {
+  Process& process = add(ProcessEnd::kExited);
+  process.beyond_sites = {.hits = 1, .bytes = 100};
+  run_.step_runs.push_back({.process = process.id, .hits = 1, .bytes = 100});
+  EXPECT_THAT(what_is_missing(run_), IsEmpty());
+  run_.step_runs.push_back({.process = process.id, .first = 1, .last = 1, .hits = 1, .bytes = 1});
+  const std::vector<Incomplete> missing = what_is_missing(run_);
+  ASSERT_EQ(missing.size(), 2u);
+  EXPECT_EQ(missing[0].sentence, "the events of process 1 tell of 2 cache hits, and it counted 1");
+  EXPECT_EQ(missing[1].sentence, "the events of process 1 tell of 101 bytes, and it counted 100");
+}
+
 TEST_F(CompletenessTest, DamageComesFirst) {
   run_.damage = Damage{.sentence = "the run file is cut short", .evidence = false};
   run_.end->complete = false;

@@ -28,7 +28,7 @@ namespace castscope::store {
   REASON(kProcessStillRan, 7, "process_still_ran", "A process still ran when its record was closed.")             \
   REASON(kEventsMissing, 8, "events_missing", "A process published events that never arrived, and it has ended.") \
   REASON(kCountsMissing, 9, "counts_missing",                                                                     \
-         "The events of a process tell more casts than its counters, and it has ended.")
+         "The events of a process tell more casts, cache hits or bytes than its counters, and it has ended.")
 
 CASTSCOPE_CLOSED_LIST(IncompleteReason, std::uint8_t, CASTSCOPE_INCOMPLETE_REASONS);
 

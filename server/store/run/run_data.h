@@ -37,6 +37,7 @@ struct RunStart {
   std::string deep = {};      // which steps are to be deep, as `castscope run` was told; "" = not told
   std::string gpu = {};       // whether kernels are to be timed, likewise
   std::string keep = {};      // which events the file keeps: "all", "window"; "" = not known
+  bool continued = false;     // somebody wrote on in the file after events of a process that had not ended
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
   GitState git = {};
   // From where files are called the same on every machine.

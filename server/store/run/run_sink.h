@@ -144,6 +144,22 @@ struct EventBlock {
   std::string_view packed;
 };
 
+// A sender of the run, and what it said of the job's end.
+struct RelayState {
+  std::string relay;
+  std::uint64_t acknowledged = 0;  // its messages up to this number are in the file
+  bool said_goodbye = false;       // the last of them was its goodbye, which said this:
+  int exit_status = -1, signal = 0;
+  std::uint32_t still_running = 0;
+  bool operator==(const RelayState&) const = default;
+};
+
+struct EarlierLife {
+  std::vector<RelayState> relays;
+  std::vector<ProcessInfo> processes;
+  std::vector<Incomplete> rejected;  // processes that were rejected, each with its sentence
+};
+
 class RunSink {
  public:
   virtual ~RunSink() = default;
@@ -159,15 +175,16 @@ class RunSink {
   // Something was not taken, and the run is not complete for it. `process` is the key of the process that it came from,
   // whether introduced or not; "" = none. Saying the same again does no harm.
   virtual absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) = 0;
+  virtual absl::Status notice(const std::string& sentence) = 0;  // for the report; the same again does no harm
   // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
   // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
   virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }
   // Whether an earlier life of this run made a counter of this site durable.
   virtual bool has_counter(const std::string& /*key*/, std::uint32_t /*lane*/, std::uint32_t /*site*/) { return false; }
-  // The relay's messages up to this number become durable with the next commit().
-  virtual absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) = 0;
-  // The number up to which an earlier life of this run made the relay's messages durable; 0 = none is known.
-  virtual std::uint64_t acknowledged(const std::string& /*relay*/) { return 0; }
+  // What an earlier life of this run made durable of those who sent it. Asked once, before anything is handed over.
+  virtual EarlierLife earlier_life() { return {}; }
+  // This becomes durable with the next commit(), instead of what was said of the relay before.
+  virtual absl::Status relay(const RelayState&) = 0;
   // Makes what was handed over so far durable and visible to readers; an acknowledgement may be sent after it.
   virtual absl::Status commit() = 0;
 };

@@ -9,9 +9,11 @@
 namespace castscope::store {
 
 absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
-  for (const LaneRow& lane : data.processes[id_].lanes) {
+  const Process& process = data.processes[id_];
+  for (const LaneRow& lane : process.lanes) {
     lanes_[lane.lane] = lane;
     gaps_[lane.lane].adopt(lane);
+    goes_on_ |= lane.received > 0 && (!process.ended || process.end == ProcessEnd::kNotSeen);
   }
   for (const RegionUse& use : data.region_uses) {
     if (use.process == id_) evidence_.adopt(use);

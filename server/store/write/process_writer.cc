@@ -13,6 +13,14 @@ bool is_of_model(const SiteInfo& site) {
   return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
 }
 
+// Counts never fall. Smaller ones come from a sender that began anew under the name of one that the file knows.
+void raise_to(CounterRow& known, const CounterRow& row) {
+  known.lane = row.lane, known.site = row.site;
+  for (const auto member : {&CounterRow::casts, &CounterRow::hits, &CounterRow::passes, &CounterRow::traced,
+                            &CounterRow::bytes, &CounterRow::cpu_ns, &CounterRow::kept})
+    known.*member = std::max(known.*member, row.*member);
+}
+
 bool watch_repeats(const SiteInfo& site) {
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast ||
                            site.cause == lanes::Cause::kScript;
@@ -231,7 +239,7 @@ absl::Status ProcessWriter::counters(std::span<const CounterRow> rows) {
     }
     const std::uint64_t key = std::uint64_t{row.lane} << 32 | row.site;
     CounterState& state = counters_[key];
-    state.row = row;
+    raise_to(state.row, row);
     if (!state.changed) changed_counters_.push_back(key);
     state.changed = true;
   }
@@ -244,12 +252,15 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
       return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", row.lane, " is out of range"));
     }
     LaneRow& known = lanes_[row.lane];
+    LaneRow now = row;
+    now.written = std::max(row.written, known.written);
+    now.dropped = std::max(row.dropped, known.dropped);
     LaneGaps& gaps = gaps_[row.lane];
-    if (gaps.take_row(row) && !gaps.only_kernels()) {
+    if (gaps.take_row(now) && !gaps.only_kernels()) {
       steps_.dropped(row.lane);
       break_off(row.lane);
     }
-    known = row;
+    known = now;
     if (std::find(changed_lanes_.begin(), changed_lanes_.end(), row.lane) == changed_lanes_.end()) {
       changed_lanes_.push_back(row.lane);
     }

@@ -47,6 +47,8 @@ class ProcessWriter {
     return counters_.contains(std::uint64_t{lane} << 32 | local_site);
   }
   std::uint32_t number(Numbered what, std::uint32_t local) const;  // run-wide, 0 = not known
+  // An earlier life of the file took events of this process, which had not ended then.
+  bool goes_on() const { return goes_on_; }
   // Writes what has gathered. `last`: nothing more will come.
   absl::Status write(bool last);
 
@@ -94,6 +96,7 @@ class ProcessWriter {
   bool step_run_changed_ = false;
   bool has_events_ = false;  // since the last write()
   bool ended_ = false;       // its end was told: no events will come
+  bool goes_on_ = false;     // see goes_on()
 };
 
 }  // namespace castscope::store

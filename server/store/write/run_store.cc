@@ -16,6 +16,7 @@
 #include "server/store/file/run_file.h"
 #include "server/store/file/source_tables.h"
 #include "server/store/file/sqlite.h"
+#include "server/store/read/run_heading.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/write/findings_table.h"
 #include "server/store/write/new_file.h"
@@ -36,6 +37,7 @@ class RunStore::Impl {
   absl::Status close_elsewhere(const std::string& place);
   absl::Status set(const char* name, const auto& value) { return put_run.run(std::string_view(name), value); }
   absl::Status add_process(const ProcessInfo&);
+  absl::Status note_continued(const ProcessWriter&);
 
   // Runs `write` on the process's writer, inside a transaction. The first error is kept: after it nothing fits
   // together any more, what was committed before stays readable.
@@ -79,18 +81,19 @@ class RunStore::Impl {
   std::unique_ptr<RunTables> tables;
   std::deque<ProcessWriter> processes;
   absl::flat_hash_map<std::string, std::size_t> by_key;
-  absl::flat_hash_map<std::string, std::uint64_t> relays;  // of an earlier life: what it had acknowledged
+  EarlierLife earlier;  // none, unless the file is written on
   Statement put_run, add_notice, add_incomplete, put_process, put_relay;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool has_evidence = false;  // handed over since the last commit
   bool finished = false;      // the run's end was told: no events will come
+  bool continued = false;     // the file says so
+  std::optional<RunEnd> earlier_end;
   std::atomic<std::uint64_t>* commits = nullptr;
 
  private:
   absl::Status open_for_writing(const StoreOptions&);
   absl::Status fill(const RunStart&, const StoreOptions&);
-  absl::Status adopt_relays();
   void unlink_all() const;
   void let_go();
 };
@@ -113,7 +116,7 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&put_process,
        "INSERT INTO processes (id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns) "
        "VALUES (?,?,?,?,?,?,?)"},
-      {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?)"},
+      {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -184,18 +187,20 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
     by_key.emplace(process.info.key, processes.size());
     processes.emplace_back(tables.get(), process.id, process.info.key);
     CASTSCOPE_RETURN_IF_ERROR(processes.back().adopt(database, *data));
+    earlier.processes.push_back(process.info);
   }
-  return adopt_relays();
+  for (const Incomplete& one : data->incomplete)
+    if (one.reason == IncompleteReason::kProcessRejected) earlier.rejected.push_back(one);
+  earlier_end = data->end;
+  continued = data->start.continued;
+  return read_relays(database, earlier.relays);
 }
 
-absl::Status RunStore::Impl::adopt_relays() {
-  auto rows = Statement::prepare(database, "SELECT relay, acknowledged FROM relays");
-  if (!rows.ok()) return rows.status();
-  for (;;) {
-    const auto more = rows->next();
-    if (!more.ok() || !*more) return more.status();
-    rows->get(1, relays[rows->text(0)]);
-  }
+// What was open when the earlier writer died is not known any more: what follows was seen from here on only.
+absl::Status RunStore::Impl::note_continued(const ProcessWriter& process) {
+  if (continued || !process.goes_on()) return absl::OkStatus();
+  continued = true;
+  return set("continued", true);
 }
 
 absl::Status RunStore::Impl::begin() {
@@ -273,7 +278,10 @@ absl::Status RunStore::define(const std::string& key, const Definition& definiti
       key, [&](ProcessWriter& p) { return std::visit([&](const auto& one) { return p.define(one); }, definition); });
 }
 absl::Status RunStore::events(const std::string& key, const EventBlock& block) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.events(block); });
+  return impl_->on(key, [&](ProcessWriter& p) {
+    CASTSCOPE_RETURN_IF_ERROR(impl_->note_continued(p));
+    return p.events(block);
+  });
 }
 absl::Status RunStore::counters(const std::string& key, std::span<const CounterRow> rows) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.counters(rows); });
@@ -304,14 +312,14 @@ bool RunStore::has_counter(const std::string& key, std::uint32_t lane, std::uint
   return it != impl_->by_key.end() && impl_->processes[it->second].has_counter(lane, site);
 }
 
-absl::Status RunStore::acknowledge(const std::string& relay, std::uint64_t sequence) {
-  return impl_->on_run([&] { return impl_->put_relay.run(relay, sequence); });
-}
+EarlierLife RunStore::earlier_life() { return impl_->earlier; }
+const std::optional<RunEnd>& RunStore::earlier_end() const { return impl_->earlier_end; }
 
-std::uint64_t RunStore::acknowledged(const std::string& relay) {
-  const std::lock_guard lock(impl_->mutex);
-  const auto it = impl_->relays.find(relay);
-  return it == impl_->relays.end() ? 0 : it->second;
+absl::Status RunStore::relay(const RelayState& state) {
+  return impl_->on_run([&] {
+    return impl_->put_relay.run(state.relay, state.acknowledged, state.said_goodbye, state.exit_status, state.signal,
+                                state.still_running);
+  });
 }
 
 std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint32_t local) {

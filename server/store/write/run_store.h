@@ -38,16 +38,15 @@ class RunStore final : public RunSink {
   absl::Status gauges(const std::string& key, const Gauges&) override;
   absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
   absl::Status incomplete(IncompleteReason, const std::string& process, const std::string& sentence) override;
+  absl::Status notice(const std::string& sentence) override;
   LanePosition position(const std::string& key, std::uint32_t lane) override;
   bool has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) override;
-  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override;
-  std::uint64_t acknowledged(const std::string& relay) override;
+  EarlierLife earlier_life() override;
+  absl::Status relay(const RelayState&) override;
   absl::Status commit() override;
 
   // The run-wide number of a process, or of what it defined; 0 = it was not handed over.
   std::uint32_t number(const std::string& key, Numbered what, std::uint32_t local = 0);
-  // A sentence that was said during the run, for the report.
-  absl::Status notice(const std::string& sentence);
   absl::Status git_dirty(bool);  // of RunStart::git: known only a little later
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
@@ -57,6 +56,8 @@ class RunStore final : public RunSink {
   std::uint64_t commits() const { return commits_.load(); }
   // Returns true if each process told that it ends. A process that vanished did not, nor one that may still run.
   absl::StatusOr<bool> every_process_ended();
+  // The end that the file told when it was opened to be written on; nothing = it told none.
+  const std::optional<RunEnd>& earlier_end() const;
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // The file was moved or deleted while it was being written: nobody finds in its place what is written.

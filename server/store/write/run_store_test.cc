@@ -327,6 +327,7 @@ TEST_F(RunStoreTest, AFileLeftByAKilledWriterIsReadAndContinued) {
   EXPECT_EQ(data->processes.size(), 1u);
   EXPECT_EQ(data->sites.size(), 1u);
   EXPECT_EQ(data->site_uses.at(0).counts.casts, 3u);  // absolute, not added up
+  EXPECT_TRUE(data->start.continued);
 }
 
 TEST_F(RunStoreTest, AContinuedRunFindsItsCallSitesAgain) {
@@ -342,6 +343,7 @@ TEST_F(RunStoreTest, AContinuedRunFindsItsCallSitesAgain) {
     run.cast(site, kTensor);
     run.end();
     ASSERT_TRUE(store->close().ok());
+    EXPECT_FALSE(read().start.continued) << "the process had ended";
   }
   EXPECT_EQ(query("SELECT count(*) FROM call_sites"), 1);
   EXPECT_EQ(query("SELECT count(*) FROM sites"), 1);

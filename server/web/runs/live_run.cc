@@ -85,16 +85,15 @@ absl::Status LiveRun::incomplete(store::IncompleteReason reason, const std::stri
                                  const std::string& sentence) {
   return store_->incomplete(reason, process, sentence);
 }
+absl::Status LiveRun::notice(const std::string& sentence) { return store_->notice(sentence); }
 store::LanePosition LiveRun::position(const std::string& key, std::uint32_t lane) {
   return store_->position(key, lane);
 }
 bool LiveRun::has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) {
   return store_->has_counter(key, lane, site);
 }
-absl::Status LiveRun::acknowledge(const std::string& relay, std::uint64_t sequence) {
-  return store_->acknowledge(relay, sequence);
-}
-std::uint64_t LiveRun::acknowledged(const std::string& relay) { return store_->acknowledged(relay); }
+store::EarlierLife LiveRun::earlier_life() { return store_->earlier_life(); }
+absl::Status LiveRun::relay(const store::RelayState& state) { return store_->relay(state); }
 absl::Status LiveRun::commit() {
   return taken(store_->commit(), [&] {
     timeline_->settle();

@@ -43,10 +43,11 @@ class LiveRun final : public RunSource, public store::RunSink {
   absl::Status gauges(const std::string& key, const store::Gauges&) override;
   absl::Status process_end(const std::string& key, store::ProcessEnd, int exit_status) override;
   absl::Status incomplete(store::IncompleteReason, const std::string& process, const std::string& sentence) override;
+  absl::Status notice(const std::string& sentence) override;
   store::LanePosition position(const std::string& key, std::uint32_t lane) override;
   bool has_counter(const std::string& key, std::uint32_t lane, std::uint32_t site) override;
-  absl::Status acknowledge(const std::string& relay, std::uint64_t sequence) override;
-  std::uint64_t acknowledged(const std::string& relay) override;
+  store::EarlierLife earlier_life() override;
+  absl::Status relay(const store::RelayState&) override;
   absl::Status commit() override;
 
   // ---- for the viewer: RunSource

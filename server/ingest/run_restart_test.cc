@@ -1,0 +1,115 @@
+// What a collector that was started again knows of the run from its file.
+#include "server/ingest/run_table_test.h"
+
+namespace castscope::ingest {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Batch = BatchBuilder;
+using RunRestartTest = RunTableTest;
+
+TEST_F(RunRestartTest, ACollectorThatWasStartedAgainGoesOnWhereTheRelayWas) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 10}};
+  EXPECT_EQ(attach("a", 10).durable, 10u);
+  EXPECT_THAT(sink_->missing, IsEmpty());
+  EXPECT_THAT(apply("a", Batch().begin().sequence(12)).out_of_order, HasSubstr("message 12 where message 11 was due"));
+  EXPECT_EQ(apply("a", Batch().begin().sequence(11).flush()).durable, 11u);
+}
+
+TEST_F(RunRestartTest, TheFileKnowsHowFarARelayWas) {
+  sink_->earlier_life_of_run = {
+      .relays = {{.relay = "lost", .acknowledged = 10}, {.relay = "lying", .acknowledged = 10}},
+      .processes = {{.key = "host/1/1/0", .host = "host", .pid = 1, .start_ticks = 1}},
+      .rejected = {}};
+  EXPECT_EQ(attach("lost", 8).durable, 10u) << "the last acknowledgement was lost";
+  EXPECT_EQ(apply("lost", Batch().begin().site(1).casts(1, 0, 3, 1).sequence(9).flush()).durable, 10u);
+  EXPECT_THAT(sink_->processes, IsEmpty()) << "it is in the file already";
+  EXPECT_EQ(attach("lying", 50).out_of_order,
+            "relay lying says that message 50 was acknowledged to it, and the last one that was is 10");
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+}
+
+TEST_F(RunRestartTest, TheFileKeepsWhatTheGoodbyeSaid) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  EXPECT_EQ(sink_->relays["a"], (store::RelayState{.relay = "a", .acknowledged = 1}));
+  v1::Goodbye message;
+  message.set_sequence(2);
+  message.set_exit_code(7);
+  message.set_still_running(3);
+  message.add_notices("the disk was slow");
+  ingest::Run::Reply reply;
+  EXPECT_TRUE(run().goodbye("a", message, &reply).ok());
+  EXPECT_EQ(
+      sink_->relays["a"],
+      (store::RelayState{.relay = "a", .acknowledged = 2, .said_goodbye = true, .exit_status = 7, .still_running = 3}));
+  EXPECT_THAT(sink_->notices, testing::ElementsAre("the disk was slow"));
+}
+
+TEST_F(RunRestartTest, AGoodbyeOutlivesTheCollector) {
+  sink_->earlier_life_of_run.relays = {
+      {.relay = "a", .acknowledged = 5, .said_goodbye = true, .exit_status = 7, .still_running = 1},
+      {.relay = "b", .acknowledged = 2}};
+  EXPECT_EQ(attach("a", 4).durable, 5u) << "its last acknowledgement was lost";
+  EXPECT_EQ(goodbye("a", 5).durable, 5u);
+  EXPECT_THAT(closings_, IsEmpty()) << "the other one may come back";
+  attach("b", 2);
+  goodbye("b", 3, -1);
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_TRUE(closings_[0].farewell);
+  EXPECT_FALSE(closings_[0].nothing_new);
+  EXPECT_EQ(closings_[0].exit_status, 7);
+  EXPECT_EQ(closings_[0].still_running, 1u);
+}
+
+TEST_F(RunRestartTest, ARunThatHadEndedIsLeftAsItWas) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5, .said_goodbye = true, .exit_status = 0}};
+  EXPECT_EQ(attach("a", 5).durable, 5u);
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_TRUE(closings_[0].farewell);
+  EXPECT_TRUE(closings_[0].nothing_new);
+  EXPECT_EQ(goodbye("a", 5).durable, 5u);
+  EXPECT_EQ(opened_, 1);
+  EXPECT_THAT(sink_->missing, IsEmpty());
+}
+
+TEST_F(RunRestartTest, RelaysOfAnEarlierLifeAreWaitedForAsOthersAre) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5}};
+  attach("b");
+  goodbye("b", 1);
+  const auto now = ingest::Run::Clock::now();
+  table_.close_abandoned(now, std::chrono::minutes(2));
+  EXPECT_THAT(closings_, IsEmpty());
+  table_.close_abandoned(now + std::chrono::minutes(3), std::chrono::minutes(2));
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_FALSE(closings_[0].farewell);
+}
+
+TEST_F(RunRestartTest, AProcessKeepsItsIdentityOverARestart) {
+  sink_->earlier_life_of_run = {.relays = {{.relay = "a", .acknowledged = 1}},
+                                .processes = {{.key = "host/1/1/0", .host = "elsewhere", .pid = 1, .start_ticks = 1}},
+                                .rejected = {}};
+  attach("a", 1);
+  const auto rejections = apply("a", Batch().begin().sequence(2).flush()).rejections;
+  ASSERT_THAT(rejections, SizeIs(1));
+  EXPECT_THAT(rejections[0].sentence(), HasSubstr("two processes cannot have one key"));
+  EXPECT_THAT(sink_->processes, IsEmpty());
+}
+
+TEST_F(RunRestartTest, ARejectedProcessStaysRejectedOverARestart) {
+  sink_->earlier_life_of_run = {
+      .relays = {{.relay = "a", .acknowledged = 1}},
+      .processes = {},
+      .rejected = {{store::IncompleteReason::kProcessRejected, "host/1/1/0", "process host/1/1/0 sent junk"}}};
+  attach("a", 1);
+  const auto rejections = apply("a", Batch().begin().sequence(2).flush()).rejections;
+  ASSERT_THAT(rejections, SizeIs(1));
+  EXPECT_EQ(rejections[0].sentence(), "process host/1/1/0 sent junk");
+  EXPECT_THAT(sink_->processes, IsEmpty());
+  EXPECT_THAT(apply("a", Batch().begin().sequence(3).flush()).rejections, IsEmpty());
+}
+
+}  // namespace
+}  // namespace castscope::ingest

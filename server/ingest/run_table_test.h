@@ -1,0 +1,57 @@
+// For tests of the table of runs: a run whose sink is remembered, and what relays say to it.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/ingest/run_table.h"
+#include "server/ingest/testing/batch_builder.h"
+#include "server/ingest/testing/recording_sink.h"
+
+namespace castscope::ingest {
+
+class RunTableTest : public testing::Test {
+ protected:
+  RunKeeper keeper() {
+    return {.open = [this](const RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+              ++opened_;
+              if (!can_open_.ok()) return can_open_;
+              return sink_;
+            },
+            .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); },
+            .watched = [this](const std::string& run) { return run == watched_; }};
+  }
+  ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
+  ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().attach(relay, acknowledged, &reply).ok());
+    return reply;
+  }
+  ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().apply(relay, batch, &reply).ok());
+    return reply;
+  }
+  ingest::Run::Reply goodbye(const std::string& relay, std::uint64_t sequence, int exit_status = 0) {
+    v1::Goodbye goodbye;
+    goodbye.set_sequence(sequence);
+    goodbye.set_exit_code(exit_status);
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().goodbye(relay, goodbye, &reply).ok());
+    return reply;
+  }
+
+  std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
+  absl::Status can_open_;
+  int opened_ = 0;
+  std::vector<RunClosing> closings_;
+  std::string watched_;  // run
+  RunTable table_{keeper()};
+};
+
+}  // namespace castscope::ingest
