@@ -11,6 +11,7 @@
 #include "server/store/run/row_definitions.h"
 #include "server/store/run/table.h"
 #include "server/store/write/content.h"
+#include "server/store/write/count_sql.h"
 
 namespace castscope::store {
 
@@ -24,8 +25,8 @@ class RowTable {
     auto add = Statement::prepare(database, absl::StrCat("INSERT INTO ", Row::kTable, " VALUES (", values, ")"));
     if (!add.ok()) return add.status();
     add_ = *std::move(add);
-    auto count = Statement::prepare(
-        database, absl::StrCat("INSERT OR REPLACE INTO ", Counted<Row>::kTable, " VALUES (?,?,?,?,?)"));
+    auto count =
+        Statement::prepare(database, put_counts_sql(Counted<Row>::kTable, Counted<Row>::kColumn, {Row::kTimes}));
     if (!count.ok()) return count.status();
     put_count_ = *std::move(count);
     return absl::OkStatus();

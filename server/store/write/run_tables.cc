@@ -1,5 +1,7 @@
 #include "server/store/write/run_tables.h"
 
+#include "server/store/write/count_sql.h"
+
 namespace castscope::store {
 
 absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& database, const StoreOptions& options) {
@@ -16,6 +18,9 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
   auto window = EventWindow::on(database, options);
   if (!window.ok()) return window.status();
   tables->window = *std::move(window);
+  const std::string use_count =
+      put_counts_sql("operator_use_counts", "operator_use", {"calls", "result_bytes", "operator_ns"});
+  const std::string kernel_count = put_counts_sql("kernel_counts", "kernel", {"launches", "moved_bytes", "gpu_ns"});
   const std::pair<Statement*, const char*> all[] = {
       {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       // The larger value wins: an earlier life of the file, or a call site of which more was learnt meanwhile.
@@ -48,11 +53,11 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
       {&tables->put_local_use, "INSERT OR REPLACE INTO local_operator_uses VALUES (?,?,?)"},
       {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
-      {&tables->put_use_count, "INSERT OR REPLACE INTO operator_use_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_use_count, use_count.c_str()},
       {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_local_kernel, "INSERT OR REPLACE INTO local_kernels VALUES (?,?,?)"},
-      {&tables->put_kernel_count, "INSERT OR REPLACE INTO kernel_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_kernel_count, kernel_count.c_str()},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
        "(SELECT 1 FROM attributes WHERE process = ?1 AND attribute = ?2 AND value = ?3)"},

@@ -1,0 +1,66 @@
+// Whoever writes on in a file finds how far it is, and makes nothing less that stands in it.
+#include "server/store/testing/run_store_test.h"
+
+namespace castscope::store {
+namespace {
+
+using ResumeTest = RunStoreTest;
+
+TEST_F(ResumeTest, ARunThatGoesOnKnowsHowFarRelaysAndCountersWere) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  run.step().cast(weight, kTensor).flush();
+  const RelayState relay{.relay = "relay", .acknowledged = 7, .said_goodbye = true, .exit_status = 3};
+  ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 6}).ok());
+  ASSERT_TRUE(store->relay(relay).ok());
+  ASSERT_TRUE(store->incomplete(IncompleteReason::kProcessRejected, "host/7/1/0", "process 7 sent junk").ok());
+  ASSERT_TRUE(store->close().ok());
+  auto again = RunStore::resume(path());
+  ASSERT_TRUE(again.ok()) << again.status();
+  const EarlierLife earlier = (*again)->earlier_life();
+  EXPECT_THAT(earlier.relays, testing::ElementsAre(relay));
+  ASSERT_THAT(earlier.processes, testing::SizeIs(1));
+  EXPECT_EQ(earlier.processes[0].key, run.key());
+  ASSERT_THAT(earlier.rejected, testing::SizeIs(1));
+  EXPECT_EQ(earlier.rejected[0].process, "host/7/1/0");
+  EXPECT_TRUE((*again)->has_counter(run.key(), 1, weight));
+  EXPECT_FALSE((*again)->has_counter(run.key(), 1, weight + 1));
+  EXPECT_FALSE((*again)->has_counter("another", 1, weight));
+}
+
+TEST_F(ResumeTest, CountsOfAnEarlierLifeDoNotFall) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  run.step().cast(weight, kTensor).cast(weight, kTensor).flush();
+  ASSERT_TRUE(store->close().ok());
+  auto again = *RunStore::resume(path());
+  TestRun same(*again);
+  ASSERT_EQ(same.weight("train.py", 10, "fc"), weight);
+  const CounterRow fewer{.lane = 1, .site = weight, .casts = 1, .hits = 5};
+  ASSERT_TRUE(again->counters(run.key(), std::span(&fewer, 1)).ok());
+  const LaneRow lane{.lane = 1, .received = 3, .next = 3};
+  ASSERT_TRUE(again->lanes(run.key(), std::span(&lane, 1)).ok());
+  ASSERT_TRUE(again->close().ok());
+  const RunData data = read();
+  EXPECT_EQ(data.site_uses.at(0).counts.casts, 2u);
+  EXPECT_EQ(data.site_uses.at(0).counts.hits, 5u);
+  EXPECT_EQ(data.processes.front().lanes.at(0).written, 3u);
+}
+
+TEST_F(ResumeTest, CountsOfDeepStepsDoNotFallEither) {
+  auto store = create();
+  for (const std::uint64_t times : {5u, 3u}) {
+    TestRun run(*store);
+    const std::uint32_t use = run.use({.op = "aten::add"}), flow = run.flow(use, use);
+    run.called(use, times).flowed(flow, times).end();
+    ASSERT_TRUE(store->close().ok());
+    if (times == 5) store = *RunStore::resume(path());
+  }
+  EXPECT_EQ(read().use_counts.at(0).times, 5u);
+  EXPECT_EQ(read().flow_counts.at(0).times, 5u);
+}
+
+}  // namespace
+}  // namespace castscope::store
