@@ -48,13 +48,18 @@ Code code_of(const store::Finding& finding, const Account& found_in, const Accou
   return code;
 }
 
-// Whether the run looked at all of this code. Casts are seen in every step: what never cast in the run was not there.
+// Whether the run looked at all of this code.
 bool looked_at(const Code& code, const Account& account) {
-  if (code.sites.empty()) return code.has_line || !account.left_out_new_code;
+  if (code.sites.empty()) return !account.left_out_new_code;
   return std::ranges::all_of(code.sites, &AccountSite::looked_at);
 }
 
 }  // namespace
+
+void note_files_with_text(const store::SourceLines& source, Account& account) {
+  for (const auto& [name, file] : source.files())
+    if (!file.lines.empty()) account.files_with_text.insert(portable_path(name, account.project));
+}
 
 void add_rule(Account& account, AccountRule rule) {
   if (rule.judged == rules::name(rules::Judged::kFull)) return;
@@ -64,10 +69,10 @@ void add_rule(Account& account, AccountRule rule) {
 
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
   const Code code = finding.location ? code_of(finding, found_in, account) : Code();
-  const bool is_new_line = code.has_line && code.sites.empty();
+  if (code.has_line && code.sites.empty()) return true;
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && rule->sees_operators();
-  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false && !is_new_line) return false;
+  if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
   return of->judged != rules::name(rules::Judged::kNot) && looked_at(code, account);

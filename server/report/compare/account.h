@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,8 @@ struct Account {
   std::vector<store::Finding> findings;
   std::vector<std::string> fingerprints;  // of `findings`
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
-  std::vector<AccountSite> sites;  // in the report's order
+  std::vector<AccountSite> sites;         // in the report's order
+  std::set<std::string> files_with_text;  // as in portable_path: the text of some of their lines is known
   std::vector<AccountPrecision> precision;
   // Rules that settings select and do not ignore, and that could not judge all of the run, or judged a sample of its
   // steps. Of the first reports none is known.
@@ -72,6 +74,9 @@ struct Account {
   std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
 };
+
+// Notes the files of which the run has the text of some line.
+void note_files_with_text(const store::SourceLines& source, Account& account);
 
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
@@ -86,7 +91,7 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
 // at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that this run did
-// not have is new, however many steps were looked at: code is looked at when it first runs.)
+// not have is new, however the run was looked at: casts are seen in every step.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of

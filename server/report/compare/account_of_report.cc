@@ -144,7 +144,9 @@ std::string failure_of(const ReportPart& run) {
   return status == 0 ? "" : absl::StrCat("exit status ", status);
 }
 
-void read_coverage(const ReportPart& coverage, const rules::Settings& settings, Account& account) {
+// `ignored`: rules of which the run's own settings left out all findings.
+void read_coverage(const ReportPart& coverage, const std::vector<std::string>& ignored, const rules::Settings& settings,
+                   Account& account) {
   account.left_out_new_code = coverage.count("new_code_left_out") > 0;
   if (!coverage.has("first_step_not_looked_at")) coverage.complain("first_step_not_looked_at", "is missing");
   account.skipped_steps = !coverage.is_null("first_step_not_looked_at");
@@ -152,8 +154,16 @@ void read_coverage(const ReportPart& coverage, const rules::Settings& settings, 
   if (judged.empty()) coverage.complain("rules", "names no rule, so nothing was judged");
   for (const ReportPart& part : judged) {
     AccountRule rule{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
+    if (std::ranges::find(ignored, rule.rule) != ignored.end())
+      rule = {rule.rule, std::string(rules::name(rules::Judged::kNot)), "castscope.json ignored it"};
     if (settings.selects(rule.rule) && !settings.ignores(rule.rule)) add_rule(account, std::move(rule));
   }
+}
+
+std::vector<std::string> ignored_rules(const ReportPart& report) {
+  if (!report.has("settings")) return {};
+  const ReportPart settings = report.part("settings");
+  return settings.has("ignored_rules") ? settings.texts("ignored_rules") : std::vector<std::string>();
 }
 
 bool is_about_the_end(std::string_view reason) {
@@ -211,13 +221,15 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
   read_numbers(whole, account);
   const store::SourceLines source = source_of(whole);
   read_findings(whole, settings, source, account);
+  note_files_with_text(source, account);
   const SharedLists lists(whole);
   for (const ReportPart& site : whole.parts("sites"))
     account.sites.push_back(site_of(site, lists, source, account.project));
   for (const ReportPart& one : whole.parts("weight_products"))
     account.precision.push_back(precision_of(one, account.project));
   // The first reports of format 1 had none.
-  if (format == 2 || whole.has("coverage")) read_coverage(whole.part("coverage"), settings, account);
+  if (format == 2 || whole.has("coverage"))
+    read_coverage(whole.part("coverage"), ignored_rules(whole), settings, account);
   if (wrong.empty()) return account;
   return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete castscope report: ", wrong));
 }

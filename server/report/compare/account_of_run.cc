@@ -100,6 +100,7 @@ Account account_of(const Model& model, const std::string& name) {
   for (const rules::JudgedRule& of : model.rules)
     if (!of.deselected && !model.settings.ignores(of.rule->name))
       add_rule(account, {std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
+  note_files_with_text(run.source, account);
   account.deep = rules::deep_mode(model.run);
   account.left_out_new_code = model.looked_at.refused > 0;
   account.skipped_steps = model.looked_at.first_gap.has_value();

@@ -1,4 +1,4 @@
-#include "server/report/compare/account.h"
+#include "server/report/compare/account_test.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,63 +26,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Json = nlohmann::ordered_json;
-
-Json finding(const char* rule, const char* severity, int line) {
-  return {{"rule", rule},
-          {"severity", severity},
-          {"title", "it happens"},
-          {"fix", "Mend it."},
-          {"location", {{"file", "train.py"}, {"line", line}, {"function", "train"}}}};
-}
-
-Json report() {
-  const Json site = {{"stack_index", 0},    {"call_site_index", 0},    {"phase", "forward"},
-                     {"cause", "autocast"}, {"from_dtype", "float32"}, {"to_dtype", "bfloat16"},
-                     {"casts", 3},          {"cache_hits", 1},         {"bytes", 100},
-                     {"cpu_ns", 50}};
-  Json placeless = site;
-  placeless.erase("stack_index");
-  placeless.erase("cache_hits");
-  placeless["call_site_index"] = 1;
-  return {{"format", 2},
-          {"root", "/job"},
-          {"run",
-           {{"command", {"python", "train.py"}},
-            {"cwd", "/job"},
-            {"exit_status", 0},
-            {"complete", true},
-            {"observed", true},
-            {"notices", {"a notice"}}}},
-          {"totals",
-           {{"casts", 6}, {"cache_hits", 2}, {"pass_throughs", 4}, {"bytes", 200}, {"cpu_ns", 100}, {"step_count", 2}}},
-          {"cache", {{"cache_peak_bytes", 10}, {"cache_peak_entries", 1}}},
-          {"processes", Json::array({Json::object()})},
-          {"step_runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}},
-          {"coverage",
-           {{"new_code_left_out", 0},
-            {"first_step_not_looked_at", nullptr},
-            {"rules", {{{"rule", "cache-grows"}, {"judged", "full"}, {"because", nullptr}}}}}},
-          {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
-          {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
-          {"frames", Json::array({{{"file", "train.py"}, {"line", 8}, {"function", "train"}}})},
-          {"stacks", Json::array({{{"frame_index", 0}}})},
-          {"call_sites",
-           {{{"operator", "aten::linear"}, {"argument", "weight"}}, {{"operator", nullptr}, {"argument", "weight"}}}},
-          {"sites", {site, placeless}},
-          {"weight_products", Json::array()},
-          {"source_files",
-           {{{"file", "train.py"},
-             {"source_state", "kept"},
-             {"source_lines", {{{"line", 8}, {"source_text", "  y =  f(x)"}}}}}}}};
-}
-
-Account read(const Json& json, const rules::Settings& settings = {}) {
-  const auto account = account_of(json, "run.json", settings);
-  EXPECT_TRUE(account.ok()) << account.status().message();
-  return account.ok() ? *account : Account();
-}
-
 TEST(AccountTest, HasWhatTheReportSays) {
   const Account account = read(report());
   EXPECT_EQ(account.command, "python train.py");
@@ -120,62 +63,6 @@ TEST(AccountTest, AReportTellsWhetherAnythingWasObserved) {
   EXPECT_EQ(read(json).processes, 0u);
   json["run"].erase("observed");
   EXPECT_FALSE(account_of(json, "run.json", {}).ok());
-}
-
-// Two lines of one function: the first one casts and was looked at, or not.
-TEST(AccountTest, WhetherALineWasLookedAtIsNotAnsweredByAnotherOfItsFunction) {
-  const auto judged = [](bool first, bool second) {
-    Json json = report();
-    json["coverage"]["rules"][0] = {
-        {"rule", "cache-grows"}, {"judged", "partly"}, {"because", "1 of 2 places were not"}};
-    Json site = json["sites"][0];
-    json["frames"].push_back({{"file", "train.py"}, {"line", 12}, {"function", "train"}});
-    json["stacks"].push_back({{"frame_index", 1}});
-    json["sites"] = {site, site};
-    json["sites"][0]["looked_at"] = first;
-    json["sites"][1]["looked_at"] = second;
-    json["sites"][1]["stack_index"] = 1;
-    return read(json);
-  };
-  const Account whole = judged(true, true);
-  store::Finding found = whole.findings[0];  // at line 8
-  EXPECT_TRUE(could_find(judged(true, false), whole, found));
-  EXPECT_FALSE(could_find(judged(false, true), whole, found));
-  found.location->line = 10;  // casts nothing: all that is known is its function
-  EXPECT_TRUE(could_find(whole, whole, found));
-  EXPECT_FALSE(could_find(judged(false, true), whole, found));
-}
-
-TEST(AccountTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFound) {
-  const auto judged = [](const char* word, bool in_every_step) {
-    Json json = report();
-    Json& coverage = json["coverage"];
-    coverage["rules"][0] = {{"rule", "dtype-overflow"}, {"judged", word}, {"because", "3 of 9 steps were"}};
-    if (!in_every_step) coverage["first_step_not_looked_at"] = {{"process", 1}, {"step", 3}};
-    json["findings"][0]["rule"] = "dtype-overflow";
-    return read(json);
-  };
-  const Account full = judged("full", true), sampled = judged("sampled", false);
-  ASSERT_EQ(sampled.sampled.size(), 1u);
-  EXPECT_TRUE(sampled.unjudged.empty());
-  const store::Finding overflow = full.findings[0], of_casts = full.findings[1];
-  EXPECT_TRUE(could_find(full, sampled, overflow));
-  EXPECT_TRUE(could_find(sampled, sampled, overflow));
-  EXPECT_FALSE(could_find(sampled, full, overflow));
-  EXPECT_TRUE(could_find(sampled, full, of_casts)) << "casts are seen in every step";
-  Account before_the_line = sampled;
-  for (AccountSite& site : before_the_line.sites) site.text = "y = g(x)";
-  EXPECT_TRUE(could_find(before_the_line, full, overflow)) << "new code is looked at when it first runs";
-  // A rule may be `partly` because of other places. That does not tell whether the run looked at every step.
-  const Account partly_sampled = judged("partly", false), partly = judged("partly", true);
-  EXPECT_FALSE(could_find(partly_sampled, partly, overflow));
-  EXPECT_FALSE(could_find(sampled, partly, overflow));
-  EXPECT_TRUE(could_find(partly_sampled, sampled, overflow));
-  // The first reports do not tell which steps were looked at.
-  Account untold = full;
-  untold.skipped_steps.reset();
-  EXPECT_TRUE(could_find(sampled, untold, overflow));
-  EXPECT_TRUE(could_find(untold, full, overflow));
 }
 
 TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
@@ -392,6 +279,7 @@ TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
   EXPECT_EQ(one.precision, other.precision);
   EXPECT_EQ(one.fingerprints, other.fingerprints);
   EXPECT_EQ(one.notices, other.notices);
+  EXPECT_EQ(one.files_with_text, other.files_with_text);
   // A report says paths as they are from the root.
   const auto words = [](const Account& a) {
     std::vector<std::string> all = {a.command, a.run_folder, a.project, a.damage, a.failure};

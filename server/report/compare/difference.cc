@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "server/report/compare/comparable.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {
@@ -169,7 +170,8 @@ Difference difference_of(const Account& before, const Account& after) {
                        {"bytes", before.bytes, after.bytes},
                        {"cpu_ns", before.cpu_ns, after.cpu_ns},
                        {"cache_peak_bytes", before.cache_peak_bytes, after.cache_peak_bytes}};
-  Places first = places_of(before), second = places_of(after);
+  const Comparable two = comparable(before, after);
+  Places first = places_of(two.before), second = places_of(two.after);
   Comparison comparison(before, after);
   difference.per_step = comparison.differ_in_length();
   for (const auto& [place, sites] : first) comparison.compare(sites, std::exchange(second[place], {}));
@@ -180,11 +182,12 @@ Difference difference_of(const Account& before, const Account& after) {
     return std::make_pair(a.change, cost(b)) < std::make_pair(b.change, cost(a));
   });
   difference.precision = precision_changes(before, after);
-  find_only_in(after, before, difference.new_findings, difference.unseen_before);
-  find_only_in(before, after, difference.fixed_findings, difference.unseen_after);
+  find_only_in(two.after, two.before, difference.new_findings, difference.unseen_before);
+  find_only_in(two.before, two.after, difference.fixed_findings, difference.unseen_after);
   for (const Account* account : {&before, &after}) {
     for (const std::string& why : why_incomplete(*account)) difference.doubts.push_back(account->name + ": " + why);
   }
+  if (const auto sentence = two.sentence(); sentence && difference.any()) difference.doubts.push_back(*sentence);
   if (const auto differ = how_steps_differ(before, after)) difference.doubts.push_back(before.name + ": " + *differ);
   doubt_unseen(after, before, difference.unseen_before, difference.doubts);
   doubt_unseen(before, after, difference.unseen_after, difference.doubts);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/comparable.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {
@@ -29,6 +30,29 @@ void examine_limits(const Account& account, const Gate& gate, Verdict& verdict) 
   }
 }
 
+bool is_grave(const store::Finding& finding, const Gate& gate) {
+  return rules::place_of_severity(finding.severity) <= rules::place_of_severity(gate.fail_on);
+}
+
+void examine_findings(const Comparable& two, const Gate& gate, Verdict& verdict) {
+  const std::set<std::string> before(two.before.fingerprints.begin(), two.before.fingerprints.end());
+  const std::set<std::string> now(two.after.fingerprints.begin(), two.after.fingerprints.end());
+  for (std::size_t i = 0; i < two.after.findings.size(); ++i) {
+    const store::Finding& finding = two.after.findings[i];
+    const bool known = before.contains(two.after.fingerprints[i]);
+    (known                                         ? verdict.known
+     : !could_find(two.before, two.after, finding) ? verdict.unseen_before
+     : is_grave(finding, gate)                     ? verdict.failing
+                                                   : verdict.below)
+        .push_back(i);
+  }
+  for (std::size_t i = 0; i < two.before.findings.size(); ++i) {
+    if (now.contains(two.before.fingerprints[i])) continue;
+    (could_find(two.after, two.before, two.before.findings[i]) ? verdict.gone : verdict.unseen_now).push_back(i);
+  }
+  verdict.by_number = two.sentence();
+}
+
 bool is_judged(const Account& account, const Account* baseline, const Verdict& verdict) {
   return account.unjudged.empty() && (baseline == nullptr || baseline->unjudged.empty()) &&
          verdict.unseen_before.empty();
@@ -38,22 +62,11 @@ bool is_judged(const Account& account, const Account* baseline, const Verdict& v
 
 Verdict examine(const Account& account, const Gate& gate, const Account* baseline) {
   Verdict verdict;
-  std::set<std::string> before, now(account.fingerprints.begin(), account.fingerprints.end());
-  if (baseline != nullptr) before.insert(baseline->fingerprints.begin(), baseline->fingerprints.end());
-  for (std::size_t i = 0; i < account.findings.size(); ++i) {
-    const bool grave = rules::place_of_severity(account.findings[i].severity) <= rules::place_of_severity(gate.fail_on);
-    const bool known = before.contains(account.fingerprints[i]);
-    const bool is_compared = known || baseline == nullptr || could_find(*baseline, account, account.findings[i]);
-    (known          ? verdict.known
-     : !is_compared ? verdict.unseen_before
-     : grave        ? verdict.failing
-                    : verdict.below)
-        .push_back(i);
-  }
-  for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
-    if (now.contains(baseline->fingerprints[i])) continue;
-    (could_find(account, *baseline, baseline->findings[i]) ? verdict.gone : verdict.unseen_now).push_back(i);
-  }
+  if (baseline == nullptr)
+    for (std::size_t i = 0; i < account.findings.size(); ++i)
+      (is_grave(account.findings[i], gate) ? verdict.failing : verdict.below).push_back(i);
+  else
+    examine_findings(comparable(*baseline, account), gate, verdict);
   verdict.incomplete = why_incomplete(account);
   if (baseline != nullptr && baseline->processes > 0) {
     verdict.baseline_incomplete = why_incomplete(*baseline);

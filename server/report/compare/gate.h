@@ -42,6 +42,7 @@ struct Verdict {
   std::vector<std::size_t> unseen_now;           // of the baseline's findings: this run may have missed them
   std::vector<Limit> limits;                     // the limits that the gate sets
   std::vector<std::string> incomplete;           // why the result is uncertain
+  std::optional<std::string> by_number;          // Comparable::sentence()
   std::vector<std::string> baseline_incomplete;  // why the baseline may lack findings, which count as new all the same
 };
 

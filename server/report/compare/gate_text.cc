@@ -152,6 +152,12 @@ Json list_json(const Account& account, const std::vector<std::size_t>& which) {
   return list;
 }
 
+std::vector<std::string> doubts_in_baseline(const Verdict& verdict) {
+  std::vector<std::string> all = verdict.baseline_incomplete;
+  if (verdict.by_number) all.push_back(*verdict.by_number);
+  return all;
+}
+
 }  // namespace
 
 std::string verdict_text(const Account& account, const Gate& gate, const Verdict& verdict, const Account* baseline,
@@ -174,6 +180,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const std::string& why : verdict.baseline_incomplete)
     rest += wrapped("  note: ", "    ",
                     "in the baseline's run, " + why + ": not every finding that counts as new may be new", width);
+  if (verdict.by_number) rest += wrapped("  note: ", "    ", *verdict.by_number, width);
   rest += sampled_text(account, width);
   rest += unjudged_text(account, "", width);
   if (baseline != nullptr) rest += unjudged_text(*baseline, "in the baseline's run, ", width);
@@ -221,7 +228,7 @@ Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdi
                    {"unjudged", rules_json(account.unjudged)},
                    {"sampled", rules_json(account.sampled)},
                    {"unjudged_in_baseline", baseline == nullptr ? Json::array() : rules_json(baseline->unjudged)},
-                   {"doubts_in_baseline", verdict.baseline_incomplete},
+                   {"doubts_in_baseline", doubts_in_baseline(verdict)},
                    {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
                    {"limits", limits}});
 }

@@ -1,0 +1,26 @@
+// Two accounts are held against each other by their code: sites and findings are the same where file, function and
+// the text of the line are. A run that came over the network knows no text, nor does one of a file that changed while
+// it ran. Then the numbers of the lines are all that both know.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "server/report/compare/account.h"
+
+namespace castscope::report {
+
+struct Comparable {
+  // The accounts as they were given, except for the files in `by_number`. There, lines are known by their numbers, in
+  // `text` of the sites and in the fingerprints of findings.
+  Account before, after;
+  std::set<std::string> by_number;  // as in portable_path: one of the two knows the text of the file's lines
+
+  // A sentence about the files in `by_number`; nothing where there are none.
+  std::optional<std::string> sentence() const;
+};
+
+Comparable comparable(const Account& before, const Account& after);
+
+}  // namespace castscope::report
