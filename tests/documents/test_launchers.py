@@ -1,6 +1,7 @@
 """docs/launchers.md: a job that a launcher starts is observed, with all of its ranks."""
 
 import pathlib
+import socket
 import sys
 
 import pytest
@@ -31,8 +32,17 @@ def launch(name, fresh):
     return fresh.run(command_of(name)), fresh.folder / f"{name}.json"
 
 
+def has_localhost():
+    try:
+        return bool(socket.getaddrinfo("localhost", None, socket.AF_INET))
+    except OSError:
+        return False
+
+
 @pytest.fixture(scope="module")
 def launched(side_by_side):
+    if not has_localhost():
+        pytest.skip("torchrun waits for ever, with castscope or without: this machine has no address for localhost")
     return side_by_side(launch, "name")
 
 
