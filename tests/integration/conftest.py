@@ -8,7 +8,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-pytest.register_assert_rewrite("viewer_page")
+pytest.register_assert_rewrite("viewer_page", "collectors")
+from collectors import collector, wire  # noqa: E402, F401
 from program import Castscope  # noqa: E402
 from sharing import pytest_configure, ran, ran_in_this_file  # noqa: E402, F401
 from viewer import recorded, view  # noqa: E402, F401

@@ -13,6 +13,7 @@
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/recording/findings_log.h"
+#include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/version.h"
@@ -51,7 +52,12 @@ class RunShelf {
     store::StoreOptions options{.keep_all = keep_all_};
     Output output = place(run);
     std::error_code error;
-    bool known = fs::exists(output.run_file(), error);
+    const bool known = fs::exists(output.run_file(), error);
+    const auto claim = std::make_shared<OutputClaim>();
+    if (!claim->take(output.stem)) {
+      log::error(absl::StrCat("run ", run.id, ": ", in_other_hands(output)));
+      return absl::UnavailableError(in_other_hands(output));
+    }
     auto store = known ? store::RunStore::resume(output.run_file(), options)
                        : store::RunStore::create(output.run_file(), start_of(run), options);
     if (!store.ok()) {
@@ -61,7 +67,7 @@ class RunShelf {
     log::info(absl::StrCat("run ", run.id, " from ", run.host, ": ", known ? "goes on in " : "begins in ",
                            output.run_file()));
     Open& entry = open_[run.id];
-    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
+    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim};
     // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
     const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
     findings_.begin(run.id, judge);
@@ -113,7 +119,12 @@ class RunShelf {
     std::shared_ptr<store::RunStore> store;
     std::shared_ptr<web::LiveRun> shown;  // the sink in front of the store; null without a viewer
     Output output;
+    std::shared_ptr<OutputClaim> claim;  // no other castscope writes the file
   };
+
+  static std::string in_other_hands(const Output& output) {
+    return absl::StrCat(output.run_file(), " is being written by another castscope: send a run to one collector");
+  }
 
   // The newest runs stay in memory with all of their events; older ones are read from their files when somebody asks.
   void conclude_shown(const Open& entry, web::RunState state, judging::JudgedRunPtr last) {

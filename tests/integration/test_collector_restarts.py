@@ -1,0 +1,132 @@
+"""A collector that is killed and started again, and two collectors with one folder: nothing that was acknowledged is
+lost or counted twice."""
+
+import pytest
+from collectors import Collector, define_code, exited, refused, train
+
+
+def restarted(wire, collector, run):
+    """A process three steps of which were acknowledged before the collector was killed and started again."""
+    client = wire.Client(collector.address, run, relay="r")
+    process = wire.Process(client, pid=1)
+    begin = process.begin
+    train(wire, process)
+    client.close()
+    collector.kill_and_start_again()
+    process.begin = begin
+    return process
+
+
+@pytest.mark.parametrize("tells_again", [True, False])
+def test_a_collector_that_was_killed_goes_on_and_counts_nothing_twice(wire, collector, tells_again):
+    process = restarted(wire, collector, "killed")
+    client = process.client = wire.Client(collector.address, "killed", relay="r", acknowledged=3)
+    client.sequence = client.acknowledged = client.receive().ack.sequence
+    assert client.sequence == 3
+    if tells_again:
+        process.numbers.clear()
+        define_code(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    client.close()
+    report = collector.report("killed")
+    sentence = (f"process {process.key} sent counters of number 2, which it did not define again after the collector "
+                "was started again; the rest of it is ignored")
+    assert [one["sentence"] for one in report["run"]["missing"]] == ([] if tells_again else [sentence])
+    assert (report["totals"]["casts"], report["totals"]["cache_hits"]) == (6, 3)
+    assert report["totals"]["beyond_sites"]["casts"] == 0
+
+
+def test_a_killed_collector_knows_what_it_acknowledged(wire, collector):
+    restarted(wire, collector, "lied")
+    assert refused(wire, lambda: wire.Client(collector.address, "lied", relay="r", acknowledged=50).receive()) == (
+        "FAILED_PRECONDITION", "relay r says that message 50 was acknowledged to it, and the last one that was is 3")
+    assert "message 50 was acknowledged" in collector.report("lied")["run"]["notices"][0]
+
+
+def test_a_run_that_had_ended_is_the_same_after_the_collector_was_killed(wire, collector):
+    process = wire.Process(wire.Client(collector.address, "over", relay="r"), pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=3, notices=["it was warm"])
+    process.client.close()
+    file = collector.folder / "over.json"
+    before = file.read_bytes()
+    collector.kill_and_start_again()
+    client = wire.Client(collector.address, "over", relay="r", acknowledged=4)
+    assert client.receive().ack.sequence == 5, "the goodbye's acknowledgement was lost"
+    client.sequence = 4
+    client.goodbye(exit_code=3, notices=["it was warm"])
+    client.close()
+    assert wire.Client(collector.address, "over", relay="r", acknowledged=5).receive().ack.sequence == 5
+    report = collector.report("over")
+    assert (report["run"]["complete"], report["run"]["exit_status"]) == (True, 3)
+    assert "it was warm" in report["run"]["notices"]
+    assert file.read_bytes() == before
+
+
+def test_another_run_under_the_same_names_is_refused(wire, collector):
+    for restart in (False, True):
+        first = wire.Process(wire.Client(collector.address, "twice", relay="r"), pid=1)
+        if not restart:
+            train(wire, first)
+            first.batch(end=exited(wire))
+            first.client.goodbye()
+        first.client.close()
+        if restart:
+            collector.kill_and_start_again()
+        client = wire.Client(collector.address, "twice", relay="r")
+        assert client.receive().ack.sequence == 5
+        second = wire.Process(client, pid=2)
+        code, sentence = refused(wire, second.batch)
+        assert code == "FAILED_PRECONDITION"
+        assert sentence == (f"relay r introduces process {second.key} in message 1, and message 5 was acknowledged to "
+                            "it before: it was not taken; a new run needs a new run_id")
+    report = collector.report("twice")
+    assert (report["run"]["complete"], report["totals"]["casts"], len(report["processes"])) == (True, 6, 1)
+
+
+def test_a_process_stays_who_it_is_after_the_collector_was_killed(wire, collector):
+    process = restarted(wire, collector, "who")
+    process.client = wire.Client(collector.address, "who", relay="r", acknowledged=3)
+    process.client.sequence = process.client.acknowledged = 3
+    process.begin.start_ticks = 2
+    process.numbers.clear()
+    train(wire, process)
+    process.client.goodbye()
+    assert "two processes cannot have one key" in process.client.rejections[process.key]
+    report = collector.report("who")
+    assert (report["run"]["complete"], report["totals"]["casts"]) == (False, 6)
+
+
+def test_a_stay_during_which_the_collector_was_killed_is_evidence_in_two_parts(wire, collector):
+    process = restarted(wire, collector, "parts")
+    process.client = wire.Client(collector.address, "parts", relay="r", acknowledged=3)
+    process.client.sequence = process.client.acknowledged = 3
+    process.numbers.clear()
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    report = collector.report("parts")
+    assert (report["run"]["complete"], report["totals"]["casts"]) == (True, 12)
+    judged = {rule["rule"]: rule for rule in report["coverage"]["rules"]}
+    assert judged["cache-grows"]["judged"] == "partly"
+    assert "started again while the job ran" in judged["cache-grows"]["because"]
+
+
+def test_a_run_goes_to_one_collector(wire, collector, castscope):
+    client = wire.Client(collector.address, "shared", relay="a")
+    process = wire.Process(client, pid=1)
+    train(wire, process)
+    other = Collector(castscope, "other")
+    code, sentence = refused(wire, lambda: wire.Client(other.address, "shared", relay="b").receive())
+    assert code == "INTERNAL"
+    assert sentence.endswith("collected/shared.castscope is being written by another castscope: send a run to one "
+                             "collector")
+    mine = wire.Process(wire.Client(other.address, "own"), pid=2)
+    train(wire, mine, steps=1)
+    mine.client.close()
+    other.stop()
+    process.batch(end=exited(wire))
+    client.goodbye()
+    assert collector.report("shared")["totals"]["casts"] == 6
