@@ -66,7 +66,12 @@ def test_the_page_leads_from_a_kernel_to_its_operator_and_back(viewer):
         panel.get_by_text("from its launch to its begin").wait_for()
         assert panel.locator("h2").inner_text() == name
         page.get_by_role("button", name="GPU 0 stream 7").get_by_text("casts 0 %").wait_for()
-        panel.get_by_role("button", name="to its operator").click()
+        # A click takes its time: meanwhile the page asks for news of the run.
+        button = panel.get_by_role("button", name="to its operator").bounding_box()
+        page.mouse.move(button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
+        with page.expect_response(lambda answer: "/definitions" in answer.url):
+            page.mouse.down()
+        page.mouse.up()
         chromium.until(page, "() => document.querySelector('.panel h2').textContent.includes('work')")
         page.locator("canvas.lanes").focus()
         page.keyboard.press("g")

@@ -24,9 +24,33 @@ export function put(element: Element, ...children: Child[]): void {
       element.append(typeof child === 'number' ? String(child) : child);
 }
 
+// What the mouse holds down, and what is to be shown around it once it is let go.
+let pressed: Node | null = null;
+const waiting = new Map<Element, Child[]>();
+
+/** Replaces the contents of an element. A click begins and ends on the same button, so nothing is replaced around one
+ * that is held down: the newest contents wait until it is let go. */
 export function fill(element: Element, ...children: Child[]): void {
+  if (pressed !== null && element.contains(pressed)) {
+    waiting.set(element, children);
+    return;
+  }
+  waiting.delete(element);
   element.replaceChildren();
   put(element, ...children);
+}
+
+function letGo(): void {
+  pressed = null;
+  for (const [element, children] of waiting) fill(element, ...children);
+}
+
+/** Tells `fill` what the mouse holds down. Called once, when the page is built. */
+export function watchPresses(): void {
+  window.addEventListener('pointerdown', (event) => (pressed = event.target as Node), true);
+  // The click comes after its `pointerup`, and what it does may show something newer than what waits.
+  window.addEventListener('click', () => (pressed = null), true);
+  for (const end of ['pointerup', 'pointercancel']) window.addEventListener(end, () => setTimeout(letGo), true);
 }
 
 export function nothing(text: string): HTMLElement {

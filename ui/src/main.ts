@@ -13,7 +13,7 @@ import { fitting } from './model/time_window.ts';
 import { ChartsPanel } from './panels/charts.ts';
 import { ComparePanel } from './panels/compare.ts';
 import { DetailPanel } from './panels/detail.ts';
-import { el, toast } from './dom.ts';
+import { el, toast, watchPresses } from './dom.ts';
 import { savePicture } from './panels/export.ts';
 import { FindingsPanel } from './panels/findings.ts';
 import { Header } from './panels/header.ts';
@@ -158,6 +158,7 @@ document.body.append(
   ),
 );
 timeline.element.append(notice.empty);
+watchPresses();
 
 timeline.filter.value = state.filter;
 viewer.applyTheme();
