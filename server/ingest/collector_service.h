@@ -24,6 +24,7 @@ class CollectorService final : public v1::Collector::Service {
   grpc::Status Stream(grpc::ServerContext* call, Messages* stream) override;
 
   void close_abandoned(std::chrono::milliseconds patience) { runs_.close_abandoned(Run::Clock::now(), patience); }
+  void take_up(RunOpening opening) { runs_.take_up(std::move(opening)); }
   void shutdown() { runs_.shutdown(); }
 
  private:

@@ -30,7 +30,8 @@ struct RunClosing {
   bool nothing_new = false;  // since it was opened: a relay that comes back after the end asks for what it missed
   int exit_status = -1;      // from the relay; -1 = not known
   int signal = 0;
-  std::uint32_t still_running = 0;  // processes that the relays left running
+  // A sentence where a relay left processes running, or did not say goodbye; "" = the relays saw the job end.
+  std::string unseen = {};
 };
 
 // Keeps runs. Calls for one run never overlap; calls for different runs may, including open() and close().
@@ -38,6 +39,9 @@ struct RunKeeper {
   // Called when a run first appears, and again when a relay comes back to a closed run. The relay gets an error as it
   // is.
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
+  // Something was taken, for the first time since open(): if the run had ended before, it goes on. An empty function is
+  // not called.
+  std::function<void(const std::string& run_id)> goes_on = {};
   // Everything is committed; the sink will not be called any more.
   std::function<void(const std::string& run_id, const RunClosing&)> close;
   // Whether somebody watches the run while it goes on: its relays then send events soon. It is called with each answer

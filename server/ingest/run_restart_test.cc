@@ -1,4 +1,4 @@
-// What a collector that was started again knows of the run from its file.
+// A collector that was started again reads from the run's file how far it was with each relay, and goes on there.
 #include "server/ingest/run_table_test.h"
 
 namespace castscope::ingest {
@@ -53,7 +53,6 @@ TEST_F(RunRestartTest, AGoodbyeOutlivesTheCollector) {
       {.relay = "a", .acknowledged = 5, .said_goodbye = true, .exit_status = 7, .still_running = 1},
       {.relay = "b", .acknowledged = 2}};
   EXPECT_EQ(attach("a", 4).durable, 5u) << "its last acknowledgement was lost";
-  EXPECT_EQ(goodbye("a", 5).durable, 5u);
   EXPECT_THAT(closings_, IsEmpty()) << "the other one may come back";
   attach("b", 2);
   goodbye("b", 3, -1);
@@ -61,7 +60,8 @@ TEST_F(RunRestartTest, AGoodbyeOutlivesTheCollector) {
   EXPECT_TRUE(closings_[0].farewell);
   EXPECT_FALSE(closings_[0].nothing_new);
   EXPECT_EQ(closings_[0].exit_status, 7);
-  EXPECT_EQ(closings_[0].still_running, 1u);
+  EXPECT_EQ(closings_[0].unseen,
+            "1 process of the job still ran when the relay said goodbye: what was done after that is not in the file");
 }
 
 TEST_F(RunRestartTest, ARunThatHadEndedIsLeftAsItWas) {
@@ -85,6 +85,52 @@ TEST_F(RunRestartTest, RelaysOfAnEarlierLifeAreWaitedForAsOthersAre) {
   table_.close_abandoned(now + std::chrono::minutes(3), std::chrono::minutes(2));
   ASSERT_THAT(closings_, SizeIs(1));
   EXPECT_FALSE(closings_[0].farewell);
+  EXPECT_EQ(closings_[0].unseen, "relay a did not say goodbye: what came after the last message is not known");
+}
+
+TEST_F(RunRestartTest, ARunThatWasLeftOpenIsClosedIfAllItsRelaysHadSaidGoodbye) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5, .said_goodbye = true, .exit_status = 7}};
+  table_.take_up({.id = "run"});
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_TRUE(closings_[0].farewell);
+  EXPECT_EQ(closings_[0].exit_status, 7);
+}
+
+TEST_F(RunRestartTest, ARunThatWasLeftOpenWaitsForItsRelays) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5}, {.relay = "b", .acknowledged = 5}};
+  table_.take_up({.id = "run"});
+  EXPECT_THAT(closings_, IsEmpty());
+  const auto now = ingest::Run::Clock::now();
+  table_.close_abandoned(now, std::chrono::minutes(2));
+  EXPECT_THAT(closings_, IsEmpty());
+  table_.close_abandoned(now + std::chrono::minutes(3), std::chrono::minutes(2));
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_EQ(closings_[0].unseen, "the relays a, b did not say goodbye: what came after the last message is not known");
+}
+
+TEST_F(RunRestartTest, ARunThatNobodyHadSentAnythingForIsClosedAsOneWithoutGoodbye) {
+  table_.take_up({.id = "run"});
+  EXPECT_THAT(closings_, IsEmpty());
+  table_.close_abandoned(ingest::Run::Clock::now(), std::chrono::minutes(2));
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_FALSE(closings_[0].farewell);
+}
+
+TEST_F(RunRestartTest, ARunThatCannotBeTakenUpMayBeOpenedLater) {
+  can_open_ = absl::UnavailableError("another castscope writes it");
+  table_.take_up({.id = "run"});
+  can_open_ = absl::OkStatus();
+  EXPECT_EQ(attach("a").out_of_order, "");
+}
+
+TEST_F(RunRestartTest, WhoeverKeepsTheRunLearnsOnceThatItGoesOn) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5, .said_goodbye = true}};
+  attach("a", 5);
+  attach("b");
+  EXPECT_EQ(gone_on_, 0);
+  apply("b", Batch().begin().sequence(1).flush());
+  apply("b", Batch().casts(1, 0, 3, 1).sequence(2).flush());
+  EXPECT_EQ(gone_on_, 1);
 }
 
 TEST_F(RunRestartTest, AProcessKeepsItsIdentityOverARestart) {

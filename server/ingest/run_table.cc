@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/ingest/bounds.h"
+#include "server/ingest/ending.h"
 
 namespace castscope::ingest {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
 constexpr std::size_t kLongestName = 128;
 constexpr std::size_t kMostHelloBytes = 1u << 20;
-constexpr int kLastSignal = 64;  // of Linux: SIGRTMAX
 
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." &&
@@ -64,10 +64,9 @@ void Run::remember(const store::EarlierLife& earlier) {
     Relay& relay = relays_[state.relay];
     relay.applied = relay.durable = state.acknowledged;
     relay.numbered = true;
-    relay.done = state.said_goodbye;
     relay.left = Clock::now();
     relay.said = state;
-    if (relay.done) note_ending(state);
+    if (relay.done()) note_ending(state);
   }
 }
 
@@ -97,7 +96,7 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   ++relay.streams;
-  if (!relay.done) {
+  if (!relay.done()) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   }
   if (acknowledged && !std::exchange(relay.numbered, true)) {
@@ -122,12 +121,12 @@ absl::Status Run::believe(const std::string& id, std::uint64_t acknowledged, Rel
   if (acknowledged == 0) return absl::OkStatus();
   const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,
                                             " were acknowledged before this file began: what they told is not in it");
-  absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
+  absl::Status status = note_missing(sentence);
   return status.ok() ? commit() : failed_ = status;
 }
 
 bool Run::all_done() const {
-  return std::ranges::all_of(relays_, [](const auto& entry) { return entry.second.done; });
+  return std::ranges::all_of(relays_, [](const auto& entry) { return entry.second.done(); });
 }
 
 void Run::refused(const std::string& id, const std::string& sentence) {
@@ -137,8 +136,7 @@ void Run::refused(const std::string& id, const std::string& sentence) {
 
 void Run::tell_refused(const std::string& sentence) {
   if (sink_ == nullptr || !failed_.ok()) return;
-  if (sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence).ok())
-    (void)commit();  // the next message receives the error
+  if (note_missing(sentence).ok()) (void)commit();  // the next message receives the error
 }
 
 void Run::detach(const std::string& id, Clock::time_point now) {
@@ -152,7 +150,7 @@ void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
   std::lock_guard lock(mutex_);
   const auto is_over = [&](const auto& entry) {
     const Relay& relay = entry.second;
-    return relay.done || (relay.streams == 0 && now - relay.left >= patience);
+    return relay.done() || (relay.streams == 0 && now - relay.left >= patience);
   };
   if (sink_ == nullptr || !std::all_of(relays_.begin(), relays_.end(), is_over)) return;
   if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody can receive the error
@@ -179,13 +177,13 @@ void Run::refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Ba
   if (std::exchange(relay.late, true)) return;
   const bool was_open = sink_ != nullptr;
   if (!ensure_open().ok()) return;
-  if (sink_->incomplete(store::IncompleteReason::kBatchRejected, "", reply->out_of_order).ok()) (void)commit();
+  if (note_missing(reply->out_of_order).ok()) (void)commit();
   if (!was_open) close(closing_.farewell);
 }
 
 absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
   if (absl::Status status = ensure_open(); !status.ok()) return status;
-  news_ = true;
+  note_news();
   const Verdict verdict = validator_.apply(batch, *sink_);
   if (!verdict.failed.ok()) return failed_ = verdict.failed;
   if (!verdict.rejected.ok()) {
@@ -218,9 +216,9 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
   const std::uint64_t sequence = batch.sequence();
-  if (relay.done && sequence > relay.applied) return refuse_after_goodbye(id, relay, batch, reply), absl::OkStatus();
+  if (relay.done() && sequence > relay.applied) return refuse_after_goodbye(id, relay, batch, reply), absl::OkStatus();
   // After its goodbye a relay whose last acknowledgement was lost introduces its processes again, for nothing.
-  const bool known = relay.done || (sequence != 0 && sequence <= relay.applied);
+  const bool known = relay.done() || (sequence != 0 && sequence <= relay.applied);
   if (known && is_of_another_run(id, batch, reply)) return absl::OkStatus();
   if (!known) {
     if (sequence != 0 && !is_due(id, relay, sequence, reply)) return absl::OkStatus();
@@ -238,20 +236,20 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
 absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
-  if (relay.done && goodbye.sequence() != relay.applied) {
-    reply->out_of_order =
-        absl::StrCat("relay ", id, " says goodbye with message ", goodbye.sequence(), ", and said it with message ",
-                     relay.applied, " before: it was not taken; a new run needs a new run_id");
-    return absl::OkStatus();
-  }
-  if (!relay.done) {
+  if (relay.done()) {
+    // A relay that says goodbye again says what it said before.
+    if (const std::string other = other_goodbye(goodbye, relay.said); !other.empty()) {
+      reply->out_of_order =
+          absl::StrCat("relay ", id, " says goodbye ", other, ": it was not taken; a new run needs a new run_id");
+      return absl::OkStatus();
+    }
+  } else {
     if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
-    news_ = true;
+    note_news();
     if (absl::Status status = take_ending(id, goodbye, &relay.said); !status.ok()) return status;
     relay.applied = goodbye.sequence();
     if (absl::Status status = commit(); !status.ok()) return status;
-    relay.done = true;
     note_ending(relay.said);
     if (all_done()) close(true);
   }
@@ -260,24 +258,28 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
 }
 
 absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said) {
-  said->said_goodbye = true;
-  said->still_running = goodbye.still_running();
+  *said = ending_of(goodbye);
+  said->relay = id;
   for (const std::string& notice : goodbye.notices())
     if (absl::Status status = sink_->notice(notice); !status.ok()) return failed_ = status;
-  const int exit_code = goodbye.exit_code(), signal = goodbye.signal();
-  if (exit_code < -1 || exit_code > 255 || signal < 0 || signal > kLastSignal) {
-    const std::string sentence = absl::StrCat("relay ", id, " says that the job ended with exit code ", exit_code,
-                                              " and signal ", signal, ": there are none such, and neither was taken");
-    absl::Status status = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
-    return status.ok() ? status : failed_ = status;
-  }
-  said->exit_status = exit_code;
-  said->signal = signal;
-  return absl::OkStatus();
+  if (tells_possible_end(goodbye)) return absl::OkStatus();
+  const std::string sentence =
+      absl::StrCat("relay ", id, " says that the job ended with exit code ", goodbye.exit_code(), " and signal ",
+                   goodbye.signal(), ": there are none such, and neither was taken");
+  absl::Status status = note_missing(sentence);
+  return status.ok() ? status : failed_ = status;
+}
+
+void Run::note_news() {
+  if (!std::exchange(news_, true) && keeper_->goes_on) keeper_->goes_on(opening_.id);
+}
+
+absl::Status Run::note_missing(const std::string& sentence) {
+  note_news();
+  return sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
 }
 
 void Run::note_ending(const store::RelayState& said) {
-  closing_.still_running += said.still_running;
   if (said.exit_status < 0 && said.signal == 0) return;
   closing_.exit_status = said.exit_status;
   closing_.signal = said.signal;
@@ -293,7 +295,7 @@ void Run::tell_gaps() {
   bool any = false;
   for (auto& [id, relay] : relays_) {
     if (relay.gap.empty()) continue;
-    any = sink_->incomplete(store::IncompleteReason::kBatchRejected, "", std::exchange(relay.gap, {})).ok() || any;
+    any = note_missing(std::exchange(relay.gap, {})).ok() || any;
   }
   if (any) (void)commit();  // nobody can receive the error
 }
@@ -303,8 +305,18 @@ void Run::close(bool farewell) {
   if (failed_.ok()) tell_gaps();
   sink_.reset();
   closing_.farewell = farewell;
+  std::vector<store::RelayState> said;
+  for (const auto& [id, relay] : relays_) said.push_back(relay.said), said.back().relay = id;
+  closing_.unseen = what_is_unseen(said);
   closing_.nothing_new = !news_;
   if (keeper_->close) keeper_->close(opening_.id, closing_);
+}
+
+absl::Status Run::take_up() {
+  std::lock_guard lock(mutex_);
+  if (absl::Status status = ensure_open(); !status.ok()) return status;
+  if (!relays_.empty() && all_done()) close(true);
+  return absl::OkStatus();
 }
 
 void Run::shutdown() {
@@ -319,6 +331,13 @@ std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {
   std::shared_ptr<Run>& run = runs_[opening.id];
   if (run == nullptr) run = std::make_shared<Run>(std::move(opening), &keeper_);
   return run;
+}
+
+void RunTable::take_up(RunOpening opening) {
+  const std::string id = opening.id;
+  if (find_or_add(std::move(opening))->take_up().ok()) return;
+  std::lock_guard lock(mutex_);
+  runs_.erase(id);
 }
 
 void RunTable::close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience) {

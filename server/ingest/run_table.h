@@ -48,16 +48,18 @@ class Run {
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
   // or its machine is gone). A relay that comes back later opens the run again.
   void close_abandoned(Clock::time_point now, Clock::duration patience);
+  // Opens a run that an earlier collector left open, and closes it if its relays had all said goodbye.
+  absl::Status take_up();
   void shutdown();
 
  private:
   struct Relay {
     std::uint64_t applied = 0, durable = 0;
-    bool numbered = false;   // `applied` is known: the next number is the one after it
-    bool done = false;       // its last message was the goodbye
-    store::RelayState said;  // by its goodbye
-    bool late = false;       // the run was told that something came after the goodbye
-    std::string gap;         // a sentence while something did not come that a later number shows to be missing
+    bool numbered = false;                           // `applied` is known: the next number is the one after it
+    store::RelayState said;                          // what the file says of it, and what it said by its goodbye
+    bool done() const { return said.said_goodbye; }  // its last message was the goodbye
+    bool late = false;                               // the run was told that something came after the goodbye
+    std::string gap;  // a sentence while something did not come that a later number shows to be missing
     int streams = 0;
     Clock::time_point left{};  // when its last stream ended
     std::vector<v1::Rejection> rejections;
@@ -75,6 +77,9 @@ class Run {
   bool is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply);
   absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said);
   void note_ending(const store::RelayState& said);
+  void note_news();
+  // Messages were not taken, and the run is not complete for it.
+  absl::Status note_missing(const std::string& sentence);
   bool all_done() const;
   void tell_gaps();
   void close(bool farewell);
@@ -97,6 +102,9 @@ class RunTable {
  public:
   explicit RunTable(RunKeeper keeper) : keeper_(std::move(keeper)) {}
   std::shared_ptr<Run> find_or_add(RunOpening opening);
+  // For a run that an earlier collector left open. One that cannot be opened now is forgotten: it may be later, when a
+  // relay comes for it.
+  void take_up(RunOpening opening);
   void close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience);
   void shutdown();
 

@@ -242,6 +242,10 @@ TEST_F(RunTableTest, AnotherRunUnderTheSameNamesIsRefused) {
   EXPECT_EQ(goodbye("a", 9).out_of_order,
             "relay a says goodbye with message 9, and said it with message 2 before: it was not taken; a new run needs "
             "a new run_id");
+  EXPECT_EQ(
+      goodbye("a", 2, 7).out_of_order,
+      "relay a says goodbye with exit code 7, signal 0 and 0 processes that still ran, and said it with exit code "
+      "0, signal 0 and 0 processes that still ran before: it was not taken; a new run needs a new run_id");
   EXPECT_EQ(opened_, 1);
 }
 

@@ -90,6 +90,8 @@ const std::string& Server::address() const { return impl_->address; }
 
 void Server::close_abandoned(std::chrono::milliseconds patience) { impl_->service.close_abandoned(patience); }
 
+void Server::take_up(RunOpening opening) { impl_->service.take_up(std::move(opening)); }
+
 void Server::shutdown(std::chrono::milliseconds grace) {
   if (impl_->server == nullptr) return;
   if (auto* health = impl_->server->GetHealthCheckService()) health->SetServingStatus(false);  // and no more calls

@@ -29,6 +29,9 @@ class Server {
   // Closes runs whose relays are all done, or have been away for `patience`: a killed relay sends no goodbye. It should
   // be called now and then.
   void close_abandoned(std::chrono::milliseconds patience);
+  // Goes on with a run that an earlier collector left open: its relays may come back, and if they do not,
+  // close_abandoned() closes it.
+  void take_up(RunOpening opening);
   // Ends all streams, commits, closes open runs.
   void shutdown(std::chrono::milliseconds grace);
 

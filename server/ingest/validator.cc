@@ -74,7 +74,9 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   if (batch.has_process_begin()) {
     if (absl::Status status = begin(batch.process_begin(), sink); !status.ok()) return status;
   }
-  if (!begun_) return invalid("a batch before it was introduced");
+  if (!begun_)
+    return invalid(identity_ ? "a batch, and was not introduced again after the collector was started again"
+                             : "a batch before it was introduced");
   // Definitions come first, since events and counters of the same batch refer to them.
   if (absl::Status status = definitions(batch, sink); !status.ok()) return status;
   for (const v1::Events& block : batch.event_blocks())

@@ -1,6 +1,8 @@
 """A collector that is killed and started again, and two collectors with one folder: nothing that was acknowledged is
 lost or counted twice."""
 
+import json
+
 import pytest
 from collectors import Collector, define_code, exited, refused, train
 
@@ -130,3 +132,70 @@ def test_a_run_goes_to_one_collector(wire, collector, castscope):
     process.batch(end=exited(wire))
     client.goodbye()
     assert collector.report("shared")["totals"]["casts"] == 6
+
+
+def test_a_run_is_found_by_its_id_whatever_its_file_is_called(wire, collector):
+    process = restarted(wire, collector, "run")
+    collector.stop()
+    for suffix in ("castscope", "json"):
+        (collector.folder / f"run.{suffix}").rename(collector.folder / f"renamed.{suffix}")
+    collector.start()
+    process.client = wire.Client(collector.address, "run", relay="r", acknowledged=3, run_file_name="wished")
+    process.client.sequence = process.client.acknowledged = 3
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    assert sorted(file.name for file in collector.folder.iterdir() if not file.name.startswith(".")) == [
+        "renamed.castscope", "renamed.json"]
+    assert collector.report("renamed")["totals"]["casts"] == 6
+
+
+def test_a_run_that_had_ended_goes_on_with_another_relay(wire, collector, castscope):
+    process = wire.Process(wire.Client(collector.address, "more", relay="a"), pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    report = collector.folder / "more.json"
+    assert json.loads(report.read_text())["run"]["complete"]
+    collector.kill_and_start_again()
+    other = wire.Process(wire.Client(collector.address, "more", relay="b"), pid=2)
+    train(wire, other)
+    other.client.close()
+    collector.server.kill()
+    assert not report.exists()
+    told = json.loads(castscope("report", "collected/more.castscope", text=True).stdout)
+    assert [one["sentence"] for one in told["run"]["missing"]] == [
+        "the end of the run was not seen: it still goes on, or its collector was killed (`castscope serve`, started "
+        "again on this folder, closes it)"]
+    collector.kill_and_start_again()
+    run = collector.report("more")["run"]
+    assert [one["incomplete_reason"] for one in run["missing"]] == ["process_still_ran"]
+
+
+def test_a_collector_that_is_started_again_closes_what_it_had_left_open(wire, collector):
+    wire.Process(wire.Client(collector.address, "none", relay="r"), pid=1).batch()
+    over = wire.Process(wire.Client(collector.address, "over", relay="r"), pid=1)
+    train(wire, over)
+    over.batch(end=exited(wire))
+    over.client.goodbye(exit_code=3)
+    report = collector.folder / "over.json"
+    before = report.read_text()
+    report.unlink()  # as if it had been killed before it was written
+    collector.kill_and_start_again()
+    collector.stop()
+    assert report.read_text() == before
+    assert [one["sentence"] for one in collector.report("none")["run"]["missing"]] == [
+        "process 1 still ran when its record was closed: what it did after that is not in it"]
+
+
+def test_what_of_the_end_was_not_seen_is_said(wire, collector):
+    process = wire.Process(wire.Client(collector.address, "left", relay="r"), pid=1)
+    process.batch(end=exited(wire))
+    process.client.goodbye(still_running=2)
+    quiet = wire.Process(wire.Client(collector.address, "quiet", relay="r"), pid=1)
+    quiet.batch(end=exited(wire))
+    quiet.client.close()
+    said = {run: [one["sentence"] for one in collector.report(run)["run"]["missing"]] for run in ("left", "quiet")}
+    assert said == {
+        "left": ["2 processes of the job still ran when the relay said goodbye: what was done after that is not in the "
+                 "file"],
+        "quiet": ["relay r did not say goodbye: what came after the last message is not known"]}

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
+#include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/version.h"
 #include "server/log/log.h"
-#include "server/store/read/run_heading.h"
 #include "server/store/run/completeness.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/runs/live_run.h"
@@ -47,10 +47,18 @@ class RunShelf {
   RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
       : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
 
+  // Runs that an earlier collector left open. A run that another castscope writes is not among them.
+  std::vector<ingest::RunOpening> left_open() {
+    std::lock_guard lock(mutex_);
+    std::vector<ingest::RunOpening> runs = folder_.left_open();
+    std::erase_if(runs, [this](const ingest::RunOpening& run) { return !OutputClaim().take(folder_.place(run).stem); });
+    return runs;
+  }
+
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
     std::lock_guard lock(mutex_);
     store::StoreOptions options{.keep_all = keep_all_};
-    Output output = place(run);
+    const Output output = folder_.place(run);
     std::error_code error;
     const bool known = fs::exists(output.run_file(), error);
     const auto claim = std::make_shared<OutputClaim>();
@@ -83,6 +91,13 @@ class RunShelf {
     std::lock_guard lock(live_mutex_);
     const auto found = live_.find(id);
     return found != live_.end() && found->second->watched(std::chrono::steady_clock::now());
+  }
+
+  // The report of a run that had ended does not tell what comes now.
+  void goes_on(const std::string& id) {
+    std::lock_guard lock(mutex_);
+    const auto found = open_.find(id);
+    if (found != open_.end()) forget_report(found->second.output);
   }
 
   void close(const std::string& id, const ingest::RunClosing& closing) {
@@ -144,7 +159,8 @@ class RunShelf {
     store::RunEnd end{.end_ns = realtime_ns(),
                       .exit_status = {},
                       .signal = {},
-                      .complete = closing.farewell && closing.still_running == 0};
+                      .complete = closing.farewell && closing.unseen.empty(),
+                      .unseen = closing.unseen};
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
     if (end.complete) end.complete = store.every_process_ended().value_or(false);
@@ -158,29 +174,11 @@ class RunShelf {
             .host = run.host,
             .castscope_version = run.castscope_version,
             .start_ns = run.begin_realtime_ns,
+            .collected = true,
             .checkout = run.checkout};
   }
 
-  // Returns the file that holds this run, from before a restart of the collector too; otherwise a free name.
-  Output place(const ingest::RunOpening& run) const {
-    std::string name;
-    for (char c : run.name.empty() ? run.id : run.name) {
-      name += std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-").find(c) != std::string_view::npos
-                  ? c
-                  : '_';
-    }
-    if (name.empty() || name[0] == '.') name = "run" + name;
-    Output output{(fs::path(folder_) / name).string()};
-    std::error_code error;
-    for (int n = 2; fs::exists(output.run_file(), error); n++) {
-      const auto heading = store::read_heading(output.run_file());
-      if (heading.ok() && heading->start.run_id == run.id) break;
-      output.stem = (fs::path(folder_) / absl::StrCat(name, "-", n)).string();
-    }
-    return output;
-  }
-
-  std::string folder_;
+  CollectorFolder folder_;
   bool keep_all_;
   const std::shared_ptr<web::Runs> viewed_;
   std::mutex mutex_;
@@ -223,6 +221,7 @@ int serve(const ServeOptions& options) {
   RunShelf shelf(folder, options.keep == "all", runs);
   ingest::RunKeeper keeper;
   keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
+  keeper.goes_on = [&](const std::string& id) { shelf.goes_on(id); };
   keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
   keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
   ingest::Options listen = options.listen;
@@ -244,6 +243,7 @@ int serve(const ServeOptions& options) {
     viewer = *std::move(started);
     log::info(absl::StrCat("runs can be watched at ", viewer->url()));
   }
+  for (ingest::RunOpening& run : shelf.left_open()) (*server)->take_up(std::move(run));
   // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
   constexpr std::chrono::minutes kPatience{2};

@@ -33,13 +33,6 @@ Output place_anew(const Output& before, const std::vector<std::string>& command,
   return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
 }
 
-// Deletes the report if it is an ordinary file; a device stays.
-void forget_report(const Output& output) {
-  std::error_code error;  // check_writable() has said what can be said
-  if (std::filesystem::is_regular_file(output.report_file(), error))
-    std::filesystem::remove(output.report_file(), error);
-}
-
 bool all_ended(const relay::Summary& summary) {
   return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
     return process.end == relay::ProcessEnd::kExited || process.end == relay::ProcessEnd::kReplaced;
@@ -101,6 +94,12 @@ std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
   return name;
+}
+
+void forget_report(const Output& output) {
+  std::error_code error;  // check_writable() has said what can be said
+  if (std::filesystem::is_regular_file(output.report_file(), error))
+    std::filesystem::remove(output.report_file(), error);
 }
 
 absl::Status write_text_file(const std::string& path, const std::string& text) {

@@ -102,6 +102,9 @@ struct Conclusion {
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
                                     judging::Lines lines, const rules::Settings& settings = {});
 
+// Deletes the report if it is an ordinary file; a device stays.
+void forget_report(const Output& output);
+
 absl::Status write_text_file(const std::string& path, const std::string& text);
 
 std::int64_t realtime_ns();

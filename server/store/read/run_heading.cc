@@ -20,6 +20,7 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "deep") start.deep = row.text(1);
   if (name == "gpu") start.gpu = row.text(1);
   if (name == "keep") start.keep = row.text(1);
+  if (name == "collected") start.collected = row.number(1) != 0;
   if (name == "continued") start.continued = row.number(1) != 0;
   if (name == "host") start.host = row.text(1);
   if (name == "castscope_version") start.castscope_version = row.text(1);
@@ -32,6 +33,7 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "end_epoch_ns") end().end_ns = row.number(1);
   if (name == "exit_code" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
   if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
+  if (name == "end_unseen") end().unseen = row.text(1);
   if (name == "end_seen" || name == "complete") end().complete = row.number(1) != 0;
 }
 

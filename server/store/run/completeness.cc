@@ -103,14 +103,17 @@ std::vector<Incomplete> what_is_missing(const RunData& data) {
   if (!data.end) {
     all.push_back({.reason = IncompleteReason::kRunNotEnded,
                    .process = "",
-                   .sentence = "the end of the run was not seen: it still goes on, or its relay was killed (`castscope "
-                               "recover` lists such runs)"});
+                   .sentence = data.start.collected
+                                   ? "the end of the run was not seen: it still goes on, or its collector was killed "
+                                     "(`castscope serve`, started again on this folder, closes it)"
+                                   : "the end of the run was not seen: it still goes on, or its relay was killed "
+                                     "(`castscope recover` lists such runs)"});
   } else if (!data.end->complete && all.empty()) {
-    const bool told = !data.notices.empty();
+    const char* const somewhere = data.notices.empty() ? "the end of the run was not seen"
+                                                       : "not all of the run was seen: the notices say what is missing";
     all.push_back({.reason = IncompleteReason::kRunEndNotSeen,
                    .process = "",
-                   .sentence = told ? "not all of the run was seen: the notices say what is missing"
-                                    : "the end of the run was not seen"});
+                   .sentence = data.end->unseen.empty() ? somewhere : data.end->unseen});
   }
   return all;
 }

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class CompletenessTest : public ::testing::Test {
@@ -53,6 +54,18 @@ TEST_F(CompletenessTest, ARunThatGoesOnIsNotComplete) {
   run_.end.reset();
   add(ProcessEnd::kNotSeen);
   EXPECT_THAT(reasons(), ElementsAre(IncompleteReason::kRunNotEnded));
+  EXPECT_THAT(what_is_missing(run_)[0].sentence, HasSubstr("castscope recover"));
+  run_.start.collected = true;
+  EXPECT_THAT(what_is_missing(run_)[0].sentence, HasSubstr("castscope serve"));
+}
+
+TEST_F(CompletenessTest, SaysWhatOfTheEndWasNotSeen) {
+  run_.end->complete = false;
+  run_.notices = {"it was warm"};
+  EXPECT_THAT(what_is_missing(run_)[0].sentence, HasSubstr("the notices say"));
+  run_.end->unseen = "relay a did not say goodbye";
+  EXPECT_THAT(what_is_missing(run_),
+              ElementsAre(Incomplete{IncompleteReason::kRunEndNotSeen, "", "relay a did not say goodbye"}));
 }
 
 TEST_F(CompletenessTest, SaysHowAProcessCameToItsEnd) {

@@ -37,7 +37,8 @@ struct RunStart {
   std::string deep = {};      // which steps are to be deep, as `castscope run` was told; "" = not told
   std::string gpu = {};       // whether kernels are to be timed, likewise
   std::string keep = {};      // which events the file keeps: "all", "window"; "" = not known
-  bool continued = false;     // somebody wrote on in the file after events of a process that had not ended
+  bool collected = false;     // `castscope serve` writes the file, and writes on in it when it is started again
+  bool continued = false;     // somebody wrote on in the file after a restart, and more events of a process came
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
   GitState git = {};
   // From where files are called the same on every machine.
@@ -49,6 +50,7 @@ struct RunEnd {
   std::optional<int> exit_status;  // of the job: what exit() was given
   std::optional<int> signal;       // or what killed it
   bool complete = false;           // the job was seen to end and everything it had published was taken
+  std::string unseen = {};         // a sentence where that is not so for a reason that stands nowhere else
 };
 
 struct Counts {

@@ -13,7 +13,7 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
   for (const LaneRow& lane : process.lanes) {
     lanes_[lane.lane] = lane;
     gaps_[lane.lane].adopt(lane);
-    goes_on_ |= lane.received > 0 && (!process.ended || process.end == ProcessEnd::kNotSeen);
+    goes_on_ |= lane.received > 0;
   }
   for (const RegionUse& use : data.region_uses) {
     if (use.process == id_) evidence_.adopt(use);

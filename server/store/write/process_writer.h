@@ -47,7 +47,7 @@ class ProcessWriter {
     return counters_.contains(std::uint64_t{lane} << 32 | local_site);
   }
   std::uint32_t number(Numbered what, std::uint32_t local) const;  // run-wide, 0 = not known
-  // An earlier life of the file took events of this process, which had not ended then.
+  // An earlier life of the file took events of this process: those that come now are its second part.
   bool goes_on() const { return goes_on_; }
   // Writes what has gathered. `last`: nothing more will come.
   absl::Status write(bool last);

@@ -29,6 +29,25 @@ TEST_F(ResumeTest, ARunThatGoesOnKnowsHowFarRelaysAndCountersWere) {
   EXPECT_FALSE((*again)->has_counter("another", 1, weight));
 }
 
+TEST_F(ResumeTest, ARunThatGoesOnHasNotEndedUntilItEndsAgain) {
+  auto store = create();
+  const RunEnd end{.end_ns = 5, .exit_status = 3, .signal = {}, .complete = false, .unseen = "a relay was silent"};
+  ASSERT_TRUE(store->finish(end).ok());
+  ASSERT_TRUE(store->close().ok());
+  ASSERT_EQ(read().end->unseen, "a relay was silent");
+  store = *RunStore::resume(path());
+  ASSERT_TRUE(store->commit().ok());
+  EXPECT_EQ(store->read()->end->exit_status, 3) << "nothing came";
+  EXPECT_TRUE(store->process({.key = "host/1/1/0"}).ok());
+  EXPECT_FALSE(store->read()->end);
+  EXPECT_EQ(store->earlier_end()->end_ns, 5);
+  ASSERT_TRUE(store->finish({.end_ns = 9, .complete = true}).ok());
+  ASSERT_TRUE(store->close().ok());
+  EXPECT_EQ(read().end->end_ns, 9);
+  EXPECT_FALSE(read().end->exit_status);
+  EXPECT_EQ(read().end->unseen, "");
+}
+
 TEST_F(ResumeTest, CountsOfAnEarlierLifeDoNotFall) {
   auto store = create();
   TestRun run(*store);

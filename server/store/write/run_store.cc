@@ -38,6 +38,7 @@ class RunStore::Impl {
   absl::Status set(const char* name, const auto& value) { return put_run.run(std::string_view(name), value); }
   absl::Status add_process(const ProcessInfo&);
   absl::Status note_continued(const ProcessWriter&);
+  absl::Status take_end_back();
 
   // Runs `write` on the process's writer, inside a transaction. The first error is kept: after it nothing fits
   // together any more, what was committed before stays readable.
@@ -47,6 +48,7 @@ class RunStore::Impl {
     CASTSCOPE_RETURN_IF_ERROR(begin());
     const auto it = by_key.find(key);
     if (it == by_key.end()) return absl::FailedPreconditionError(absl::StrCat("process ", key, " was never announced"));
+    CASTSCOPE_RETURN_IF_ERROR(take_end_back());
     has_evidence = true;
     return keep(write(processes[it->second]));
   }
@@ -54,6 +56,7 @@ class RunStore::Impl {
   absl::Status on_run(Write write) {
     const std::lock_guard lock(mutex);
     CASTSCOPE_RETURN_IF_ERROR(begin());
+    CASTSCOPE_RETURN_IF_ERROR(take_end_back());
     has_evidence = true;
     return keep(write());
   }
@@ -88,6 +91,7 @@ class RunStore::Impl {
   bool has_evidence = false;  // handed over since the last commit
   bool finished = false;      // the run's end was told: no events will come
   bool continued = false;     // the file says so
+  bool tells_end = false;     // of an earlier life
   std::optional<RunEnd> earlier_end;
   std::atomic<std::uint64_t>* commits = nullptr;
 
@@ -167,6 +171,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
         std::pair("git_origin", &start.git.origin), std::pair("compiled_policy", &start.policy),
         std::pair("deep", &start.deep), std::pair("gpu", &start.gpu)})
     if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(name, *text));
+  if (start.collected) CASTSCOPE_RETURN_IF_ERROR(set("collected", true));
   CASTSCOPE_RETURN_IF_ERROR(set("keep", options.keep_all ? "all" : "window"));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
@@ -192,6 +197,7 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
   for (const Incomplete& one : data->incomplete)
     if (one.reason == IncompleteReason::kProcessRejected) earlier.rejected.push_back(one);
   earlier_end = data->end;
+  tells_end = data->end.has_value();
   continued = data->start.continued;
   return read_relays(database, earlier.relays);
 }
@@ -201,6 +207,14 @@ absl::Status RunStore::Impl::note_continued(const ProcessWriter& process) {
   if (continued || !process.goes_on()) return absl::OkStatus();
   continued = true;
   return set("continued", true);
+}
+
+// With the first news of the run, it has not ended: whoever reads the file meanwhile, or after this writer was killed,
+// learns so.
+absl::Status RunStore::Impl::take_end_back() {
+  if (!std::exchange(tells_end, false)) return absl::OkStatus();
+  return keep(
+      database.exec("DELETE FROM run WHERE key IN ('end_epoch_ns', 'exit_code', 'signal', 'end_seen', 'end_unseen')"));
 }
 
 absl::Status RunStore::Impl::begin() {
@@ -346,6 +360,7 @@ absl::Status RunStore::finish(const RunEnd& end) {
     if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_code", *end.exit_status));
     impl_->finished = true;
     if (end.signal) CASTSCOPE_RETURN_IF_ERROR(impl_->set("signal", *end.signal));
+    if (!end.unseen.empty()) CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_unseen", end.unseen));
     return impl_->set("end_seen", end.complete);
   });
 }

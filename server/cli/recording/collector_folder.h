@@ -1,0 +1,39 @@
+// The folder of a collector: which of its files holds which run. Runs are known by their ids, whatever their files are
+// called: a file may be renamed, and a relay that comes back may wish for another name. For use by one thread at a
+// time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/cli/recording/output_name.h"
+#include "server/ingest/run_keeper.h"
+
+namespace castscope::cli {
+
+class CollectorFolder {
+ public:
+  // Reads the headings of the run files that are in the folder now.
+  explicit CollectorFolder(std::string folder);
+
+  // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end, or
+  // no report.
+  std::vector<ingest::RunOpening> left_open() const;
+  // The place of this run: the file that holds it, or else a free name like the one that it wishes for.
+  Output place(const ingest::RunOpening&);
+
+ private:
+  struct Known {
+    std::string stem;
+    bool is_open = false;
+    ingest::RunOpening run;
+  };
+  void read();
+  Output free_place(const ingest::RunOpening&);
+
+  std::string folder_;
+  std::multimap<std::string, Known> by_id_;  // several files may be copies of one run
+};
+
+}  // namespace castscope::cli

@@ -1,0 +1,88 @@
+#include "server/cli/recording/collector_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "server/store/testing/run_folder.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class CollectorFolderTest : public ::testing::Test {
+ protected:
+  // Writes NAME.castscope as a collector does, up to its end or not.
+  void write(const std::string& name, const std::string& run_id, bool ended, bool collected = true) const {
+    auto store = store::RunStore::create(folder_ / (name + ".castscope"), {.run_id = run_id, .collected = collected});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    if (ended) ASSERT_TRUE((*store)->finish({.end_ns = 9, .complete = true}).ok());
+    ASSERT_TRUE((*store)->close().ok());
+  }
+  void touch(const std::string& name) const { std::ofstream(folder_ / name) << "x"; }
+  CollectorFolder read() const { return CollectorFolder(folder_ / ""); }
+  static std::string place(CollectorFolder& folder, const std::string& run_id, const std::string& wish) {
+    return fs::path(folder.place({.id = run_id, .name = wish}).stem).filename();
+  }
+  static std::vector<std::string> left_open(const CollectorFolder& folder) {
+    std::vector<std::string> names;
+    for (const ingest::RunOpening& run : folder.left_open()) names.push_back(run.id + " in " + run.name);
+    return names;
+  }
+  store::RunFolder folder_;
+};
+
+TEST_F(CollectorFolderTest, ARunIsKnownByItsIdWhateverItsFileIsCalled) {
+  write("old", "a", false);
+  CollectorFolder folder = read();
+  EXPECT_EQ(place(folder, "a", "wish"), "old");
+  EXPECT_EQ(place(folder, "b", "wish"), "wish");
+  EXPECT_EQ(place(folder, "b", "other"), "other") << "its file was never made";
+}
+
+TEST_F(CollectorFolderTest, OneWhoseFileIsRenamedMeanwhileIsFoundAgain) {
+  write("old", "a", false);
+  CollectorFolder folder = read();
+  fs::rename(folder_ / "old.castscope", folder_ / "new.castscope");
+  write("old", "b", false);
+  EXPECT_EQ(place(folder, "a", "old"), "new");
+  EXPECT_EQ(place(folder, "b", "x"), "old");
+}
+
+TEST_F(CollectorFolderTest, OfCopiesTheOneCountsThatIsCalledAsTheRunWishes) {
+  for (const char* name : {"copy", "run", "z"}) write(name, "a", false);
+  CollectorFolder folder = read();
+  EXPECT_EQ(place(folder, "a", "run"), "run");
+  EXPECT_THAT(left_open(folder), ::testing::SizeIs(1));
+}
+
+TEST_F(CollectorFolderTest, ANameIsFreeWhereNeitherFileNorReportHasIt) {
+  write("run", "a", true);
+  touch("other.json");
+  touch("torn.castscope");
+  CollectorFolder folder = read();
+  EXPECT_EQ(place(folder, "b", "run"), "run-2");
+  EXPECT_EQ(place(folder, "c", "other"), "other-2");
+  EXPECT_EQ(place(folder, "d", "torn"), "torn-2");
+  EXPECT_EQ(place(folder, "e", "../x y"), "run.._x_y");
+  EXPECT_EQ(place(folder, "f", ""), "f");
+}
+
+TEST_F(CollectorFolderTest, RunsThatACollectorLeftOpenAreThoseWithoutAnEndOrAReport) {
+  write("ended", "a", true);
+  write("open", "b", false);
+  write("killed", "c", true);
+  touch("ended.json");
+  touch("open.json");
+  write("local", "d", false, /*collected=*/false);
+  EXPECT_THAT(left_open(read()), ElementsAre("b in open", "c in killed"));
+  EXPECT_THAT(left_open(CollectorFolder(folder_ / "nowhere")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace castscope::cli

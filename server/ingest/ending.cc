@@ -1,0 +1,56 @@
+#include "server/ingest/ending.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace castscope::ingest {
+namespace {
+
+constexpr int kLastSignal = 64;  // of Linux: SIGRTMAX
+
+std::string in_words(const store::RelayState& ending) {
+  return absl::StrCat("exit code ", ending.exit_status, ", signal ", ending.signal, " and ", ending.still_running,
+                      " processes that still ran");
+}
+
+}  // namespace
+
+bool tells_possible_end(const v1::Goodbye& goodbye) {
+  return goodbye.exit_code() >= -1 && goodbye.exit_code() <= 255 && goodbye.signal() >= 0 &&
+         goodbye.signal() <= kLastSignal;
+}
+
+store::RelayState ending_of(const v1::Goodbye& goodbye) {
+  store::RelayState ending{
+      .relay = "", .acknowledged = goodbye.sequence(), .said_goodbye = true, .still_running = goodbye.still_running()};
+  if (tells_possible_end(goodbye)) ending.exit_status = goodbye.exit_code(), ending.signal = goodbye.signal();
+  return ending;
+}
+
+std::string other_goodbye(const v1::Goodbye& goodbye, const store::RelayState& said) {
+  store::RelayState now = ending_of(goodbye);
+  now.relay = said.relay;
+  if (now == said) return "";
+  if (now.acknowledged != said.acknowledged)
+    return absl::StrCat("with message ", now.acknowledged, ", and said it with message ", said.acknowledged, " before");
+  return absl::StrCat("with ", in_words(now), ", and said it with ", in_words(said), " before");
+}
+
+std::string what_is_unseen(const std::vector<store::RelayState>& relays) {
+  std::vector<std::string> silent;
+  std::uint64_t still_running = 0;
+  for (const store::RelayState& relay : relays) {
+    if (!relay.said_goodbye) silent.push_back(relay.relay);
+    still_running += relay.still_running;
+  }
+  if (!silent.empty())
+    return absl::StrCat(silent.size() == 1 ? "relay " : "the relays ", absl::StrJoin(silent, ", "),
+                        " did not say goodbye: what came after the last message is not known");
+  if (still_running == 0) return "";
+  return absl::StrCat(still_running, still_running == 1 ? " process" : " processes",
+                      " of the job still ran when the relay said goodbye: what was done after that is not in the file");
+}
+
+}  // namespace castscope::ingest

@@ -1,0 +1,25 @@
+// What relays say of the job's end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proto/castscope/v1/castscope.pb.h"
+#include "server/store/run/run_sink.h"
+
+namespace castscope::ingest {
+
+// False: there is no such exit code, or no such signal.
+bool tells_possible_end(const v1::Goodbye& goodbye);
+
+// What a goodbye tells of the job's end, as far as it is possible. It names no relay.
+store::RelayState ending_of(const v1::Goodbye& goodbye);
+
+// Returns how a goodbye differs from the one that the relay said before, in words that follow "says goodbye"; "" = it
+// is the same.
+std::string other_goodbye(const v1::Goodbye& goodbye, const store::RelayState& said);
+
+// A sentence where one of the relays did not say goodbye, or left processes running; "" = they saw the job end.
+std::string what_is_unseen(const std::vector<store::RelayState>& relays);
+
+}  // namespace castscope::ingest
