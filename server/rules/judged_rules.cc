@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "server/rules/evidence/counts/device_time.h"
 #include "server/rules/rules.h"
+#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 
 namespace castscope::rules {
@@ -18,18 +19,36 @@ struct Reach {
   std::string because;
 };
 
-// What belongs to no site has no line, no operator and no tensor: no rule can look at it.
-Reach reach_of_run(const store::RunData& run) {
+Reach partly_if(const std::vector<std::string>& because) {
+  return because.empty() ? Reach() : Reach{Judged::kPartly, absl::StrJoin(because, "; ")};
+}
+
+// The first of these is said, and how many more there are: the run tells them all.
+void add_missing(const std::vector<store::Incomplete>& missing, std::vector<std::string>& because) {
+  if (missing.empty()) return;
+  because.push_back(missing.front().sentence);
+  const std::size_t more = missing.size() - 1;
+  if (more > 0) because.push_back(absl::StrCat("the run says ", more, " more of this kind"));
+}
+
+// What belongs to no site has no line, no operator and no tensor: no rule can look at it. The same is true of what was
+// not taken at all.
+Reach reach_of_run(const store::RunData& run, std::vector<store::Incomplete> missing) {
   if (run.damage && run.damage->evidence)
     return {Judged::kNot, "the run file is damaged or cut short, and what rules look at is not all there"};
   if (run.processes.empty()) return {Judged::kNot, "no process was seen that used PyTorch's autocast"};
   std::uint64_t beyond_sites = 0;
   for (const store::Process& process : run.processes)
     beyond_sites += process.beyond_sites.casts + process.beyond_sites.hits;
-  if (beyond_sites == 0) return {};
-  return {Judged::kPartly,
-          absl::StrCat(beyond_sites, beyond_sites == 1 ? " cast or cache hit belongs" : " casts and cache hits belong",
-                       " to no site")};
+  std::vector<std::string> because;
+  if (beyond_sites > 0)
+    because.push_back(absl::StrCat(beyond_sites,
+                                   beyond_sites == 1 ? " cast or cache hit belongs" : " casts and cache hits belong",
+                                   " to no site"));
+  std::erase_if(missing,
+                [](const store::Incomplete& one) { return !store::leaves_casts_out(store::name(one.reason)); });
+  add_missing(missing, because);
+  return partly_if(because);
 }
 
 std::string of_all(std::uint64_t part, std::uint64_t all, const char* what) {
@@ -72,8 +91,10 @@ bool lacks_events(const store::RunData& run, const store::Process& process) {
   });
 }
 
-Reach reach_of_events(const store::RunData& run) {
+Reach reach_of_events(const store::RunData& run, std::vector<store::Incomplete> missing) {
   std::vector<std::string> because;
+  std::erase_if(missing, [](const auto& one) { return one.reason != store::IncompleteReason::kEventsMissing; });
+  add_missing(missing, because);
   std::uint64_t dropped = 0;
   for (const store::Process& process : run.processes)
     for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
@@ -86,8 +107,7 @@ Reach reach_of_events(const store::RunData& run) {
     because.emplace_back(
         "whoever wrote the run file was started again while the job ran, and what was going on in a region then was "
         "seen as two");
-  if (because.empty()) return {};
-  return {Judged::kPartly, absl::StrJoin(because, "; ")};
+  return partly_if(because);
 }
 
 bool is_on_gpu(const store::RunData& run) {
@@ -117,8 +137,9 @@ std::string_view name(Judged judged) {
 }
 
 std::vector<JudgedRule> judged_rules(const store::RunData& run, const LookedAt& looked, const Settings& settings) {
-  const Reach whole = reach_of_run(run), operators = reach_of_operators(run, looked), events = reach_of_events(run),
-              device = reach_of_device(run);
+  const std::vector<store::Incomplete> missing = store::what_is_missing(run);
+  const Reach whole = reach_of_run(run, missing), operators = reach_of_operators(run, looked),
+              events = reach_of_events(run, missing), device = reach_of_device(run);
   std::vector<JudgedRule> all;
   for (const Rule* rule : all_rules()) {
     if (!settings.selects(rule->name)) {

@@ -12,8 +12,12 @@ namespace {
 // A run with one place of casts in a region, where an operator was looked at or not.
 store::RunData run_with_a_cast(bool looked_at) {
   store::RunData run;
+  run.end = {.end_ns = 9, .complete = true};
   store::Process process;
   process.id = store::ProcessId(1);
+  process.info = {.key = "host/1/1/0", .pid = 1};
+  process.end = store::ProcessEnd::kExited;
+  process.ended = true;
   process.gauges.deep_operators = 10;
   process.lanes.push_back({.lane = 1, .tid = 1, .written = 4, .received = 4});
   run.processes.push_back(process);
@@ -95,6 +99,37 @@ TEST(JudgedRules, PartlyWhereCastsBelongToNoSite) {
     EXPECT_EQ(name(of.judged), "partly") << of.rule->name;
     EXPECT_EQ(of.because, "4 casts and cache hits belong to no site") << of.rule->name;
   }
+}
+
+TEST(JudgedRules, PartlyWhereSomethingWasNotTaken) {
+  store::RunData run = run_with_a_cast(true);
+  run.incomplete = {{store::IncompleteReason::kProcessRejected, "host/2/1/0", "process 2 sent junk"}};
+  for (const JudgedRule& of : judged_rules(run, looked_at(run), {})) {
+    EXPECT_EQ(name(of.judged), "partly") << of.rule->name;
+    EXPECT_EQ(of.because, "process 2 sent junk") << of.rule->name;
+  }
+  run.incomplete.push_back({store::IncompleteReason::kBatchRejected, "", "a batch came too late"});
+  run.end->complete = false;
+  EXPECT_EQ(judged(run, "cache-grows").because, "process 2 sent junk; the run says 1 more of this kind");
+}
+
+TEST(JudgedRules, PartlyWhereTheEndWasNotSeen) {
+  store::RunData run = run_with_a_cast(true);
+  run.end.reset();
+  EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kPartly);
+  run = run_with_a_cast(true);
+  run.processes.front().end = store::ProcessEnd::kNotSeen;
+  EXPECT_EQ(judged(run, "cast-undoes-float").because,
+            "process 1 still ran when its record was closed: what it did after that is not in it");
+  run.processes.front().end = store::ProcessEnd::kVanished;
+  EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "all that it did is known";
+}
+
+TEST(JudgedRules, PartlyWhereEventsNeverArrived) {
+  store::RunData run = run_with_a_cast(true);
+  run.processes.front().lanes.front().received = 1;
+  EXPECT_EQ(judged(run, "cache-grows").because, "of 4 events that process 1 published, 3 never arrived");
+  EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
 }
 
 TEST(JudgedRules, NotWhereSettingsDoNotSelectIt) {

@@ -48,10 +48,11 @@ Code code_of(const store::Finding& finding, const Account& found_in, const Accou
   return code;
 }
 
-// Whether the run looked at all of this code.
-bool looked_at(const Code& code, const Account& account) {
-  if (code.sites.empty()) return !account.left_out_new_code;
-  return std::ranges::all_of(code.sites, &AccountSite::looked_at);
+// Returns true if a rule that judged a part of the run judged this code.
+bool was_in_that_part(const rules::Rule* rule, const Code& code, const Account& account) {
+  if (rule != nullptr && (rule->sees & rules::kEvents) != 0 && account.lacks_events) return false;
+  if (code.sites.empty()) return !account.left_out_new_code && !account.lacks_casts;
+  return (rule != nullptr && !rule->sees_operators()) || std::ranges::all_of(code.sites, &AccountSite::looked_at);
 }
 
 }  // namespace
@@ -67,15 +68,21 @@ void add_rule(Account& account, AccountRule rule) {
   (sampled ? account.sampled : account.unjudged).push_back(std::move(rule));
 }
 
+void note_reach(Account& account, const AccountRule& of) {
+  const rules::Rule* rule = rules::find_rule(of.rule);
+  if (rule == nullptr || of.judged != rules::name(rules::Judged::kPartly)) return;
+  account.lacks_events |= rule->sees == rules::kEvents;
+}
+
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
   const Code code = finding.location ? code_of(finding, found_in, account) : Code();
-  if (code.has_line && code.sites.empty()) return true;
+  if (code.has_line && code.sites.empty()) return !account.lacks_casts;
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && rule->sees_operators();
   if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;
   const auto of = std::ranges::find(account.unjudged, finding.rule, &AccountRule::rule);
   if (of == account.unjudged.end()) return true;
-  return of->judged != rules::name(rules::Judged::kNot) && looked_at(code, account);
+  return of->judged != rules::name(rules::Judged::kNot) && was_in_that_part(rule, code, account);
 }
 
 std::optional<std::string> how_steps_differ(const Account& account, const Account& other) {

@@ -73,6 +73,8 @@ struct Account {
   std::optional<bool> skipped_steps;
   std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
+  bool lacks_casts = false;        // some belong to no site, or the run left some out: store::leaves_casts_out()
+  bool lacks_events = false;       // rules that look at events alone could judge a part of the run
 };
 
 // Notes the files of which the run has the text of some line.
@@ -80,6 +82,9 @@ void note_files_with_text(const store::SourceLines& source, Account& account);
 
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
+
+// Learns from a rule how much of the run was recorded.
+void note_reach(Account&, const AccountRule&);
 
 Account account_of(const Model&, const std::string& name);
 // Makes the account of a report. The report's findings are already judged: only the settings that select, silence and
@@ -90,8 +95,8 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
-// at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that this run did
-// not have is new, however the run was looked at: casts are seen in every step.)
+// at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that did not cast
+// in this run is new, however the run was looked at: casts are seen in every step, unless the run lacks some.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of

@@ -10,6 +10,7 @@
 #include "server/report/compare/report_part.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/rules/judgement.h"
+#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -110,6 +111,10 @@ void read_numbers(const ReportPart& report, Account& account) {
   account.cache_peak_bytes = cache.count("cache_peak_bytes");
   account.cache_peak_entries = cache.count("cache_peak_entries");
   account.steps = totals.count("step_count");
+  if (totals.has("beyond_sites")) {
+    const ReportPart beyond = totals.part("beyond_sites");
+    account.lacks_casts |= beyond.count_or_0("casts") + beyond.count_or_0("cache_hits") > 0;
+  }
   for (const ReportPart& run : report.parts("step_runs")) {
     const std::int64_t begin = run.number("begin_ns"), end = run.number("end_ns");
     // The numbers are unsigned, so that no difference overflows.
@@ -154,6 +159,7 @@ void read_coverage(const ReportPart& coverage, const std::vector<std::string>& i
   if (judged.empty()) coverage.complain("rules", "names no rule, so nothing was judged");
   for (const ReportPart& part : judged) {
     AccountRule rule{part.text("rule"), part.text("judged"), part.text_or_empty("because")};
+    note_reach(account, rule);
     if (std::ranges::find(ignored, rule.rule) != ignored.end())
       rule = {rule.rule, std::string(rules::name(rules::Judged::kNot)), "castscope.json ignored it"};
     if (settings.selects(rule.rule) && !settings.ignores(rule.rule)) add_rule(account, std::move(rule));
@@ -177,6 +183,7 @@ void read_missing(const ReportPart& run, Account& account) {
   for (const ReportPart& one : run.parts("missing")) {
     if (!one.has("incomplete_reason") || !one.has("sentence")) continue;
     const std::string reason = one.text_or_empty("incomplete_reason"), sentence = one.text_or_empty("sentence");
+    account.lacks_casts |= store::leaves_casts_out(reason);
     if (!is_about_the_end(reason) && !sentence.empty() &&
         std::ranges::find(account.notices, sentence) == account.notices.end())
       account.notices.push_back(sentence);

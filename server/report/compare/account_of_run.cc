@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "server/report/model/model.h"
 #include "server/report/model/precision.h"
 #include "server/report/text/words.h"
+#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -97,12 +99,18 @@ Account account_of(const Model& model, const std::string& name) {
     account.sites.push_back(site_of(model, model.sites[place], account.project));
   for (PrecisionRow& row : precision_rows(run))
     account.precision.push_back(precision_of(std::move(row), account.project));
-  for (const rules::JudgedRule& of : model.rules)
-    if (!of.deselected && !model.settings.ignores(of.rule->name))
-      add_rule(account, {std::string(of.rule->name), std::string(rules::name(of.judged)), of.because});
+  for (const rules::JudgedRule& of : model.rules) {
+    AccountRule rule{std::string(of.rule->name), std::string(rules::name(of.judged)), of.because};
+    note_reach(account, rule);
+    if (!of.deselected && !model.settings.ignores(of.rule->name)) add_rule(account, std::move(rule));
+  }
   note_files_with_text(run.source, account);
   account.deep = rules::deep_mode(model.run);
   account.left_out_new_code = model.looked_at.refused > 0;
+  account.lacks_casts = model.totals.beyond_sites.casts + model.totals.beyond_sites.hits > 0 ||
+                        std::ranges::any_of(model.missing, [](const store::Incomplete& one) {
+                          return store::leaves_casts_out(store::name(one.reason));
+                        });
   account.skipped_steps = model.looked_at.first_gap.has_value();
   return account;
 }

@@ -1,4 +1,4 @@
-// Whether a run would have found what another found, had it been there.
+// could_find() answers whether a run would have found what another one found, had it been there.
 #include "server/report/compare/account_test.h"
 
 namespace castscope::report {
@@ -9,7 +9,8 @@ TEST(CouldFindTest, WhetherALineWasLookedAtIsNotAnsweredByAnotherOfItsFunction) 
   const auto judged = [](bool first, bool second) {
     Json json = report();
     json["coverage"]["rules"][0] = {
-        {"rule", "cache-grows"}, {"judged", "partly"}, {"because", "1 of 2 places were not"}};
+        {"rule", "cast-undoes-float"}, {"judged", "partly"}, {"because", "1 of 2 places were not"}};
+    json["findings"][0]["rule"] = "cast-undoes-float";
     Json site = json["sites"][0];
     json["frames"].push_back({{"file", "train.py"}, {"line", 12}, {"function", "train"}});
     json["stacks"].push_back({{"frame_index", 1}});
@@ -47,7 +48,7 @@ TEST(CouldFindTest, ARunOfWhichOnlySomeStepsWereLookedAtMayHaveMoreThanItsRuleFo
   EXPECT_TRUE(could_find(sampled, full, of_casts)) << "casts are seen in every step";
   Account before_the_line = sampled;
   for (AccountSite& site : before_the_line.sites) site.text = "y = g(x)";
-  EXPECT_TRUE(could_find(before_the_line, full, overflow)) << "new code is looked at when it first runs";
+  EXPECT_TRUE(could_find(before_the_line, full, overflow)) << "casts are seen in every step";
   // A rule may be `partly` because of other places. That does not tell whether the run looked at every step.
   const Account partly_sampled = judged("partly", false), partly = judged("partly", true);
   EXPECT_FALSE(could_find(partly_sampled, partly, overflow));
@@ -68,6 +69,40 @@ TEST(CouldFindTest, ALineThatNeverCastIsNewHoweverTheRunWasLookedAt) {
   EXPECT_FALSE(could_find(read(blind), now, found)) << "the line cast in it, and nobody looked";
   blind["source_files"][0]["source_lines"][0]["source_text"] = "y = g(x)";
   EXPECT_TRUE(could_find(read(blind), now, found));
+}
+
+TEST(CouldFindTest, OfARunThatLacksCastsNobodyKnowsWhetherALineCast) {
+  const Account now = read(report());
+  const store::Finding found = now.findings[0];
+  for (const char* reason : {"process_rejected", "run_not_ended", "moon_was_full"}) {
+    Json json = report();
+    json["run"]["missing"] = {{{"incomplete_reason", reason}, {"process", nullptr}, {"sentence", "it is"}}};
+    json["coverage"]["rules"][0] = {{"rule", "cache-grows"}, {"judged", "partly"}, {"because", "it is"}};
+    EXPECT_FALSE(could_find(read(json), now, found)) << "it looks at events, and some are missing";
+    json["source_files"][0]["source_lines"][0]["source_text"] = "y = g(x)";
+    EXPECT_FALSE(could_find(read(json), now, found)) << reason;
+  }
+  Json json = report();
+  json["source_files"][0]["source_lines"][0]["source_text"] = "y = g(x)";
+  json["totals"]["beyond_sites"] = {{"casts", 1}, {"cache_hits", 0}};
+  EXPECT_FALSE(could_find(read(json), now, found)) << "it may be this line's";
+  json["totals"]["beyond_sites"]["casts"] = 0;
+  json["run"]["missing"] = {{{"incomplete_reason", "process_vanished"}, {"process", nullptr}, {"sentence", "it is"}}};
+  EXPECT_TRUE(could_find(read(json), now, found)) << "all that it did is known";
+}
+
+TEST(CouldFindTest, ARuleOfEventsThatJudgedAPartMayHaveMissedIt) {
+  Json json = report();
+  const Account whole = read(json);
+  json["coverage"]["rules"] = {{{"rule", "cache-grows"}, {"judged", "partly"}, {"because", "2 events were dropped"}},
+                               {{"rule", "dtype-overflow"}, {"judged", "partly"}, {"because", "2 events were dropped"}},
+                               {{"rule", "cast-undoes-float"}, {"judged", "partly"}, {"because", "1 of 2 places"}}};
+  store::Finding found = whole.findings[0];
+  for (const auto& [rule, could] :
+       {std::pair("cache-grows", false), std::pair("dtype-overflow", false), std::pair("cast-undoes-float", true)}) {
+    found.rule = rule;
+    EXPECT_EQ(could_find(read(json), whole, found), could) << rule;
+  }
 }
 
 TEST(CouldFindTest, WhatTheSettingsOfARunIgnoredItCouldNotFind) {

@@ -3,9 +3,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/run/names.h"
 
 namespace castscope::store {
 namespace {
@@ -91,6 +93,12 @@ void add_missing_counts(const RunData& data, std::vector<Incomplete>& all) {
 }
 
 }  // namespace
+
+bool leaves_casts_out(std::string_view reason) {
+  constexpr std::array kOthers = {IncompleteReason::kDamaged, IncompleteReason::kProcessVanished,
+                                  IncompleteReason::kEventsMissing};
+  return std::ranges::none_of(kOthers, [&](IncompleteReason other) { return store::name(other) == reason; });
+}
 
 std::vector<Incomplete> what_is_missing(const RunData& data) {
   std::vector<Incomplete> all;

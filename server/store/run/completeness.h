@@ -2,6 +2,7 @@
 // another way in which a run can be incomplete adds it here, and all of them say so.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "server/store/run/run_data.h"
@@ -19,5 +20,10 @@ inline bool is_complete(const RunData& data) { return what_is_missing(data).empt
 constexpr bool is_about_the_end(IncompleteReason reason) {
   return reason == IncompleteReason::kRunNotEnded || reason == IncompleteReason::kRunEndNotSeen;
 }
+
+// Whether things may have happened of which the file has nothing, so that neither counts nor rules know of them. A
+// process that was killed did no more than is known of it, and events that never arrived were counted. Reasons that a
+// newer castscope gives are taken for the worse.
+bool leaves_casts_out(std::string_view reason);
 
 }  // namespace castscope::store

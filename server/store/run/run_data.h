@@ -47,10 +47,10 @@ struct RunStart {
 
 struct RunEnd {
   std::int64_t end_ns = 0;
-  std::optional<int> exit_status;  // of the job: what exit() was given
-  std::optional<int> signal;       // or what killed it
-  bool complete = false;           // the job was seen to end and everything it had published was taken
-  std::string unseen = {};         // a sentence where that is not so for a reason that stands nowhere else
+  std::optional<int> exit_status = {};  // of the job: what exit() was given
+  std::optional<int> signal = {};       // or what killed it
+  bool complete = false;                // the job was seen to end and everything it had published was taken
+  std::string unseen = {};              // a sentence where that is not so for a reason that stands nowhere else
 };
 
 struct Counts {

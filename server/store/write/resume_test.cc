@@ -38,7 +38,9 @@ TEST_F(ResumeTest, ARunThatGoesOnHasNotEndedUntilItEndsAgain) {
   store = *RunStore::resume(path());
   ASSERT_TRUE(store->commit().ok());
   EXPECT_EQ(store->read()->end->exit_status, 3) << "nothing came";
-  EXPECT_TRUE(store->process({.key = "host/1/1/0"}).ok());
+  ProcessInfo process;
+  process.key = "host/1/1/0";
+  EXPECT_TRUE(store->process(process).ok());
   EXPECT_FALSE(store->read()->end);
   EXPECT_EQ(store->earlier_end()->end_ns, 5);
   ASSERT_TRUE(store->finish({.end_ns = 9, .complete = true}).ok());
