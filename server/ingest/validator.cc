@@ -21,18 +21,6 @@ constexpr std::size_t kLongestText = 4096;
 
 bool is_name(const std::string& process_key) { return !process_key.empty() && process_key.size() <= kLongestText; }
 
-// Counts never decrease. A smaller one comes from an old batch that was sent again after a reconnect.
-bool raise(std::uint64_t& to, std::uint64_t from) {
-  if (from <= to) return false;
-  to = from;
-  return true;
-}
-bool raise(CounterRow& to, const CounterRow& from) {
-  return raise(to.casts, from.casts) | raise(to.hits, from.hits) | raise(to.passes, from.passes) |
-         raise(to.traced, from.traced) | raise(to.bytes, from.bytes) | raise(to.cpu_ns, from.cpu_ns) |
-         raise(to.kept, from.kept);
-}
-
 CounterRow sum(const CounterRow& a, const CounterRow& b, std::uint64_t sign = 1) {
   CounterRow s = a;
   s.casts += sign * b.casts;
@@ -282,8 +270,8 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
     if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
     const store::LaneRow before = lane->row;
     lane->row.tid = state.tid();
-    raise(lane->row.written, state.events_published());
-    raise(lane->row.dropped, state.events_dropped());
+    store::raise(lane->row.written, state.events_published());
+    store::raise(lane->row.dropped, state.events_dropped());
     if (absl::Status status = sums_->count(before, lane->row); !status.ok()) return status;
     lane->touched = true;
   }
@@ -292,7 +280,7 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
   for (const auto& [id, lane] : lanes_) {
     if (!lane->touched) continue;
     lane->touched = false;
-    raise(lane->row.written, lane->row.next);
+    store::raise(lane->row.written, lane->row.next);
     rows.push_back(lane->row);
   }
   if (rows.empty()) return absl::OkStatus();

@@ -94,7 +94,7 @@ class ProcessValidator {
 class RunValidator {
  public:
   void adopt(const store::EarlierLife&);
-  // Whether a batch of this process was here before, or may be taken for one that was.
+  // Returns false if no batch of this process can have come before.
   bool knows(const std::string& process_key) const;
   Verdict apply(const v1::Batch& batch, store::RunSink& sink);
 

@@ -15,7 +15,8 @@ store::RunData run_with_a_cast(bool looked_at) {
   run.end = {.end_ns = 9, .complete = true};
   store::Process process;
   process.id = store::ProcessId(1);
-  process.info = {.key = "host/1/1/0", .pid = 1};
+  process.info.key = "host/1/1/0";
+  process.info.pid = 1;
   process.end = store::ProcessEnd::kExited;
   process.ended = true;
   process.gauges.deep_operators = 10;

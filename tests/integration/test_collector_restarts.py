@@ -19,6 +19,12 @@ def restarted(wire, collector, run):
     return process
 
 
+def come_back(wire, collector, process, run, **hello):
+    """The relay of a process opens a stream again: three messages were acknowledged to it."""
+    client = process.client = wire.Client(collector.address, run, relay="r", acknowledged=3, **hello)
+    client.sequence = client.acknowledged = 3
+
+
 @pytest.mark.parametrize("tells_again", [True, False])
 def test_a_collector_that_was_killed_goes_on_and_counts_nothing_twice(wire, collector, tells_again):
     process = restarted(wire, collector, "killed")
@@ -90,8 +96,7 @@ def test_another_run_under_the_same_names_is_refused(wire, collector):
 
 def test_a_process_stays_who_it_is_after_the_collector_was_killed(wire, collector):
     process = restarted(wire, collector, "who")
-    process.client = wire.Client(collector.address, "who", relay="r", acknowledged=3)
-    process.client.sequence = process.client.acknowledged = 3
+    come_back(wire, collector, process, "who")
     process.begin.start_ticks = 2
     process.numbers.clear()
     train(wire, process)
@@ -103,8 +108,7 @@ def test_a_process_stays_who_it_is_after_the_collector_was_killed(wire, collecto
 
 def test_a_stay_during_which_the_collector_was_killed_is_evidence_in_two_parts(wire, collector):
     process = restarted(wire, collector, "parts")
-    process.client = wire.Client(collector.address, "parts", relay="r", acknowledged=3)
-    process.client.sequence = process.client.acknowledged = 3
+    come_back(wire, collector, process, "parts")
     process.numbers.clear()
     train(wire, process)
     process.batch(end=exited(wire))
@@ -140,8 +144,7 @@ def test_a_run_is_found_by_its_id_whatever_its_file_is_called(wire, collector):
     for suffix in ("castscope", "json"):
         (collector.folder / f"run.{suffix}").rename(collector.folder / f"renamed.{suffix}")
     collector.start()
-    process.client = wire.Client(collector.address, "run", relay="r", acknowledged=3, run_file_name="wished")
-    process.client.sequence = process.client.acknowledged = 3
+    come_back(wire, collector, process, "run", run_file_name="wished")
     process.batch(end=exited(wire))
     process.client.goodbye()
     assert sorted(file.name for file in collector.folder.iterdir() if not file.name.startswith(".")) == [

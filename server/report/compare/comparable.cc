@@ -59,4 +59,14 @@ Comparable comparable(const Account& before, const Account& after) {
   return two;
 }
 
+std::vector<InOther> in_other(const Account& account, const Account& other) {
+  const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
+  std::vector<InOther> all;
+  for (std::size_t i = 0; i < account.findings.size(); ++i)
+    all.push_back(there.contains(account.fingerprints[i])           ? InOther::kThere
+                  : could_find(other, account, account.findings[i]) ? InOther::kNotThere
+                                                                    : InOther::kMaybeMissed);
+  return all;
+}
+
 }  // namespace castscope::report

@@ -3,9 +3,11 @@
 // it ran. Then the numbers of the lines are all that both know.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "server/report/compare/account.h"
 
@@ -22,5 +24,14 @@ struct Comparable {
 };
 
 Comparable comparable(const Account& before, const Account& after);
+
+// Whether the other one of two comparable accounts has a finding.
+enum class InOther : std::uint8_t {
+  kThere,
+  kNotThere,
+  kMaybeMissed,  // it does not tell of it, and may not have looked: could_find()
+};
+// For each finding of the first account.
+std::vector<InOther> in_other(const Account& account, const Account& other);
 
 }  // namespace castscope::report

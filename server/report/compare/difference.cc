@@ -135,11 +135,9 @@ std::vector<PrecisionChange> precision_changes(const Account& before, const Acco
 // Sorts the findings that the other does not have: by whether the other would have found them.
 void find_only_in(const Account& account, const Account& other, std::vector<std::size_t>& only,
                   std::vector<std::size_t>& unseen) {
-  const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
-  for (std::size_t i = 0; i < account.fingerprints.size(); ++i) {
-    if (there.contains(account.fingerprints[i])) continue;
-    (could_find(other, account, account.findings[i]) ? only : unseen).push_back(i);
-  }
+  const std::vector<InOther> there = in_other(account, other);
+  for (std::size_t i = 0; i < there.size(); ++i)
+    if (there[i] != InOther::kThere) (there[i] == InOther::kNotThere ? only : unseen).push_back(i);
 }
 
 void doubt_unseen(const Account& account, const Account& other, const std::vector<std::size_t>& unseen,

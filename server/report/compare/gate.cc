@@ -5,7 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/comparable.h"
@@ -35,21 +35,15 @@ bool is_grave(const store::Finding& finding, const Gate& gate) {
 }
 
 void examine_findings(const Comparable& two, const Gate& gate, Verdict& verdict) {
-  const std::set<std::string> before(two.before.fingerprints.begin(), two.before.fingerprints.end());
-  const std::set<std::string> now(two.after.fingerprints.begin(), two.after.fingerprints.end());
-  for (std::size_t i = 0; i < two.after.findings.size(); ++i) {
-    const store::Finding& finding = two.after.findings[i];
-    const bool known = before.contains(two.after.fingerprints[i]);
-    (known                                         ? verdict.known
-     : !could_find(two.before, two.after, finding) ? verdict.unseen_before
-     : is_grave(finding, gate)                     ? verdict.failing
-                                                   : verdict.below)
+  const std::vector<InOther> before = in_other(two.after, two.before), now = in_other(two.before, two.after);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    (before[i] == InOther::kThere            ? verdict.known
+     : before[i] == InOther::kMaybeMissed    ? verdict.unseen_before
+     : is_grave(two.after.findings[i], gate) ? verdict.failing
+                                             : verdict.below)
         .push_back(i);
-  }
-  for (std::size_t i = 0; i < two.before.findings.size(); ++i) {
-    if (now.contains(two.before.fingerprints[i])) continue;
-    (could_find(two.after, two.before, two.before.findings[i]) ? verdict.gone : verdict.unseen_now).push_back(i);
-  }
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (now[i] != InOther::kThere) (now[i] == InOther::kNotThere ? verdict.gone : verdict.unseen_now).push_back(i);
   verdict.by_number = two.sentence();
 }
 

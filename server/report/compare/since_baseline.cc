@@ -1,6 +1,6 @@
 #include "server/report/compare/since_baseline.h"
 
-#include <set>
+#include <vector>
 
 #include "server/report/compare/comparable.h"
 
@@ -13,20 +13,15 @@ SinceBaseline since_baseline(const Model& model, const Account& baseline) {
   account.fingerprints.insert(account.fingerprints.end(), model.silenced_fingerprints.begin(),
                               model.silenced_fingerprints.end());
   const Comparable two = comparable(baseline, account);
-  const std::set<std::string> before(two.before.fingerprints.begin(), two.before.fingerprints.end());
-  const std::set<std::string> now(two.after.fingerprints.begin(), two.after.fingerprints.end());
+  const std::vector<InOther> before = in_other(two.after, two.before), now = in_other(two.before, two.after);
   SinceBaseline since;
   since.project = baseline.project;
-  for (std::size_t i = 0; i < two.after.findings.size(); ++i) {
-    const bool known = before.contains(two.after.fingerprints[i]);
+  for (std::size_t i = 0; i < before.size(); ++i)
     (i < told ? since.findings : since.silenced)
-        .push_back({.known = known, .looked_at = known || could_find(two.before, two.after, two.after.findings[i])});
-  }
-  for (std::size_t i = 0; i < baseline.findings.size(); ++i) {
-    if (now.contains(two.before.fingerprints[i])) continue;
-    const store::Finding& finding = baseline.findings[i];
-    since.gone.push_back({finding, baseline.fingerprints[i], could_find(two.after, two.before, finding)});
-  }
+        .push_back({.known = before[i] == InOther::kThere, .looked_at = before[i] != InOther::kMaybeMissed});
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (now[i] != InOther::kThere)
+      since.gone.push_back({baseline.findings[i], baseline.fingerprints[i], now[i] == InOther::kNotThere});
   return since;
 }
 

@@ -108,6 +108,22 @@ struct CounterRow {
   std::uint64_t casts = 0, hits = 0, passes = 0, traced = 0, bytes = 0, cpu_ns = 0, kept = 0;
 };
 
+// Counts never fall. A smaller one comes from an old message that was sent again, or from a sender that began anew
+// under the name of one that is known. Returns true if the count rose.
+inline bool raise(std::uint64_t& known, std::uint64_t count) {
+  if (count <= known) return false;
+  known = count;
+  return true;
+}
+// The same for each count of a row.
+inline bool raise(CounterRow& known, const CounterRow& row) {
+  bool rose = false;
+  for (const auto count : {&CounterRow::casts, &CounterRow::hits, &CounterRow::passes, &CounterRow::traced,
+                           &CounterRow::bytes, &CounterRow::cpu_ns, &CounterRow::kept})
+    rose |= raise(known.*count, row.*count);
+  return rose;
+}
+
 struct LaneRow {  // absolute
   std::uint32_t lane = 0, tid = 0;
   std::uint64_t written = 0;   // events published by the writer
@@ -181,7 +197,8 @@ class RunSink {
   virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }
   // Whether an earlier life of this run made a counter of this site durable.
   virtual bool has_counter(const std::string& /*key*/, std::uint32_t /*lane*/, std::uint32_t /*site*/) { return false; }
-  // What an earlier life of this run made durable of those who sent it. Asked once, before anything is handed over.
+  // Returns what an earlier collector wrote into the file about the run's senders. It is called once, before anything
+  // is handed over.
   virtual EarlierLife earlier_life() { return {}; }
   // This becomes durable with the next commit(), instead of what was said of the relay before.
   virtual absl::Status relay(const RelayState&) = 0;

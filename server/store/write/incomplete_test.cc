@@ -1,4 +1,4 @@
-// What was not taken comes back from the file, each once, and keeps the run from being complete.
+// The file gives back what was not taken, each sentence once, and the run is not complete for it.
 #include "server/store/run/completeness.h"
 #include "server/store/testing/run_store_test.h"
 

@@ -13,14 +13,6 @@ bool is_of_model(const SiteInfo& site) {
   return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
 }
 
-// Counts never fall. Smaller ones come from a sender that began anew under the name of one that the file knows.
-void raise_to(CounterRow& known, const CounterRow& row) {
-  known.lane = row.lane, known.site = row.site;
-  for (const auto member : {&CounterRow::casts, &CounterRow::hits, &CounterRow::passes, &CounterRow::traced,
-                            &CounterRow::bytes, &CounterRow::cpu_ns, &CounterRow::kept})
-    known.*member = std::max(known.*member, row.*member);
-}
-
 bool watch_repeats(const SiteInfo& site) {
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast ||
                            site.cause == lanes::Cause::kScript;
@@ -239,7 +231,8 @@ absl::Status ProcessWriter::counters(std::span<const CounterRow> rows) {
     }
     const std::uint64_t key = std::uint64_t{row.lane} << 32 | row.site;
     CounterState& state = counters_[key];
-    raise_to(state.row, row);
+    state.row.lane = row.lane, state.row.site = row.site;
+    raise(state.row, row);
     if (!state.changed) changed_counters_.push_back(key);
     state.changed = true;
   }

@@ -1,4 +1,4 @@
-// Whoever writes on in a file finds how far it is, and makes nothing less that stands in it.
+// A store that writes on in a file learns how far the file is, and lowers no count that stands in it.
 #include "server/store/testing/run_store_test.h"
 
 namespace castscope::store {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +20,7 @@
 #include "server/store/write/findings_table.h"
 #include "server/store/write/new_file.h"
 #include "server/store/write/process_writer.h"
+#include "server/store/write/run_keys.h"
 #include "server/store/write/run_tables.h"
 #include "server/store/write/step_times.h"
 
@@ -35,7 +35,6 @@ class RunStore::Impl {
   absl::Status commit(bool last);
   absl::Status close();
   absl::Status close_elsewhere(const std::string& place);
-  absl::Status set(const char* name, const auto& value) { return put_run.run(std::string_view(name), value); }
   absl::Status add_process(const ProcessInfo&);
   absl::Status note_continued(const ProcessWriter&);
   absl::Status take_end_back();
@@ -85,7 +84,8 @@ class RunStore::Impl {
   std::deque<ProcessWriter> processes;
   absl::flat_hash_map<std::string, std::size_t> by_key;
   EarlierLife earlier;  // none, unless the file is written on
-  Statement put_run, add_notice, add_incomplete, put_process, put_relay;
+  RunKeys keys;
+  Statement add_notice, add_incomplete, put_process, put_relay;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool has_evidence = false;  // handed over since the last commit
@@ -110,11 +110,11 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
   auto prepared = RunTables::on(database, options);
   if (!prepared.ok()) return prepared.status();
   tables = *std::move(prepared);
+  CASTSCOPE_RETURN_IF_ERROR(keys.prepare(database));
   const struct {
     Statement* statement;
     const char* sql;
   } all[] = {
-      {&put_run, "INSERT OR REPLACE INTO run VALUES (?,?)"},
       {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
       {&add_incomplete, "INSERT INTO missing SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT * FROM missing"},
       {&put_process,
@@ -162,20 +162,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(lay_out_new_file(database));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
-  CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
-  for (const auto& [name, text] :
-       {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout),
-        std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
-        std::pair("git_origin", &start.git.origin), std::pair("compiled_policy", &start.policy),
-        std::pair("deep", &start.deep), std::pair("gpu", &start.gpu)})
-    if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(name, *text));
-  if (start.collected) CASTSCOPE_RETURN_IF_ERROR(set("collected", true));
-  CASTSCOPE_RETURN_IF_ERROR(set("keep", options.keep_all ? "all" : "window"));
-  CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
-  CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
-  CASTSCOPE_RETURN_IF_ERROR(set("start_epoch_ns", start.start_ns));
+  CASTSCOPE_RETURN_IF_ERROR(keys.start(start, options.keep_all));
   return commit(false);
 }
 
@@ -206,15 +193,14 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
 absl::Status RunStore::Impl::note_continued(const ProcessWriter& process) {
   if (continued || !process.goes_on()) return absl::OkStatus();
   continued = true;
-  return set("continued", true);
+  return keys.set("continued", true);
 }
 
 // With the first news of the run, it has not ended: whoever reads the file meanwhile, or after this writer was killed,
 // learns so.
 absl::Status RunStore::Impl::take_end_back() {
   if (!std::exchange(tells_end, false)) return absl::OkStatus();
-  return keep(
-      database.exec("DELETE FROM run WHERE key IN ('end_epoch_ns', 'exit_code', 'signal', 'end_seen', 'end_unseen')"));
+  return keep(keys.take_end_back());
 }
 
 absl::Status RunStore::Impl::begin() {
@@ -245,8 +231,8 @@ absl::Status RunStore::Impl::close() {
 
 void RunStore::Impl::let_go() {
   closed = true;
-  for (Statement* statement : {&put_run, &add_notice, &add_incomplete, &put_process, &put_relay})
-    *statement = Statement();
+  keys.let_go();
+  for (Statement* statement : {&add_notice, &add_incomplete, &put_process, &put_relay}) *statement = Statement();
   processes.clear();
   tables.reset();
 }
@@ -351,17 +337,13 @@ absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
 }
 absl::Status RunStore::git_dirty(bool dirty) {
-  return impl_->on_shown([&] { return impl_->set("git_dirty", dirty); });
+  return impl_->on_shown([&] { return impl_->keys.set("git_dirty", dirty); });
 }
 
 absl::Status RunStore::finish(const RunEnd& end) {
-  return impl_->on_run([&]() -> absl::Status {
-    CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_epoch_ns", end.end_ns));
-    if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_code", *end.exit_status));
+  return impl_->on_run([&] {
     impl_->finished = true;
-    if (end.signal) CASTSCOPE_RETURN_IF_ERROR(impl_->set("signal", *end.signal));
-    if (!end.unseen.empty()) CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_unseen", end.unseen));
-    return impl_->set("end_seen", end.complete);
+    return impl_->keys.end(end);
   });
 }
 
