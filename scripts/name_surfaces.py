@@ -146,7 +146,7 @@ def sql(run_file=None):
         yield Name("sql", "tables", table.removeprefix("v_"))
         for _, column, *_ in database.execute(f'PRAGMA table_info("{table}")'):
             yield Name("sql", table, column)
-    writer = text_of("server/store/write/run_store.cc")
+    writer = text_of("server/store/write/run_keys.cc") + text_of("server/store/write/run_store.cc")
     for name in re.findall(r'\bset\("(\w+)"|\bstd::pair\("(\w+)", &start\.', writer):
         yield Name("sql", "run.name", next(filter(None, name)))
     for name in re.findall(r'\{+"(\w+)", \w+_names\(\)\}', text_of("server/store/write/new_file.cc")):

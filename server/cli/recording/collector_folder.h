@@ -17,8 +17,8 @@ class CollectorFolder {
   // Reads the headings of the run files that are in the folder now.
   explicit CollectorFolder(std::string folder);
 
-  // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end, or
-  // no report.
+  // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end,
+  // or no report.
   std::vector<ingest::RunOpening> left_open() const;
   // The place of this run: the file that holds it, or else a free name like the one that it wishes for.
   Output place(const ingest::RunOpening&);
