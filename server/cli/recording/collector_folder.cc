@@ -1,8 +1,9 @@
 #include "server/cli/recording/collector_folder.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <set>
 #include <string_view>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -50,49 +51,50 @@ void CollectorFolder::read() {
     if (!heading.ok() || heading->start.run_id.empty()) continue;
     const store::RunStart& start = heading->start;
     const Output output{(fs::path(folder_) / entry.path().stem()).string()};
-    by_id_.emplace(start.run_id, Known{.stem = output.stem,
-                                       .is_open = was_left_open(*heading, output),
-                                       .run = {.id = start.run_id,
-                                               .name = entry.path().stem().string(),
-                                               .command = start.command,
-                                               .cwd = start.cwd,
-                                               .host = start.host,
-                                               .begin_realtime_ns = start.start_ns,
-                                               .castscope_version = start.castscope_version,
-                                               .checkout = start.checkout}});
+    by_id_[start.run_id].push_back({.stem = output.stem,
+                                    .acknowledged = heading->acknowledged,
+                                    .is_open = was_left_open(*heading, output),
+                                    .run = {.id = start.run_id,
+                                            .name = entry.path().stem().string(),
+                                            .command = start.command,
+                                            .cwd = start.cwd,
+                                            .host = start.host,
+                                            .begin_realtime_ns = start.start_ns,
+                                            .castscope_version = start.castscope_version,
+                                            .checkout = start.checkout}});
   }
+  for (auto& [id, files] : by_id_) std::ranges::sort(files, {}, &Known::stem);
+}
+
+// Of copies, the one counts of which most was acknowledged: a copy was made earlier, or is what was left of a file that
+// somebody moved.
+const CollectorFolder::Known* CollectorFolder::holder_of(const std::string& run_id, const std::string& wish) const {
+  const auto found = by_id_.find(run_id);
+  if (found == by_id_.end()) return nullptr;
+  const auto rank = [&](const Known& one) { return std::make_tuple(one.acknowledged, !one.is_open, one.stem == wish); };
+  const auto best = std::ranges::max_element(found->second, {}, rank);
+  return best == found->second.end() ? nullptr : &*best;
 }
 
 std::vector<ingest::RunOpening> CollectorFolder::left_open() const {
   std::vector<ingest::RunOpening> runs;
-  std::set<std::string> ids;
   for (const auto& [id, known] : by_id_)
-    if (known.is_open && ids.insert(id).second) runs.push_back(known.run);
+    if (const Known* holder = holder_of(id, ""); holder != nullptr && holder->is_open) runs.push_back(holder->run);
   return runs;
 }
 
 Output CollectorFolder::place(const ingest::RunOpening& run) {
   const std::string wish = (fs::path(folder_) / plain_name(run)).string();
-  if (by_id_.contains(run.id)) {
-    const auto known = [&]() -> std::string {
-      std::string any;
-      const auto [begin, end] = by_id_.equal_range(run.id);
-      for (auto one = begin; one != end; ++one)
-        if (holds({one->second.stem}, run.id) && (any.empty() || one->second.stem == wish)) any = one->second.stem;
-      return any;
-    };
-    if (const std::string stem = known(); !stem.empty()) return {stem};
-    read();  // its file was renamed
-    if (const std::string stem = known(); !stem.empty()) return {stem};
-  }
-  const Output output = free_place(run);
-  by_id_.emplace(run.id, Known{.stem = output.stem, .run = run});
-  return output;
+  const Known* holder = holder_of(run.id, wish);
+  if (holder != nullptr && !holds({holder->stem}, run.id)) read(), holder = holder_of(run.id, wish);
+  // From now on the run is in this file, and its copies stay behind.
+  const Known place = holder != nullptr ? *holder : Known{.stem = free_place(run, wish).stem, .run = run};
+  by_id_[run.id] = {place};
+  return {place.stem};
 }
 
 // A report without its run file is somebody's, too.
-Output CollectorFolder::free_place(const ingest::RunOpening& run) {
-  const std::string wish = (fs::path(folder_) / plain_name(run)).string();
+Output CollectorFolder::free_place(const ingest::RunOpening& run, const std::string& wish) const {
   Output output{wish};
   for (int n = 2; is_there(output.run_file()) || is_there(output.report_file()); n++) {
     if (holds(output, run.id)) break;  // it was put there meanwhile

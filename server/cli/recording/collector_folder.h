@@ -3,6 +3,7 @@
 // time.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,20 +21,22 @@ class CollectorFolder {
   // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end,
   // or no report.
   std::vector<ingest::RunOpening> left_open() const;
-  // The place of this run: the file that holds it, or else a free name like the one that it wishes for.
+  // The place of this run: the file that holds most of it, or else a free name like the one that it wishes for.
   Output place(const ingest::RunOpening&);
 
  private:
   struct Known {
     std::string stem;
+    std::uint64_t acknowledged = 0;
     bool is_open = false;
     ingest::RunOpening run;
   };
   void read();
-  Output free_place(const ingest::RunOpening&);
+  const Known* holder_of(const std::string& run_id, const std::string& wish) const;
+  Output free_place(const ingest::RunOpening&, const std::string& wish) const;
 
   std::string folder_;
-  std::multimap<std::string, Known> by_id_;  // several files may be copies of one run
+  std::map<std::string, std::vector<Known>> by_id_;  // the copies of a run have one id
 };
 
 }  // namespace castscope::cli

@@ -18,9 +18,11 @@ using ::testing::IsEmpty;
 class CollectorFolderTest : public ::testing::Test {
  protected:
   // Writes NAME.castscope as a collector does, up to its end or not.
-  void write(const std::string& name, const std::string& run_id, bool ended, bool collected = true) const {
+  void write(const std::string& name, const std::string& run_id, bool ended, bool collected = true,
+             std::uint64_t acknowledged = 0) const {
     auto store = store::RunStore::create(folder_ / (name + ".castscope"), {.run_id = run_id, .collected = collected});
     ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->relay({.relay = "r", .acknowledged = acknowledged}).ok());
     if (ended) ASSERT_TRUE((*store)->finish({.end_ns = 9, .complete = true}).ok());
     ASSERT_TRUE((*store)->close().ok());
   }
@@ -54,11 +56,17 @@ TEST_F(CollectorFolderTest, OneWhoseFileIsRenamedMeanwhileIsFoundAgain) {
   EXPECT_EQ(place(folder, "b", "x"), "old");
 }
 
-TEST_F(CollectorFolderTest, OfCopiesTheOneCountsThatIsCalledAsTheRunWishes) {
-  for (const char* name : {"copy", "run", "z"}) write(name, "a", false);
+TEST_F(CollectorFolderTest, OfCopiesTheOneCountsThatHasMost) {
+  write("a", "run", false, true, 3);
+  write("b", "run", false, true, 5);
+  write("c", "run", false, true, 5);
+  EXPECT_THAT(left_open(read()), ElementsAre("run in b"));
   CollectorFolder folder = read();
-  EXPECT_EQ(place(folder, "a", "run"), "run");
-  EXPECT_THAT(left_open(folder), ::testing::SizeIs(1));
+  EXPECT_EQ(place(folder, "run", "c"), "c");
+  EXPECT_EQ(place(folder, "run", "a"), "c") << "it goes on there";
+  write("d", "run", true, true, 5);
+  touch("d.json");
+  EXPECT_THAT(left_open(read()), IsEmpty());
 }
 
 TEST_F(CollectorFolderTest, ANameIsFreeWhereNeitherFileNorReportHasIt) {

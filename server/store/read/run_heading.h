@@ -16,7 +16,8 @@ namespace castscope::store {
 struct RunHeading {
   RunStart start;
   std::optional<RunEnd> end;
-  std::uint64_t events = 0;  // handed over so far
+  std::uint64_t events = 0;        // handed over so far
+  std::uint64_t acknowledged = 0;  // messages, of all relays together; of a collected run
 };
 absl::StatusOr<RunHeading> read_heading(const std::string& path);
 

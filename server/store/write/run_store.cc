@@ -242,6 +242,8 @@ absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
   absl::Status status = failed.ok() ? commit(true) : failed;
   let_go();
   status.Update(move_to(database, place));
+  // SQLite leaves this one where the file was. If there is another file now, it may be that one's.
+  if (place == path || access(path.c_str(), F_OK) != 0) unlink((path + "-shm").c_str());
   path = place;
   return status.ok() ? leave_one_file(database, status) : status;
 }
