@@ -48,6 +48,16 @@ TEST_F(RunRestartTest, TheFileKeepsWhatTheGoodbyeSaid) {
   EXPECT_THAT(sink_->notices, testing::ElementsAre("the disk was slow"));
 }
 
+TEST_F(RunRestartTest, TheFileKnowsARelayBeforeAnythingComesFromIt) {
+  attach("a");
+  EXPECT_EQ(sink_->relays["a"], (store::RelayState{.relay = "a"}));
+  goodbye("a", 1);
+  attach("b");
+  EXPECT_FALSE(sink_->relays.contains("b")) << "the run had ended, and nothing came";
+  apply("b", Batch().begin().sequence(1).flush());
+  EXPECT_EQ(sink_->relays["b"].acknowledged, 1u);
+}
+
 TEST_F(RunRestartTest, AGoodbyeOutlivesTheCollector) {
   sink_->earlier_life_of_run.relays = {
       {.relay = "a", .acknowledged = 5, .said_goodbye = true, .exit_status = 7, .still_running = 1},

@@ -99,6 +99,9 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   if (!relay.done()) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   }
+  if (relay.said.relay.empty()) {
+    if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
+  }
   if (acknowledged && !std::exchange(relay.numbered, true)) {
     if (absl::Status status = believe(id, *acknowledged, &relay); !status.ok()) return status;
   }
@@ -112,6 +115,18 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   }
   if (all_done()) close(true);  // it was opened only to see how far the relays are in it
   return absl::OkStatus();
+}
+
+// The file learns of the relay before anything comes from it: if this collector is killed, the next one knows whose
+// goodbye is missing. A run that had ended stays so until something comes.
+absl::Status Run::note_relay(const std::string& id, Relay* relay) {
+  const bool had_ended = relays_.size() > 1 && std::ranges::all_of(relays_, [&](const auto& entry) {
+                           return entry.first == id || entry.second.done();
+                         });
+  if (had_ended) return absl::OkStatus();
+  relay->said.relay = id;
+  absl::Status status = sink_->relay(relay->said);
+  return status.ok() ? commit() : failed_ = status;
 }
 
 // Neither this collector nor the file knows the relay. If messages of it were acknowledged, they went elsewhere: the
@@ -279,8 +294,10 @@ absl::Status Run::note_missing(const std::string& sentence) {
   return sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
 }
 
+// Of several ends, one that is no success counts.
 void Run::note_ending(const store::RelayState& said) {
   if (said.exit_status < 0 && said.signal == 0) return;
+  if (said.exit_status == 0 && said.signal == 0 && (closing_.exit_status > 0 || closing_.signal > 0)) return;
   closing_.exit_status = said.exit_status;
   closing_.signal = said.signal;
 }

@@ -73,6 +73,7 @@ class Run {
   void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
   void tell_refused(const std::string& sentence);
   void remember(const store::EarlierLife&);
+  absl::Status note_relay(const std::string& id, Relay* relay);
   absl::Status believe(const std::string& id, std::uint64_t acknowledged, Relay* relay);
   bool is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply);
   absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said);

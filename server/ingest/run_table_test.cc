@@ -21,6 +21,7 @@ TEST_F(RunTableTest, EachAnswerSaysWhetherSomebodyWatches) {
 
 TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
   attach("a");
+  sink_->commits = 0;
   apply("a", Batch().begin().sequence(1).flush());
   apply("a", Batch().sequence(2));
   watched_ = "run";
@@ -34,6 +35,7 @@ TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
 
 TEST_F(RunTableTest, AcknowledgesOnlyWhatIsCommitted) {
   attach("a");
+  sink_->commits = 0;
   EXPECT_FALSE(apply("a", Batch().begin().sequence(1)).send);
   EXPECT_EQ(sink_->commits, 0);
   const ingest::Run::Reply reply = apply("a", Batch().sequence(2).flush());
@@ -97,6 +99,7 @@ TEST_F(RunTableTest, OpensAgainForARelayThatComesLater) {
 
 TEST_F(RunTableTest, ShutdownCommitsAndClosesWithoutFarewell) {
   attach("a");
+  sink_->commits = 0;
   apply("a", Batch().begin().sequence(1));
   table_.shutdown();
   EXPECT_EQ(sink_->commits, 1);
@@ -136,6 +139,7 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
 
 TEST_F(RunTableTest, WhatIsRejectedReachesTheFile) {
   attach("a");
+  sink_->commits = 0;
   apply("a", Batch("never introduced").site(1).sequence(1));
   apply("a", Batch("junk").begin().raw(static_cast<lanes::DefinitionKind>(77), 1, "").sequence(2));
   apply("a", Batch("junk").sequence(3));
@@ -187,7 +191,7 @@ TEST_F(RunTableTest, AGapThatStaysIsToldToTheFile) {
   table_.shutdown();
   ASSERT_THAT(sink_->missing, SizeIs(1));
   EXPECT_EQ(sink_->missing[0], (store::Incomplete{store::IncompleteReason::kBatchRejected, "", kFourWasDue}));
-  EXPECT_EQ(sink_->commits, 3) << "the goodbye, the last batches, the gap";
+  EXPECT_EQ(sink_->commits, 5) << "two relays, the goodbye, the last batches, the gap";
 }
 
 TEST_F(RunTableTest, AGoodbyeAfterAGapIsNone) {
@@ -230,6 +234,15 @@ TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
   EXPECT_THAT(closings_, SizeIs(1));
 }
 
+TEST_F(RunTableTest, OfSeveralEndsOneThatIsNoSuccessCounts) {
+  for (const char* relay : {"a", "b", "c"}) attach(relay);
+  goodbye("a", 1, 7);
+  goodbye("b", 1, 0);
+  goodbye("c", 1, -1);
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_EQ(closings_[0].exit_status, 7);
+}
+
 TEST_F(RunTableTest, AnotherRunUnderTheSameNamesIsRefused) {
   attach("a");
   apply("a", Batch("first").begin().sequence(1));
@@ -260,6 +273,7 @@ TEST_F(RunTableTest, WhatWasAcknowledgedAndIsInNoFileIsMissing) {
 
 TEST_F(RunTableTest, AMessageThatIsRefusedForWhatItIsIsToldToTheFile) {
   attach("a");
+  sink_->commits = 0;
   run().refused("a", "a second hello came");
   ASSERT_THAT(sink_->missing, SizeIs(1));
   EXPECT_EQ(sink_->missing[0].sentence, "relay a: a second hello came");
@@ -301,6 +315,7 @@ TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {
   apply("killed", Batch().begin().sequence(1));
   run().detach("killed", start);
   attach("b");
+  sink_->commits = 0;
   table_.close_abandoned(start + minutes(9), minutes(2));
   EXPECT_THAT(closings_, SizeIs(0)) << "the other one is still there";
   goodbye("b", 1);

@@ -116,7 +116,7 @@ std::vector<Incomplete> what_is_missing(const RunData& data) {
                                      "(`castscope serve`, started again on this folder, closes it)"
                                    : "the end of the run was not seen: it still goes on, or its relay was killed "
                                      "(`castscope recover` lists such runs)"});
-  } else if (!data.end->complete && all.empty()) {
+  } else if (!data.end->complete && (all.empty() || !data.end->unseen.empty())) {
     const char* const somewhere = data.notices.empty() ? "the end of the run was not seen"
                                                        : "not all of the run was seen: the notices say what is missing";
     all.push_back({.reason = IncompleteReason::kRunEndNotSeen,

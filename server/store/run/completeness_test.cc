@@ -66,6 +66,8 @@ TEST_F(CompletenessTest, SaysWhatOfTheEndWasNotSeen) {
   run_.end->unseen = "relay a did not say goodbye";
   EXPECT_THAT(what_is_missing(run_),
               ElementsAre(Incomplete{IncompleteReason::kRunEndNotSeen, "", "relay a did not say goodbye"}));
+  add(ProcessEnd::kNotSeen);
+  EXPECT_THAT(reasons(), ElementsAre(IncompleteReason::kProcessStillRan, IncompleteReason::kRunEndNotSeen));
 }
 
 TEST_F(CompletenessTest, SaysHowAProcessCameToItsEnd) {
