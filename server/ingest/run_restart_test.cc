@@ -54,6 +54,8 @@ TEST_F(RunRestartTest, TheFileKnowsARelayBeforeAnythingComesFromIt) {
   goodbye("a", 1);
   attach("b");
   EXPECT_FALSE(sink_->relays.contains("b")) << "the run had ended, and nothing came";
+  EXPECT_NE(apply("b", Batch().begin().sequence(2)).out_of_order, "");
+  EXPECT_TRUE(sink_->relays.contains("b")) << "something came, even if it was not taken";
   apply("b", Batch().begin().sequence(1).flush());
   EXPECT_EQ(sink_->relays["b"].acknowledged, 1u);
 }

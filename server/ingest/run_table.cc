@@ -99,7 +99,11 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   if (!relay.done()) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   }
-  if (relay.said.relay.empty()) {
+  // A run that had ended stays so until something comes.
+  const bool had_ended = relays_.size() > 1 && std::ranges::all_of(relays_, [&](const auto& entry) {
+                           return entry.first == id || entry.second.done();
+                         });
+  if (!had_ended) {
     if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
   }
   if (acknowledged && !std::exchange(relay.numbered, true)) {
@@ -117,16 +121,17 @@ absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> ack
   return absl::OkStatus();
 }
 
-// The file learns of the relay before anything comes from it: if this collector is killed, the next one knows whose
-// goodbye is missing. A run that had ended stays so until something comes.
+// The file learns of the relay before anything that comes from it: if this collector is killed, the next one knows
+// whose goodbye is missing.
 absl::Status Run::note_relay(const std::string& id, Relay* relay) {
-  const bool had_ended = relays_.size() > 1 && std::ranges::all_of(relays_, [&](const auto& entry) {
-                           return entry.first == id || entry.second.done();
-                         });
-  if (had_ended) return absl::OkStatus();
+  if (!relay->said.relay.empty()) return absl::OkStatus();
+  if (absl::Status status = ensure_open(); !status.ok()) return status;
   relay->said.relay = id;
   absl::Status status = sink_->relay(relay->said);
-  return status.ok() ? commit() : failed_ = status;
+  if (!status.ok()) return failed_ = status;
+  status = commit();
+  note_news();  // the file says so already
+  return status;
 }
 
 // Neither this collector nor the file knows the relay. If messages of it were acknowledged, they went elsewhere: the
@@ -236,6 +241,7 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
   const bool known = relay.done() || (sequence != 0 && sequence <= relay.applied);
   if (known && is_of_another_run(id, batch, reply)) return absl::OkStatus();
   if (!known) {
+    if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
     if (sequence != 0 && !is_due(id, relay, sequence, reply)) return absl::OkStatus();
     if (absl::Status status = take(relay, batch); !status.ok()) return status;
   }
@@ -259,6 +265,7 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
       return absl::OkStatus();
     }
   } else {
+    if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
     if (!is_due(id, relay, goodbye.sequence(), reply)) return absl::OkStatus();
     if (absl::Status status = ensure_open(); !status.ok()) return status;
     note_news();

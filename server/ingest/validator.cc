@@ -135,6 +135,7 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
   Lane* lane = nullptr;
   if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
   if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
+  if (last_end_ > v1::PROCESS_END_KIND_NOT_SEEN) return invalid("events after its end");
 
   if (absl::Status status = unpack(block); !status.ok()) return status;
   std::string repacked;

@@ -162,6 +162,14 @@ TEST_F(ValidatorTest, CountsOfUnknownSitesGoToTheLanesOverflow) {
   EXPECT_FALSE((sink_.only().counters.contains({1, 8})));
 }
 
+TEST_F(ValidatorTest, EventsAfterTheEndAreNotTaken) {
+  begun();
+  accept(Batch().site(1).casts(1, 0, 2, 1).end(v1::PROCESS_END_KIND_NOT_SEEN, -1));
+  accept(Batch().casts(1, 2, 1, 1).end(v1::PROCESS_END_KIND_EXITED, 0));
+  accept(Batch().casts(1, 0, 3, 1));
+  EXPECT_THAT(reject(Batch().casts(1, 3, 1, 1)), HasSubstr("sent events after its end"));
+}
+
 TEST_F(ValidatorTest, TheEndIsToldOnceUnlessItChanges) {
   begun();
   for (int i = 0; i < 2; ++i) accept(Batch().end(v1::PROCESS_END_KIND_NOT_SEEN, -1));

@@ -23,12 +23,12 @@ Reach partly_if(const std::vector<std::string>& because) {
   return because.empty() ? Reach() : Reach{Judged::kPartly, absl::StrJoin(because, "; ")};
 }
 
-// The first of these is said, and how many more there are: the run tells them all.
+// The first of these is said, and how many more there are: the report has them all.
 void add_missing(const std::vector<store::Incomplete>& missing, std::vector<std::string>& because) {
   if (missing.empty()) return;
   because.push_back(missing.front().sentence);
   const std::size_t more = missing.size() - 1;
-  if (more > 0) because.push_back(absl::StrCat("the run says ", more, " more of this kind"));
+  if (more > 0) because.push_back(absl::StrCat(more, more == 1 ? " more reason" : " more reasons", " in run.missing"));
 }
 
 // What belongs to no site has no line, no operator and no tensor: no rule can look at it. The same is true of what was
@@ -45,8 +45,7 @@ Reach reach_of_run(const store::RunData& run, std::vector<store::Incomplete> mis
     because.push_back(absl::StrCat(beyond_sites,
                                    beyond_sites == 1 ? " cast or cache hit belongs" : " casts and cache hits belong",
                                    " to no site"));
-  std::erase_if(missing,
-                [](const store::Incomplete& one) { return !store::leaves_casts_out(store::name(one.reason)); });
+  std::erase_if(missing, [](const store::Incomplete& one) { return !store::leaves_casts_out(one.reason); });
   add_missing(missing, because);
   return partly_if(because);
 }
@@ -58,7 +57,8 @@ std::string of_all(std::uint64_t part, std::uint64_t all, const char* what) {
 std::string why_nothing_was_looked_at(const store::RunData& run) {
   if (deep_mode(run) == "never") return "no step was looked at operator by operator: --deep never";
   const bool in_region =
-      std::ranges::any_of(run.region_uses, [](const store::RegionUse& use) { return use.entered > 0; });
+      std::ranges::any_of(run.region_uses, [](const store::RegionUse& use) { return use.entered > 0; }) ||
+      std::ranges::any_of(run.sites, [](const store::Site& site) { return site.region != 0; });
   return in_region ? "no operator was looked at"
                    : "no operator was looked at: the job entered no autocast region, and only --deep always looks at "
                      "such a job";

@@ -111,7 +111,7 @@ TEST(JudgedRules, PartlyWhereSomethingWasNotTaken) {
   }
   run.incomplete.push_back({store::IncompleteReason::kBatchRejected, "", "a batch came too late"});
   run.end->complete = false;
-  EXPECT_EQ(judged(run, "cache-grows").because, "process 2 sent junk; the run says 1 more of this kind");
+  EXPECT_EQ(judged(run, "cache-grows").because, "process 2 sent junk; 1 more reason in run.missing");
 }
 
 TEST(JudgedRules, PartlyWhereTheEndWasNotSeen) {

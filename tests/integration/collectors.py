@@ -35,7 +35,7 @@ class Collector:
         """Ends it, and with it every run that is still open."""
         if self.server.poll() is None:
             self.server.send_signal(signal.SIGTERM)
-            self.server.communicate(timeout=WAIT_S)
+            self.log = self.server.communicate(timeout=WAIT_S)[1]
         assert self.server.returncode == 0
 
     def report(self, run):

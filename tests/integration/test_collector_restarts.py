@@ -171,7 +171,7 @@ def test_a_run_that_had_ended_goes_on_with_another_relay(wire, collector, castsc
         "again on this folder, closes it)"]
     collector.kill_and_start_again()
     run = collector.report("more")["run"]
-    assert [one["incomplete_reason"] for one in run["missing"]] == ["process_still_ran"]
+    assert [one["incomplete_reason"] for one in run["missing"]] == ["process_still_ran", "run_end_not_seen"]
 
 
 def test_a_collector_that_is_started_again_closes_what_it_had_left_open(wire, collector):
@@ -187,7 +187,8 @@ def test_a_collector_that_is_started_again_closes_what_it_had_left_open(wire, co
     collector.stop()
     assert report.read_text() == before
     assert [one["sentence"] for one in collector.report("none")["run"]["missing"]] == [
-        "process 1 still ran when its record was closed: what it did after that is not in it"]
+        "process 1 still ran when its record was closed: what it did after that is not in it",
+        "relay r did not say goodbye: what came after the last message is not known"]
 
 
 def test_what_of_the_end_was_not_seen_is_said(wire, collector):
@@ -202,3 +203,45 @@ def test_what_of_the_end_was_not_seen_is_said(wire, collector):
         "left": ["2 processes of the job still ran when the relay said goodbye: what was done after that is not in the "
                  "file"],
         "quiet": ["relay r did not say goodbye: what came after the last message is not known"]}
+
+
+def test_somebody_elses_file_in_the_place_of_a_report_stays(wire, collector):
+    process = wire.Process(wire.Client(collector.address, "package", relay="a"), pid=1)
+    train(wire, process)
+    theirs = collector.folder / "package.json"
+    theirs.write_text('{"name": "theirs"}')
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    other = wire.Process(wire.Client(collector.address, "package", relay="b"), pid=2)
+    train(wire, other)
+    other.batch(end=exited(wire))
+    other.client.goodbye()
+    collector.stop()
+    assert theirs.read_text() == '{"name": "theirs"}'
+    assert "package.json is no report of castscope: it stays" in collector.log
+
+
+def test_a_relay_that_nothing_came_of_is_waited_for_by_the_next_collector_too(wire, collector):
+    wire.Client(collector.address, "silent", relay="b")
+    process = restarted(wire, collector, "silent")
+    come_back(wire, collector, process, "silent")
+    process.numbers.clear()
+    define_code(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    report = collector.report("silent")
+    assert [one["sentence"] for one in report["run"]["missing"]] == [
+        "relay b did not say goodbye: what came after the last message is not known"]
+
+
+def test_a_run_that_goes_on_has_no_end_as_soon_as_something_came(wire, collector, castscope):
+    process = wire.Process(wire.Client(collector.address, "on", relay="a"), pid=1)
+    process.batch(end=exited(wire))
+    process.client.goodbye()
+    client = wire.Client(collector.address, "on", relay="b")
+    wire.Process(client, pid=2).batch(flush=False)
+    client.send(ask=wire.pb.Ask())
+    client.receive()
+    assert not (collector.folder / "on.json").exists()
+    told = json.loads(castscope("report", "collected/on.castscope", text=True).stdout)
+    assert "run_not_ended" in [one["incomplete_reason"] for one in told["run"]["missing"]]

@@ -47,6 +47,11 @@ class RunShelf {
   RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
       : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
 
+  std::vector<std::string> unreadable() {
+    std::lock_guard lock(mutex_);
+    return folder_.unreadable();
+  }
+
   // Runs that an earlier collector left open. A run that another castscope writes is not among them.
   std::vector<ingest::RunOpening> left_open() {
     std::lock_guard lock(mutex_);
@@ -97,7 +102,7 @@ class RunShelf {
   void goes_on(const std::string& id) {
     std::lock_guard lock(mutex_);
     const auto found = open_.find(id);
-    if (found != open_.end()) forget_report(found->second.output);
+    if (found != open_.end() && !is_taken_by_another(found->second.output)) forget_report(found->second.output);
   }
 
   void close(const std::string& id, const ingest::RunClosing& closing) {
@@ -118,7 +123,9 @@ class RunShelf {
     if (concluded.ok()) {
       if (!concluded->moved.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->moved));
       findings_.end(id, *concluded->run);
-      log::info(absl::StrCat("run ", id, ": ", concluded->output.run_file(), " and .json written"));
+      if (!concluded->no_report.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->no_report));
+      log::info(absl::StrCat("run ", id, ": ", concluded->output.run_file(),
+                             concluded->no_report.empty() ? " and .json written" : " written"));
       for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
         log::warn(absl::StrCat("run ", id, " is not complete: ", one.sentence));
     } else {
@@ -161,8 +168,10 @@ class RunShelf {
                       .signal = {},
                       .complete = closing.farewell && closing.unseen.empty(),
                       .unseen = closing.unseen};
-    if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
-    if (closing.signal > 0) end.signal = closing.signal;
+    if (closing.signal > 0)
+      end.signal = closing.signal;
+    else if (closing.exit_status >= 0)
+      end.exit_status = closing.exit_status;
     if (end.complete) end.complete = store.every_process_ended().value_or(false);
     return end;
   }
@@ -243,6 +252,8 @@ int serve(const ServeOptions& options) {
     viewer = *std::move(started);
     log::info(absl::StrCat("runs can be watched at ", viewer->url()));
   }
+  for (const std::string& sentence : shelf.unreadable())
+    log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
   for (ingest::RunOpening& run : shelf.left_open()) (*server)->take_up(std::move(run));
   // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};

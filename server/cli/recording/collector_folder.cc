@@ -14,18 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLongestName = 200;  // leaves room for a number and for what SQLite and reports append
+
 std::string plain_name(const ingest::RunOpening& run) {
   std::string name;
-  for (const unsigned char c : run.name.empty() ? run.id : run.name) {
+  for (const unsigned char c : (run.name.empty() ? run.id : run.name).substr(0, kLongestName)) {
     const bool is_plain = absl::ascii_isalnum(c) || std::string_view("._-").find(c) != std::string_view::npos;
     name += is_plain ? static_cast<char>(c) : '_';
   }
   return name.empty() || name[0] == '.' ? "run" + name : name;
 }
 
+// A file that `castscope run` writes is none of a collector's, whatever id a relay gives.
 bool holds(const Output& output, const std::string& run_id) {
   const auto heading = store::read_heading(output.run_file());
-  return heading.ok() && heading->start.run_id == run_id;
+  return heading.ok() && heading->start.collected && heading->start.run_id == run_id;
 }
 
 bool is_there(const std::string& path) {
@@ -35,7 +38,7 @@ bool is_there(const std::string& path) {
 
 // The report is the last thing that is written of a run.
 bool was_left_open(const store::RunHeading& heading, const Output& output) {
-  return heading.start.collected && (!heading.end || !is_there(output.report_file()));
+  return !heading.end || !is_there(output.report_file());
 }
 
 }  // namespace
@@ -44,11 +47,13 @@ CollectorFolder::CollectorFolder(std::string folder) : folder_(std::move(folder)
 
 void CollectorFolder::read() {
   by_id_.clear();
+  unreadable_.clear();
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
     if (entry.path().extension() != ".castscope" || !entry.is_regular_file(error)) continue;
     const auto heading = store::read_heading(entry.path().string());
-    if (!heading.ok() || heading->start.run_id.empty()) continue;
+    if (!heading.ok()) unreadable_.emplace_back(heading.status().message());
+    if (!heading.ok() || !heading->start.collected) continue;
     const store::RunStart& start = heading->start;
     const Output output{(fs::path(folder_) / entry.path().stem()).string()};
     by_id_[start.run_id].push_back({.stem = output.stem,

@@ -18,6 +18,8 @@ class CollectorFolder {
   // Reads the headings of the run files that are in the folder now.
   explicit CollectorFolder(std::string folder);
 
+  // A sentence about each run file that could not be read.
+  const std::vector<std::string>& unreadable() const { return unreadable_; }
   // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end,
   // or no report.
   std::vector<ingest::RunOpening> left_open() const;
@@ -36,6 +38,7 @@ class CollectorFolder {
   Output free_place(const ingest::RunOpening&, const std::string& wish) const;
 
   std::string folder_;
+  std::vector<std::string> unreadable_;
   std::map<std::string, std::vector<Known>> by_id_;  // the copies of a run have one id
 };
 

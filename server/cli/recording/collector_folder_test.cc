@@ -47,6 +47,12 @@ TEST_F(CollectorFolderTest, ARunIsKnownByItsIdWhateverItsFileIsCalled) {
   EXPECT_EQ(place(folder, "b", "other"), "other") << "its file was never made";
 }
 
+TEST_F(CollectorFolderTest, AFileThatNoCollectorWritesIsLeftAlone) {
+  write("mine", "a", true, /*collected=*/false);
+  CollectorFolder folder = read();
+  EXPECT_EQ(place(folder, "a", "mine"), "mine-2");
+}
+
 TEST_F(CollectorFolderTest, OneWhoseFileIsRenamedMeanwhileIsFoundAgain) {
   write("old", "a", false);
   CollectorFolder folder = read();
@@ -79,6 +85,8 @@ TEST_F(CollectorFolderTest, ANameIsFreeWhereNeitherFileNorReportHasIt) {
   EXPECT_EQ(place(folder, "d", "torn"), "torn-2");
   EXPECT_EQ(place(folder, "e", "../x y"), "run.._x_y");
   EXPECT_EQ(place(folder, "f", ""), "f");
+  EXPECT_EQ(place(folder, "g", std::string(400, 'x')), std::string(200, 'x'));
+  EXPECT_THAT(folder.unreadable(), ElementsAre(::testing::HasSubstr("torn.castscope")));
 }
 
 TEST_F(CollectorFolderTest, RunsThatACollectorLeftOpenAreThoseWithoutAnEndOrAReport) {

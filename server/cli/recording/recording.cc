@@ -8,7 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/cli/job/git_state.h"
@@ -102,6 +105,16 @@ void forget_report(const Output& output) {
     std::filesystem::remove(output.report_file(), error);
 }
 
+bool is_taken_by_another(const Output& output) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(output.report_file(), error)) return false;
+  std::ifstream file(output.report_file());
+  std::string begin(256, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  std::erase_if(begin, [](unsigned char c) { return absl::ascii_isspace(c); });
+  return !absl::StrContains(begin, R"("document":"report")");
+}
+
 absl::Status write_text_file(const std::string& path, const std::string& text) {
   FreshFile file(path);
   file.stream() << text;
@@ -119,7 +132,7 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   if (status.ok()) status = store.finish(end);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
-  Conclusion result{.run = nullptr, .output = output, .moved = ""};
+  Conclusion result{.run = nullptr, .output = output};
   std::optional<report::Model> model;
   if (data.ok()) {
     result.run = judging::judged(*std::move(data), settings, lines);
@@ -134,7 +147,13 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // Whatever was read is worth a report, even if the file cannot be kept.
-  if (model) closed.Update(write_text_file(result.output.report_file(), report::json_text(*model)));
+  if (is_taken_by_another(result.output))
+    result.no_report = absl::StrCat(result.output.report_file(),
+                                    " is no report of castscope: it stays, and the report was not written (`castscope "
+                                    "report ",
+                                    result.output.run_file(), "` prints it)");
+  else if (model)
+    closed.Update(write_text_file(result.output.report_file(), report::json_text(*model)));
   if (status.ok()) status = closed;
   if (!status.ok()) return status;
   return result;
@@ -292,6 +311,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
     result.run = concluded->run;
     result.output = concluded->output;
     if (result.problem.empty()) result.problem = concluded->moved;
+    if (result.problem.empty()) result.problem = concluded->no_report;
   } else if (result.problem.empty()) {
     result.problem = std::string(concluded.status().message());
   }

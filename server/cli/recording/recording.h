@@ -94,16 +94,20 @@ class Recording {
 struct Conclusion {
   judging::JudgedRunPtr run;  // never null
   Output output;
-  std::string moved;  // a sentence if that is not the place where it was begun
+  std::string moved = {};      // a sentence if that is not the place where it was begun
+  std::string no_report = {};  // a sentence if somebody else's file is in the report's place
 };
 // Does what remains when a store has got everything: reads the run, judges it, keeps the findings, closes the file, and
-// writes the report beside it. If the run file was moved or deleted meanwhile, it is written again, in another place if
-// necessary.
+// writes the report beside it, unless somebody else's file is there by now. If the run file was moved or deleted
+// meanwhile, it is written again, in another place if necessary.
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
                                     judging::Lines lines, const rules::Settings& settings = {});
 
 // Deletes the report if it is an ordinary file; a device stays.
 void forget_report(const Output& output);
+
+// Whether there is a file in the report's place that is no report: somebody else's.
+bool is_taken_by_another(const Output& output);
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

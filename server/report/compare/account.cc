@@ -15,6 +15,7 @@
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/model.h"
 #include "server/rules/rules.h"
+#include "server/store/run/names.h"
 
 namespace castscope::report {
 namespace {
@@ -51,7 +52,7 @@ Code code_of(const store::Finding& finding, const Account& found_in, const Accou
 // Returns true if a rule that judged a part of the run judged this code.
 bool was_in_that_part(const rules::Rule* rule, const Code& code, const Account& account) {
   if (rule != nullptr && (rule->sees & rules::kEvents) != 0 && account.lacks_events) return false;
-  if (code.sites.empty()) return !account.left_out_new_code && !account.lacks_casts;
+  if (code.sites.empty()) return !account.left_out_new_code && !account.lacks_code;
   return (rule != nullptr && !rule->sees_operators()) || std::ranges::all_of(code.sites, &AccountSite::looked_at);
 }
 
@@ -68,6 +69,10 @@ void add_rule(Account& account, AccountRule rule) {
   (sampled ? account.sampled : account.unjudged).push_back(std::move(rule));
 }
 
+bool lacks_code_for(std::string_view incomplete_reason) {
+  return incomplete_reason != store::name(store::IncompleteReason::kEventsMissing);
+}
+
 void note_reach(Account& account, const AccountRule& of) {
   const rules::Rule* rule = rules::find_rule(of.rule);
   if (rule == nullptr || of.judged != rules::name(rules::Judged::kPartly)) return;
@@ -76,7 +81,7 @@ void note_reach(Account& account, const AccountRule& of) {
 
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
   const Code code = finding.location ? code_of(finding, found_in, account) : Code();
-  if (code.has_line && code.sites.empty()) return !account.lacks_casts;
+  if (code.has_line && code.sites.empty()) return !account.lacks_code;
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && rule->sees_operators();
   if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;

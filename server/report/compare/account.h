@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -73,8 +74,10 @@ struct Account {
   std::optional<bool> skipped_steps;
   std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
-  bool lacks_casts = false;        // some belong to no site, or the run left some out: store::leaves_casts_out()
-  bool lacks_events = false;       // rules that look at events alone could judge a part of the run
+  // Code may have run, or would have, of which this account does not tell: casts belong to no site, something was not
+  // taken, or the job was killed or failed.
+  bool lacks_code = false;
+  bool lacks_events = false;  // rules that look at events alone could judge a part of the run
 };
 
 // Notes the files of which the run has the text of some line.
@@ -82,6 +85,10 @@ void note_files_with_text(const store::SourceLines& source, Account& account);
 
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
+
+// Whether a run that is incomplete for this reason may lack code. Events that never arrived were counted, at their
+// sites. Reasons that a newer castscope gives are taken for the worse.
+bool lacks_code_for(std::string_view incomplete_reason);
 
 // Learns from a rule how much of the run was recorded.
 void note_reach(Account&, const AccountRule&);
@@ -96,7 +103,7 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
 
 // Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
 // at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that did not cast
-// in this run is new, however the run was looked at: casts are seen in every step, unless the run lacks some.)
+// in this run is new, however the run was looked at: casts are seen in every step, unless the account lacks code.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of

@@ -71,10 +71,10 @@ TEST(CouldFindTest, ALineThatNeverCastIsNewHoweverTheRunWasLookedAt) {
   EXPECT_TRUE(could_find(read(blind), now, found));
 }
 
-TEST(CouldFindTest, OfARunThatLacksCastsNobodyKnowsWhetherALineCast) {
+TEST(CouldFindTest, OfARunThatLacksCodeNobodyKnowsWhetherALineCast) {
   const Account now = read(report());
   const store::Finding found = now.findings[0];
-  for (const char* reason : {"process_rejected", "run_not_ended", "moon_was_full"}) {
+  for (const char* reason : {"process_rejected", "process_vanished", "moon_was_full"}) {
     Json json = report();
     json["run"]["missing"] = {{{"incomplete_reason", reason}, {"process", nullptr}, {"sentence", "it is"}}};
     json["coverage"]["rules"][0] = {{"rule", "cache-grows"}, {"judged", "partly"}, {"because", "it is"}};
@@ -87,8 +87,12 @@ TEST(CouldFindTest, OfARunThatLacksCastsNobodyKnowsWhetherALineCast) {
   json["totals"]["beyond_sites"] = {{"casts", 1}, {"cache_hits", 0}};
   EXPECT_FALSE(could_find(read(json), now, found)) << "it may be this line's";
   json["totals"]["beyond_sites"]["casts"] = 0;
-  json["run"]["missing"] = {{{"incomplete_reason", "process_vanished"}, {"process", nullptr}, {"sentence", "it is"}}};
-  EXPECT_TRUE(could_find(read(json), now, found)) << "all that it did is known";
+  EXPECT_TRUE(could_find(read(json), now, found));
+  json["run"]["exit_status"] = 1;
+  EXPECT_FALSE(could_find(read(json), now, found)) << "the job failed, perhaps before it came to it";
+  json["run"]["exit_status"] = 0;
+  json["run"]["missing"] = {{{"incomplete_reason", "events_missing"}, {"process", nullptr}, {"sentence", "it is"}}};
+  EXPECT_TRUE(could_find(read(json), now, found)) << "casts are counted without events";
 }
 
 TEST(CouldFindTest, ARuleOfEventsThatJudgedAPartMayHaveMissedIt) {

@@ -65,6 +65,10 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   if (baseline != nullptr && baseline->processes > 0) {
     verdict.baseline_incomplete = why_incomplete(*baseline);
     if (const auto differ = how_steps_differ(*baseline, account)) verdict.baseline_incomplete.push_back(*differ);
+    if (!verdict.unseen_before.empty() && (baseline->lacks_code || baseline->lacks_events))
+      verdict.incomplete.push_back(absl::StrCat(
+          "whether ", counted(verdict.unseen_before.size(), "finding is", "findings are"),
+          " new is not known: the baseline's run may have missed ", verdict.unseen_before.size() == 1 ? "it" : "them"));
   } else if (baseline != nullptr) {
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),

@@ -43,7 +43,7 @@ struct Verdict {
   std::vector<Limit> limits;                     // the limits that the gate sets
   std::vector<std::string> incomplete;           // why the result is uncertain
   std::optional<std::string> by_number;          // Comparable::sentence()
-  std::vector<std::string> baseline_incomplete;  // why the baseline may lack findings, which count as new all the same
+  std::vector<std::string> baseline_incomplete;  // why the baseline may lack findings
 };
 
 // A finding counts however incomplete the data are; a finding that is missing may be missing because data are. A file

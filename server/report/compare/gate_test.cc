@@ -196,6 +196,21 @@ TEST(GateTest, ABaselineOfWhichNotAllWasSeenIsNamedAndItsFindingsStillCompare) {
   EXPECT_TRUE(verdict_json(now, {}, examine(now, {}, &now), &now)["doubts_in_baseline"].empty());
 }
 
+TEST(GateTest, WhatABaselineThatLacksCodeMayHaveMissedMakesTheCheckInconclusive) {
+  Account cut = account_with(), now = account_with({{"error", "b"}});
+  cut.unjudged = {{"rule-of-error", "partly", "relay a did not say goodbye"}};
+  cut.lacks_code = true;
+  const Verdict verdict = examine(now, {}, &cut);
+  EXPECT_THAT(verdict.unseen_before, ElementsAre(0));
+  EXPECT_EQ(verdict.outcome, Outcome::kIncomplete);
+  EXPECT_THAT(verdict.incomplete,
+              ElementsAre("whether 1 finding is new is not known: the baseline's run may have missed it"));
+  Gate gate;
+  gate.allow_incomplete = true;
+  EXPECT_EQ(examine(now, gate, &cut).outcome, Outcome::kClean);
+  EXPECT_EQ(examine(account_with(), {}, &cut).outcome, Outcome::kClean) << "nothing is in doubt";
+}
+
 TEST(GateTest, ABaselineOfAnotherDepthIsNamed) {
   Account before = account_with(), now = account_with({{"error", "b"}});
   before.skipped_steps = now.skipped_steps = true;

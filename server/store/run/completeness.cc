@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -94,10 +93,9 @@ void add_missing_counts(const RunData& data, std::vector<Incomplete>& all) {
 
 }  // namespace
 
-bool leaves_casts_out(std::string_view reason) {
-  constexpr std::array kOthers = {IncompleteReason::kDamaged, IncompleteReason::kProcessVanished,
-                                  IncompleteReason::kEventsMissing};
-  return std::ranges::none_of(kOthers, [&](IncompleteReason other) { return store::name(other) == reason; });
+bool leaves_casts_out(IncompleteReason reason) {
+  return reason != IncompleteReason::kDamaged && reason != IncompleteReason::kProcessVanished &&
+         reason != IncompleteReason::kEventsMissing;
 }
 
 std::vector<Incomplete> what_is_missing(const RunData& data) {

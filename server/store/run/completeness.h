@@ -2,7 +2,6 @@
 // another way in which a run can be incomplete adds it here, and all of them say so.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "server/store/run/run_data.h"
@@ -22,8 +21,7 @@ constexpr bool is_about_the_end(IncompleteReason reason) {
 }
 
 // Whether things may have happened of which the file has nothing, so that neither counts nor rules know of them. A
-// process that was killed did no more than is known of it, and events that never arrived were counted. Reasons that a
-// newer castscope gives are taken for the worse.
-bool leaves_casts_out(std::string_view reason);
+// process that was killed did no more than is known of it, and events that never arrived were counted.
+bool leaves_casts_out(IncompleteReason reason);
 
 }  // namespace castscope::store
