@@ -90,7 +90,8 @@ def test_a_message_that_has_no_place_ends_the_stream_and_the_file_says_so(wire, 
     client.send(**{"hello": wire.pb.Hello(run_id=what)} if what == "hello" else {})
     told, said = refused(wire, client.receive)
     assert told == code and said.startswith(sentence)
-    [missing] = collector.report(what)["run"]["missing"]
+    missing, silence = collector.report(what)["run"]["missing"]
+    assert silence["incomplete_reason"] == "run_end_not_seen"
     assert sentence in missing["sentence"] and missing["incomplete_reason"] == "batch_rejected"
 
 
