@@ -130,7 +130,7 @@ absl::Status Run::note_relay(const std::string& id, Relay* relay) {
   absl::Status status = sink_->relay(relay->said);
   if (!status.ok()) return failed_ = status;
   status = commit();
-  note_news();  // the file says so already
+  note_news();  // the report is deleted after the file says that the run goes on
   return status;
 }
 
@@ -301,7 +301,7 @@ absl::Status Run::note_missing(const std::string& sentence) {
   return sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
 }
 
-// Of several ends, one that is no success counts.
+// Of several ends that relays tell, one that is no success counts.
 void Run::note_ending(const store::RelayState& said) {
   if (said.exit_status < 0 && said.signal == 0) return;
   if (said.exit_status == 0 && said.signal == 0 && (closing_.exit_status > 0 || closing_.signal > 0)) return;

@@ -302,6 +302,8 @@ void add_serve(CommandLine& line) {
       "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
       "Findings are logged as they come up, each one once, with run, rule, line and process. After ten findings of a "
       "rule\nin one run, further ones are only counted.\n\n"
+      "Started again on its folder, a collector goes on with the runs that it had left open, and closes those that "
+      "nobody\nsends any more.\n\n"
       "An address that other machines can reach is refused unless certificate, key and token are given. If --web names "
       "a\nport, the page has the same address after a restart: its token is kept in the folder.\n\n",
       exit_statuses_of("serve")));

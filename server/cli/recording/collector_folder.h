@@ -18,12 +18,12 @@ class CollectorFolder {
   // Reads the headings of the run files that are in the folder now.
   explicit CollectorFolder(std::string folder);
 
-  // A sentence about each run file that could not be read.
+  // Returns a sentence about each run file that could not be read.
   const std::vector<std::string>& unreadable() const { return unreadable_; }
-  // The runs that an earlier collector did not close, since it was killed or the machine went down: they have no end,
-  // or no report.
+  // Returns the runs that an earlier collector did not close, since it was killed or the machine went down: they have
+  // no end, or no report.
   std::vector<ingest::RunOpening> left_open() const;
-  // The place of this run: the file that holds most of it, or else a free name like the one that it wishes for.
+  // Returns the place of this run: the file that holds most of it, or else a free name like the one that it wishes for.
   Output place(const ingest::RunOpening&);
 
  private:

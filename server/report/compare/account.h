@@ -86,8 +86,8 @@ void note_files_with_text(const store::SourceLines& source, Account& account);
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
 
-// Whether a run that is incomplete for this reason may lack code. Events that never arrived were counted, at their
-// sites. Reasons that a newer castscope gives are taken for the worse.
+// Returns true if a run that is incomplete for this reason may lack code. Events that never arrived were counted, at
+// their sites. Reasons that a newer castscope gives are taken for the worse.
 bool lacks_code_for(std::string_view incomplete_reason);
 
 // Learns from a rule how much of the run was recorded.

@@ -25,13 +25,13 @@ struct Comparable {
 
 Comparable comparable(const Account& before, const Account& after);
 
-// Whether the other one of two comparable accounts has a finding.
+// Says whether the other one of two comparable accounts has a finding.
 enum class InOther : std::uint8_t {
   kThere,
   kNotThere,
   kMaybeMissed,  // it does not tell of it, and may not have looked: could_find()
 };
-// For each finding of the first account.
+// Returns this for each finding of the first account.
 std::vector<InOther> in_other(const Account& account, const Account& other);
 
 }  // namespace castscope::report

@@ -116,7 +116,7 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
 
 absl::StatusOr<Database> open_as_it_is(const std::string& path) {
   absl::StatusOr<Database> whole = open_run_file(path);
-  if (whole.ok()) whole->leave_log(), whole->leave_out_unreadable();
+  if (whole.ok()) whole->leave_out_unreadable();
   if (!absl::IsDataLoss(whole.status())) return whole;
   // SQLite refuses a file that is shorter than its header says, unless it is told that its user knows what he does. A
   // log beside it is not looked at: what is damaged must not be written to.

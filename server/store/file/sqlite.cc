@@ -57,8 +57,6 @@ absl::Status Database::close() {
   return absl::OkStatus();
 }
 
-void Database::leave_log() const { sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
-
 bool Database::has_moved() const {
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;

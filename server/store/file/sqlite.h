@@ -35,8 +35,6 @@ class Database {
   absl::Status close();
   bool has_moved() const;  // its path leads to another file now, or to none
   // For a file that is damaged or cut short: each() ends where a table cannot be read on, and gives no error.
-  // close() leaves the log beside the file as it is: what somebody else wrote is read only.
-  void leave_log() const;
   void leave_out_unreadable() { left_out_ = std::make_unique<std::uint64_t>(0); }
   bool leaves_out_unreadable() const { return left_out_ != nullptr; }
   std::uint64_t left_out() const { return left_out_ ? *left_out_ : 0; }  // tables that were not read to their end

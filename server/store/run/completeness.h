@@ -20,8 +20,8 @@ constexpr bool is_about_the_end(IncompleteReason reason) {
   return reason == IncompleteReason::kRunNotEnded || reason == IncompleteReason::kRunEndNotSeen;
 }
 
-// Whether things may have happened of which the file has nothing, so that neither counts nor rules know of them. A
-// process that was killed did no more than is known of it, and events that never arrived were counted.
+// Returns true if things may have happened of which the file has nothing, so that neither counts nor rules know of
+// them. A process that was killed did no more than is known of it, and events that never arrived were counted.
 bool leaves_casts_out(IncompleteReason reason);
 
 }  // namespace castscope::store
