@@ -1,5 +1,6 @@
 #include "server/ingest/ending.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +37,14 @@ std::string other_goodbye(const v1::Goodbye& goodbye, const store::RelayState& s
   if (now.acknowledged != said.acknowledged)
     return absl::StrCat("with message ", now.acknowledged, ", and said it with message ", said.acknowledged, " before");
   return absl::StrCat("with ", in_words(now), ", and said it with ", in_words(said), " before");
+}
+
+store::RelayState end_of_job(const std::vector<store::RelayState>& relays) {
+  const auto gravity = [](const store::RelayState& one) {
+    return one.signal > 0 ? 3 : one.exit_status > 0 ? 2 : one.exit_status == 0 ? 1 : 0;
+  };
+  const auto gravest = std::ranges::max_element(relays, {}, gravity);
+  return gravest == relays.end() ? store::RelayState() : *gravest;
 }
 
 std::string what_is_unseen(const std::vector<store::RelayState>& relays) {

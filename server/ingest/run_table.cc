@@ -49,7 +49,7 @@ absl::Status Run::ensure_open() {
   if (!failed_.ok()) return failed_;
   if (sink_ != nullptr) return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<store::RunSink>> sink = keeper_->open(opening_);
-  if (!sink.ok()) return failed_ = sink.status();
+  if (!sink.ok()) return sink.status();  // the next message tries again
   sink_ = *std::move(sink);
   news_ = false;
   if (!std::exchange(remembered_, true)) remember(sink_->earlier_life());
@@ -66,7 +66,6 @@ void Run::remember(const store::EarlierLife& earlier) {
     relay.numbered = true;
     relay.left = Clock::now();
     relay.said = state;
-    if (relay.done()) note_ending(state);
   }
 }
 
@@ -272,7 +271,6 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
     if (absl::Status status = take_ending(id, goodbye, &relay.said); !status.ok()) return status;
     relay.applied = goodbye.sequence();
     if (absl::Status status = commit(); !status.ok()) return status;
-    note_ending(relay.said);
     if (all_done()) close(true);
   }
   answer(relay, reply);
@@ -301,14 +299,6 @@ absl::Status Run::note_missing(const std::string& sentence) {
   return sink_->incomplete(store::IncompleteReason::kBatchRejected, "", sentence);
 }
 
-// Of several ends that relays tell, one that is no success counts.
-void Run::note_ending(const store::RelayState& said) {
-  if (said.exit_status < 0 && said.signal == 0) return;
-  if (said.exit_status == 0 && said.signal == 0 && (closing_.exit_status > 0 || closing_.signal > 0)) return;
-  closing_.exit_status = said.exit_status;
-  closing_.signal = said.signal;
-}
-
 void Run::ask(const std::string& id, Reply* reply) {
   std::lock_guard lock(mutex_);
   answer(relays_[id], reply);
@@ -332,6 +322,8 @@ void Run::close(bool farewell) {
   std::vector<store::RelayState> said;
   for (const auto& [id, relay] : relays_) said.push_back(relay.said), said.back().relay = id;
   closing_.unseen = what_is_unseen(said);
+  const store::RelayState end = end_of_job(said);
+  closing_.exit_status = end.exit_status, closing_.signal = end.signal;
   closing_.nothing_new = !news_;
   if (keeper_->close) keeper_->close(opening_.id, closing_);
 }

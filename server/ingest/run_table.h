@@ -77,7 +77,6 @@ class Run {
   absl::Status believe(const std::string& id, std::uint64_t acknowledged, Relay* relay);
   bool is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply);
   absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said);
-  void note_ending(const store::RelayState& said);
   void note_news();
   // Messages were not taken, and the run is not complete for it.
   absl::Status note_missing(const std::string& sentence);

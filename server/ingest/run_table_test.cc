@@ -236,8 +236,8 @@ TEST_F(RunTableTest, IntroductionsAfterTheGoodbyeDoNotOpenTheRunAgain) {
 
 TEST_F(RunTableTest, OfSeveralEndsOneThatIsNoSuccessCounts) {
   for (const char* relay : {"a", "b", "c"}) attach(relay);
-  goodbye("a", 1, 7);
   goodbye("b", 1, 0);
+  goodbye("a", 1, 7);
   goodbye("c", 1, -1);
   ASSERT_THAT(closings_, SizeIs(1));
   EXPECT_EQ(closings_[0].exit_status, 7);

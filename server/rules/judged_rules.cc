@@ -81,14 +81,19 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
               : "a long step was not looked at to its end"};
 }
 
-// Returns true if the process sent counters with casts and sent no event. The agent sends both; a client that somebody
-// else wrote for the collector may send counters alone.
-bool lacks_events(const store::RunData& run, const store::Process& process) {
-  if (std::ranges::any_of(process.lanes, [](const store::LaneRow& lane) { return lane.received > 0; })) return false;
-  if (process.beyond_sites.casts + process.beyond_sites.hits > 0) return true;
-  return std::ranges::any_of(run.site_uses, [&](const store::SiteUse& use) {
-    return use.process == process.id && use.counts.casts + use.counts.hits > 0;
-  });
+// Returns how many of the casts and cache hits that were counted no event told. The agent sends an event for each,
+// except for threads that got no lane; a client that somebody else wrote for the collector may send counters alone.
+// While a process goes on, events may be on their way.
+std::uint64_t without_event(const store::RunData& run) {
+  store::Table<std::uint64_t, store::Process> told(run.processes.size()), counted(run.processes.size());
+  for (const store::StepRun& steps : run.step_runs) told[steps.process] += steps.casts + steps.hits;
+  for (const store::SiteUse& use : run.site_uses) counted[use.process] += use.counts.casts + use.counts.hits;
+  std::uint64_t without = 0;
+  for (const store::Process& process : run.processes) {
+    const std::uint64_t all = counted[process.id] + process.beyond_sites.casts + process.beyond_sites.hits;
+    if (process.ended && all > told[process.id]) without += all - told[process.id];
+  }
+  return without;
 }
 
 Reach reach_of_events(const store::RunData& run, std::vector<store::Incomplete> missing) {
@@ -99,10 +104,10 @@ Reach reach_of_events(const store::RunData& run, std::vector<store::Incomplete> 
   for (const store::Process& process : run.processes)
     for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
   if (dropped > 0) because.push_back(absl::StrCat(dropped, " events were dropped"));
-  const auto without =
-      std::ranges::count_if(run.processes, [&](const store::Process& one) { return lacks_events(run, one); });
-  if (without > 0)
-    because.push_back(absl::StrCat(without, without == 1 ? " process" : " processes", " told counts and no events"));
+  if (const std::uint64_t without = without_event(run); without > dropped)
+    because.push_back(absl::StrCat(without - dropped,
+                                   without - dropped == 1 ? " cast or cache hit was" : " casts and cache hits were",
+                                   " counted, and no event told of ", without - dropped == 1 ? "it" : "them"));
   if (run.start.continued)
     because.emplace_back(
         "whoever wrote the run file was started again while the job ran, and what was going on in a region then was "

@@ -26,6 +26,7 @@ store::RunData run_with_a_cast(bool looked_at) {
   run.regions.push_back({.id = store::RegionId(1)});
   run.sites.push_back({.id = store::SiteId(1), .stack = store::StackId(1), .region = store::RegionId(1)});
   run.site_uses.push_back({.process = store::ProcessId(1), .site = store::SiteId(1), .counts = {.casts = 4}});
+  run.step_runs.push_back({.process = store::ProcessId(1), .casts = 4});
   if (looked_at) {
     run.operator_uses.push_back({.id = store::OperatorUseId(1), .stack = store::StackId(1)});
     run.use_counts.push_back({.process = store::ProcessId(1), .use = store::OperatorUseId(1), .times = 2});
@@ -84,13 +85,15 @@ TEST(JudgedRules, PartlyWhereEventsWereDropped) {
   EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
 }
 
-TEST(JudgedRules, PartlyWhereAProcessToldCountsAndNoEvents) {
+TEST(JudgedRules, PartlyWhereCastsWereCountedThatNoEventTold) {
   store::RunData run = run_with_a_cast(true);
-  run.processes.front().lanes.clear();
-  EXPECT_EQ(judged(run, "cache-grows").because, "1 process told counts and no events");
+  run.site_uses.front().counts.hits = 1;
+  EXPECT_EQ(judged(run, "cache-grows").because, "1 cast or cache hit was counted, and no event told of it");
   EXPECT_EQ(judged(run, "cast-undoes-float").judged, Judged::kFull) << "it looks at no event";
-  run.site_uses.clear();
-  EXPECT_EQ(judged(run, "cache-grows").judged, Judged::kFull) << "it made no cast";
+  run.step_runs.clear();
+  EXPECT_EQ(judged(run, "cache-grows").because, "5 casts and cache hits were counted, and no event told of them");
+  run.processes.front().lanes.front().dropped = 5;
+  EXPECT_EQ(judged(run, "cache-grows").because, "5 events were dropped");
 }
 
 TEST(JudgedRules, PartlyWhereCastsBelongToNoSite) {

@@ -218,7 +218,7 @@ def test_somebody_elses_file_in_the_place_of_a_report_stays(wire, collector):
     other.client.goodbye()
     collector.stop()
     assert theirs.read_text() == '{"name": "theirs"}'
-    assert "package.json is no report of castscope: it stays" in collector.log
+    assert "package.json is no report of this run: it stays" in collector.log
 
 
 def test_a_relay_that_nothing_came_of_is_waited_for_by_the_next_collector_too(wire, collector):

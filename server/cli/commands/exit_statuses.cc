@@ -33,9 +33,10 @@ constexpr Meaning kMeanings[] = {
     {"check", "2", kWrongUsageOfReader},
     {"check", "3",
      "a file cannot be read, is damaged or cut short. Or nothing was found and the data are incomplete: not all of the "
-     "run was seen, nothing was observed, the job failed, a limit cannot be measured, or nothing was observed in the "
-     "run of the baseline (--allow-incomplete lets such data pass). With --require-deep also when a rule could not "
-     "judge all of the run, or of the baseline's (rules that judged a sample of the steps pass)"},
+     "run was seen, nothing was observed, the job failed, a limit cannot be measured, nothing was observed in the "
+     "run of the baseline, or that run may have missed such findings, since not all of it was recorded or its job "
+     "failed (--allow-incomplete lets such data pass). With --require-deep also when a rule could not judge all of the "
+     "run, or of the baseline's (rules that judged a sample of the steps pass)"},
 
     {"compare", "0", "the precision is the same in every mode"},
     {"compare", "1", "precisions differ, or a mode refused the code"},

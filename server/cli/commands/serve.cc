@@ -102,7 +102,7 @@ class RunShelf {
   void goes_on(const std::string& id) {
     std::lock_guard lock(mutex_);
     const auto found = open_.find(id);
-    if (found != open_.end() && !is_taken_by_another(found->second.output)) forget_report(found->second.output);
+    if (found != open_.end() && !is_taken_by_another(found->second.output, id)) forget_report(found->second.output);
   }
 
   void close(const std::string& id, const ingest::RunClosing& closing) {

@@ -105,14 +105,15 @@ void forget_report(const Output& output) {
     std::filesystem::remove(output.report_file(), error);
 }
 
-bool is_taken_by_another(const Output& output) {
+bool is_taken_by_another(const Output& output, const std::string& run_id) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(output.report_file(), error)) return false;
   std::ifstream file(output.report_file());
-  std::string begin(256, '\0');
+  std::string begin(16 << 10, '\0');  // more than paths take before the run's id
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   std::erase_if(begin, [](unsigned char c) { return absl::ascii_isspace(c); });
-  return !absl::StrContains(begin, R"("document":"report")");
+  return !absl::StrContains(begin, R"("document":"report")") ||
+         !absl::StrContains(begin, absl::StrCat(R"("run_id":")", run_id, "\""));
 }
 
 absl::Status write_text_file(const std::string& path, const std::string& text) {
@@ -142,16 +143,17 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   OutputClaim claim;
   if (moved && result.run != nullptr) {
     result.output = place_anew(output, result.run->data.start.command, claim);
-    result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; the run is in ",
-                                result.output.run_file(), " instead");
+    result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; ",
+                                result.output.stem == output.stem
+                                    ? std::string("it was written again")
+                                    : absl::StrCat("the run is in ", result.output.run_file(), " instead"));
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // Whatever was read is worth a report, even if the file cannot be kept.
-  if (is_taken_by_another(result.output))
+  if (model && is_taken_by_another(result.output, model->run.start.run_id))
     result.no_report = absl::StrCat(result.output.report_file(),
-                                    " is no report of castscope: it stays, and the report was not written (`castscope "
-                                    "report ",
-                                    result.output.run_file(), "` prints it)");
+                                    " is no report of this run: it stays, and the report was not written (",
+                                    "`castscope report ", result.output.run_file(), "` prints it)");
   else if (model)
     closed.Update(write_text_file(result.output.report_file(), report::json_text(*model)));
   if (status.ok()) status = closed;

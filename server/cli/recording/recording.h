@@ -106,8 +106,8 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
 // Deletes the report if it is an ordinary file; a device stays.
 void forget_report(const Output& output);
 
-// Returns true if a file is in the report's place that is no report: it is somebody else's.
-bool is_taken_by_another(const Output& output);
+// Returns true if a file is in the report's place that is no report of this run: it is somebody else's.
+bool is_taken_by_another(const Output& output, const std::string& run_id);
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

@@ -52,7 +52,7 @@ Code code_of(const store::Finding& finding, const Account& found_in, const Accou
 // Returns true if a rule that judged a part of the run judged this code.
 bool was_in_that_part(const rules::Rule* rule, const Code& code, const Account& account) {
   if (rule != nullptr && (rule->sees & rules::kEvents) != 0 && account.lacks_events) return false;
-  if (code.sites.empty()) return !account.left_out_new_code && !account.lacks_code;
+  if (code.sites.empty()) return !account.left_out_new_code && !account.lacks_sites;
   return (rule != nullptr && !rule->sees_operators()) || std::ranges::all_of(code.sites, &AccountSite::looked_at);
 }
 
@@ -69,7 +69,7 @@ void add_rule(Account& account, AccountRule rule) {
   (sampled ? account.sampled : account.unjudged).push_back(std::move(rule));
 }
 
-bool lacks_code_for(std::string_view incomplete_reason) {
+bool cuts_short(std::string_view incomplete_reason) {
   return incomplete_reason != store::name(store::IncompleteReason::kEventsMissing);
 }
 
@@ -80,8 +80,9 @@ void note_reach(Account& account, const AccountRule& of) {
 }
 
 bool could_find(const Account& account, const Account& found_in, const store::Finding& finding) {
+  if (account.is_cut_short) return false;
   const Code code = finding.location ? code_of(finding, found_in, account) : Code();
-  if (code.has_line && code.sites.empty()) return !account.lacks_code;
+  if (code.has_line && code.sites.empty()) return !account.lacks_sites;
   const rules::Rule* rule = rules::find_rule(finding.rule);
   const bool judges_steps = rule != nullptr && rule->sees_operators();
   if (judges_steps && account.skipped_steps == true && found_in.skipped_steps == false) return false;

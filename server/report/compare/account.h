@@ -74,10 +74,9 @@ struct Account {
   std::optional<bool> skipped_steps;
   std::string deep;                // rules::deep_mode(); "" = not known
   bool left_out_new_code = false;  // the budget for looking at operators did not allow it
-  // Code may have run, or would have, of which this account does not tell: casts belong to no site, something was not
-  // taken, or the job was killed or failed.
-  bool lacks_code = false;
-  bool lacks_events = false;  // rules that look at events alone could judge a part of the run
+  bool lacks_sites = false;        // casts belong to no site
+  bool is_cut_short = false;       // something was not taken, or the job was killed or failed
+  bool lacks_events = false;       // rules that look at events alone could judge a part of the run
 };
 
 // Notes the files of which the run has the text of some line.
@@ -86,9 +85,9 @@ void note_files_with_text(const store::SourceLines& source, Account& account);
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
 
-// Returns true if a run that is incomplete for this reason may lack code. Events that never arrived were counted, at
+// Returns true if this reason of an incomplete run cuts its account short. Events that never arrived were counted, at
 // their sites. Reasons that a newer castscope gives are taken for the worse.
-bool lacks_code_for(std::string_view incomplete_reason);
+bool cuts_short(std::string_view incomplete_reason);
 
 // Learns from a rule how much of the run was recorded.
 void note_reach(Account&, const AccountRule&);
@@ -101,9 +100,10 @@ absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const s
 // Makes the account of a file, which is either a run file or a report. A run file is judged by the settings.
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
-// Whether the rule of this finding would have found it in this run, had it been there: the rule could judge, and looked
-// at that place; and it looked at every step, if it did so in the run that the finding is of. (A line that did not cast
-// in this run is new, however the run was looked at: casts are seen in every step, unless the account lacks code.)
+// Returns true if the rule of this finding would have found it in this run, had it been there: nothing of the run is
+// missing; the rule could judge, and looked at that place; and it looked at every step, if it did so in the run that
+// the finding is of. (A line that did not cast in a whole run is new, however the run was looked at: casts are seen in
+// every step.)
 bool could_find(const Account&, const Account& found_in, const store::Finding&);
 
 // Says that the two runs looked at some of their steps by different settings; nothing where they did not. A finding of

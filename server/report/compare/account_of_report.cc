@@ -113,7 +113,7 @@ void read_numbers(const ReportPart& report, Account& account) {
   account.steps = totals.count("step_count");
   if (totals.has("beyond_sites")) {
     const ReportPart beyond = totals.part("beyond_sites");
-    account.lacks_code |= beyond.count_or_0("casts") + beyond.count_or_0("cache_hits") > 0;
+    account.lacks_sites = beyond.count_or_0("casts") + beyond.count_or_0("cache_hits") > 0;
   }
   for (const ReportPart& run : report.parts("step_runs")) {
     const std::int64_t begin = run.number("begin_ns"), end = run.number("end_ns");
@@ -183,7 +183,7 @@ void read_missing(const ReportPart& run, Account& account) {
   for (const ReportPart& one : run.parts("missing")) {
     if (!one.has("incomplete_reason") || !one.has("sentence")) continue;
     const std::string reason = one.text_or_empty("incomplete_reason"), sentence = one.text_or_empty("sentence");
-    account.lacks_code |= lacks_code_for(reason);
+    account.is_cut_short |= cuts_short(reason);
     if (!is_about_the_end(reason) && !sentence.empty() &&
         std::ranges::find(account.notices, sentence) == account.notices.end())
       account.notices.push_back(sentence);
@@ -196,7 +196,7 @@ void read_run(const ReportPart& run, Account& account) {
   account.complete = run.flag("complete") && (!run.has("missing") || run.parts("missing").empty());
   if (run.has("damage")) account.damage = run.text_or_empty("damage");
   account.failure = failure_of(run);
-  account.lacks_code |= !account.failure.empty() || (!account.complete && !run.has("missing"));
+  account.is_cut_short |= !account.failure.empty() || (!account.complete && !run.has("missing"));
   if (run.has("recording")) account.deep = run.part("recording").text_or_empty("deep");
   account.notices = run.texts("notices");
   if (run.has("missing")) read_missing(run, account);

@@ -107,9 +107,10 @@ Account account_of(const Model& model, const std::string& name) {
   note_files_with_text(run.source, account);
   account.deep = rules::deep_mode(model.run);
   account.left_out_new_code = model.looked_at.refused > 0;
-  account.lacks_code =
-      model.totals.beyond_sites.casts + model.totals.beyond_sites.hits > 0 || !account.failure.empty() ||
-      std::ranges::any_of(model.missing, [](const auto& one) { return lacks_code_for(store::name(one.reason)); });
+  account.lacks_sites = model.totals.beyond_sites.casts + model.totals.beyond_sites.hits > 0;
+  account.is_cut_short = !account.failure.empty() || std::ranges::any_of(model.missing, [](const auto& one) {
+    return cuts_short(store::name(one.reason));
+  });
   account.skipped_steps = model.looked_at.first_gap.has_value();
   return account;
 }

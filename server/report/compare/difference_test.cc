@@ -184,7 +184,7 @@ TEST(DifferenceTest, WhatOneRunDidNotLookAtIsNeitherNewNorFixed) {
   EXPECT_THAT(more.new_findings, ElementsAre(1));
   EXPECT_THAT(less.doubts,
               ElementsAre("run.castscope: it may have missed 1 finding of run.castscope: it did not look at such "
-                          "code, or not in every step, or was not recorded in full"));
+                          "code, or not in every step, or was not recorded in full, or its job failed"));
   EXPECT_THAT(difference_text(deep, shallow, less, 80), HasSubstr("findings not looked at after: 1\n"));
   EXPECT_EQ(difference_json(deep, shallow, less)["finding_changes"]["unseen_after"].size(), 1u);
 }

@@ -47,6 +47,14 @@ void examine_findings(const Comparable& two, const Gate& gate, Verdict& verdict)
   verdict.by_number = two.sentence();
 }
 
+// Findings that would fail the gate if they were new, where the run of the baseline may have missed them for another
+// reason than the depth of its recording.
+std::size_t graves_in_doubt(const Account& account, const Gate& gate, const Account& baseline, const Verdict& verdict) {
+  if (!baseline.is_cut_short && !baseline.lacks_sites && !baseline.lacks_events) return 0;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(verdict.unseen_before, [&](std::size_t i) { return is_grave(account.findings[i], gate); }));
+}
+
 bool is_judged(const Account& account, const Account* baseline, const Verdict& verdict) {
   return account.unjudged.empty() && (baseline == nullptr || baseline->unjudged.empty()) &&
          verdict.unseen_before.empty();
@@ -65,10 +73,10 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   if (baseline != nullptr && baseline->processes > 0) {
     verdict.baseline_incomplete = why_incomplete(*baseline);
     if (const auto differ = how_steps_differ(*baseline, account)) verdict.baseline_incomplete.push_back(*differ);
-    if (!verdict.unseen_before.empty() && (baseline->lacks_code || baseline->lacks_events))
-      verdict.incomplete.push_back(absl::StrCat(
-          "whether ", counted(verdict.unseen_before.size(), "finding is", "findings are"),
-          " new is not known: the baseline's run may have missed ", verdict.unseen_before.size() == 1 ? "it" : "them"));
+    if (const std::size_t doubtful = graves_in_doubt(account, gate, *baseline, verdict); doubtful > 0)
+      verdict.incomplete.push_back(absl::StrCat("whether ", counted(doubtful, "finding is", "findings are"),
+                                                " new is not known: the baseline's run may have missed ",
+                                                doubtful == 1 ? "it" : "them"));
   } else if (baseline != nullptr) {
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),

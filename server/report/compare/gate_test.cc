@@ -199,7 +199,7 @@ TEST(GateTest, ABaselineOfWhichNotAllWasSeenIsNamedAndItsFindingsStillCompare) {
 TEST(GateTest, WhatABaselineThatLacksCodeMayHaveMissedMakesTheCheckInconclusive) {
   Account cut = account_with(), now = account_with({{"error", "b"}});
   cut.unjudged = {{"rule-of-error", "partly", "relay a did not say goodbye"}};
-  cut.lacks_code = true;
+  cut.is_cut_short = true;
   const Verdict verdict = examine(now, {}, &cut);
   EXPECT_THAT(verdict.unseen_before, ElementsAre(0));
   EXPECT_EQ(verdict.outcome, Outcome::kIncomplete);
@@ -209,6 +209,7 @@ TEST(GateTest, WhatABaselineThatLacksCodeMayHaveMissedMakesTheCheckInconclusive)
   gate.allow_incomplete = true;
   EXPECT_EQ(examine(now, gate, &cut).outcome, Outcome::kClean);
   EXPECT_EQ(examine(account_with(), {}, &cut).outcome, Outcome::kClean) << "nothing is in doubt";
+  EXPECT_EQ(examine(account_with({{"info", "b"}}), {}, &cut).outcome, Outcome::kClean) << "it would not fail";
 }
 
 TEST(GateTest, ABaselineOfAnotherDepthIsNamed) {

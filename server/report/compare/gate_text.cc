@@ -71,7 +71,8 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
         return "inconclusive" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
       if (verdict.incomplete.empty() || gate.allow_incomplete)
         return "inconclusive: nothing was found, but " + what_was_not_judged(account) + " (--require-deep)";
-      return "inconclusive: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
+      return absl::StrCat("inconclusive: nothing ", verdict.unseen_before.empty() ? "was found" : "is surely new",
+                          ", but the data are incomplete (--allow-incomplete lets it pass)");
     case Outcome::kClean:
       break;
   }
@@ -177,9 +178,12 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
+  const bool any_new = !verdict.failing.empty() || !verdict.below.empty();
   for (const std::string& why : verdict.baseline_incomplete)
     rest += wrapped("  note: ", "    ",
-                    "in the baseline's run, " + why + ": not every finding that counts as new may be new", width);
+                    absl::StrCat("in the baseline's run, ", why,
+                                 any_new ? ": not every finding that counts as new may be new" : ""),
+                    width);
   if (verdict.by_number) rest += wrapped("  note: ", "    ", *verdict.by_number, width);
   rest += sampled_text(account, width);
   rest += unjudged_text(account, "", width);

@@ -22,7 +22,7 @@ struct GoneFinding {  // of the baseline
 
 // Why a run may have missed a finding, after the name of the run (could_find in compare/account.h).
 inline constexpr std::string_view kLookedLess =
-    "did not look at such code, or not in every step, or was not recorded in full";
+    "did not look at such code, or not in every step, or was not recorded in full, or its job failed";
 
 struct SinceBaseline {
   std::vector<AgainstBaseline> findings, silenced;  // as in the model
