@@ -90,8 +90,9 @@ std::uint64_t without_event(const store::RunData& run) {
   for (const store::SiteUse& use : run.site_uses) counted[use.process] += use.counts.casts + use.counts.hits;
   std::uint64_t without = 0;
   for (const store::Process& process : run.processes) {
-    const std::uint64_t all = counted[process.id] + process.beyond_sites.casts + process.beyond_sites.hits;
-    if (process.ended && all > told[process.id]) without += all - told[process.id];
+    const bool all_have_sites = process.beyond_sites.casts + process.beyond_sites.hits == 0;
+    if (process.ended && all_have_sites && counted[process.id] > told[process.id])
+      without += counted[process.id] - told[process.id];
   }
   return without;
 }
