@@ -83,7 +83,7 @@ Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {
 
 // Returns how many of the casts and cache hits that were counted no event told. The agent sends an event for each,
 // except for threads that got no lane; a client that somebody else wrote for the collector may send counters alone.
-// While a process goes on, events may be on their way.
+// While a process goes on, events may be on their way. Where some belong to no site, that is reason enough.
 std::uint64_t without_event(const store::RunData& run) {
   store::Table<std::uint64_t, store::Process> told(run.processes.size()), counted(run.processes.size());
   for (const store::StepRun& steps : run.step_runs) told[steps.process] += steps.casts + steps.hits;
