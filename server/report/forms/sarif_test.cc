@@ -246,7 +246,8 @@ TEST(SarifTest, WhatTheBaselineDidNotLookAtIsNewForAllThatIsKnown) {
   const auto result = sarif(now, {.baseline = &since})["results"][0];
   EXPECT_EQ(result["baselineState"], "new");
   EXPECT_EQ(result["properties"]["unsure"],
-            "the run of the baseline did not look at such code, or not in every step, or was not recorded in full, or its job failed");
+            "the run of the baseline did not look at such code, or not in every step, or was not recorded in full, or "
+            "its job failed");
 }
 
 }  // namespace
