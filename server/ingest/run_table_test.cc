@@ -118,10 +118,13 @@ TEST_F(RunTableTest, AFailedCommitIsTheEndOfTheRun) {
   EXPECT_EQ(run().attach("b", 0, &reply).message(), "disk full");
 }
 
-TEST_F(RunTableTest, SaysWhyARunCannotBeOpened) {
+TEST_F(RunTableTest, SaysWhyARunCannotBeOpenedAndTriesAgain) {
   can_open_ = absl::PermissionDeniedError("cannot write there");
   ingest::Run::Reply reply;
   EXPECT_EQ(run().attach("a", 0, &reply).message(), "cannot write there");
+  can_open_ = absl::OkStatus();
+  attach("a");
+  EXPECT_EQ(apply("a", Batch().begin().sequence(1).flush()).durable, 1u);
 }
 
 TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
