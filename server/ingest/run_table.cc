@@ -349,12 +349,7 @@ std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {
   return run;
 }
 
-void RunTable::take_up(RunOpening opening) {
-  const std::string id = opening.id;
-  if (find_or_add(std::move(opening))->take_up().ok()) return;
-  std::lock_guard lock(mutex_);
-  runs_.erase(id);
-}
+void RunTable::take_up(RunOpening opening) { (void)find_or_add(std::move(opening))->take_up(); }
 
 void RunTable::close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience) {
   std::vector<std::shared_ptr<Run>> runs;

@@ -102,8 +102,8 @@ class RunTable {
  public:
   explicit RunTable(RunKeeper keeper) : keeper_(std::move(keeper)) {}
   std::shared_ptr<Run> find_or_add(RunOpening opening);
-  // Goes on with a run that an earlier collector left open. If it cannot be opened now, the table forgets it, and opens
-  // it when a relay comes for it.
+  // Goes on with a run that an earlier collector left open. If it cannot be opened now, the next relay that comes for
+  // it tries again.
   void take_up(RunOpening opening);
   void close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience);
   void shutdown();
