@@ -62,7 +62,13 @@ def steps_once(size, observer, *mode, program=True):
     result, report = run(command, castscope=ours and program, options=options, environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
-            "dropped": report["totals"]["events_lost"] if report else 0}
+            "dropped": events_lost(report) if report else 0}
+
+
+def events_lost(report):
+    """Returns how many events a report lacks; with --against it may be of the first format, which has another name."""
+    totals = report["totals"]
+    return totals["events_lost"] if "events_lost" in totals else totals["dropped_events"]
 
 
 def steps(rounds):
@@ -136,7 +142,7 @@ def calls(rounds):
         plain.append(run(command)[0])
         result, report = run(command, castscope=True)
         traced.append(result)
-        dropped += report["totals"]["events_lost"]
+        dropped += events_lost(report)
     added = {key: statistics.median(b[key] - a[key] for a, b in zip(plain, traced)) for key in plain[0]}
     untouched = {key: statistics.median(a[key] for a in plain) for key in plain[0]}
     return {"added": added, "untouched": untouched, "dropped": dropped}
