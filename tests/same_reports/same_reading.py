@@ -23,12 +23,12 @@ def told(program, *arguments):
 
 def forms(program, command):
     """Returns the possible values of a command's `-f`, as its help lists them."""
-    return re.search(r"--format TEXT:\{([^}]*)\}", told(program, command, "--help"))[1].split(",")
+    return re.search(r"--format (?:TEXT:)?\{([^}]*)\}", told(program, command, "--help"))[1].split(",")
 
 
 def commands(program):
     """Returns the commands that the help lists; the hidden ones are not asked."""
-    listed = told(program, "--help").split("Subcommands:")[1]
+    listed = re.split("(?:Subc|C)ommands:", told(program, "--help"))[1]
     return re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
 
 

@@ -66,7 +66,7 @@ def questions(viewer, run, other, forms):
     yield base
     for part in ("definitions", "findings", "sites", "modules", "steps", "source", "report", "picture", "nothing"):
         yield f"{base}/{part}"
-    for file in json.loads(viewer.ask(f"{base}/report").stdout)["source"]:
+    for file in json.loads(viewer.ask(f"{base}/report").stdout)["source_files"]:
         yield query(f"{base}/source", file=file["file"])
     yield from (query(f"{base}/report", format=form) for form in forms)
     yield query(f"{base}/compare", with_run=other)
