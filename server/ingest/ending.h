@@ -1,4 +1,4 @@
-// What relays say of the job's end.
+// The collector reads here what the goodbyes of relays say of the job's end, and puts it together.
 #pragma once
 
 #include <string>

@@ -31,8 +31,8 @@ void add_missing(const std::vector<store::Incomplete>& missing, std::vector<std:
   if (more > 0) because.push_back(absl::StrCat(more, more == 1 ? " more reason" : " more reasons", " in run.missing"));
 }
 
-// What belongs to no site has no line, no operator and no tensor: no rule can look at it. The same is true of what was
-// not taken at all.
+// Rules judge casts by their sites. They cannot judge a cast that was counted without a site, nor one that the
+// collector did not take.
 Reach reach_of_run(const store::RunData& run, std::vector<store::Incomplete> missing) {
   if (run.damage && run.damage->evidence)
     return {Judged::kNot, "the run file is damaged or cut short, and what rules look at is not all there"};

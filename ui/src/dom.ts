@@ -24,7 +24,8 @@ export function put(element: Element, ...children: Child[]): void {
       element.append(typeof child === 'number' ? String(child) : child);
 }
 
-// What the mouse holds down, and what is to be shown around it once it is let go.
+// `pressed` is the element under the mouse while its button is down. `waiting` has the contents that `fill` was given
+// meanwhile for elements around it, and that the page shows when the button is let go.
 let pressed: Node | null = null;
 const waiting = new Map<Element, Child[]>();
 

@@ -49,8 +49,10 @@ void CollectorFolder::read() {
   by_id_.clear();
   unreadable_.clear();
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    if (entry.path().extension() != ".castscope" || !entry.is_regular_file(error)) continue;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    const fs::directory_entry& entry = *at;
+    std::error_code unknown;
+    if (entry.path().extension() != ".castscope" || !entry.is_regular_file(unknown)) continue;
     const auto heading = store::read_heading(entry.path().string());
     if (!heading.ok()) unreadable_.emplace_back(heading.status().message());
     if (!heading.ok() || !heading->start.collected) continue;
@@ -71,8 +73,8 @@ void CollectorFolder::read() {
   for (auto& [id, files] : by_id_) std::ranges::sort(files, {}, &Known::stem);
 }
 
-// Of copies, the one counts of which most was acknowledged: a copy was made earlier, or is what was left of a file that
-// somebody moved.
+// Several files may hold one run: somebody copied its file, or moved it while it was written. The collector goes on
+// with the file in which the most messages are acknowledged, since the others lack what came later.
 const CollectorFolder::Known* CollectorFolder::holder_of(const std::string& run_id, const std::string& wish) const {
   const auto found = by_id_.find(run_id);
   if (found == by_id_.end()) return nullptr;

@@ -10,7 +10,6 @@
 #include "server/report/compare/report_part.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/rules/judgement.h"
-#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {

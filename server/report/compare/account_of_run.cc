@@ -8,7 +8,6 @@
 #include "server/report/model/model.h"
 #include "server/report/model/precision.h"
 #include "server/report/text/words.h"
-#include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
