@@ -59,13 +59,17 @@ def part_of(report, process, path, paths):
         file = row["location"] and row["location"]["file"]
         return file and (file in others or str(pathlib.PurePath(file).parent) in folders)
 
+    steps = collections.Counter()
+    for row in report["step_runs"]:
+        if row["process"] == process["process"]:
+            steps[row["step_kind"]] += row["last_step"] + 1 - row["first_step"]
     not_here = {site["region"] for site in report["sites"]} - {site["region"] for site in sites}
     here = {key: [row for row in report[key] if not elsewhere(row)] for key in ("regions", "findings")}
     here["regions"] = [row for row in here["regions"] if row["region"] not in not_here]
     return here | {"sites": sites, "cache": process["cache"],
                    "totals": {key: process[key]
                               for key in ("casts", "cache_hits", "pass_throughs", "traced", "bytes")} |
-                             {"step_count": process["present_step"] + 1,
+                             {"step_count": steps["training"], "evaluation_count": steps["evaluation"],
                               "by_cause": [{"cause": cause, "casts": casts} for cause, casts in causes.items()]}}
 
 

@@ -23,16 +23,17 @@
   GAUGE(deep_operators, deep_operators, kNumber, "operators looked at")                                   \
   GAUGE(deep_ns, deep_ticks, kTicks, "time spent looking")
 
-#define CASTSCOPE_LATER_GAUGES(GAUGE)                                                                           \
-  GAUGE(gpu_steps, gpu_steps, kNumber, "deep steps whose kernels were timed")                                   \
-  GAUGE(gpu_records, gpu_records, kNumber, "records of kernels, copies and sets that came")                     \
-  GAUGE(gpu_lost, gpu_lost, kNumber, "of them that CUPTI dropped, or never delivered")                          \
-  GAUGE(gpu_unplaced, gpu_unplaced, kNumber, "that came, and whose operator was not known any more")            \
-  GAUGE(gpu_event_steps, gpu_event_steps, kNumber, "deep steps in which only casts were timed, by CUDA events") \
-  GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")  \
-  GAUGE(first_gap_plus_one, first_gap_plus_one, kNumber,                                                        \
-        "1 + the first step that was not looked at to its end; 0 = each was")                                   \
-  GAUGE(new_code_left_out, new_code_left_out, kNumber, "how often the budget did not allow to look at new code")
+#define CASTSCOPE_LATER_GAUGES(GAUGE)                                                                            \
+  GAUGE(gpu_steps, gpu_steps, kNumber, "deep steps whose kernels were timed")                                    \
+  GAUGE(gpu_records, gpu_records, kNumber, "records of kernels, copies and sets that came")                      \
+  GAUGE(gpu_lost, gpu_lost, kNumber, "of them that CUPTI dropped, or never delivered")                           \
+  GAUGE(gpu_unplaced, gpu_unplaced, kNumber, "that came, and whose operator was not known any more")             \
+  GAUGE(gpu_event_steps, gpu_event_steps, kNumber, "deep steps in which only casts were timed, by CUDA events")  \
+  GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")   \
+  GAUGE(first_gap_plus_one, first_gap_plus_one, kNumber,                                                         \
+        "1 + the first step that was not looked at to its end; 0 = each was")                                    \
+  GAUGE(new_code_left_out, new_code_left_out, kNumber, "how often the budget did not allow to look at new code") \
+  GAUGE(training_steps, training_steps, kNumber, "steps that an optimizer or castscope.step() ended")
 
 #define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)
 

@@ -12,20 +12,25 @@ namespace {
 void begin_step(ThreadState& t, lanes::StepReason reason) {
   Recording& r = *g_process.recording.load();
   r.segment.header().present_step.store(r.steps.current(), std::memory_order_relaxed);
+  tell_training_steps(r);
   mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
   g_features.step_begins();
 }
 
 }  // namespace
 
-void outermost_entered(ThreadState& t, bool stands) {
+void tell_training_steps(Recording& r) {
+  r.segment.header().training_steps.store(r.steps.trained(), std::memory_order_relaxed);
+}
+
+void outermost_entered(ThreadState& t, bool stands, std::uint32_t place) {
   Recording& r = *g_process.recording.load();
   r.segment.update_clock_pair();
   if (g_process.has_python) r.modules.look_again();
   const bool renamed = t.renames_seen != r.modules.renames();
   drop_renamed_modules(t);
   g_features.outermost_region_is_entered(renamed);
-  const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed(), stands};
+  const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed(), stands, place};
   const Steps::Entered entered = r.steps.outermost_enter(g_process.python, entry);
   t.entered_in = entered.era;
   if (entered.step_begins) begin_step(t, entered.reason);
@@ -46,6 +51,14 @@ void step_ended(ThreadState& t) {
   if (t.open.empty() || !t.open.front().stands) return;
   forget_region(t);
   g_features.step_is_next(t);
+}
+
+void last_step_ended(ThreadState& t) {
+  Recording& r = *g_process.recording.load();
+  if (!r.steps.ended_with_unseen_step(r.weights.changed())) return;
+  r.steps.optimizer_stepped();
+  tell_training_steps(r);
+  mark(t, lanes::EventKind::kOptimizer, 0);
 }
 
 }  // namespace castscope::agent

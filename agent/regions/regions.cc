@@ -248,7 +248,7 @@ void region_entered(const MayWait& may_wait, ThreadState& t) {
   Recording& r = *g_process.recording.load();
   OpenRegion region;
   look_at_entry(may_wait, t, region);
-  if (t.open.empty() && t.script_open.empty()) outermost_entered(t, region.stands);
+  if (t.open.empty() && t.script_open.empty()) outermost_entered(t, region.stands, region.stack);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   region.enabled = t.enabled_by_raw[region.device % 32] == 1;

@@ -58,7 +58,10 @@ void scaler_acted(const MayWait& may_wait, FactKind kind, std::uint16_t detail, 
   if (r == nullptr) return;
   // Only these two show a step that is skipped. castscope.amp unscales after each backward pass.
   const bool steps = kind == FactKind::kUpdate || !r->steps.any_standing();
-  if (steps) r->steps.optimizer_stepped();
+  if (steps) {
+    r->steps.optimizer_stepped();
+    tell_training_steps(*r);
+  }
   ThreadState* t = thread_slot();
   if (t == nullptr) return;
   write_event(*t, lanes::EventKind::kScaler, note_fact(may_wait, *t, {.kind = kind, .detail = detail}), before, after);
@@ -115,6 +118,7 @@ void user_scope_ended(const char* name) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr || in_optimizer_step()) return;
   r->steps.optimizer_ran();
+  tell_training_steps(*r);
   g_features.recorded_optimizer_stepped(*r);
   ThreadState* t = thread_slot();
   if (t == nullptr) return;

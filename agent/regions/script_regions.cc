@@ -79,7 +79,7 @@ OpenScriptRegion& enter(const MayWait& may_wait, ThreadState& t, const ScriptReg
   const bool outermost = t.open.empty() && t.script_open.empty();
   if (outermost) {
     const GilForSteps gil(may_wait, t);
-    outermost_entered(t, /*stands=*/false);
+    outermost_entered(t, /*stands=*/false, /*place=*/0);
   }
   OpenScriptRegion open;
   open.object = region.object;

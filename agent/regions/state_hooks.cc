@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "agent/regions/hooks.h"
+#include "agent/regions/region_steps.h"
 #include "agent/regions/regions.h"
 #include "agent/session/marks.h"
 #include "agent/torch/originals.h"
@@ -78,6 +79,7 @@ void explicit_step() {
   Recording& r = *g_process.recording.load(std::memory_order_acquire);
   r.steps.explicit_step();
   r.segment.header().present_step.store(r.steps.current(), std::memory_order_relaxed);
+  tell_training_steps(r);
   mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
   note([&](const MayWait&) { g_features.outermost_region_began(*t, true); });
 }

@@ -77,7 +77,7 @@ Steps::Entered Steps::asked_in_standing_region(Era era) {
   const bool alone = static_cast<std::uint32_t>(before) == 0;
   if (!alone || are_explicit() || !stepped_.exchange(false, std::memory_order_relaxed)) return entered;
   graph_pending_.store(true, std::memory_order_relaxed);
-  lone_pass_.store(false, std::memory_order_relaxed);
+  opened_.store(false, std::memory_order_relaxed);
   weights_changed_.store(false, std::memory_order_relaxed);
   current_.fetch_add(1, std::memory_order_relaxed);
   entered.step_begins = true;
@@ -95,7 +95,15 @@ void Steps::optimizer_stepped() {
   while (!open_.compare_exchange_weak(open, ((open >> 32) + 1) << 32, std::memory_order_relaxed)) {
   }
   has_optimizer_.store(true, std::memory_order_relaxed);
-  stepped_.store(true, std::memory_order_relaxed);
+  const bool ends_step = !stepped_.exchange(true, std::memory_order_relaxed);
+  if (ends_step && region_seen_.load(std::memory_order_relaxed) && !are_explicit())
+    trained_.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Steps::ended_with_unseen_step(bool weights_changed) const {
+  return unseen_seen_.load(std::memory_order_relaxed) && !are_explicit() && !stepped_.load(std::memory_order_relaxed) &&
+         graph_pending_.load(std::memory_order_relaxed) &&
+         (weights_changed || weights_changed_.load(std::memory_order_relaxed));
 }
 
 bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason) {
@@ -114,19 +122,24 @@ bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::
   const bool pending = graph_pending_.load(std::memory_order_relaxed);
   bool stepped = stepped_.exchange(false, std::memory_order_relaxed);
   if (!first && !stepped && entry.in_optimizer) return false;
-  if (!stepped && pending) stepped = stepped_unseen(api, written);
+  if (!stepped && pending && stepped_unseen(api, written)) {
+    stepped = true;
+    unseen_seen_.store(true, std::memory_order_relaxed);
+    trained_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (stepped && !first) passes_.training_step_ended();
   // Checked at each region: a region that was entered before there was an optimizer is a step of its own.
   const bool makes_graph = entry.grad_mode && optimizer_exists(api);
-  if (!first && !stepped) {
-    const bool teacher = entry.grad_mode && lone_pass_.load(std::memory_order_relaxed);
-    if (pending || teacher) {
-      if (makes_graph) graph_pending_.store(true, std::memory_order_relaxed);
-      lone_pass_.store(false, std::memory_order_relaxed);
-      return false;
-    }
+  const bool within = !first && !stepped && pending;
+  const bool opens = !within && !entry.grad_mode && passes_.enter(entry.place);
+  const bool opened = !first && !stepped && opened_.load(std::memory_order_relaxed);
+  if (within || (opened && (entry.grad_mode || opens))) {
+    if (makes_graph) graph_pending_.store(true, std::memory_order_relaxed);
+    opened_.store(opened && !entry.grad_mode, std::memory_order_relaxed);
+    return false;
   }
   graph_pending_.store(makes_graph, std::memory_order_relaxed);
-  lone_pass_.store(!entry.grad_mode && (stepped || (first && optimizer_exists(api))), std::memory_order_relaxed);
+  opened_.store(opens || (first && !entry.grad_mode && optimizer_exists(api)), std::memory_order_relaxed);
   if (first) return false;
   reason = stepped ? lanes::StepReason::kOptimizer : lanes::StepReason::kRegionEnd;
   current_.fetch_add(1, std::memory_order_relaxed);
@@ -135,6 +148,7 @@ bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::
 
 void Steps::explicit_step() {
   explicit_.store(true, std::memory_order_relaxed);
+  trained_.fetch_add(1, std::memory_order_relaxed);
   current_.fetch_add(1, std::memory_order_relaxed);
 }
 

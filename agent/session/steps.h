@@ -2,6 +2,9 @@
 // Where there is no optimizer, with the region itself: in a process that has none when the region is entered, and for a
 // region entered with grad mode off (evaluation). castscope.step() overrides all of that from its first call on.
 //
+// Evaluations get numbers in the same order. Whoever reads the run tells them from training steps by what ended them
+// (server/store/run/step_numbers.h).
+//
 // An optimizer step is seen by the record_function range that torch.optim puts around it, or by GradScaler's operators.
 // It counts when the range ends: regions within it (a closure's) end nothing by themselves. An optimizer that
 // torch.compile compiled has no range: its steps are told by weights that were written to (weight_versions.h), in a
@@ -9,9 +12,9 @@
 // the time.
 //
 // So regions entered with grad mode on belong together until an optimizer steps: gradient accumulation, a loss in a
-// region of its own. A single region without grad mode that follows an optimizer step, or is the first one of a process
-// that has an optimizer (a teacher's pass), belongs to the training region after it. Regions that are entered while
-// backward runs (reentrant checkpointing) end nothing.
+// region of its own. Regions without grad mode with which every step so far began (a teacher's pass: opening_passes.h)
+// belong to the training region after them; so does a single one that is the first of a process that has an optimizer.
+// Regions that are entered while backward runs (reentrant checkpointing) end nothing.
 //
 // The region that castscope.amp's handle keeps open is only left for each backward pass, which may come several times
 // before the optimizers step, and in between. So entering it ends no step. A step begins in it where autocast is first
@@ -28,6 +31,7 @@
 
 #include "agent/cpython/python_api.h"
 #include "agent/lanes/format.h"
+#include "agent/session/opening_passes.h"
 
 namespace castscope::agent {
 
@@ -40,6 +44,8 @@ class Steps {
     bool in_optimizer;     // within the range of an optimizer step of this thread
     bool weights_changed;  // by any thread, since its last entry
     bool stands = false;   // castscope.amp keeps the region open over steps
+    // Where it is entered, as the number of a stack; 0 = not known.
+    std::uint32_t place = 0;
   };
   // The number of optimizer steps before the outermost region was entered.
   using Era = std::uint32_t;
@@ -61,6 +67,11 @@ class Steps {
   // Whether some thread is in a region that it entered since the last optimizer step.
   bool any_open() const { return static_cast<std::uint32_t>(open_.load(std::memory_order_relaxed)) > 0; }
   void optimizer_stepped();
+  // The training steps so far: those in which an optimizer stepped, or which castscope.step() ended.
+  std::uint32_t trained() const { return trained_.load(std::memory_order_relaxed); }
+  // Called when the process ends: whether an optimizer without a range stepped after the last region. Such an optimizer
+  // must have been seen before, since Python cannot be asked any more.
+  bool ended_with_unseen_step(bool weights_changed) const;
   // Called when an optimizer ran within its range.
   void optimizer_ran() {
     silent_.store(0, std::memory_order_relaxed);
@@ -88,18 +99,20 @@ class Steps {
   bool still_unused(const HeldGil& gil) const;
   bool stepped_unseen(const PythonApi& api, bool written);
 
-  std::atomic<std::uint32_t> current_{0};
+  std::atomic<std::uint32_t> current_{0}, trained_{0};
   std::atomic<std::uint64_t> open_{0};  // the era in the upper half; the outermost regions of it that are open
   std::atomic<bool> region_seen_{false};
   std::atomic<bool> stepped_{false};
   std::atomic<bool> graph_pending_{false};    // a region since the step began may have made a graph for an optimizer
   std::atomic<bool> weights_changed_{false};  // written to, as seen at a region that ends no step by itself
-  std::atomic<bool> lone_pass_{false};        // the step so far is one region without grad mode, maybe a teacher's
+  std::atomic<bool> opened_{false};           // the step so far is regions without grad mode with which steps begin
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> ranges_seen_{false};
+  std::atomic<bool> unseen_seen_{false};  // an optimizer without a range stepped
   std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
   std::atomic<bool> standing_{false};
+  OpeningPasses passes_;
   std::vector<OptimizerClass> unused_;  // classes that had no instance yet when last asked; the GIL is its lock
 };
 

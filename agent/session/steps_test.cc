@@ -8,14 +8,16 @@ namespace {
 
 class Loop {
  public:
+  // Places in the code.
+  static constexpr std::uint32_t kTraining = 1, kTeacher = 2, kEvaluation = 3;
   // One outermost region; returns the number of the step that it belongs to.
-  std::uint32_t region(bool grad_mode, bool in_backward = false) {
-    return enter({grad_mode, in_backward, false, written_});
+  std::uint32_t region(bool grad_mode, bool in_backward = false, std::uint32_t place = kTraining) {
+    return enter({grad_mode, in_backward, false, written_, false, place});
   }
   // A region that a closure enters, called by the optimizer's step.
   std::uint32_t closure_region() { return enter({true, false, true, written_}); }
   std::uint32_t train_region() { return region(true); }
-  std::uint32_t no_grad_region() { return region(false); }
+  std::uint32_t no_grad_region(std::uint32_t place = kEvaluation) { return region(false, false, place); }
   void optimizer() { steps_.optimizer_stepped(); }
   // An optimizer that steps in the eager way, and writes the weights.
   void eager_optimizer() {
@@ -136,6 +138,30 @@ TEST(StepsTest, SeveralOptimizersEndOneStep) {
   EXPECT_EQ(loop.train_region(), 1u);
 }
 
+TEST(StepsTest, TrainingStepsAreCountedOnceWhateverStepsInThem) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.steps().trained(), step);
+    loop.train_region();
+    loop.train_region();
+    loop.optimizer();
+    loop.optimizer();
+  }
+  EXPECT_EQ(loop.steps().trained(), 4u);
+}
+
+TEST(StepsTest, StepsOfCompiledOptimizersAreTrainingSteps) {
+  Loop loop;
+  loop.optimizer();
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    loop.train_region();
+    EXPECT_EQ(loop.steps().trained(), step);
+    loop.compiled_optimizer();
+  }
+  EXPECT_TRUE(loop.steps().ended_with_unseen_step(true));
+  EXPECT_FALSE(loop.steps().ended_with_unseen_step(false));
+}
+
 TEST(StepsTest, AccumulationGoesOn) {
   Loop loop;
   loop.train_region();
@@ -202,10 +228,52 @@ TEST(StepsTest, ATeachersPassBelongsToTheStep) {
   Loop loop;
   loop.optimizer();  // a process without Python knows only from this that there is one
   for (std::uint32_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(loop.no_grad_region(), step);
+    EXPECT_EQ(loop.no_grad_region(Loop::kTeacher), step);
     EXPECT_EQ(loop.train_region(), step);
     loop.optimizer();
   }
+}
+
+// Features of several batches are made without gradients first, then each batch is run again with them (open_clip).
+TEST(StepsTest, PassesThatEveryStepBeginsWithBelongToIt) {
+  Loop loop;
+  loop.optimizer();
+  for (int pass = 0; pass < 2; ++pass) loop.no_grad_region(Loop::kTeacher);
+  loop.train_region();
+  const std::uint32_t first = loop.train_region();
+  for (std::uint32_t step = first + 1; step < first + 4; ++step) {
+    loop.optimizer();
+    for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(loop.no_grad_region(Loop::kTeacher), step);
+    for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(loop.train_region(), step);
+  }
+  loop.optimizer();
+  EXPECT_EQ(loop.steps().trained(), 4u);
+}
+
+TEST(StepsTest, AnEvaluationOfOneBatchIsApart) {
+  Loop loop;
+  std::uint32_t number = 0;
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_EQ(loop.train_region(), number++);
+    loop.optimizer();
+    if (step % 2 == 1) EXPECT_EQ(loop.no_grad_region(), number++);
+  }
+  EXPECT_EQ(loop.steps().trained(), 6u);
+}
+
+// The loop evaluates before the first step, and after every third one.
+TEST(StepsTest, AnEvaluationBeforeTheFirstStepBelongsToNoStepLater) {
+  Loop loop;
+  loop.optimizer();
+  loop.no_grad_region();
+  std::uint32_t number = loop.no_grad_region() + 1;
+  for (int step = 1; step < 7; ++step) {
+    EXPECT_EQ(loop.train_region(), number++);
+    loop.optimizer();
+    if (step % 3 == 0)
+      for (int batch = 0; batch < 2; ++batch) EXPECT_EQ(loop.no_grad_region(), number++);
+  }
+  EXPECT_EQ(loop.steps().trained(), 6u);
 }
 
 TEST(StepsTest, RegionsWithinBackwardEndNothing) {
@@ -272,6 +340,7 @@ TEST(StepsTest, AnOptimizerThatIsCompiledLaterIsTold) {
 TEST(StepsTest, AnOptimizerBeforeTheFirstRegionEndsNothing) {
   Loop loop;
   loop.optimizer();
+  EXPECT_EQ(loop.steps().trained(), 0u);
   EXPECT_EQ(loop.train_region(), 0u);
 }
 
@@ -324,6 +393,7 @@ TEST(StepsTest, ExplicitStepsOverrideEverything) {
   EXPECT_EQ(loop.no_grad_region(), 1u);
   loop.steps().explicit_step();
   EXPECT_EQ(loop.no_grad_region(), 2u);
+  EXPECT_EQ(loop.steps().trained(), 3u);  // the first ended with an optimizer, two as the job said
 }
 
 }  // namespace

@@ -136,7 +136,10 @@ void exits(int status) {
   log_line("the process exits with status %d", status);
   if (Recording* r = g_process.recording.load()) {
     gpu::exits();
-    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);
+    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) {
+      last_step_ended(*t);
+      regions_abandoned(*t, false);
+    }
     r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
   } else {
     remove_prepared_recording();

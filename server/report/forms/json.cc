@@ -59,6 +59,7 @@ Json totals_json(const Model& model) {
   Json json = counts_json(totals.autocast);
   json.update({{"first_cpu_ns", totals.first_ns},
                {"step_count", model.steps},
+               {"evaluation_count", model.evaluations},
                {"deep_step_count", model.layers.deep_steps},
                {"events_lost", totals.dropped_events},
                {"by_cause", by_cause_json(totals)},

@@ -4,27 +4,33 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "server/report/model/json_values.h"
 #include "server/report/text/words.h"
 #include "server/store/run/process_order.h"
+#include "server/store/run/step_numbers.h"
 
 namespace castscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<store::StepRun> in_process_order(const Model& model) {
-  std::vector<store::StepRun> runs = model.run.step_runs;
-  std::ranges::stable_sort(runs, {}, [&](const store::StepRun& run) { return model.process_places[run.process]; });
-  return runs;
+// The places in RunData::step_runs.
+std::vector<std::size_t> in_process_order(const Model& model) {
+  std::vector<std::size_t> places(model.run.step_runs.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::stable_sort(places, {},
+                           [&](std::size_t place) { return model.process_places[model.run.step_runs[place].process]; });
+  return places;
 }
 
 // In the order in which the steps of step_runs_json() do what they stand for.
 std::vector<std::uint32_t> behaviours_in_order(const Model& model) {
   std::vector<std::uint32_t> all;
   std::vector<bool> listed;
-  for (const store::StepRun& run : in_process_order(model)) {
+  for (const std::size_t place : in_process_order(model)) {
+    const store::StepRun& run = model.run.step_runs[place];
     if (run.behaviour == 0) continue;
     if (listed.size() <= run.behaviour) listed.resize(run.behaviour + 1);
     if (!listed[run.behaviour]) all.push_back(run.behaviour);
@@ -104,8 +110,12 @@ Json cache_json(const store::Gauges& gauges) {
 
 Json step_runs_json(const Model& model) {
   Json list = Json::array();
-  for (const store::StepRun& run : in_process_order(model)) {
+  const std::vector<store::NumberedRun> numbered = store::numbered_runs(model.run);
+  for (const std::size_t place : in_process_order(model)) {
+    const store::StepRun& run = model.run.step_runs[place];
     list.push_back({{"process", run.process},
+                    {"step_kind", store::name(numbered[place].kind)},
+                    {"first_number", numbered[place].first_number},
                     {"first_step", run.first},
                     {"last_step", run.last},
                     {"behaviour", run.behaviour == 0 ? Json() : Json(run.behaviour)},

@@ -7,6 +7,7 @@
 
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
+#include "server/store/run/step_numbers.h"
 
 namespace castscope::report {
 namespace {
@@ -59,7 +60,8 @@ double round_up(double value) {
 
 std::vector<Series> step_series(const Model& model) {
   std::map<store::ProcessId, std::uint64_t> steps;  // by process
-  for (const store::StepRun& run : model.run.step_runs) steps[run.process] += run.last - run.first + 1;
+  const std::vector<store::NumberedRun> numbered = store::numbered_runs(model.run);
+  for (std::size_t i = 0; i < numbered.size(); ++i) steps[model.run.step_runs[i].process] += numbered[i].training;
   const auto most =
       std::max_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == steps.end() || most->second < 2) return {};
@@ -71,11 +73,12 @@ std::vector<Series> step_series(const Model& model) {
   }
   Series casts{.title = "Casts per step, autocast's and others" + who, .stretches = {}, .label = as_count};
   Series cache{.title = "Cache bytes per step" + who, .stretches = {}, .label = as_bytes};
-  for (const store::StepRun& run : model.run.step_runs) {
-    if (run.process != most->first) continue;
-    const double count = static_cast<double>(run.last - run.first + 1);
-    casts.stretches.push_back({run.first, run.last, static_cast<double>(run.casts) / count});
-    cache.stretches.push_back({run.first, run.last, static_cast<double>(run.cache_bytes)});
+  for (std::size_t i = 0; i < numbered.size(); ++i) {
+    const store::StepRun& run = model.run.step_runs[i];
+    if (run.process != most->first || numbered[i].training == 0) continue;
+    const std::uint64_t first = numbered[i].first_number, last = first + numbered[i].training - 1;
+    casts.stretches.push_back({first, last, static_cast<double>(run.casts) / static_cast<double>(run.length())});
+    cache.stretches.push_back({first, last, static_cast<double>(run.cache_bytes)});
   }
   std::vector<Series> all{std::move(casts)};
   if (model.totals.cache.cache_peak_bytes > 0) all.push_back(std::move(cache));

@@ -16,6 +16,7 @@
 #include "server/store/run/completeness.h"
 #include "server/store/run/names.h"
 #include "server/store/run/process_order.h"
+#include "server/store/run/step_numbers.h"
 
 namespace castscope::report {
 namespace {
@@ -77,6 +78,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
   std::vector<SiteTotal> sites = cast_sites(run);
   std::vector<std::size_t> by_code = sites_by_code(run, sites);
   auto site_prints = site_fingerprints(run, sites, by_code);
+  const store::StepCounts steps = store::step_counts(run);
   return {.run = run,
           .totals = totals_of(run),
           .sites = std::move(sites),
@@ -102,7 +104,8 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .roles = by_role(run),
           .layers = layers_of(run),
           .input = model_input(run),
-          .steps = step_count(run),
+          .steps = steps.training,
+          .evaluations = steps.evaluations,
           .exit = exit_of(run),
           .missing = std::move(missing),
           .observed = !run.processes.empty()};
@@ -158,6 +161,7 @@ std::string totals_line(const Model& model) {
     text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
   }
   if (model.steps > 1) text += "; " + counted(model.steps, "step", "steps");
+  if (model.evaluations > 0) text += " and " + counted(model.evaluations, "evaluation", "evaluations");
   const std::size_t processes = model.run.processes.size();
   if (processes > 1) text += "; " + counted(processes, "process", "processes");
   return text;

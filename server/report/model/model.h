@@ -54,7 +54,7 @@ struct Model {
   std::vector<RoleTotal> roles;
   Layers layers;
   std::optional<ModelInput> input;
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0, evaluations = 0;  // store::step_counts
   std::optional<int> exit;
   std::vector<store::Incomplete> missing;  // what keeps the run from being complete
   bool complete() const { return missing.empty(); }

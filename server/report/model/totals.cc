@@ -100,27 +100,6 @@ std::optional<int> exit_of(const store::RunData& data) {
   return data.end->exit_status;
 }
 
-std::uint64_t step_count(const store::RunData& data) {
-  struct Span {
-    std::uint64_t begin = 0, end = 0;
-  };
-  store::Table<Span, store::Process> seen(data.processes.size());
-  for (const store::StepRun& run : data.step_runs) {
-    Span& span = seen[run.process];
-    if (span.end == 0) span.begin = run.first;
-    span.end = std::max<std::uint64_t>(span.end, std::uint64_t{run.last} + 1);
-  }
-  std::uint64_t count = 0;
-  for (const store::Process& process : data.processes) {
-    std::uint64_t dropped = 0;
-    for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
-    const bool all_seen = process.ended && dropped == 0;
-    const Span span = seen[process.id];
-    count = std::max(count, all_seen ? span.end - span.begin : process.gauges.present_step + 1);
-  }
-  return count;
-}
-
 std::vector<std::string> changed_sources(const store::RunData& data) {
   constexpr std::size_t kTold = 5;
   std::vector<std::string> all;

@@ -47,9 +47,6 @@ std::vector<SiteTotal> cast_sites(const store::RunData&);
 
 // The command's exit status as a shell shows it: 128 + signal when a signal ended it.
 std::optional<int> exit_of(const store::RunData&);
-// Counts the steps from the first to the last in which something was begun, in the process with the most: ranks that
-// train together make their steps together.
-std::uint64_t step_count(const store::RunData&);
 // Whether calls were traced and no graph of torch.compile was seen for them. It cannot be known whether a compiler made
 // something of them: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are
 // counted like any other.

@@ -29,7 +29,7 @@ double steps_to_each(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
   for (const auto& [process, steps] : step_times(data))
     if (data.processes[process].gauges.gpu_steps > 0) all += steps;
-  return std::max(1.0, static_cast<double>(all.steps) / static_cast<double>(time.steps));
+  return std::max(1.0, static_cast<double>(all.passes) / static_cast<double>(time.steps));
 }
 
 void judge_share(Inquiry& inquiry) {

@@ -41,8 +41,9 @@ double median_ns(const store::RunData& data, const DeviceTime& time) {
 double busy_share(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
   for (const auto& [process, steps] : step_times(data)) all += steps;
-  if (all.steps == 0 || all.ns <= 0) return 0;
-  return static_cast<double>(time.all.ns) / static_cast<double>(time.steps) / (all.ns / static_cast<double>(all.steps));
+  if (all.passes == 0 || all.ns <= 0) return 0;
+  return static_cast<double>(time.all.ns) / static_cast<double>(time.steps) /
+         (all.ns / static_cast<double>(all.passes));
 }
 
 void judge_launches(Inquiry& inquiry) {

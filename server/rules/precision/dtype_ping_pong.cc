@@ -68,7 +68,7 @@ std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, co
 // A job without steps works region by region: inference.
 bool has_steps(const store::RunData& data) {
   std::map<store::ProcessId, std::uint64_t> steps;
-  for (const store::StepRun& run : data.step_runs) steps[run.process] += std::uint64_t{run.last} - run.first + 1;
+  for (const store::StepRun& run : data.step_runs) steps[run.process] += run.length();
   return std::ranges::any_of(steps, [](const auto& one) { return one.second > 1; });
 }
 

@@ -69,8 +69,10 @@ CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER
   most_entries_in_stay INTEGER, most_bytes_in_stay INTEGER, raw_kept INTEGER, raw_kept_bytes INTEGER,
   raw_own_clears INTEGER, raw_first_kept_step INTEGER, most_optimizer_steps_in_stay INTEGER, cleared_midway INTEGER,
   cache_clears_within INTEGER, old_cache_hits INTEGER);
--- Consecutive steps that did the same are one row. behaviour 0: several kinds of steps put together.
-CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first_step INTEGER, last_step INTEGER, behaviour INTEGER,
+-- Consecutive steps that did the same are one row. behaviour 0: several kinds of steps put together. training_steps: how
+-- many of them were no evaluations.
+CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first_step INTEGER, last_step INTEGER,
+  training_steps INTEGER, behaviour INTEGER,
   incomplete INTEGER, begin_in_process_ns INTEGER, end_in_process_ns INTEGER, casts INTEGER, cache_hits INTEGER,
   regions_entered INTEGER, cache_clears INTEGER, bytes INTEGER, cpu_ns INTEGER, most_cleared_bytes INTEGER);
 CREATE TABLE behaviours (id INTEGER PRIMARY KEY, behaviour_hash INTEGER);
@@ -184,13 +186,27 @@ SELECT r.id AS region, l.file, l.line, l.function,
     AS pass_throughs
 FROM regions r LEFT JOIN v_locations l ON l.stack = r.stack;
 
+-- Steps and evaluations, numbered apart: server/store/run/step_numbers.cc does the same.
+CREATE VIEW v_step_numbers AS
+SELECT id, CASE evaluations WHEN 0 THEN 'training' WHEN steps THEN 'evaluation' ELSE 'mixed' END AS step_kind,
+  CASE evaluations WHEN steps THEN evaluations_before ELSE first_step - min(evaluations_before, first_step) END
+    AS first_number
+FROM (SELECT id, first_step, steps, evaluations,
+    sum(evaluations) OVER (PARTITION BY process ORDER BY first_step, id) - evaluations AS evaluations_before
+  FROM (SELECT id, process, first_step, last_step - first_step + 1 AS steps,
+      CASE max(training_steps) OVER (PARTITION BY process) WHEN 0 THEN 0
+        ELSE last_step - first_step + 1 - training_steps END AS evaluations
+    FROM step_runs));
+
 CREATE VIEW v_step_runs AS
-SELECT p.process, p.host, p.pid, p.rank, t.first_step AS first_step, t.last_step AS last_step,
+SELECT p.process, p.host, p.pid, p.rank, n.step_kind, n.first_number, t.first_step AS first_step,
+  t.last_step AS last_step,
   t.last_step - t.first_step + 1 AS steps_in_row, nullif(t.behaviour, 0) AS behaviour, t.incomplete, t.casts,
   t.cache_hits AS cache_hits,
   t.regions_entered, t.cache_clears, t.bytes, t.cpu_ns, t.most_cleared_bytes,
   t.end_in_process_ns - t.begin_in_process_ns AS duration_ns
-FROM step_runs t JOIN v_process_order p ON p.process = t.process ORDER BY p.process_place, t.first_step;
+FROM step_runs t JOIN v_step_numbers n ON n.id = t.id JOIN v_process_order p ON p.process = t.process
+ORDER BY p.process_place, t.first_step;
 
 -- What one step of a behaviour does, site by site.
 CREATE VIEW v_behaviours AS

@@ -57,7 +57,11 @@ std::size_t mend_counts(RunData& data) {
               [&](const SiteUse& u) { return processes.contains(u.process) && may_name(data.sites, u.site); }) +
          keep(data.region_uses,
               [&](const RegionUse& u) { return processes.contains(u.process) && data.regions.contains(u.region); }) +
-         keep(data.step_runs, [&](const StepRun& r) { return processes.contains(r.process) && r.last >= r.first; }) +
+         keep(data.step_runs,
+              [&](const StepRun& r) {
+                return processes.contains(r.process) && r.last >= r.first &&
+                       r.training_steps <= std::uint64_t{r.last} - r.first + 1;
+              }) +
          keep(data.behaviour_sites, [&](const BehaviourSite& b) { return data.sites.contains(b.site); });
 }
 

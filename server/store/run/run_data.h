@@ -147,7 +147,10 @@ struct RegionUse {  // (process, region), from events
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
 struct StepRun {
   ProcessId process = {};
+  // As events have them: evaluations are counted, too. step_numbers.h tells them apart.
   std::uint32_t first = 0, last = 0;
+  std::uint32_t length() const { return last - first + 1; }
+  std::uint32_t training_steps = 0;  // of them, those with backward, with an optimizer, or which castscope.step() ended
   std::uint32_t behaviour = 0;
   bool incomplete = false;                // events were dropped during these steps
   std::int64_t begin_ns = 0, end_ns = 0;  // since the process's begin

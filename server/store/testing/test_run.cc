@@ -74,9 +74,9 @@ TestRun& TestRun::hit(std::uint32_t site, std::uint64_t tensor) {
   return *this;
 }
 
-TestRun& TestRun::step() {
+TestRun& TestRun::step(lanes::StepReason ended_by) {
   ++gauges.present_step;
-  emit(lanes::EventKind::kStep, 0);
+  emit(lanes::EventKind::kStep, 0).flags = static_cast<std::uint8_t>(ended_by);
   return *this;
 }
 

@@ -57,7 +57,7 @@ class TestRun : public TestDefinitions {
     emit(lanes::EventKind::kPass, site);
     return pass(site);
   }
-  TestRun& step();
+  TestRun& step(lanes::StepReason ended_by = {});
   // The ring was full: the lane's events since the last flush never arrive.
   TestRun& drop();
 

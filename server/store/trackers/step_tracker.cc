@@ -36,6 +36,8 @@ void StepWork::merge(const StepWork& other) {
   end_ns = std::max(end_ns, other.end_ns);
   incomplete |= other.incomplete;
   optimizer |= other.optimizer;
+  backward |= other.backward;
+  told |= other.told;
 }
 
 void StepWork::order() {
@@ -102,9 +104,25 @@ void StepTracker::turn(LaneSteps& steps, const lanes::Event& event) {
   newest_ = std::max(newest_, event.step);
 }
 
+// What the first castscope.step() ends may be the evaluation of a loop that has trained before.
+void StepTracker::begins(LaneSteps& steps, const lanes::Event& event) {
+  const auto reason = static_cast<lanes::StepReason>(event.flags);
+  const bool told = reason == lanes::StepReason::kExplicit;
+  const bool ends_evaluation = told && !told_ && trained_;
+  steps.work_.told |= told;
+  told_ |= told;
+  steps.end(event);
+  const std::int64_t before = std::int64_t{event.step} - 1;
+  if (before <= settled_ || ends_evaluation) return;
+  if (!told && reason != lanes::StepReason::kOptimizer) return;
+  StepWork& ended = open_[static_cast<std::uint32_t>(before)];
+  (told ? ended.told : ended.optimizer) = true;
+}
+
 void StepTracker::flush(LaneSteps& steps) {
   if (!steps.open_) return;
   steps.open_ = false;
+  trained_ |= steps.work_.trains();
   for (const std::uint32_t site : steps.touched_) {
     LaneSteps::AtSite& at = steps.sites_[site];
     steps.work_.sites.push_back({site, at.casts, at.hits});
@@ -178,8 +196,8 @@ std::vector<std::uint32_t> StepTracker::take_late() {
 
 bool StepRuns::continues(std::uint32_t step, const StepWork& work, std::uint64_t fingerprint) const {
   if (!open_ || step != current_.last + 1) return false;
-  const std::uint32_t length = current_.last - current_.first + 1;
-  if (work.incomplete == current_.incomplete) {
+  const std::uint32_t length = current_.length();
+  if (work.incomplete == current_.incomplete && current_.training_steps == (work.trains() ? length : 0)) {
     if (work.incomplete || (current_.behaviour != 0 && fingerprint == fingerprint_)) return true;
   }
   if (count_ < kFreeRuns) return false;
@@ -198,6 +216,7 @@ void StepRuns::begin(ProcessId process, std::uint32_t step, const StepWork& work
 void StepRuns::append(std::uint32_t step, const StepWork& work, std::uint64_t fingerprint) {
   if (fingerprint != fingerprint_ || work.incomplete) current_.behaviour = 0;
   current_.incomplete |= work.incomplete;
+  current_.training_steps += work.trains() ? 1 : 0;
   current_.last = step;
   for (const StepWork::AtSite& at : work.sites) {
     current_.casts += at.casts;

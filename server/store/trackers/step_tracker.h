@@ -33,6 +33,9 @@ struct StepWork {
   std::int64_t begin_ns = INT64_MAX, end_ns = 0;
   bool incomplete = false;
   bool optimizer = false;  // it stepped, or was tried
+  bool backward = false;   // it was called
+  bool told = false;       // castscope.step() began or ended it
+  bool trains() const { return optimizer || backward || told; }
 
   // Nothing was begun in it: a step that only began, or in which a region of the step before was left.
   bool empty() const { return sites.empty() && enters.empty() && !optimizer && !incomplete; }
@@ -61,6 +64,10 @@ class LaneSteps {
   void clear(const lanes::Event& event);
   void optimizer(const lanes::Event& event) {
     work_.optimizer = true;
+    end(event);
+  }
+  void backward(const lanes::Event& event) {
+    work_.backward = true;
     end(event);
   }
   void other(const lanes::Event& event) { end(event); }
@@ -97,6 +104,8 @@ class StepTracker {
       turn(steps, event);
     return steps;
   }
+  // The event tells that the step begins, and what ended the one before.
+  void begins(LaneSteps&, const lanes::Event&);
   // More events of the lane were dropped since the last time.
   void dropped(std::uint32_t lane);
   // An earlier life of the file has written every step up to this one.
@@ -126,6 +135,8 @@ class StepTracker {
 
   std::deque<LaneSteps> lanes_;  // by lane
   std::map<std::uint32_t, StepWork> open_;
+  bool trained_ = false;  // a step was no evaluation
+  bool told_ = false;     // castscope.step() was called
   std::uint32_t newest_ = 0;
   std::deque<std::uint32_t> newest_before_;  // newest_ at the last kLag calls of settle()
   std::int64_t settled_ = -1;                // every step up to this one is

@@ -186,6 +186,12 @@ void ProcessWriter::step_event(std::uint32_t lane, const lanes::Event& event) {
     case lanes::EventKind::kScaler:
       step.optimizer(event);
       break;
+    case lanes::EventKind::kBackward:
+      step.backward(event);
+      break;
+    case lanes::EventKind::kStep:
+      steps_.begins(step, event);
+      break;
     default:
       step.other(event);
   }
@@ -372,8 +378,9 @@ absl::Status ProcessWriter::write_step_run() {
   if (!step_run_changed_) return absl::OkStatus();
   step_run_changed_ = false;
   const StepRun& r = step_runs_.current();
-  return tables_->put_step_run.run(step_run_id_, id_, r.first, r.last, r.behaviour, r.incomplete, r.begin_ns, r.end_ns,
-                                   r.casts, r.hits, r.regions, r.clears, r.bytes, r.cpu_ns, r.cache_bytes);
+  return tables_->put_step_run.run(step_run_id_, id_, r.first, r.last, r.training_steps, r.behaviour, r.incomplete,
+                                   r.begin_ns, r.end_ns, r.casts, r.hits, r.regions, r.clears, r.bytes, r.cpu_ns,
+                                   r.cache_bytes);
 }
 
 }  // namespace castscope::store

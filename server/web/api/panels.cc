@@ -6,6 +6,7 @@
 #include "server/report/forms/json.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
+#include "server/store/run/step_numbers.h"
 #include "server/web/api/list_part.h"
 #include "server/web/runs/finding_places.h"
 
@@ -121,11 +122,15 @@ Answer steps(Call& call) {
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
+  const std::vector<store::NumberedRun> numbered = store::numbered_runs(run);
   std::map<store::ProcessId, Json> of_process;
-  for (const store::StepRun& step : run.step_runs) {
+  for (std::size_t i = 0; i < run.step_runs.size(); ++i) {
+    const store::StepRun& step = run.step_runs[i];
     const std::int64_t begin = run.processes[step.process].info.begin_realtime_ns - run.start.start_ns;
     Json& list = of_process.try_emplace(step.process, Json::array()).first->second;
-    list.push_back({{"first_step", step.first},
+    list.push_back({{"step_kind", store::name(numbered[i].kind)},
+                    {"first_number", numbered[i].first_number},
+                    {"first_step", step.first},
                     {"last_step", step.last},
                     {"begin_ns", begin + step.begin_ns},
                     {"end_ns", begin + step.end_ns},

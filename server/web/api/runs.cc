@@ -64,7 +64,8 @@ Json totals_of(const report::Model& model, std::uint64_t told) {
           {"event_count", std::max(told, received)},
           {"events_lost", totals.dropped_events},
           {"finding_count", model.findings.size()},
-          {"step_count", model.steps}};
+          {"step_count", model.steps},
+          {"evaluation_count", model.evaluations}};
 }
 
 // Lists when no kernels were timed because another program read the driver's records.

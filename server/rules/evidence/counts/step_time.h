@@ -11,7 +11,8 @@
 namespace castscope::rules {
 
 struct StepTime {
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;   // training steps; of a process that has none, all
+  std::uint64_t passes = 0;  // evaluations too
   double ns = 0;
   StepTime& operator+=(const StepTime&);
 };
@@ -21,7 +22,8 @@ std::map<store::ProcessId, StepTime> step_times(const store::RunData&);
 
 // Returns the savings of `ns` over all of these steps, as time in one step and as a share of it.
 store::Savings savings_over(double ns, const StepTime&);
-// Returns the savings over the steps of the whole run; nothing when no step was recorded.
+// Returns the savings over the steps of the whole run; nothing when no step was recorded. What evaluations cost and
+// save counts as part of the training steps, like everything else that a job does for them.
 std::optional<store::Savings> saved_per_step(const store::RunData&, double ns);
 
 // Counts the deep steps of all processes that called one of these operator uses.

@@ -5,8 +5,14 @@
 namespace castscope::rules {
 namespace {
 
-TEST(StepTimeTest, WhatIsSavedIsSpreadOverAllSteps) {
+store::RunData run_of_a_process() {
   store::RunData data;
+  data.processes.push_back({});
+  return data;
+}
+
+TEST(StepTimeTest, WhatIsSavedIsSpreadOverAllSteps) {
+  store::RunData data = run_of_a_process();
   EXPECT_FALSE(saved_per_step(data, 1000));
   data.step_runs.push_back({.process = store::ProcessId(1), .first = 0, .last = 9, .begin_ns = 0, .end_ns = 10'000});
   const auto saved = saved_per_step(data, 1000);
@@ -14,6 +20,25 @@ TEST(StepTimeTest, WhatIsSavedIsSpreadOverAllSteps) {
   EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);
   EXPECT_DOUBLE_EQ(saved->share_of_step, 0.1);
   EXPECT_FALSE(saved_per_step(data, 0));
+}
+
+// Ten training steps, and an evaluation of as many batches that takes as long: the time of both is that of ten steps.
+TEST(StepTimeTest, EvaluationsArePartOfTheTrainingSteps) {
+  store::RunData data = run_of_a_process();
+  for (const std::uint32_t training : {10u, 0u}) {
+    store::StepRun& run = data.step_runs.emplace_back();
+    run.process = store::ProcessId(1);
+    run.first = training == 0 ? 10 : 0;
+    run.last = run.first + 9;
+    run.training_steps = training;
+    run.begin_ns = run.first * 1000;
+    run.end_ns = run.begin_ns + 10'000;
+  }
+  const auto saved = saved_per_step(data, 1000);
+  ASSERT_TRUE(saved);
+  EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);
+  EXPECT_DOUBLE_EQ(saved->share_of_step, 0.05);
+  EXPECT_EQ(step_times(data).at(store::ProcessId(1)).passes, 20u);
 }
 
 }  // namespace

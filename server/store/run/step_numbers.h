@@ -1,0 +1,40 @@
+// Tells training steps from evaluations, and numbers each apart. In the file and in events both are counted together,
+// in their order.
+//
+// Where a process has training steps, an evaluation is what had no backward pass, no optimizer and no castscope.step().
+// Where it has none (inference), everything counts as a step.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::store {
+
+enum class StepKind : std::uint8_t { kTraining, kEvaluation, kMixed };  // kMixed: a row of both
+
+// A row of RunData::step_runs.
+struct NumberedRun {
+  StepKind kind = StepKind::kTraining;
+  std::uint32_t first_number =
+      0;  // of those of its kind in the process, from 0; of a mixed row: the first training step
+  std::uint64_t training = 0, evaluations = 0;  // how many steps of the row are which
+};
+
+// One for each of RunData::step_runs, in its order.
+std::vector<NumberedRun> numbered_runs(const RunData&);
+
+// "training", "evaluation", "mixed"
+std::string_view name(StepKind);
+
+// How many steps and evaluations a process made.
+struct StepCounts {
+  std::uint64_t training = 0, evaluations = 0;
+};
+// Of the process that made the most training steps: ranks that train together make theirs together. Where events were
+// dropped, or the process still runs, the process's own count of its training steps is taken.
+StepCounts step_counts(const RunData&);
+
+}  // namespace castscope::store
