@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 6> kKeys = {"$schema",  "select",     "ignore",
-                                                   "severity", "thresholds", "per-path-ignores"};
+constexpr std::array<std::string_view, 7> kKeys = {"$schema",    "select",           "ignore",        "severity",
+                                                   "thresholds", "per-path-ignores", "min_step_share"};
 constexpr std::uintmax_t kLargest = 1 << 20;
 
 using config::PlacedJson;
@@ -72,6 +72,7 @@ class SettingsParser {
     if (key == "severity") return severities(at, value, settings);
     if (key == "thresholds") return thresholds(at, value, settings);
     if (key == "per-path-ignores") return paths(at, value, settings);
+    if (key == "min_step_share") return step_share(at, value, settings);
     return wrong(at, absl::StrCat("there is no setting \"", key, "\"", config::meant(key, kKeys),
                                   " (docs/castscope.schema.json has them all)"));
   }
@@ -138,6 +139,13 @@ class SettingsParser {
                                     config::meant(name, names), " (", names_of(rule), ")"));
     if (!number.is_number() || !(number.get<double>() >= 0) || !std::isfinite(number.get<double>()))
       return wrong(at, "a threshold must be a number, 0 or more");
+    return absl::OkStatus();
+  }
+
+  absl::Status step_share(const std::string& at, const Json& value, Settings& settings) const {
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= 1))
+      return wrong(at, "this must be a share of a step, from 0 to 1: 0.005");
+    settings.min_step_share = value;
     return absl::OkStatus();
   }
 

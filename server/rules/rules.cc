@@ -17,6 +17,13 @@ CASTSCOPE_RULES(DECLARE)
 
 namespace {
 
+// What is hardly worth a change is told, and fails no check. A severity that somebody set stays.
+void lower_what_saves_little(const Settings& settings, Finding& finding) {
+  if (finding.severity != "performance" || !finding.savings || settings.severity.contains(finding.rule)) return;
+  const double share = finding.savings->share_of_step;
+  if (share > 0 && share < settings.min_step_share) finding.severity = "info";
+}
+
 #define ADDRESS(name) &name::rule,
 constexpr std::array kRules = {CASTSCOPE_RULES(ADDRESS)};
 #undef ADDRESS
@@ -37,7 +44,10 @@ std::vector<Finding> judge(const store::RunData& data, const Settings& settings)
     if (!settings.selects(rule->name)) continue;
     Inquiry inquiry(*rule, data, settings);
     rule->judge(inquiry);
-    for (Finding& finding : inquiry.take()) findings.push_back(std::move(finding));
+    for (Finding& finding : inquiry.take()) {
+      lower_what_saves_little(settings, finding);
+      findings.push_back(std::move(finding));
+    }
   }
   const auto order = [](const Finding& f) {
     const store::CodeLocation at = f.location.value_or(store::CodeLocation());

@@ -56,7 +56,12 @@ std::string bytes_of_name(std::string_view name) {
 }
 
 std::string on_one_line(std::string text) {
-  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool is_c1 = i > 0 && c >= 0x80 && c < 0xa0 && text[i - 1] == '\xc2';
+    if (c < ' ' || c == 0x7f || is_c1) text[i] = '?';
+    if (is_c1) text[i - 1] = '?';
+  }
   return text;
 }
 

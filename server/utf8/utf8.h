@@ -27,8 +27,8 @@ std::size_t cut(std::string_view text, std::size_t most);
 // Returns a file's own name for a name in which Python escaped the bytes that are not UTF-8 ("caf\\udce9.py").
 std::string bytes_of_name(std::string_view name);
 
-// Returns the text with a question mark for each ASCII control character, line ends included: a terminal would obey
-// these in a text that another program sent.
+// Returns the text with a question mark for each byte of a control character, line ends included: a terminal would obey
+// these in a text that another program sent. The C1 controls are 0xc2 and a byte below 0xa0.
 std::string on_one_line(std::string text);
 
 }  // namespace castscope::utf8

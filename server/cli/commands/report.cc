@@ -27,7 +27,8 @@ namespace {
 struct ReportOptions {
   std::string run_file, output, config, policy, format = "json";
   SarifChoice sarif;
-  bool force = false, summary = false, other_form = false;  // --format or --output was given
+  std::string summary;                     // its form: summary.h; "" = not asked for
+  bool force = false, other_form = false;  // --format or --output was given
 };
 
 // Returns the report that the run wrote beside its file, if it still exists.
@@ -40,22 +41,22 @@ std::string report_beside(const std::string& run_file) {
 int print_summary_of(const ReportOptions& options, const rules::Settings& settings) {
   const auto run = judging::read_and_judge(options.run_file, settings);
   if (!run.ok()) return fail(about_run_file(options.run_file, run.status()), kIncompleteData);
-  print_summary(**run, {options.run_file, report_beside(options.run_file)});
+  print_summary(**run, {options.run_file, report_beside(options.run_file)}, options.summary);
   const absl::Status damage = report::damage_status(options.run_file, (*run)->data);
   return damage.ok() ? 0 : fail(damage, kIncompleteData);
 }
 
 int report(const ReportOptions& options) {
-  if (options.summary && options.other_form)
+  if (!options.summary.empty() && options.other_form)
     return fail(absl::InvalidArgumentError("--summary goes to stderr as text: it takes neither -f nor -o"), kUsage);
-  if (!options.sarif.empty() && (options.summary || options.format != "sarif"))
+  if (!options.sarif.empty() && (!options.summary.empty() || options.format != "sarif"))
     return fail(absl::InvalidArgumentError("--baseline and --category are for -f sarif alone"), kUsage);
   if (absl::Status status = refuse_output(options.output, {options.run_file, options.sarif.baseline}, options.force);
       !status.ok())
     return fail(status, kUsage);
   const auto settings = settings_here(options.config, options.policy);
   if (!settings.ok()) return fail(settings.status(), kUsage);
-  if (options.summary) return print_summary_of(options, *settings);
+  if (!options.summary.empty()) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
     if (!options.sarif.empty())
       return about_run_file(options.run_file, write_sarif(options.run_file, options.sarif, *settings, out));
@@ -98,7 +99,10 @@ void add_report(CommandLine& line) {
               "For -f sarif: uploads of one category replace each other; castscope/SCRIPT where it is not given")
       .given();
   command.flag("--force", options->force, "Overwrite a file that exists");
-  command.flag("--summary", options->summary, "Print the summary for people on stderr instead");
+  command
+      .flag_with_value("--summary=FORM", kBriefSummary, options->summary,
+                       "Print the summary for people on stderr instead; --summary=full has everything")
+      .one_of({kBriefSummary, kFullSummary});
   command.footer(
       absl::StrCat("Examples:\n"
                    "  castscope report train.castscope | jq .totals\n"
@@ -107,7 +111,8 @@ void add_report(CommandLine& line) {
                    "  castscope report -f jsonl train.castscope | head\n"
                    "  castscope report -f sarif -o castscope.sarif train.castscope\n"
                    "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
-                   "  castscope report --summary train.castscope\n\n",
+                   "  castscope report --summary train.castscope\n"
+                   "  castscope report --summary=full train.castscope\n\n",
                    exit_statuses_of("report")));
   command.on_run([command, options] {
     options->other_form = command.count("--format") + command.count("--output") > 0;

@@ -132,7 +132,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
   const Output& output = result.output;
-  if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()});
+  if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()}, options.summary);
 }
 
 absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/settings_file.h"
+#include "server/cli/commands/summary.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/relay/connect.h"
@@ -36,6 +37,9 @@ void add_observing_options(const Command& command, RunOptions& options) {
       .one_of({"auto", "on", "events", "off"});
   command.flag("--progress", options.progress,
                "Show a live progress line on stderr, and report findings as they come up");
+  command.option("--summary", options.summary, "How much the end of the run says: what fits on a screen, or everything")
+      .one_of({kBriefSummary, kFullSummary})
+      .shows_default();
   command
       .flag_with_value("--live=PORT", "0", options.live,
                        "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1")

@@ -14,6 +14,7 @@ struct RunOptions {
   std::string output;
   bool force = false, progress = false;
   std::string keep, deep, gpu, config, policy, enforce;
+  std::string summary = "brief";  // its form: summary.h
   bool all_kernels = false, apex = false;
   std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;

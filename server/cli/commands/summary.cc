@@ -18,12 +18,13 @@ int terminal_width(int file) {
   return known ? std::clamp<int>(size.ws_col, 20, 160) : 80;
 }
 
-void print_summary(const judging::JudgedRun& run, const SummaryFiles& files) {
+void print_summary(const judging::JudgedRun& run, const SummaryFiles& files, const std::string& form) {
   report::TerminalOptions options;
   const bool terminal = isatty(STDERR_FILENO) != 0;
   options.width = terminal_width(STDERR_FILENO);
   const char* kind = getenv("TERM");
   options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+  options.full = form == kFullSummary;
   options.run_file = files.run_file;
   options.report_file = files.report_file;
   std::string text = report::summary(report::model_of(run), options);

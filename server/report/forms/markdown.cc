@@ -140,13 +140,16 @@ std::string findings(const Model& model) {
 }
 
 std::string costs(const Model& model) {
-  const std::vector<Cost> all = costliest(model).all;
+  const Costs found = costliest(model);
+  const std::vector<Cost>& all = found.all;
   if (all.empty()) return "";
   std::string text =
-      "\n<details><summary>Costliest casts, autocast's and others, without the first of each place, which sets "
-      "things up</summary>\n\n| share of their CPU time | where | what |\n|---:|---|---|\n";
+      found.by_bytes ? "\n<details><summary>Largest casts: those in compiled graphs are not timed</summary>\n\n"
+                       "| share of their bytes | where | what |\n|---:|---|---|\n"
+                     : "\n<details><summary>Costliest casts, autocast's and others, without the first of each place, "
+                       "which sets things up</summary>\n\n| share of their CPU time | where | what |\n|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(all.size(), kCosts); ++i) {
-    text += "| " + percent(all[i].share) + " | " + code_cell(place(model.run, all[i].at)) + " | " +
+    text += "| " + percent(all[i].share) + " | " + code_cell(place_of(model, all[i])) + " | " +
             markdown_escaped(description(model, all[i])) + " |\n";
   }
   return text + "\n</details>\n";

@@ -128,7 +128,8 @@ Json step_runs_json(const Model& model) {
                     {"cpu_ns", run.cpu_ns},
                     {"most_cleared_bytes", run.cache_bytes},
                     {"begin_ns", since_start(model.run, run.process, run.begin_ns)},
-                    {"end_ns", since_start(model.run, run.process, run.end_ns)}});
+                    {"end_ns", since_start(model.run, run.process, run.end_ns)},
+                    {"median_step_ns", run.median_ns}});
   }
   return list;
 }

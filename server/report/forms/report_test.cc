@@ -156,7 +156,7 @@ TEST_F(ReportTest, ATracedJobIsToldWhatIsNotCounted) {
   const store::RunData data = finish();
   EXPECT_EQ(to_json(data)["run"]["notices"], nlohmann::json::array({kTracedNotice}));
   std::string text = summary(data, {.width = 160, .colour = false, .run_file = "", .report_file = ""});
-  EXPECT_THAT(text, HasSubstr("24 while tracing\n"));
+  EXPECT_THAT(text, HasSubstr("24 while tracing. No findings"));
   for (std::size_t at; (at = text.find("\n  ")) != std::string::npos;) text.replace(at, 3, " ");  // as one line
   EXPECT_THAT(text, HasSubstr(kTracedNotice));
 }

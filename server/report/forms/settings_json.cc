@@ -39,6 +39,7 @@ Json settings_json(const rules::Settings& settings) {
           {"ignored_rules", settings.ignore},
           {"ignored_in_paths", std::move(in_paths)},
           {"severities", std::move(severities)},
+          {"min_step_share", settings.min_step_share},
           {"thresholds", thresholds_json(settings)}};
 }
 

@@ -86,7 +86,10 @@ void write_totals(Html& html, const Model& model) {
   card("copied by autocast", rules::readable_bytes(all.bytes));
   card("CPU time of its casts", duration(all.cpu_ns));
   card("cache at most", rules::readable_bytes(model.totals.cache.cache_peak_bytes));
+  if (model.totals.compiled.casts > 0)
+    card("casts in compiled graphs, not timed", grouped(model.totals.compiled.casts));
   card("steps", grouped(model.steps));
+  if (model.evaluations > 0) card("evaluations", grouped(model.evaluations));
   card("processes", grouped(model.run.processes.size()));
   if (const std::string others = other_causes(model); !others.empty()) card("casts not by autocast", others);
   if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));

@@ -21,12 +21,15 @@ store::Counts at_sites(const Model& model) {
 }
 
 void write_costs(Html& html, const Model& model) {
-  const auto [without_first, told_ns, costs] = costliest(model);
+  const Costs found = costliest(model);
+  const std::vector<Cost>& costs = found.all;
   if (costs.empty()) return;
-  html.leaf("h2", "Where the casts' time goes");
+  html.leaf("h2", found.by_bytes ? "Where the casts are" : "Where the casts' time goes");
   html.leaf("p",
-            "Shares of " + duration(told_ns) + ": the CPU time of all casts, autocast's and others" +
-                (without_first ? ", without the first of each place, which sets things up." : "."),
+            found.by_bytes
+                ? "Shares of the bytes of all casts: casts in compiled graphs are not timed."
+                : "Shares of " + duration(found.told_ns) + ": the CPU time of all casts, autocast's and others" +
+                      (found.without_first ? ", without the first of each place, which sets things up." : "."),
             {{"class", "soft"}});
   const auto table = html.element("table");
   for (std::size_t i = 0; i < std::min(costs.size(), kCosts); ++i) {
@@ -37,7 +40,7 @@ void write_costs(Html& html, const Model& model) {
       draw_share(html, costs[i].share);
     }
     const auto cell = html.element("td");
-    html.leaf("code", place(model.run, costs[i].at));
+    html.leaf("code", place_of(model, costs[i]));
     html.text(" " + description(model, costs[i]));
   }
 }
@@ -60,7 +63,10 @@ void write_sites(Html& html, const Model& model) {
   html.leaf("p",
             "Casts of every cause: " + counted(all.casts, "cast", "casts") + " in " + duration(all.cpu_ns) +
                 " of CPU time, " + grouped(model.totals.others.casts) + " of them (" +
-                duration(model.totals.others.cpu_ns) + ") not by autocast.",
+                duration(model.totals.others.cpu_ns) + ") not by autocast" +
+                (model.totals.compiled.casts == 0
+                     ? "."
+                     : ", " + grouped(model.totals.compiled.casts) + " in compiled graphs, which are not timed."),
             {{"class", "soft"}});
   {
     std::vector<Table::Column> columns = {{"where"},       {"module"},        {"operator"},    {"from, to"},

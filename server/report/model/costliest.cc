@@ -5,10 +5,16 @@
 #include <tuple>
 
 #include "server/report/text/words.h"
+#include "server/rules/evidence/finding.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
 namespace {
+
+constexpr const char* kInBackward = "in backward";
+
+// Nobody can act on the line that calls backward, so what backward casts is one entry.
+bool is_in_backward(const store::Site& site) { return site.cause == lanes::Cause::kBackward; }
 
 // Puts casts together that look the same to people: the same place, operator, argument, dtypes and reason.
 std::vector<Cost> put_together(const Model& model) {
@@ -17,10 +23,12 @@ std::vector<Cost> put_together(const Model& model) {
   for (const SiteTotal& total : model.sites) {
     if (total.counts.casts == 0) continue;
     const store::Site& site = run.sites[total.site];
-    const auto at = run.user_location(site.stack);
-    Cost& cost =
-        together[{place(run, at), site.op, argument_words(run, site), site.from, site.to, static_cast<int>(site.why)}];
-    if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
+    const auto at = is_in_backward(site) ? std::nullopt : run.user_location(site.stack);
+    auto key = std::make_tuple(place(run, at), site.op, argument_words(run, site), static_cast<int>(site.from),
+                               static_cast<int>(site.to), static_cast<int>(site.why));
+    if (is_in_backward(site)) key = {kInBackward, "", "", 0, 0, 0};
+    Cost& cost = together[std::move(key)];
+    if (cost.sites++ == 0) cost.site = total.site, cost.at = at, cost.in_backward = is_in_backward(site);
     cost.counts += total.counts;
     cost.gpu_ns += model.gpu.sites[total.site].ns;
     cost.first_ns += total.first_ns;
@@ -40,31 +48,61 @@ Costs costliest(const Model& model) {
     cost.told_ns = cost.counts.cpu_ns - (costs.without_first ? cost.first_ns : 0);
     costs.told_ns += cost.told_ns;
   }
-  if (costs.without_first) std::erase_if(costs.all, [](const Cost& cost) { return cost.told_ns == 0; });
-  std::ranges::stable_sort(costs.all, [](const Cost& a, const Cost& b) {
-    return std::make_tuple(b.told_ns, b.counts.casts) < std::make_tuple(a.told_ns, a.counts.casts);
+  costs.by_bytes = costs.told_ns == 0;
+  if (!costs.by_bytes) std::erase_if(costs.all, [](const Cost& cost) { return cost.told_ns == 0; });
+  std::ranges::stable_sort(costs.all, [by_bytes = costs.by_bytes](const Cost& a, const Cost& b) {
+    return std::make_tuple(b.told_ns, by_bytes ? b.counts.bytes : 0, b.counts.casts) <
+           std::make_tuple(a.told_ns, by_bytes ? a.counts.bytes : 0, a.counts.casts);
   });
+  std::uint64_t whole = 0;
+  const auto weight = [&](const Cost& cost) { return costs.by_bytes ? cost.counts.bytes : cost.told_ns; };
+  for (const Cost& cost : costs.all) whole += weight(cost);
   for (Cost& cost : costs.all)
-    if (costs.told_ns > 0) cost.share = static_cast<double>(cost.told_ns) / static_cast<double>(costs.told_ns);
+    if (whole > 0) cost.share = static_cast<double>(weight(cost)) / static_cast<double>(whole);
   return costs;
 }
 
+std::string place_of(const Model& model, const Cost& cost) {
+  return cost.in_backward ? kInBackward : place(model.run, cost.at);
+}
+
 std::string what_shares_are_of(const Costs& costs) {
+  if (costs.by_bytes) return "the bytes of all casts, as none was timed";
   return std::string("the CPU time of all casts") + (costs.without_first ? " but each place's first" : "");
 }
 
-std::string description(const Model& model, const Cost& cost) {
+namespace {
+
+std::string what_is_cast(const Model& model, const Cost& cost) {
   const store::Site& site = model.run.sites[cost.site];
+  if (cost.in_backward) return "gradients of what was cast in the forward pass";
   std::string what = operator_of(site);
   if (const std::string which = argument_words(model.run, site); !which.empty()) what += " " + which;
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
     what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
     if (cost.sites > 1) what += " and " + grouped(cost.sites - 1) + " more";
   }
-  what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
-          counted(cost.counts.casts, "cast", "casts");
+  return what;
+}
+
+std::string time_or_bytes(const Cost& cost) {
+  return cost.told_ns > 0 ? duration(cost.told_ns) : rules::readable_bytes(cost.counts.bytes) + ", not timed";
+}
+
+}  // namespace
+
+std::string brief_description(const Model& model, const Cost& cost) {
+  return what_is_cast(model, cost) + ": " + counted(cost.counts.casts, "cast", "casts") + ", " + time_or_bytes(cost);
+}
+
+std::string description(const Model& model, const Cost& cost) {
+  const store::Site& site = model.run.sites[cost.site];
+  std::string what = what_is_cast(model, cost);
+  if (!cost.in_backward)
+    what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to));
+  what += ": " + counted(cost.counts.casts, "cast", "casts");
   if (cost.counts.hits > 0) what += ", " + counted(cost.counts.hits, "cache hit", "cache hits");
-  what += ", " + duration(cost.told_ns);
+  what += ", " + time_or_bytes(cost);
   const std::uint64_t left_out = cost.counts.cpu_ns - cost.told_ns;
   if (left_out > cost.told_ns)
     what += " (and " + duration(left_out) + (cost.sites > 1 ? " the first of each)" : " the first)");

@@ -3,6 +3,8 @@
 //
 // The first cast of each site in each process is left out: it sets things up, and in a short run that is most of the
 // time. Where no site cast twice, only first casts exist, and those are reported.
+//
+// Casts in compiled graphs are not timed. Where there are no others, the largest come first.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +19,27 @@ namespace castscope::report {
 struct Cost {
   store::SiteId site = {};  // the costliest of them
   std::optional<store::CodeLocation> at;
+  bool in_backward = false;  // all of the run's casts of gradients, wherever backward was called
   store::Counts counts;
   std::uint64_t gpu_ns = 0;  // on the device, in timed steps
   std::uint64_t sites = 0;
   std::uint64_t first_ns = 0;  // part of counts.cpu_ns
   std::uint64_t told_ns = 0;   // what they are ranked by: the time without first casts, or all
-  double share = 0;            // of told_ns of all casts, autocast's and others
+  double share = 0;            // of told_ns of all casts, autocast's and others; Costs::by_bytes: of their bytes
 };
 struct Costs {
   bool without_first = false;
+  bool by_bytes = false;      // none was timed
   std::uint64_t told_ns = 0;  // of all
-  // The costliest comes first. Sites that only hit are left out, and with without_first those that cast once are too.
+  // The costliest comes first. Sites that only hit are left out, and those without a time where others have one.
   std::vector<Cost> all;
 };
 Costs costliest(const Model&);
 
+// "train.py:14", "in backward"
+std::string place_of(const Model&, const Cost&);
+// "linear weight of encoder.0 and 11 more: 1,200 casts, 3.1 ms"
+std::string brief_description(const Model&, const Cost&);
 // "linear weight of encoder.0 and 11 more, float32 to bfloat16: 1,200 casts, 3.1 ms, not kept: a view"
 std::string description(const Model&, const Cost&);
 // "the CPU time of all casts but each place's first"

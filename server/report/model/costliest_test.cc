@@ -20,9 +20,7 @@ constexpr std::uint64_t kWeight = 0x7f0000001000;
 
 class CostliestTest : public RecordedTest {
  protected:
-  static std::string text(const store::RunData& data) {
-    return summary(data, {.width = 160, .colour = false, .run_file = "", .report_file = ""});
-  }
+  static std::string text(const store::RunData& data) { return summary(data, {.width = 160, .full = true}); }
 };
 
 // In a short run the first cast takes most of the time: it does not count for the order, and is reported apart.
@@ -33,7 +31,7 @@ TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
     run.cast(cold, kWeight, false, 1000, 900'000);
     for (int i = 0; i < 3; ++i) run.cast(cold, kWeight).cast(warm, kWeight, false, 1000, 9'000);
   });
-  const std::string page = text(data);
+  const std::string all = text(data), page = all.substr(all.find("costliest casts"));
   EXPECT_THAT(page, HasSubstr("by share of the CPU time of all casts but each place's first\n"));
   EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: no grad required"));
   EXPECT_THAT(page, HasSubstr("4 casts, 2 µs (and 900 µs the first)"));
@@ -51,6 +49,46 @@ TEST_F(CostliestTest, WhereNoPlaceCastTwiceAllOfThemAreFirst) {
   });
   EXPECT_THAT(text(data), HasSubstr("by share of the CPU time of all casts\n  100 %  train.py:8\n"));
   EXPECT_THAT(text(data), Not(HasSubstr("without")));
+}
+
+// Casts in compiled graphs are not timed.
+TEST_F(CostliestTest, WhereNoneIsTimedTheLargestComeFirst) {
+  const store::RunData data = recorded([](TestRun& run) {
+    for (const auto& [line, bytes] : {std::pair{8, 1000}, {9, 3000}}) {
+      const auto site = run.site({.stack = run.line("train.py", line, true),
+                                  .op = "aten::linear",
+                                  .role = lanes::Role::kWeight,
+                                  .cause = lanes::Cause::kCompiled,
+                                  .from = 6,
+                                  .to = 15,
+                                  .flags = lanes::kSiteCompiled});
+      run.cast(site, kWeight, false, static_cast<std::uint64_t>(bytes), 0);
+    }
+  });
+  const std::string all = text(data), page = all.substr(all.find("costliest casts"));
+  EXPECT_THAT(all, HasSubstr("All casts are in compiled graphs, where they are not timed."));
+  EXPECT_THAT(all, HasSubstr("; 2 casts in compiled graphs, 4.0 kB, not timed"));
+  EXPECT_THAT(page, HasSubstr("by share of the bytes of all casts, as none was timed\n   75 %  train.py:9\n"));
+  EXPECT_THAT(page, HasSubstr("3.0 kB, not timed"));
+  EXPECT_THAT(page, Not(HasSubstr("0 µs")));
+}
+
+TEST_F(CostliestTest, WhatBackwardCastsIsOneEntry) {
+  const store::RunData data = recorded([](TestRun& run) {
+    for (const std::int64_t line : {20, 21}) {
+      const auto gradient = run.site({.stack = run.line("train.py", line, true),
+                                      .op = "ToCopyBackward0",
+                                      .role = lanes::Role::kGradient,
+                                      .cause = lanes::Cause::kBackward,
+                                      .phase = lanes::Phase::kBackward,
+                                      .from = line == 20 ? std::uint8_t{6} : std::uint8_t{15},
+                                      .to = line == 20 ? std::uint8_t{15} : std::uint8_t{6}});
+      for (int i = 0; i < 3; ++i) run.cast(gradient, kWeight);
+    }
+  });
+  const std::string all = text(data), page = all.substr(all.find("costliest casts"));
+  EXPECT_THAT(page,
+              HasSubstr("\n  100 %  in backward\n         gradients of what was cast in the forward pass: 6 casts"));
 }
 
 TEST_F(CostliestTest, ASiteKnowsItsFirstCast) {

@@ -146,7 +146,7 @@ std::string totals_line(const Model& model) {
                      counted(all.hits, "cache hit", "cache hits") + ", " +
                      counted(all.passes, "pass-through", "pass-throughs");
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)].casts;
-  if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
+  if (all.casts + all.hits + all.passes + all.traced + custom + model.totals.compiled.casts == 0) {
     const bool all_was_seen = model.complete() && model.run.notices.empty();
     text = !all_was_seen       ? "no casts were recorded"
            : was_on(model.run) ? "autocast was on, and cast nothing"
@@ -154,12 +154,13 @@ std::string totals_line(const Model& model) {
     if (all_was_seen && model.run.operator_uses.empty() && rules::deep_mode(model.run) != "always")
       text += " (--deep always looks at such a job, too)";
   }
-  const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)].casts;
-  if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
   if (all.casts > 0) {
     text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
   }
+  if (const store::Counts& compiled = model.totals.compiled; compiled.casts > 0)
+    text += "; " + counted(compiled.casts, "cast", "casts") + " in compiled graphs, " +
+            rules::readable_bytes(compiled.bytes) + ", not timed";
   if (model.steps > 1) text += "; " + counted(model.steps, "step", "steps");
   if (model.evaluations > 0) text += " and " + counted(model.evaluations, "evaluation", "evaluations");
   const std::size_t processes = model.run.processes.size();

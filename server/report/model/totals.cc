@@ -14,6 +14,7 @@ namespace {
 Rest beyond_steps(const store::RunData& data, const Totals& totals) {
   store::Counts all = totals.autocast;
   all += totals.others;
+  all += totals.compiled;
   for (const store::StepRun& run : data.step_runs) {
     all.casts -= run.casts;
     all.hits -= run.hits;
@@ -32,7 +33,8 @@ Totals totals_of(const store::RunData& data) {
     const auto cause = static_cast<std::size_t>(data.sites[use.site].cause);
     totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts;
     const bool autocasts = store::is_autocasts(data.sites[use.site].cause);
-    (autocasts ? totals.autocast : totals.others) += use.counts;
+    const bool compiled = data.sites[use.site].cause == lanes::Cause::kCompiled;
+    (autocasts ? totals.autocast : compiled ? totals.compiled : totals.others) += use.counts;
     if (autocasts && data.sites[use.site].region == 0) totals.beyond_regions += use.counts;
     if (autocasts) totals.first_ns += first_ns_of(use);
   }

@@ -21,7 +21,8 @@ struct Totals {
   store::Counts autocast;        // of autocast's causes (server/store/run/causes.h), wherever they were counted
   store::Counts beyond_sites;    // the part of `autocast` that belongs to no site
   store::Counts beyond_regions;  // the part of `autocast` that belongs to no region; `beyond_sites` is in it
-  store::Counts others;          // of other causes
+  store::Counts others;          // of other causes, compiled graphs left out
+  store::Counts compiled;        // of casts in graphs of torch.compile, which are counted and not timed
   Rest beyond_steps;             // of all causes together, what step_runs does not hold: events were dropped
   std::uint64_t first_ns = 0;    // the part of autocast's CPU time that is SiteTotal::first_ns of its sites
   std::array<store::Counts, count_of(lanes::Cause{})> by_cause{};    // index = lanes::Cause; with `beyond_sites`

@@ -318,7 +318,7 @@ TEST_F(WeightCastRepeatedlyTest, AFrozenWeightThatIsConvertedOnceSavesAllItsCast
   const auto saved = savings(judged([](TestRun& run) { ten_steps(run, WhyNotCached::kNoRequiresGrad); }));
   ASSERT_TRUE(saved);
   EXPECT_DOUBLE_EQ(saved->ns_per_step, 1400);
-  EXPECT_NEAR(saved->share_of_step, 14. / 60, 0.01);
+  EXPECT_NEAR(saved->share_of_step, 14. / 50, 0.01);
   EXPECT_EQ(saved->held_bytes, 4000u);
 }
 

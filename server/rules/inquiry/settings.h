@@ -29,6 +29,8 @@ struct Settings {
     std::vector<std::string> rules;  // as in ignore
   };
   std::vector<PathIgnore> per_path;
+  // What a finding of severity `performance` must save, as a share of a step; one that saves less is `info`.
+  double min_step_share = 0.005;
   // The policy that runs are compared with (policy-deviation); null: the policy with which a run was started, if any.
   std::shared_ptr<const policy::Policy> policy;
 

@@ -73,7 +73,7 @@ CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER
 -- many of them were no evaluations.
 CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first_step INTEGER, last_step INTEGER,
   training_steps INTEGER, behaviour INTEGER,
-  incomplete INTEGER, begin_in_process_ns INTEGER, end_in_process_ns INTEGER, casts INTEGER, cache_hits INTEGER,
+  incomplete INTEGER, begin_in_process_ns INTEGER, end_in_process_ns INTEGER, median_step_ns INTEGER, casts INTEGER, cache_hits INTEGER,
   regions_entered INTEGER, cache_clears INTEGER, bytes INTEGER, cpu_ns INTEGER, most_cleared_bytes INTEGER);
 CREATE TABLE behaviours (id INTEGER PRIMARY KEY, behaviour_hash INTEGER);
 CREATE TABLE behaviour_sites (behaviour INTEGER, site INTEGER, casts INTEGER, cache_hits INTEGER,
@@ -204,7 +204,7 @@ SELECT p.process, p.host, p.pid, p.rank, n.step_kind, n.first_number, t.first_st
   t.last_step - t.first_step + 1 AS steps_in_row, nullif(t.behaviour, 0) AS behaviour, t.incomplete, t.casts,
   t.cache_hits AS cache_hits,
   t.regions_entered, t.cache_clears, t.bytes, t.cpu_ns, t.most_cleared_bytes,
-  t.end_in_process_ns - t.begin_in_process_ns AS duration_ns
+  t.end_in_process_ns - t.begin_in_process_ns AS duration_ns, t.median_step_ns
 FROM step_runs t JOIN v_step_numbers n ON n.id = t.id JOIN v_process_order p ON p.process = t.process
 ORDER BY p.process_place, t.first_step;
 

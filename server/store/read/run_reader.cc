@@ -155,13 +155,14 @@ absl::Status read_steps(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
            "SELECT process, first_step, last_step, training_steps, behaviour, incomplete, begin_in_process_ns, "
-           "end_in_process_ns, casts, "
-           "cache_hits, regions_entered, cache_clears, bytes, cpu_ns, most_cleared_bytes FROM step_runs "
+           "end_in_process_ns, median_step_ns, casts, cache_hits, regions_entered, cache_clears, bytes, cpu_ns, "
+           "most_cleared_bytes FROM step_runs "
            "ORDER BY process, first_step, id",
            [&](const Statement& row) {
              StepRun& run = data.step_runs.emplace_back();
              row.read(run.process, run.first, run.last, run.training_steps, run.behaviour, run.incomplete, run.begin_ns,
-                      run.end_ns, run.casts, run.hits, run.regions, run.clears, run.bytes, run.cpu_ns, run.cache_bytes);
+                      run.end_ns, run.median_ns, run.casts, run.hits, run.regions, run.clears, run.bytes, run.cpu_ns,
+                      run.cache_bytes);
            }));
   return each(database, "SELECT behaviour, site, casts, cache_hits FROM behaviour_sites ORDER BY behaviour, site",
               [&](const Statement& row) {

@@ -194,6 +194,23 @@ std::vector<std::uint32_t> StepTracker::take_late() {
   return late;
 }
 
+void MedianTime::add(std::int64_t ns) {
+  if (seen_++ % every_ != 0) return;
+  sample_.push_back(ns);
+  if (sample_.size() < kMost) return;
+  for (std::size_t i = 0; i < kMost / 2; ++i) sample_[i] = sample_[2 * i];
+  sample_.resize(kMost / 2);
+  every_ *= 2;
+}
+
+std::int64_t MedianTime::ns() const {
+  if (sample_.empty()) return 0;
+  std::vector<std::int64_t> sorted = sample_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
 bool StepRuns::continues(std::uint32_t step, const StepWork& work, std::uint64_t fingerprint) const {
   if (!open_ || step != current_.last + 1) return false;
   const std::uint32_t length = current_.length();
@@ -208,6 +225,7 @@ void StepRuns::begin(ProcessId process, std::uint32_t step, const StepWork& work
                      std::uint32_t behaviour) {
   current_ = {.process = process, .first = step, .last = step, .behaviour = behaviour, .incomplete = work.incomplete};
   current_.begin_ns = work.begin_ns;
+  median_ = {};
   fingerprint_ = fingerprint;
   open_ = true;
   ++count_;
@@ -229,6 +247,7 @@ void StepRuns::append(std::uint32_t step, const StepWork& work, std::uint64_t fi
   current_.cache_bytes = std::max(current_.cache_bytes, work.cache_bytes);
   current_.begin_ns = std::min(current_.begin_ns, work.begin_ns);
   current_.end_ns = std::max(current_.end_ns, work.end_ns);
+  median_.add(std::max<std::int64_t>(0, work.end_ns - work.begin_ns));
 }
 
 bool StepRuns::mark_incomplete(std::uint32_t step) {

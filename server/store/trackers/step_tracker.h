@@ -144,6 +144,19 @@ class StepTracker {
   std::vector<std::uint32_t> late_;
 };
 
+// The median of how long steps took, of a sample of them that stays small: every step at first, then every second,
+// every fourth, …
+class MedianTime {
+ public:
+  void add(std::int64_t ns);
+  std::int64_t ns() const;  // 0 without a step
+
+ private:
+  static constexpr std::size_t kMost = 128;
+  std::vector<std::int64_t> sample_;
+  std::uint64_t seen_ = 0, every_ = 1;
+};
+
 // Appends settled steps to runs of equal steps. Bounded: when there are many runs, steps that differ are put together.
 class StepRuns {
  public:
@@ -160,10 +173,12 @@ class StepRuns {
   // The step turned out incomplete. False when it is not of the current run.
   bool mark_incomplete(std::uint32_t step);
   const StepRun& current() const { return current_; }
-  void already(std::size_t runs) { count_ = runs; }  // of an earlier life of the file
+  std::int64_t median_ns() const { return median_.ns(); }  // of the current run's steps
+  void already(std::size_t runs) { count_ = runs; }        // of an earlier life of the file
 
  private:
   StepRun current_;
+  MedianTime median_;
   std::uint64_t fingerprint_ = 0;
   bool open_ = false;
   std::size_t count_ = 0;

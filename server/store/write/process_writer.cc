@@ -379,8 +379,8 @@ absl::Status ProcessWriter::write_step_run() {
   step_run_changed_ = false;
   const StepRun& r = step_runs_.current();
   return tables_->put_step_run.run(step_run_id_, id_, r.first, r.last, r.training_steps, r.behaviour, r.incomplete,
-                                   r.begin_ns, r.end_ns, r.casts, r.hits, r.regions, r.clears, r.bytes, r.cpu_ns,
-                                   r.cache_bytes);
+                                   r.begin_ns, r.end_ns, step_runs_.median_ns(), r.casts, r.hits, r.regions, r.clears,
+                                   r.bytes, r.cpu_ns, r.cache_bytes);
 }
 
 }  // namespace castscope::store

@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "returning_entries = max(returning_entries, excluded.returning_entries), "
        "first_cpu_ns = iif(first_cpu_ns > 0, first_cpu_ns, excluded.first_cpu_ns)"},
       {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
-      {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->mark_step_run,
        "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first_step <= ?2 AND last_step >= ?2"},
       {&tables->add_behaviour, "INSERT INTO behaviours VALUES (?,?)"},

@@ -6,52 +6,90 @@
 #include "server/store/run/step_numbers.h"
 
 namespace castscope::rules {
+namespace {
+
+struct Weighed {
+  std::int64_t ns = 0;
+  std::uint64_t steps = 0;
+};
+
+double weighted_median(std::vector<Weighed>& all) {
+  std::ranges::sort(all, {}, &Weighed::ns);
+  std::uint64_t whole = 0, before = 0;
+  for (const Weighed& one : all) whole += one.steps;
+  for (const Weighed& one : all) {
+    before += one.steps;
+    if (2 * before >= whole) return static_cast<double>(one.ns);
+  }
+  return 0;
+}
+
+class ProcessSteps {
+ public:
+  void add(const store::StepRun& run, const store::NumberedRun& numbered) {
+    time_.steps += numbered.training;
+    time_.passes += run.length();
+    begin_ = std::min(begin_, run.begin_ns);
+    end_ = std::max(end_, run.end_ns);
+    if (numbered.training > 0) training_.push_back({run.median_ns, numbered.training});
+    evaluations_ns_ += static_cast<double>(run.median_ns) * static_cast<double>(numbered.evaluations);
+  }
+  StepTime time() {
+    time_.ns = end_ > begin_ ? static_cast<double>(end_ - begin_) : 0;
+    time_.typical_ns = weighted_median(training_) * static_cast<double>(time_.steps) + evaluations_ns_;
+    return time_;
+  }
+
+ private:
+  StepTime time_;
+  std::int64_t begin_ = INT64_MAX, end_ = 0;
+  std::vector<Weighed> training_;
+  double evaluations_ns_ = 0;
+};
+
+std::map<store::ProcessId, StepTime> all_times(const store::RunData& data) {
+  const std::vector<store::NumberedRun> numbered = store::numbered_runs(data);
+  std::map<store::ProcessId, ProcessSteps> processes;
+  for (std::size_t i = 0; i < numbered.size(); ++i)
+    processes[data.step_runs[i].process].add(data.step_runs[i], numbered[i]);
+  std::map<store::ProcessId, StepTime> times;
+  for (auto& [process, steps] : processes) times[process] = steps.time();
+  return times;
+}
+
+}  // namespace
 
 StepTime& StepTime::operator+=(const StepTime& other) {
   steps += other.steps;
   passes += other.passes;
   ns += other.ns;
+  typical_ns += other.typical_ns;
   return *this;
 }
 
 std::map<store::ProcessId, StepTime> step_times(const store::RunData& data) {
-  struct Span {
-    std::uint64_t steps = 0, passes = 0;
-    std::int64_t begin = INT64_MAX, end = 0;
-  };
-  std::map<store::ProcessId, Span> spans;
-  const std::vector<store::NumberedRun> numbered = store::numbered_runs(data);
-  for (std::size_t i = 0; i < numbered.size(); ++i) {
-    const store::StepRun& run = data.step_runs[i];
-    Span& span = spans[run.process];
-    span.steps += numbered[i].training;
-    span.passes += run.length();
-    span.begin = std::min(span.begin, run.begin_ns);
-    span.end = std::max(span.end, run.end_ns);
-  }
-  std::map<store::ProcessId, StepTime> times;
-  for (const auto& [process, span] : spans)
-    if (span.passes > 1 && span.end > span.begin)
-      times[process] = {span.steps, span.passes, static_cast<double>(span.end - span.begin)};
+  std::map<store::ProcessId, StepTime> times = all_times(data);
+  std::erase_if(times, [](const auto& of) { return of.second.passes < 2 || of.second.ns <= 0; });
   return times;
+}
+
+StepTime step_time(const store::RunData& data) {
+  StepTime all;
+  for (const auto& [process, time] : all_times(data)) all += time;
+  return all;
 }
 
 store::Savings savings_over(double ns, const StepTime& time) {
   store::Savings savings;
   if (time.steps > 0) savings.ns_per_step = ns / static_cast<double>(time.steps);
-  if (time.ns > 0) savings.share_of_step = std::min(1.0, ns / time.ns);
+  if (time.typical_ns > 0) savings.share_of_step = std::min(1.0, ns / time.typical_ns);
   return savings;
 }
 
 std::optional<store::Savings> saved_per_step(const store::RunData& data, double ns) {
-  StepTime all;  // the steps alone, without the time between them
-  const std::vector<store::NumberedRun> numbered = store::numbered_runs(data);
-  for (std::size_t i = 0; i < numbered.size(); ++i) {
-    const store::StepRun& run = data.step_runs[i];
-    all += {numbered[i].training, run.length(), static_cast<double>(run.end_ns - run.begin_ns)};
-  }
-  if (all.steps == 0 || ns <= 0) return std::nullopt;
-  return savings_over(ns, all);
+  const StepTime time = step_time(data);
+  if (time.steps == 0 || ns <= 0) return std::nullopt;
+  return savings_over(ns, time);
 }
 
 std::uint64_t deep_steps(const store::RunData& data, const std::set<store::OperatorUseId>& uses) {

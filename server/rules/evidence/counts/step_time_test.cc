@@ -14,7 +14,11 @@ store::RunData run_of_a_process() {
 TEST(StepTimeTest, WhatIsSavedIsSpreadOverAllSteps) {
   store::RunData data = run_of_a_process();
   EXPECT_FALSE(saved_per_step(data, 1000));
-  data.step_runs.push_back({.process = store::ProcessId(1), .first = 0, .last = 9, .begin_ns = 0, .end_ns = 10'000});
+  store::StepRun& run = data.step_runs.emplace_back();
+  run.process = store::ProcessId(1);
+  run.last = 9;
+  run.end_ns = 10'000;
+  run.median_ns = 1000;
   const auto saved = saved_per_step(data, 1000);
   ASSERT_TRUE(saved);
   EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);
@@ -33,12 +37,26 @@ TEST(StepTimeTest, EvaluationsArePartOfTheTrainingSteps) {
     run.training_steps = training;
     run.begin_ns = run.first * 1000;
     run.end_ns = run.begin_ns + 10'000;
+    run.median_ns = 1000;
   }
   const auto saved = saved_per_step(data, 1000);
   ASSERT_TRUE(saved);
   EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);
   EXPECT_DOUBLE_EQ(saved->share_of_step, 0.05);
   EXPECT_EQ(step_times(data).at(store::ProcessId(1)).passes, 20u);
+}
+
+// The first step sets things up.
+TEST(StepTimeTest, ASlowFirstStepMakesNoSavingSmaller) {
+  store::RunData data = run_of_a_process();
+  for (const auto& [first, last, median] : {std::tuple{0u, 0u, 500'000}, {1u, 9u, 1000}}) {
+    store::StepRun& run = data.step_runs.emplace_back();
+    run.process = store::ProcessId(1);
+    run.first = first;
+    run.last = last;
+    run.median_ns = median;
+  }
+  EXPECT_DOUBLE_EQ(saved_per_step(data, 1000)->share_of_step, 0.1);
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// The findings in the summary for terminals: what is worth most comes first, and what is only worth knowing is one
+// line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "server/report/forms/terminal_text.h"
+#include "server/report/model/model.h"
+
+namespace castscope::report {
+
+// Everything that there is to say.
+TerminalLines all_findings(const Model&, const TerminalText&);
+
+// As much as fits into so many lines: each finding with its place and the begin of its title, then more of their
+// titles, then fixes. Where something is left out, `more` says how to see it.
+TerminalLines findings_within(const Model&, const TerminalText&, std::size_t lines, const std::string& more);
+// The least number of lines that findings_within() needs.
+std::size_t least_lines(const Model&);
+
+}  // namespace castscope::report

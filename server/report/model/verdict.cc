@@ -1,0 +1,81 @@
+#include "server/report/model/verdict.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <tuple>
+
+#include "server/report/model/costliest.h"
+#include "server/report/model/unjudged.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/inquiry/settings.h"
+
+namespace castscope::report {
+namespace {
+
+double saved_share(const rules::Finding& finding) { return finding.savings ? finding.savings->share_of_step : 0; }
+
+bool anything_was_cast(const Model& model) {
+  return std::ranges::any_of(model.sites, [](const SiteTotal& total) { return total.counts.casts > 0; });
+}
+
+std::string share_sentence(const Model& model) {
+  if (model.gpu.timed()) return "Casts take " + exact_percent(model.gpu.cast_share()) + " of the GPU's time. ";
+  const Costs costs = costliest(model);
+  if (costs.told_ns == 0)
+    return model.totals.compiled.casts > 0 ? "All casts are in compiled graphs, where they are not timed. " : "";
+  const rules::StepTime time = rules::step_time(model.run);
+  if (time.typical_ns <= 0) return "";
+  // The first casts, which mostly are in the first step, are left out.
+  const auto steps = static_cast<double>(model.steps);
+  const double told = costs.without_first && model.steps > 1 ? steps / (steps - 1) : 1;
+  const double share = std::min(1.0, static_cast<double>(costs.told_ns) * told / time.typical_ns);
+  return "Casts take " + exact_percent(share) +
+         (model.steps > 1 ? " of the step" : " of the time that autocast was in use") +
+         (model.totals.compiled.casts > 0 ? ", without those in compiled graphs. " : ". ");
+}
+
+std::string findings_sentence(const Model& model) {
+  if (model.findings.empty())
+    return unjudged_sentences(model.rules).empty() ? "No findings." : "No findings, as far as rules could judge.";
+  std::string text = counted(model.findings.size(), "finding", "findings");
+  const std::vector<std::size_t> order = by_worth(model);
+  const auto worth = static_cast<std::uint64_t>(
+      std::ranges::count_if(order, [&](std::size_t at) { return is_worth_mending(model.findings[at]); }));
+  if (worth == 0) return text + ", none worth mending today.";
+  text += model.findings.size() == 1 ? ", worth mending today: " : ", " + grouped(worth) + " worth mending today: ";
+  text += place(model.run, model.findings[order.front()].location);
+  return text + (worth > 1 ? " first" : "");
+}
+
+}  // namespace
+
+bool is_worth_mending(const rules::Finding& finding) {
+  return finding.severity == "error" || finding.severity == "warning" || saved_share(finding) >= kWorthMending;
+}
+
+std::vector<std::size_t> by_worth(const Model& model) {
+  std::vector<std::size_t> order(model.findings.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t at) {
+    const rules::Finding& finding = model.findings[at];
+    return std::make_tuple(rules::place_of_severity(finding.severity), -saved_share(finding));
+  });
+  return order;
+}
+
+std::string exact_percent(double share) {
+  if (share > 0 && share < 0.001) return "<0.1 %";
+  if (share >= 0.1) return percent(share);
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
+  return text;
+}
+
+std::string verdict(const Model& model) {
+  const std::string first = anything_was_cast(model) ? share_sentence(model) : totals_line(model) + ". ";
+  return model.judged() ? first + findings_sentence(model) : first;
+}
+
+}  // namespace castscope::report
