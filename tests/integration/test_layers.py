@@ -176,10 +176,14 @@ def test_a_policy_excludes(tmp_path):
 # --- the first screen -------------------------------------------------------------------------------------------------
 
 
-def test_the_first_screen_answers_and_is_short(hooked, report):
-    text = hooked.done.stderr
-    before_findings = text.split("\nfindings\n")[0]
-    assert len(before_findings.splitlines()) <= 24 and "\x1b" not in text
+def test_the_summary_fits_on_a_screen(hooked):
+    _, *lines = hooked.done.stderr.splitlines()  # without the line that was said at the start
+    assert len(lines) <= 25 and "\x1b" not in hooked.done.stderr
+    assert lines[0].startswith("castscope: Casts take ")
+
+
+def test_the_full_summary_answers(hooked, report):
+    text = hooked("report", "--summary=full", "run.castscope", text=True).stderr
     roles = {one["role"]: one for one in report["roles"]}
     weights = roles["weight"]
     assert f"cast: weights {weights['casts']}" in flat(text)
@@ -211,6 +215,6 @@ def test_the_first_call_of_each_place_is_left_out(hooked, report):
 def test_where_each_place_cast_once_those_are_told(tmp_path):
     castscope = recorded(tmp_path,
                          "import torch\nwith torch.autocast('cpu'):\n  torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n")
-    text = castscope.done.stderr
+    text = castscope("report", "--summary=full", "run.castscope", text=True).stderr
     assert "costliest casts, by share of the CPU time of all casts\n" in text
     assert "the model's input: cast from float32" in text

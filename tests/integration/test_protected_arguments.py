@@ -40,7 +40,7 @@ def protected(castscope):
 @pytest.fixture
 def observed(castscope, python):
     (castscope.folder / "job.py").write_text(MODEL)
-    done = castscope("run", "-o", "run", "--", python, "job.py", text=True)
+    done = castscope("run", "--summary=full", "-o", "run", "--", python, "job.py", text=True)
     assert done.returncode == 0, done.stderr
     return castscope, done.stderr
 
@@ -65,7 +65,7 @@ def test_every_form_of_the_report_tells_it(observed):
     for form in ("html", "md"):
         told = castscope("report", "-f", form, "run.castscope", text=True).stdout
         assert "rois" in told and "never cast" in told
-    told = castscope("report", "--summary", "run.castscope", text=True).stderr
+    told = castscope("report", "--summary=full", "run.castscope", text=True).stderr
     assert "rois of Pool.forward arrived in float32 3 times: never cast" in " ".join(told.split())
 
 

@@ -7,10 +7,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "server/report/forms/terminal.h"
 
 namespace castscope::cli {
+namespace {
+
+// The file as it is called in the current folder, if it lies in there.
+std::string from_here(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  if (error || file.empty()) return file;
+  const fs::path near = fs::path(file).lexically_proximate(here);
+  return near.empty() || *near.begin() == ".." ? file : near.string();
+}
+
+}  // namespace
 
 int terminal_width(int file) {
   winsize size{};
@@ -26,6 +40,7 @@ void print_summary(const judging::JudgedRun& run, const SummaryFiles& files, con
   options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;
   options.full = form == kFullSummary;
   options.run_file = files.run_file;
+  options.run_argument = from_here(files.run_file);
   options.report_file = files.report_file;
   std::string text = report::summary(report::model_of(run), options);
   std::fwrite(text.data(), 1, text.size(), stderr);

@@ -53,7 +53,7 @@ class Page {
       after = std::move(lines_);
       const std::size_t taken = before.size() + after.size() + 2;  // and a blank line with a heading
       room = kSummaryLines > taken ? kSummaryLines - taken : 0;
-      if (room >= least_lines(model_)) break;
+      if (room >= pleasant_lines(model_, text_)) break;
     }
     lines_ = before;
     if (model_.findings.empty()) unjudged();
@@ -74,7 +74,7 @@ class Page {
     if (!what.empty()) add(text_.paragraph({"  " + name + ": "}, "    ", what));
   }
   std::string full_command() const {
-    return "castscope report --summary=full" + (options_.run_file.empty() ? "" : " " + options_.run_file);
+    return "castscope report --summary=full" + (options_.run_argument.empty() ? "" : " " + options_.run_argument);
   }
 
   void verdict_lines() { add(text_.paragraph({"castscope: ", "1"}, "  ", verdict(model_))); }

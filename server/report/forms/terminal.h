@@ -11,9 +11,10 @@ namespace castscope::report {
 struct TerminalOptions {
   int width = 80;
   bool colour = false;
-  bool full = false;          // all findings with their fixes, and all that is known in brief
-  std::string run_file{};     // named at the end; "" = not named
-  std::string report_file{};  // NAME.json; "" = not named
+  bool full = false;           // all findings with their fixes, and all that is known in brief
+  std::string run_file{};      // named at the end; "" = not named
+  std::string report_file{};   // NAME.json; "" = not named
+  std::string run_argument{};  // the run file as one writes it on a command line here
 };
 
 // The most lines of a summary that is not full, of a run with up to five findings of which nothing is missing.

@@ -129,6 +129,13 @@ std::size_t least_lines(const Model& model) {
   return 2 * parts.named.size() + (parts.folded.empty() ? 0 : 1) + (ignored_text(model).empty() ? 0 : 1) + 1;
 }
 
+std::size_t pleasant_lines(const Model& model, const TerminalText& text) {
+  const Parted parts = parted(model);
+  if (parts.named.empty()) return least_lines(model);
+  const Told first = told(model, text, model.findings[parts.named.front()]);
+  return least_lines(model) + first.title.size() - 1 + first.saves.size() + first.fix.size();
+}
+
 TerminalLines findings_within(const Model& model, const TerminalText& text, std::size_t lines,
                               const std::string& more) {
   const Parted parts = parted(model);
@@ -147,7 +154,8 @@ TerminalLines findings_within(const Model& model, const TerminalText& text, std:
   if (!parts.folded.empty()) shown.push_back(text.one_line({{folded_text(model, parts.folded)}}));
   if (!ignored.empty()) append(shown, text.beginning(text.paragraph({"  "}, "  ", ignored), 1));
   const std::string beyond = parts.beyond == 0 ? "" : "and " + grouped(parts.beyond) + " more; ";
-  if (!whole) shown.push_back(text.one_line({{"  " + beyond + "all of it: " + more}}));
+  // It is not cut, so that it can be copied.
+  if (!whole) shown.push_back("  " + beyond + "all of it: " + on_one_line(more));
   return shown;
 }
 

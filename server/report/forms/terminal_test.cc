@@ -113,7 +113,7 @@ TEST_F(TerminalTest, WhatIsOnlyWorthKnowingIsOneLine) {
   finding("info", 8);
   EXPECT_THAT(text(), HasSubstr("\n  info 2 findings worth knowing: a-rule-with-a-long-name train.py:7, "));
   EXPECT_THAT(text(), HasSubstr("2 findings, none worth mending today."));
-  EXPECT_THAT(text(), HasSubstr("all of it: castscope report --summary=full "));
+  EXPECT_THAT(text(), HasSubstr("all of it: castscope report --summary=full\n"));
 }
 
 TEST_F(TerminalTest, MoreThanFiveFindingsAreCounted) {

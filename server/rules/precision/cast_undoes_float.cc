@@ -86,6 +86,18 @@ std::string fix_for(const store::Site* annotated, const Line& up, const std::str
          off + ":`.";
 }
 
+// Returns what the conversions to float32 at this place took.
+double conversion_ns(const store::RunData& data, const store::OperatorUse& conversion, std::uint8_t low) {
+  double ns = 0;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.sites[use.site];
+    if (site.stack == conversion.stack && site.region == conversion.region && site.from == low && site.to == kFloat &&
+        site.cause != lanes::Cause::kBackward)
+      ns += static_cast<double>(use.counts.cpu_ns);
+  }
+  return ns;
+}
+
 void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse &to = graph.use(group.casts.front().use), &conversion = graph.use(group.up);
@@ -100,7 +112,8 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   if (annotated != nullptr) finding.evidence_text.emplace_back("annotated_function", annotated->op);
   if (up != line_of(data, to.stack)) add_related(finding, data, conversion.stack);
   finding.deep_only = true;
-  finding.savings = saved_per_step(data, casting_ns(data, graph, group.casts));
+  finding.savings =
+      saved_per_step(data, casting_ns(data, graph, group.casts) + conversion_ns(data, conversion, group.low));
   finding.fix = fix_for(annotated, up, op, low, turned_off(data, to.region));
 }
 

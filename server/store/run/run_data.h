@@ -154,7 +154,8 @@ struct StepRun {
   std::uint32_t behaviour = 0;
   bool incomplete = false;                // events were dropped during these steps
   std::int64_t begin_ns = 0, end_ns = 0;  // since the process's begin
-  std::int64_t median_ns = 0;             // of how long each of these steps took, without the time between them
+  std::int64_t median_ns =
+      0;  // of how long each of these steps took, without the time between them; deep ones are left out
   std::uint64_t casts = 0, hits = 0, regions = 0, clears = 0, bytes = 0, cpu_ns = 0;  // of all these steps together
   std::uint64_t cache_bytes = 0;                                                      // most that one clear freed
 };

@@ -38,6 +38,7 @@ void StepWork::merge(const StepWork& other) {
   optimizer |= other.optimizer;
   backward |= other.backward;
   told |= other.told;
+  deep |= other.deep;
 }
 
 void StepWork::order() {
@@ -100,6 +101,7 @@ void StepTracker::turn(LaneSteps& steps, const lanes::Event& event) {
   steps.seen_ = steps.open_ = true;
   steps.work_.begin_ns = static_cast<std::int64_t>(event.time);
   steps.work_.incomplete = steps.gap_;
+  steps.work_.deep = steps.deep_;
   steps.gap_ = false;
   newest_ = std::max(newest_, event.step);
 }
@@ -225,7 +227,7 @@ void StepRuns::begin(ProcessId process, std::uint32_t step, const StepWork& work
                      std::uint32_t behaviour) {
   current_ = {.process = process, .first = step, .last = step, .behaviour = behaviour, .incomplete = work.incomplete};
   current_.begin_ns = work.begin_ns;
-  median_ = {};
+  median_ = deep_median_ = {};
   fingerprint_ = fingerprint;
   open_ = true;
   ++count_;
@@ -247,7 +249,7 @@ void StepRuns::append(std::uint32_t step, const StepWork& work, std::uint64_t fi
   current_.cache_bytes = std::max(current_.cache_bytes, work.cache_bytes);
   current_.begin_ns = std::min(current_.begin_ns, work.begin_ns);
   current_.end_ns = std::max(current_.end_ns, work.end_ns);
-  median_.add(std::max<std::int64_t>(0, work.end_ns - work.begin_ns));
+  (work.deep ? deep_median_ : median_).add(std::max<std::int64_t>(0, work.end_ns - work.begin_ns));
 }
 
 bool StepRuns::mark_incomplete(std::uint32_t step) {

@@ -35,6 +35,7 @@ struct StepWork {
   bool optimizer = false;  // it stepped, or was tried
   bool backward = false;   // it was called
   bool told = false;       // castscope.step() began or ended it
+  bool deep = false;       // operators were looked at, which takes time
   bool trains() const { return optimizer || backward || told; }
 
   // Nothing was begun in it: a step that only began, or in which a region of the step before was left.
@@ -70,6 +71,11 @@ class LaneSteps {
     work_.backward = true;
     end(event);
   }
+  void deep(const lanes::Event& event) {
+    deep_ = (event.flags & 1) != 0;
+    work_.deep |= deep_;
+    end(event);
+  }
   void other(const lanes::Event& event) { end(event); }
 
  private:
@@ -90,6 +96,7 @@ class LaneSteps {
   std::uint32_t step_ = 0;
   bool seen_ = false, open_ = false;
   bool gap_ = false;           // events of this lane were dropped before the next one
+  bool deep_ = false;          // every operator is looked at
   std::vector<AtSite> sites_;  // by site
   std::vector<std::uint32_t> touched_;
   StepWork work_;
@@ -173,12 +180,13 @@ class StepRuns {
   // The step turned out incomplete. False when it is not of the current run.
   bool mark_incomplete(std::uint32_t step);
   const StepRun& current() const { return current_; }
-  std::int64_t median_ns() const { return median_.ns(); }  // of the current run's steps
-  void already(std::size_t runs) { count_ = runs; }        // of an earlier life of the file
+  // Of the current run's steps; deep ones count where there are no others.
+  std::int64_t median_ns() const { return median_.ns() > 0 ? median_.ns() : deep_median_.ns(); }
+  void already(std::size_t runs) { count_ = runs; }  // of an earlier life of the file
 
  private:
   StepRun current_;
-  MedianTime median_;
+  MedianTime median_, deep_median_;  // of steps that were not deep, and of those that were
   std::uint64_t fingerprint_ = 0;
   bool open_ = false;
   std::size_t count_ = 0;

@@ -149,6 +149,41 @@ TEST_F(StepTrackerTest, FingerprintsDependOnWhatWasDoneNotOnOrderOrTime) {
   EXPECT_NE(settled_[0].second.fingerprint(), settled_[2].second.fingerprint());
 }
 
+// Looking at operators takes time, which is not the job's.
+TEST(StepRunsTest, DeepStepsAreNoMeasureOfTheOthers) {
+  StepRuns runs;
+  StepWork work;
+  work.begin_ns = 0;
+  runs.begin(ProcessId(1), 0, work, 7, 1);
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    work.deep = step < 3;
+    work.end_ns = work.deep ? 9000 : 1000;
+    runs.append(step, work, 7);
+    EXPECT_EQ(runs.median_ns(), work.end_ns);
+  }
+}
+
+TEST(MedianTimeTest, AFewOutliersChangeNothing) {
+  MedianTime median;
+  EXPECT_EQ(median.ns(), 0);
+  for (int i = 0; i < 10'000; ++i) median.add(i < 100 ? 1'000'000 : 500 + i % 3);
+  EXPECT_NEAR(static_cast<double>(median.ns()), 501, 1);
+}
+
+TEST(StepRunsTest, TrainingStepsAndEvaluationsAreNotOneRun) {
+  StepRuns runs;
+  StepWork training, evaluation;
+  training.optimizer = true;
+  runs.begin(ProcessId(1), 0, training, 7, 1);
+  runs.append(0, training, 7);
+  EXPECT_TRUE(runs.continues(1, training, 7));
+  EXPECT_FALSE(runs.continues(1, evaluation, 7));
+  runs.begin(ProcessId(1), 1, evaluation, 7, 1);
+  runs.append(1, evaluation, 7);
+  EXPECT_FALSE(runs.continues(2, training, 7));
+  EXPECT_TRUE(runs.continues(2, evaluation, 7));
+}
+
 // Fingerprints lie in files: a file continued by another build must find its behaviours again.
 TEST_F(StepTrackerTest, FingerprintsNeverChange) {
   StepWork work;

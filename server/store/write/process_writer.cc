@@ -189,6 +189,9 @@ void ProcessWriter::step_event(std::uint32_t lane, const lanes::Event& event) {
     case lanes::EventKind::kBackward:
       step.backward(event);
       break;
+    case lanes::EventKind::kDeep:
+      step.deep(event);
+      break;
     case lanes::EventKind::kStep:
       steps_.begins(step, event);
       break;
