@@ -32,7 +32,7 @@ namespace {
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
   if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
-    std::string wish = std::filesystem::path(options.output).stem().string();
+    std::string wish = std::filesystem::path(without_suffix(options.output)).filename().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
   auto output = choose_output(options.output, options.command, when, options.force, claim);
