@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
+#include "agent/imports/loaded_objects.h"
 #include "agent/torch/torch_python.h"
 #include "agent/torch/torch_seam.h"
 
@@ -47,7 +49,24 @@ bool converts(std::string_view op) {
          op == "_to_copy";
 }
 
+// Names the function at this address, or returns false: the address is in no library, but in code that was generated.
+bool describe(const void* return_address, NativeFunction* function) {
+  const Symbol symbol = symbol_of(return_address);
+  const auto names = [&](std::string_view part) { return symbol.name.find(part) != std::string_view::npos; };
+  function->in_torch_python = symbol.library.starts_with("libtorch_python");
+  function->is_conversion_itself =
+      symbol.name.starts_with("_ZN2at6native2toE") || symbol.name.starts_with("_ZN2at6native7type_asE");
+  function->implements = symbol.name.starts_with("_ZN2at6native") || symbol.name.starts_with("_ZN5torch8autograd");
+  function->is_tensor_iterator = names("TensorIteratorBase");
+  function->is_scripts_autocast = names("_autocast_to_");
+  function->to_full_precision = names("full_precision");
+  const std::string_view op = operator_symbol(symbol.name);
+  if (!converts(op)) function->op = op;
+  return !symbol.library.empty();
+}
+
 struct Search {
+  NativeFunctions& functions;
   std::string op = {};
   int levels = 0;
   int most_levels = 48;
@@ -56,51 +75,66 @@ struct Search {
   bool from_python = false;  // … and then Python, with no other operator in between
 };
 
-// Whether the function is the implementation of `to` or `type_as`, which call _to_copy.
-bool is_conversion_itself(const Symbol& s) {
-  return s.name.starts_with("_ZN2at6native2toE") || s.name.starts_with("_ZN2at6native7type_asE");
-}
-
 _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
   auto& s = *static_cast<Search*>(data);
-  const Symbol symbol = symbol_of(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
-  const std::string_view op = operator_symbol(symbol.name);
-  if (!op.empty() && !converts(op)) {
-    s.op = operator_of_symbol(op);
+  const NativeFunction function = s.functions.at(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
+  if (!function.op.empty()) {
+    s.op = operator_of_symbol(function.op);
     return _URC_END_OF_STACK;
   }
   // The call came through the operator's binding, or, boxed, through torch.ops.
-  if (!s.past_python && s.converting && symbol.library.starts_with("libtorch_python")) {
+  if (!s.past_python && s.converting && function.in_torch_python) {
     s.from_python = true;
     return _URC_END_OF_STACK;
   }
-  if (is_conversion_itself(symbol))
+  if (function.is_conversion_itself)
     s.converting = true;
-  else if (symbol.name.starts_with("_ZN2at6native") || symbol.name.starts_with("_ZN5torch8autograd"))
+  else if (function.implements)
     s.converting = false;  // an operator's implementation, called boxed, or the engine, called by backward()
   return ++s.levels > s.most_levels ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 }  // namespace
 
-NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
-                         bool below_autocast, bool boxed) {
-  const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
+void NativeFunctions::begin_walk() {
+  const unsigned long long unloads = imports::load_counts().unloads;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(unloads_, unloads) != unloads) known_.clear();
+}
+
+NativeFunction NativeFunctions::at(const void* return_address) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = known_.find(return_address); it != known_.end()) return it->second;
+  }
+  NativeFunction function;
+  // A library may come to lie where generated code was, and nothing would tell of it: that is not remembered.
+  if (!describe(return_address, &function)) return function;
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMost) known_.clear();
+  known_.emplace(return_address, function);
+  return function;
+}
+
+NativePlace native_place(NativeFunctions& functions, const void* caller, const Definitions::Place& innermost,
+                         lanes::Phase phase, bool below_autocast, bool boxed) {
+  functions.begin_walk();
+  const NativeFunction asker = caller == nullptr ? NativeFunction() : functions.at(caller);
   const bool pytorchs = has_operators(innermost.file);
-  if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
+  if (asker.in_torch_python && !pytorchs) {
     const bool custom = casts_for_autocast(innermost.file, innermost.function);
     return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};
   }
-  if (symbol.name.find("_autocast_to_") != std::string_view::npos)
-    return {lanes::Cause::kScript, symbol.name.find("full_precision") != std::string_view::npos
-                                       ? "aten::_autocast_to_full_precision"
-                                       : "aten::_autocast_to_reduced_precision"};
+  if (asker.is_scripts_autocast)
+    return {lanes::Cause::kScript,
+            asker.to_full_precision ? "aten::_autocast_to_full_precision" : "aten::_autocast_to_reduced_precision"};
   // The interpreter's own frames lie below an operator in Python.
-  Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
+  Search search{
+      .functions = functions, .most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
   _Unwind_Backtrace(look_for_operator, &search);
   // TorchScript's interpreter may run in a thread of its own, and C++ needs no Python.
   if (search.from_python || (search.converting && search.op.empty())) return {lanes::Cause::kUserTo, "aten::to"};
-  if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};
+  if (asker.is_tensor_iterator) return {lanes::Cause::kPromotion, search.op};
   if (phase == lanes::Phase::kBackward) return {lanes::Cause::kBackward, search.op};
   if (below_autocast && sets_dtype_argument(search.op)) return {lanes::Cause::kDtypeArgument, search.op};
   return {lanes::Cause::kOperator, search.op};
