@@ -211,13 +211,27 @@ Ending record_until_end(const RunOptions& options, const RunDirectory& directory
   return {end, wait_for_others(recording.relay(), directory)};
 }
 
+// What outlives the run directory, if somebody removes that: by it castscope knows what is missing.
+struct RunWitnesses {
+  std::shared_ptr<relay::MadeDirectory> made;
+  std::shared_ptr<relay::Roll> roll;  // null where the system gives no memory for it
+};
+
+RunWitnesses witnesses_of(const RunDirectory& directory) {
+  return {.made = std::make_shared<relay::MadeDirectory>(directory.path()), .roll = relay::Roll::make()};
+}
+
+bool nothing_was_seen(const RunDirectory& directory, const RunWitnesses& witnesses, Recording& recording) {
+  if (!directory.attached().empty() || directory.has_segments() || recording.relay().progress().processes > 0)
+    return false;
+  return witnesses.roll != nullptr ? !witnesses.roll->has_torch() : witnesses.made->is_there_now();
+}
+
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
-std::vector<std::string> notices_at_end(const RunDirectory& directory, Recording& recording,
-                                        const std::vector<pid_t>& left) {
+std::vector<std::string> notices_at_end(const RunDirectory& directory, const RunWitnesses& witnesses,
+                                        Recording& recording, const std::vector<pid_t>& left) {
   std::vector<std::string> notices = directory.said();
-  if (directory.attached().empty() && !directory.has_segments() && recording.relay().progress().processes == 0) {
-    tell_why_nothing_was_seen(notices);
-  }
+  if (nothing_was_seen(directory, witnesses, recording)) tell_why_nothing_was_seen(notices);
   if (!left.empty()) {
     notices.push_back(about(left));
     say(notices.back());
@@ -260,6 +274,8 @@ int run(const RunOptions& options) {
   if (absl::Status status = add_variables(options, *directory, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
+  const RunWitnesses witnesses = witnesses_of(*directory);
+  if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   LiveViewer viewer(options.live);
   const RunRecord record = record_of(options, *output);
@@ -283,6 +299,9 @@ int run(const RunOptions& options) {
                             .at_start = true,
                             .overwrite = options.force,
                             .resume = false,
+                            .made = witnesses.made,
+                            .roll = witnesses.roll,
+                            .say = say,
                             .child = job,
                             .collector = options.collector,
                             .settings = options.settings,
@@ -291,7 +310,7 @@ int run(const RunOptions& options) {
   if (!recording.ok()) go_on_unrecorded(signals, *directory, claim, recording.status());
   say_where_recorded(options, recorded.output);
   const Ending ending = record_until_end(options, *directory, signals, **recording);
-  const std::vector<std::string> notices = notices_at_end(*directory, **recording, ending.left);
+  const std::vector<std::string> notices = notices_at_end(*directory, witnesses, **recording, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);
