@@ -21,6 +21,7 @@
 #include "server/cli/job/job.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/last_resort.h"
+#include "server/cli/job/nothing_seen.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/recording/recording.h"
@@ -103,17 +104,6 @@ void tell_outer(const std::string& where) {
   const char* path = getenv("CASTSCOPE_RUN");
   const RunDirectory outer(path != nullptr ? path : "");
   if (outer.check().ok()) outer.note(absl::StrCat(kInner, "it is not recorded here, but ", where));
-}
-
-// Nobody should take an unobserved run for a job without casts.
-void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
-  const auto inner = std::find_if(notices.begin(), notices.end(),
-                                  [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
-  if (inner != notices.end()) return say(*inner);
-  notices.emplace_back(
-      "no process with PyTorch was seen: castscope sees a process only if it starts with castscope's LD_PRELOAD in its "
-      "environment, from a program that is not statically linked");
-  say(notices.back());
 }
 
 void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
@@ -227,15 +217,23 @@ bool nothing_was_seen(const RunDirectory& directory, const RunWitnesses& witness
   return witnesses.roll != nullptr ? !witnesses.roll->has_torch() : witnesses.made->is_there_now();
 }
 
+// Nobody should take an unobserved run for a job without casts. A castscope inside this one knows better why.
+NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end) {
+  for (const std::string& notice : directory.said())
+    if (absl::StartsWith(notice, kInner)) return {.sentence = notice};
+  return why_nothing_was_seen(options.command, end);
+}
+
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
-std::vector<std::string> notices_at_end(const RunDirectory& directory, const RunWitnesses& witnesses,
-                                        Recording& recording, const std::vector<pid_t>& left) {
+std::vector<std::string> notices_at_end(const RunDirectory& directory, const std::string& why_nothing_was_seen,
+                                        const std::vector<pid_t>& left) {
   std::vector<std::string> notices = directory.said();
-  if (nothing_was_seen(directory, witnesses, recording)) tell_why_nothing_was_seen(notices);
-  if (!left.empty()) {
-    notices.push_back(about(left));
-    say(notices.back());
-  }
+  const auto add = [&notices](const std::string& sentence) {
+    if (std::ranges::find(notices, sentence) == notices.end()) notices.push_back(sentence);
+    say(sentence);
+  };
+  if (!why_nothing_was_seen.empty()) add(why_nothing_was_seen);
+  if (!left.empty()) add(about(left));
   return notices;
 }
 
@@ -249,6 +247,15 @@ RecordingResult finish(const RunOptions& options, Recording& recording, const En
           : absl::StrCat("collector at ", collector, " has not received everything yet: castscope waits for it, ",
                          kCollectorPatience)));
   return recording.finish(ending.end, notices, ending.left);
+}
+
+[[noreturn]] void leave_nothing(Recording& recording, const RunDirectory& directory, OutputClaim& claim,
+                                const NothingSeen& nothing, const JobEnd& end) {
+  recording.discard();
+  directory.discard();
+  claim.release();
+  say(nothing.sentence);
+  leave_as(end);
 }
 
 int run(const RunOptions& options) {
@@ -310,7 +317,11 @@ int run(const RunOptions& options) {
   if (!recording.ok()) go_on_unrecorded(signals, *directory, claim, recording.status());
   say_where_recorded(options, recorded.output);
   const Ending ending = record_until_end(options, *directory, signals, **recording);
-  const std::vector<std::string> notices = notices_at_end(*directory, witnesses, **recording, ending.left);
+  NothingSeen nothing;
+  if (nothing_was_seen(*directory, witnesses, **recording))
+    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
+  if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
+  const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);

@@ -311,6 +311,19 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   return result;
 }
 
+void Recording::discard() {
+  live_.reset();
+  dirty_.reset();
+  relay_.reset();
+  if (server_ == nullptr) return;
+  server_->shutdown(seconds(5));
+  server_.reset();
+  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished, nullptr);
+  (void)store_->close();  // after this there are no other files beside it
+  std::error_code error;
+  std::filesystem::remove(options_.output.run_file(), error);
+}
+
 void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices,
                             RecordingResult& result) {
   for (const std::string& sentence : notices) {

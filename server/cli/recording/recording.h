@@ -80,6 +80,8 @@ class Recording {
   // `left`: processes of the job that go on unrecorded.
   RecordingResult finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                          const std::vector<pid_t>& left = {});
+  // Ends without a trace of the run: no farewell, no run file. For a job of which nothing was seen.
+  void discard();
 
  private:
   explicit Recording(RecordingOptions options) : options_(std::move(options)) {}
