@@ -88,8 +88,8 @@ def test_pytest_finds_the_plugin_of_a_package_that_is_lent(castscope, python):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "castscope: 1 test observed, 3 casts in their bodies" in done.stdout and "2 passed" in done.stdout
     # no:castscope: as where the package is not installed.
-    alone = subprocess.run([*command, "-p", "no:castscope"], cwd=castscope.folder, env=clean_environment(), capture_output=True, text=True,
-                           check=False)
+    alone = subprocess.run([*command, "-p", "no:castscope"], cwd=castscope.folder, env=clean_environment(),
+                           capture_output=True, text=True, check=False)
     assert alone.returncode == 4 and "unrecognized arguments: --castscope" in alone.stderr
 
 
