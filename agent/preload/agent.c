@@ -158,16 +158,6 @@ static void say_no_such_run(void) {
   say(text);
 }
 
-/* A run directory that was removed while its run is recorded is missed at once: else the report would say that there
- * was no process with PyTorch. */
-static void say_directory_gone(void) {
-  char text[PATH_MAX + 512];
-  snprintf(text, sizeof(text),
-           "the run directory %s was removed while the job is recorded: processes that begin now run on unobserved.",
-           run_directory());
-  say(text);
-}
-
 static bool start(const char* agent_path) {
   char text[PATH_MAX + 1024];
   void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
@@ -207,14 +197,13 @@ static bool start(const char* agent_path) {
   return true;
 }
 
-/* Returns false where this process cannot be recorded; it has been said why. */
+/* Returns false where this process cannot be recorded. It has been said why, or whoever reads the roll says it: that
+ * the directory was removed while the job is recorded. */
 static bool watch(char agent_path[PATH_MAX], const char* key) {
   if (!run_make_directory()) {
     if (access(run_directory(), F_OK) == 0 || run_is_bare())
       say_no_directory();
-    else if (roll_is_read())
-      say_directory_gone();
-    else if (!run_may_be_over())
+    else if (!roll_is_read() && !run_may_be_over())
       say_no_such_run();
     return false;
   }

@@ -24,8 +24,9 @@ bool MadeDirectory::is_there(Clock::time_point now, Clock::duration interval) {
 bool MadeDirectory::is_there_now() {
   struct stat made {
   }, found{};
-  there_ = there_ && fd_ >= 0 && fstat(fd_, &made) == 0 && stat(path_.c_str(), &found) == 0 &&
-           made.st_dev == found.st_dev && made.st_ino == found.st_ino;
+  if (fd_ < 0 || fstat(fd_, &made) != 0 || stat(path_.c_str(), &found) != 0 || made.st_dev != found.st_dev ||
+      made.st_ino != found.st_ino)
+    there_ = false;  // for good, also when it comes back
   return there_;
 }
 

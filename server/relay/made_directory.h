@@ -1,7 +1,9 @@
 // Whether the run directory is still the one that was made. The relay reads by path; if somebody removes the folder, or
 // puts another one in its place, processes that begin after that leave their record where nobody reads it.
+// is_there_now() may be called by any thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -23,7 +25,7 @@ class MadeDirectory {
  private:
   const std::string path_;
   const int fd_;
-  bool there_ = true;
+  std::atomic<bool> there_ = true;
   Clock::time_point next_look_{};
 };
 
