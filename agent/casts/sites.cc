@@ -35,7 +35,8 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   Recording& r = *g_process.recording.load();
   const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
   const Definitions::Place innermost = r.definitions.innermost(raw);
-  const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast, t.in_copy_kernel);
+  const NativePlace place =
+      native_place(r.native_functions, native_caller, innermost, facts.phase, below_autocast, t.in_copy_kernel);
   d.cause = place.cause;
   if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
       r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 10
+#define CASTSCOPE_PRELOAD_ABI 11
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -73,6 +73,9 @@ struct castscope_preload {
   void (*say)(const char* sentence);
   /* Writes one line of the agent's log to stderr; never throws, never blocks long. NULL unless CASTSCOPE_LOG=debug. */
   void (*log)(const char* text);
+  /* Tells whoever records the run what becomes of this process's record (enum castscope_call_kind in
+   * agent/lanes/roll.h). Never throws, never blocks. */
+  void (*call)(uint32_t kind, uint32_t segment, uint64_t start_ticks);
 };
 
 /* The agent's entry points, extern "C", default visibility. Called with the GIL held if Python is there. start: returns

@@ -15,7 +15,7 @@
 /* Never returns 0, 1 or 2, nor opens the file there for a moment: the output of another thread would end up in our
  * file. A closed one of them is taken meanwhile by a descriptor that cannot be written to, as it could not before.
  * Returns -1 with errno on an error. */
-static inline int castscope_open(const char* path, int flags) {
+static inline int castscope_open_with(const char* path, int flags) {
   int held[3];
   int holding = 0;
   if (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0) {
@@ -27,7 +27,7 @@ static inline int castscope_open(const char* path, int flags) {
       held[holding++] = fd;
     }
   }
-  int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = open(path, flags | O_CLOEXEC, 0600);
   int error = errno;
   if (fd >= 0 && fd <= 2) { /* another thread closed one just now */
     close(fd);
@@ -38,5 +38,8 @@ static inline int castscope_open(const char* path, int flags) {
   errno = error;
   return fd;
 }
+
+/* The same for a path that must be no link. */
+static inline int castscope_open(const char* path, int flags) { return castscope_open_with(path, flags | O_NOFOLLOW); }
 
 #endif

@@ -54,7 +54,8 @@ std::unique_ptr<SegmentFile> SegmentFile::create(const std::string& directory, s
   std::unique_ptr<SegmentFile> self(new SegmentFile);
   self->directory_ = directory;
   int fd = -1;
-  for (int n = 0; fd < 0; ++n) {
+  for (std::uint32_t n = 0; fd < 0; ++n) {
+    self->number_ = n;
     self->path_ = directory + "/" + std::to_string(getpid()) + "-" + std::to_string(n) + ".lanes";
     fd = castscope_open(self->path_.c_str(), O_RDWR | O_CREAT | O_EXCL);
     if (fd < 0 && errno != EEXIST) {

@@ -25,6 +25,7 @@ class SegmentFile {
 
   char* base() const { return base_; }
   const std::string& path() const { return path_; }
+  std::uint32_t number() const { return number_; }  // the n in the path
   const std::string& directory() const { return directory_; }
   std::uint64_t max_bytes() const { return max_bytes_; }  // less than asked for if `ulimit -f` is lower
   std::uint64_t start_ticks() const { return start_ticks_; }
@@ -44,6 +45,7 @@ class SegmentFile {
   std::string directory_, path_;
   char* base_ = nullptr;
   std::uint64_t max_bytes_ = 0, reserved_ = 0, free_bytes_ = 0, start_ticks_ = 0;
+  std::uint32_t number_ = 0;
 };
 
 // Field 22 of /proc/PID/stat of the calling process; 0 when it cannot be read.

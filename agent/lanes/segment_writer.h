@@ -36,6 +36,7 @@ class SegmentWriter {
 
   SegmentHeader& header() { return *header_; }
   const std::string& path() const { return file_->path(); }
+  std::uint32_t number() const { return file_->number(); }
   std::uint32_t ring_events() const { return ring_events_; }
   template <typename T>
   T* at(std::uint64_t offset) {

@@ -1,11 +1,6 @@
 #include "agent/naming/native_place.h"
 
-#include <dlfcn.h>
 #include <unwind.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <string_view>
 
 #include "agent/torch/torch_python.h"
 #include "agent/torch/torch_seam.h"
@@ -13,41 +8,8 @@
 namespace castscope::agent {
 namespace {
 
-struct Symbol {
-  std::string_view library;  // file name
-  std::string_view name;     // mangled; "" when the function is not exported
-};
-
-Symbol symbol_of(const void* return_address) {
-  void* start = _Unwind_FindEnclosingFunction(const_cast<void*>(return_address));
-  Dl_info info{};
-  if (dladdr(start != nullptr ? start : return_address, &info) == 0 || info.dli_fname == nullptr) return {};
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  // dladdr names the nearest symbol below: that is right only if the symbol is at the function's first byte.
-  const bool exact = start != nullptr && info.dli_saddr == start && info.dli_sname != nullptr;
-  return {slash == nullptr ? info.dli_fname : slash + 1, exact ? info.dli_sname : ""};
-}
-
-// at::_ops::NAME::call → NAME ("_ZN2at4_ops10add_Tensor4callE…").
-std::string_view operator_symbol(std::string_view mangled) {
-  constexpr std::string_view prefix = "_ZN2at4_ops";
-  if (!mangled.starts_with(prefix)) return {};
-  mangled.remove_prefix(prefix.size());
-  std::size_t length = 0, digits = 0;
-  for (; digits < mangled.size() && mangled[digits] >= '0' && mangled[digits] <= '9'; ++digits)
-    length = length * 10 + static_cast<std::size_t>(mangled[digits] - '0');
-  if (length == 0 || digits + length > mangled.size()) return {};
-  const std::string_view rest = mangled.substr(digits + length);
-  if (!rest.starts_with("4call") && !rest.starts_with("10redispatch")) return {};
-  return mangled.substr(digits, length);
-}
-
-bool converts(std::string_view op) {
-  return op == "to_dtype" || op == "to_dtype_layout" || op == "to_device" || op == "to_other" || op == "type_as" ||
-         op == "_to_copy";
-}
-
 struct Search {
+  NativeFunctions& functions;
   std::string op = {};
   int levels = 0;
   int most_levels = 48;
@@ -56,51 +18,46 @@ struct Search {
   bool from_python = false;  // … and then Python, with no other operator in between
 };
 
-// Whether the function is the implementation of `to` or `type_as`, which call _to_copy.
-bool is_conversion_itself(const Symbol& s) {
-  return s.name.starts_with("_ZN2at6native2toE") || s.name.starts_with("_ZN2at6native7type_asE");
-}
-
 _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
   auto& s = *static_cast<Search*>(data);
-  const Symbol symbol = symbol_of(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
-  const std::string_view op = operator_symbol(symbol.name);
-  if (!op.empty() && !converts(op)) {
-    s.op = operator_of_symbol(op);
+  const NativeFunction function = s.functions.at(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
+  if (!function.op.empty()) {
+    s.op = operator_of_symbol(function.op);
     return _URC_END_OF_STACK;
   }
   // The call came through the operator's binding, or, boxed, through torch.ops.
-  if (!s.past_python && s.converting && symbol.library.starts_with("libtorch_python")) {
+  if (!s.past_python && s.converting && function.in_torch_python) {
     s.from_python = true;
     return _URC_END_OF_STACK;
   }
-  if (is_conversion_itself(symbol))
+  if (function.is_conversion_itself)
     s.converting = true;
-  else if (symbol.name.starts_with("_ZN2at6native") || symbol.name.starts_with("_ZN5torch8autograd"))
+  else if (function.implements)
     s.converting = false;  // an operator's implementation, called boxed, or the engine, called by backward()
   return ++s.levels > s.most_levels ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 }  // namespace
 
-NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
-                         bool below_autocast, bool boxed) {
-  const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
+NativePlace native_place(NativeFunctions& functions, const void* caller, const Definitions::Place& innermost,
+                         lanes::Phase phase, bool below_autocast, bool boxed) {
+  functions.begin_walk();
+  const NativeFunction asker = caller == nullptr ? NativeFunction() : functions.at(caller);
   const bool pytorchs = has_operators(innermost.file);
-  if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
+  if (asker.in_torch_python && !pytorchs) {
     const bool custom = casts_for_autocast(innermost.file, innermost.function);
     return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};
   }
-  if (symbol.name.find("_autocast_to_") != std::string_view::npos)
-    return {lanes::Cause::kScript, symbol.name.find("full_precision") != std::string_view::npos
-                                       ? "aten::_autocast_to_full_precision"
-                                       : "aten::_autocast_to_reduced_precision"};
+  if (asker.is_scripts_autocast)
+    return {lanes::Cause::kScript,
+            asker.to_full_precision ? "aten::_autocast_to_full_precision" : "aten::_autocast_to_reduced_precision"};
   // The interpreter's own frames lie below an operator in Python.
-  Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
+  Search search{
+      .functions = functions, .most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
   _Unwind_Backtrace(look_for_operator, &search);
   // TorchScript's interpreter may run in a thread of its own, and C++ needs no Python.
   if (search.from_python || (search.converting && search.op.empty())) return {lanes::Cause::kUserTo, "aten::to"};
-  if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};
+  if (asker.is_tensor_iterator) return {lanes::Cause::kPromotion, search.op};
   if (phase == lanes::Phase::kBackward) return {lanes::Cause::kBackward, search.op};
   if (below_autocast && sets_dtype_argument(search.op)) return {lanes::Cause::kDtypeArgument, search.op};
   return {lanes::Cause::kOperator, search.op};

@@ -6,6 +6,7 @@
 
 #include "agent/lanes/format.h"
 #include "agent/naming/definitions.h"
+#include "agent/naming/native_functions.h"
 
 namespace castscope::agent {
 
@@ -17,7 +18,7 @@ struct NativePlace {
 // `caller`: return address of the outermost at::_ops::to_*::call, or of _to_copy::call if there was none. `innermost`:
 // the innermost Python frame. `below_autocast`: autocast is on in this thread, but its key is excluded: the call comes
 // from inside an autocast kernel. `boxed`: the dispatcher called the kernel of _to_copy.
-NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
-                         bool below_autocast, bool boxed);
+NativePlace native_place(NativeFunctions& functions, const void* caller, const Definitions::Place& innermost,
+                         lanes::Phase phase, bool below_autocast, bool boxed);
 
 }  // namespace castscope::agent

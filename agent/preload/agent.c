@@ -184,7 +184,8 @@ static bool start(const char* agent_path) {
                                      .run_directory = run_directory(),
                                      .torch_library = torch_path,
                                      .say = say,
-                                     .log = log_is_on() ? log_line : NULL};
+                                     .log = log_is_on() ? log_line : NULL,
+                                     .call = roll_call};
   if (start_function(&table) != 0) return false; /* the agent has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
@@ -196,25 +197,35 @@ static bool start(const char* agent_path) {
   return true;
 }
 
+/* Returns false where this process cannot be recorded. It has been said why, or whoever reads the roll says it: that
+ * the directory was removed while the job is recorded. */
+static bool watch(char agent_path[PATH_MAX], const char* key) {
+  if (!run_make_directory()) {
+    if (access(run_directory(), F_OK) == 0 || run_is_bare())
+      say_no_directory();
+    else if (!roll_is_read() && !run_may_be_over())
+      say_no_such_run();
+    return false;
+  }
+  if (!agent_find(agent_path, key)) {
+    say_no_agent(key);
+    return false;
+  }
+  say_prepare();
+  return start(agent_path);
+}
+
 static void load(void) {
   char key[80], agent_path[PATH_MAX];
   if (!torch_find(torch_path, key)) return;
   originals_find(torch_path);
   slots_take_originals();
   if (run_is_off()) return;
-  if (!run_make_directory()) {
-    if (access(run_directory(), F_OK) == 0 || run_is_bare())
-      say_no_directory();
-    else if (!run_may_be_over())
-      say_no_such_run();
+  roll_begin();
+  if (!watch(agent_path, key)) {
+    roll_call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
     return;
   }
-  if (!agent_find(agent_path, key)) {
-    say_no_agent(key);
-    return;
-  }
-  say_prepare();
-  if (!start(agent_path)) return;
   on_exit(at_exit, NULL);
   run_note_process();
   if (run_is_bare()) relay_start();

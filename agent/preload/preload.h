@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "agent/interposed/interface.h"
+#include "agent/lanes/roll.h"
 
 #define CASTSCOPE_API __attribute__((visibility("default")))
 
@@ -29,6 +30,12 @@ void run_note_process(void);      /* <pid>.attached, for the relay to know whom 
 void run_forget_process(void);    /* the end of a forked child: a job may have very many of them */
 void run_note_replacement(void);  /* <pid>.replaced, by the image that follows an attached one through exec */
 bool run_claim(const char* name); /* creates <run directory>/<name>; false when it was there */
+
+/* roll.c: agent/lanes/roll.h */
+void roll_begin(void); /* once, by a process that has PyTorch: takes the roll of its run, and calls that it is there */
+bool roll_is_read(void); /* somebody records the run, and has not finished */
+void roll_call(uint32_t kind, uint32_t segment, uint64_t start_ticks);
+char (*roll_sentences(void))[CASTSCOPE_ROLL_SENTENCE_BYTES]; /* of a roll that is read */
 
 /* say.c */
 void say_prepare(void); /* call it while the process may still write to the run directory */

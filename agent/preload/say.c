@@ -33,9 +33,9 @@ void say_prepare(void) {
 }
 
 /* Returns false when the sentence is there already, or there is no room for more. */
-static bool note_unfiled(const char* sentence) {
+static bool note_unfiled(char (*slots)[CASTSCOPE_UNFILED_SLOT_BYTES], const char* sentence) {
   for (int i = 0; i < CASTSCOPE_UNFILED_SLOTS; i++) {
-    char* slot = unfiled[i];
+    char* slot = slots[i];
     char none = '\0';
     if (__atomic_compare_exchange_n(slot, &none, '!', false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
       snprintf(slot + 1, CASTSCOPE_UNFILED_SLOT_BYTES - 1, "%s", sentence);
@@ -49,7 +49,7 @@ static bool note_unfiled(const char* sentence) {
 /* One file per text in the run directory: the process that creates it says the sentence. The file has the text, for
  * the report. */
 static bool is_first_to_say(const char* sentence) {
-  if (unfiled != NULL ? run_has_directory() : run_make_directory()) {
+  if (unfiled != NULL || roll_is_read() ? run_has_directory() : run_make_directory()) {
     uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, sentence, strlen(sentence));
     char path[PATH_MAX + 64];
     snprintf(path, sizeof(path), "%s/said-%016llx", run_directory(), (unsigned long long)hash);
@@ -62,11 +62,13 @@ static bool is_first_to_say(const char* sentence) {
       return true;
     }
   }
+  bool is_first = unfiled == NULL || note_unfiled(unfiled, sentence);
+  if (roll_is_read()) return note_unfiled(roll_sentences(), sentence);
   if (unfiled == NULL) return true;
   /* There is no such folder: the run is over and nobody reads any more; or this process has another root, and the
    * report will say the sentence. */
   bool gone = access(run_directory(), F_OK) != 0 && errno == ENOENT;
-  return note_unfiled(sentence) && !gone;
+  return is_first && !gone;
 }
 
 /* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: block the signals that writing

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "agent/lanes/roll.h"
 #include "agent/torch/originals.h"
 #include "agent/torch/torch_seam.h"
 #include "agent/wiring/features.h"
@@ -46,7 +47,8 @@ void step_aside(const char* sentence) noexcept {
   log_line("steps aside: %s", sentence);
   g_process.preload->say(sentence);
   Recording* r = g_process.recording.load();
-  if (r == nullptr) return;
+  if (r == nullptr) return g_process.preload->call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
+  g_process.preload->call(CASTSCOPE_CALL_UNRECORDED, r->segment.number(), r->segment.header().start_ticks);
   try {  // the report must not speak of exact counts
     r->definitions.attribute("notice", "process " + std::to_string(getpid()) + ": " + sentence);
     r->definitions.attribute("stopped", "1");

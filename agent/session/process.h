@@ -13,6 +13,7 @@
 #include "agent/naming/call_sites.h"
 #include "agent/naming/definitions.h"
 #include "agent/naming/module_names.h"
+#include "agent/naming/native_place.h"
 #include "agent/session/kept_sources.h"
 #include "agent/session/script_weights.h"
 #include "agent/session/steps.h"
@@ -31,6 +32,7 @@ struct Recording {
   CallSites call_sites;
   Steps steps;
   WeightVersions weights;
+  NativeFunctions native_functions;
   KeptSources kept_sources;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};

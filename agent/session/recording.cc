@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/lanes/roll.h"
 #include "agent/lanes/segment_file.h"
 #include "agent/wiring/features.h"
 
@@ -106,6 +107,8 @@ Recording* make_recording() {
     step_aside((error + "; this process is not recorded").c_str());
     return nullptr;
   }
+  // Only now: a segment without a first event is nothing that anybody could miss.
+  g_process.preload->call(CASTSCOPE_CALL_SEGMENT, segment->number(), segment->header().start_ticks);
   auto* r = new Recording(g_process.python, *segment);
   segment->set_other_site(define_other_site(r->definitions));
   g_features.process_is_described(*r);

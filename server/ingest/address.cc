@@ -1,9 +1,12 @@
 #include "server/ingest/address.h"
 
 #include <arpa/inet.h>
+#include <sys/un.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -12,8 +15,32 @@
 namespace castscope::ingest {
 namespace {
 
-bool is_unix(const std::string& address) {
-  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
+constexpr char kUnix[] = "unix:";
+
+// Where the socket is to be; "" for one without a file.
+std::string socket_path(const std::string& address) {
+  const std::string path = absl::StartsWith(address, kUnix) ? address.substr(sizeof kUnix - 1) : "";
+  return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
+}
+
+absl::Status check_socket(const std::string& address) {
+  const std::string path = socket_path(address);
+  const bool has_name = path.empty() ? address.find_first_not_of(' ', address.find(':') + 1) != std::string::npos &&
+                                           !absl::StartsWith(address, kUnix)
+                                     : path.back() != '/';
+  if (!has_name)
+    return absl::InvalidArgumentError(absl::StrCat("cannot listen on \"", address,
+                                                   "\": the path of the socket is missing; give it, such as "
+                                                   "unix:/run/user/1000/castscope.sock"));
+  if (path.empty()) return absl::OkStatus();
+  if (path.size() >= sizeof sockaddr_un{}.sun_path)
+    return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": the path of a socket has at most ",
+                                                   sizeof sockaddr_un{}.sun_path - 1, " bytes; give a shorter one"));
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("cannot listen on ", address, ": there is no folder ", folder.string(),
+                                          "; make it (`mkdir -p ", folder.string(), "`), or give another path"));
 }
 
 // Splits "host:port" and "[host]:port". Returns false for other forms.
@@ -31,6 +58,10 @@ bool split(const std::string& address, std::string* host, std::string* port) {
 
 }  // namespace
 
+bool is_unix(const std::string& address) {
+  return absl::StartsWith(address, kUnix) || absl::StartsWith(address, "unix-abstract:");
+}
+
 bool is_loopback(const std::string& address) {
   if (is_unix(address)) return true;
   std::string host, port;
@@ -47,7 +78,8 @@ absl::Status check_listener(const Options& options) {
   if (certificate != key)
     return absl::InvalidArgumentError(
         absl::StrCat("TLS needs a certificate and its key; the ", certificate ? "key" : "certificate", " is missing"));
-  if (options.address.empty() || is_unix(options.address)) return absl::OkStatus();
+  if (options.address.empty()) return absl::OkStatus();
+  if (is_unix(options.address)) return check_socket(options.address);
   std::string host, port;
   std::uint32_t number = 0;
   if (!split(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)

@@ -8,6 +8,9 @@
 
 namespace castscope::ingest {
 
+// Whether it names a Unix socket: "unix:PATH" or "unix-abstract:NAME".
+bool is_unix(const std::string& address);
+
 // Accepts "localhost", 127.0.0.0/8, ::1 and Unix sockets. A name that merely resolves to loopback today is not
 // accepted.
 bool is_loopback(const std::string& address);

@@ -38,6 +38,16 @@ TEST(AddressTest, RefusesWhatIsNoAddress) {
     EXPECT_THAT(refusal({.address = address}), HasSubstr("give HOST:PORT")) << address;
 }
 
+TEST(AddressTest, ASocketNeedsAPathInAFolderThatIsThere) {
+  for (const char* address : {"unix:", "unix:/tmp/", "unix-abstract:"})
+    EXPECT_THAT(refusal({.address = address}), HasSubstr("the path of the socket is missing; give it")) << address;
+  EXPECT_THAT(refusal({.address = "unix:/tmp/nowhere-at-all/a.sock"}),
+              HasSubstr("there is no folder /tmp/nowhere-at-all; make it (`mkdir -p /tmp/nowhere-at-all`)"));
+  EXPECT_THAT(refusal({.address = "unix:/tmp/" + std::string(120, 'a')}), HasSubstr("has at most 107 bytes"));
+  for (const char* address : {"unix:/tmp/a.sock", "unix:///tmp/a.sock", "unix:a.sock", "unix-abstract:a"})
+    EXPECT_TRUE(check_listener({.address = address}).ok()) << address;
+}
+
 TEST(AddressTest, ComparesTokens) {
   EXPECT_TRUE(same_token("secret", "secret"));
   EXPECT_FALSE(same_token("secret", "secreT"));

@@ -30,6 +30,19 @@ store::RelayState ending_of(const v1::Goodbye& goodbye) {
   return ending;
 }
 
+store::IncompleteReason missing_reason(const v1::Missing& missing) {
+  switch (missing.incomplete_reason()) {
+    case v1::MISSING_REASON_RUN_DIRECTORY_LOST:
+      return store::IncompleteReason::kRunDirectoryLost;
+    case v1::MISSING_REASON_PROCESS_MISSING:
+      return store::IncompleteReason::kProcessMissing;
+    case v1::MISSING_REASON_PROCESS_UNRECORDED:
+      return store::IncompleteReason::kProcessUnrecorded;
+    default:
+      return store::IncompleteReason::kUnknown;
+  }
+}
+
 std::string other_goodbye(const v1::Goodbye& goodbye, const store::RelayState& said) {
   store::RelayState now = ending_of(goodbye);
   now.relay = said.relay;

@@ -15,6 +15,9 @@ bool tells_possible_end(const v1::Goodbye& goodbye);
 // Returns what a goodbye tells of the job's end, as far as it is possible. It names no relay.
 store::RelayState ending_of(const v1::Goodbye& goodbye);
 
+// Returns why the run is not complete, by what a relay never saw.
+store::IncompleteReason missing_reason(const v1::Missing& missing);
+
 // Returns how a goodbye differs from the one that the relay said before, in words that follow "says goodbye"; "" = it
 // is the same.
 std::string other_goodbye(const v1::Goodbye& goodbye, const store::RelayState& said);

@@ -165,9 +165,9 @@ TEST_P(MalformedGpuTest, SilencesTheProcess) {
 INSTANTIATE_TEST_SUITE_P(
     All, MalformedGpuTest,
     testing::Values(MalformedGpu{"ShortKernel", Batch().raw(DefinitionKind::kKernel, 1, "abc"),
-                                 "a kernel definition of 3 bytes, not 24"},
+                                 "a definition (kernel) of 3 bytes, not 24"},
                     MalformedGpu{"ShortMatmul", Batch().raw(DefinitionKind::kMatmul, 1, ""),
-                                 "a matrix product definition of 0 bytes, not 48"},
+                                 "a definition (matrix product) of 0 bytes, not 48"},
                     MalformedGpu{"LongMatmul", Batch().raw(DefinitionKind::kMatmul, 1, std::string(56, '\0')),
                                  "of 56 bytes, not 48"},
                     MalformedGpu{"UnlistedWork", Batch().kernel(1, kernel_doing(5)), "whose work is on no list"},

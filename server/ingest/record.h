@@ -17,7 +17,7 @@ inline absl::Status invalid(const std::string& what) { return absl::InvalidArgum
 template <typename T>
 absl::Status read(std::string_view payload, const char* name, T* out) {
   if (payload.size() != sizeof(T))
-    return invalid(absl::StrCat("a ", name, " definition of ", payload.size(), " bytes, not ", sizeof(T)));
+    return invalid(absl::StrCat("a definition (", name, ") of ", payload.size(), " bytes, not ", sizeof(T)));
   std::memcpy(out, payload.data(), sizeof(T));
   return absl::OkStatus();
 }

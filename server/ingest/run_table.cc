@@ -282,6 +282,9 @@ absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye,
   said->relay = id;
   for (const std::string& notice : goodbye.notices())
     if (absl::Status status = sink_->notice(notice); !status.ok()) return failed_ = status;
+  for (const v1::Missing& one : goodbye.missing())
+    if (absl::Status status = sink_->incomplete(missing_reason(one), one.process_key(), one.sentence()); !status.ok())
+      return failed_ = status;
   if (tells_possible_end(goodbye)) return absl::OkStatus();
   const std::string sentence =
       absl::StrCat("relay ", id, " says that the job ended with exit code ", goodbye.exit_code(), " and signal ",

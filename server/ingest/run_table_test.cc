@@ -159,6 +159,31 @@ TEST_F(RunTableTest, WhatIsRejectedReachesTheFile) {
   EXPECT_EQ(sink_->commits, 1) << "with the batch that they came from";
 }
 
+TEST_F(RunTableTest, WhatARelayNeverSawIsToldToTheFile) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  v1::Goodbye message;
+  message.set_sequence(2);
+  const auto add = [&message](int reason, const char* process, const char* sentence) {
+    v1::Missing& missing = *message.add_missing();
+    missing.set_incomplete_reason(static_cast<v1::MissingReason>(reason));
+    missing.set_process_key(process);
+    missing.set_sentence(sentence);
+  };
+  add(v1::MISSING_REASON_RUN_DIRECTORY_LOST, "", "the folder is gone");
+  add(v1::MISSING_REASON_PROCESS_MISSING, "host/7/1/0", "process 7 is missing");
+  add(v1::MISSING_REASON_PROCESS_UNRECORDED, "", "process 8 is not recorded");
+  add(99, "", "of a newer relay");
+  ingest::Run::Reply reply;
+  ASSERT_TRUE(run().goodbye("a", message, &reply).ok());
+  using enum store::IncompleteReason;
+  EXPECT_THAT(sink_->missing,
+              testing::ElementsAre(store::Incomplete{kRunDirectoryLost, "", "the folder is gone"},
+                                   store::Incomplete{kProcessMissing, "host/7/1/0", "process 7 is missing"},
+                                   store::Incomplete{kProcessUnrecorded, "", "process 8 is not recorded"},
+                                   store::Incomplete{kUnknown, "", "of a newer relay"}));
+}
+
 // ---- the order of a relay's messages
 
 constexpr const char* kFourWasDue =

@@ -4,36 +4,33 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
+#include "proto/tls_files.h"
 #include "server/ingest/address.h"
 #include "server/ingest/collector_service.h"
 
 namespace castscope::ingest {
 namespace {
 
-absl::StatusOr<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;  // not istreambuf_iterator: it would throw if a read fails
-  content << file.rdbuf();
-  if (!file || content.view().empty()) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return content.str();
-}
-
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Options& options) {
   if (options.certificate_file.empty()) return grpc::InsecureServerCredentials();
-  absl::StatusOr<std::string> certificate = read_file(options.certificate_file);
+  absl::StatusOr<std::string> certificate = wire::read_certificates(options.certificate_file);
   if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = read_file(options.key_file);
+  absl::StatusOr<std::string> key = wire::read_key(options.key_file, *certificate, options.certificate_file);
   if (!key.ok()) return key.status();
   grpc::SslServerCredentialsOptions tls;
   tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
   return grpc::SslServerCredentials(tls);
+}
+
+// gRPC does not say why it cannot listen.
+std::string why_not(const std::string& address) {
+  if (!is_unix(address)) return "it is in use, or is not an address of this machine";
+  return "it is in use, or you may not write into its folder: give another path";
 }
 
 }  // namespace
@@ -66,8 +63,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   }
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr || (!options.address.empty() && port == 0))
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.address, ": it is in use, or is not an address of this machine"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", why_not(options.address)));
   if (auto* health = impl->server->GetHealthCheckService())
     health->SetServingStatus(v1::Collector::service_full_name(), true);
   // The "port" of a Unix socket is 1: its address stays as it was given.

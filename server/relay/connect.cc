@@ -2,19 +2,21 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
+#include "proto/tls_files.h"
 
 namespace castscope::relay {
 namespace {
 
+bool is_unix(const std::string& address) {
+  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
+}
+
 bool may_be_address(const std::string& address) {
-  if (absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:")) return true;
+  if (is_unix(address)) return address.find_first_not_of("/ ", address.find(':') + 1) != std::string::npos;
   const std::size_t colon = address.rfind(':');
   std::uint32_t port = 0;
   return colon != std::string::npos && colon > 0 && address.find_first_of(" /\t\n") == std::string::npos &&
@@ -26,7 +28,9 @@ bool may_be_address(const std::string& address) {
 absl::Status check_address(const std::string& address) {
   if (may_be_address(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", address, "\" is not a collector's address: give HOST:PORT, such as 127.0.0.1:7390"));
+      absl::StrCat("\"", address, "\" is not a collector's address: give ",
+                   is_unix(address) ? "the path of its socket, such as unix:/run/user/1000/castscope.sock"
+                                    : "HOST:PORT, such as 127.0.0.1:7390"));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls) {
@@ -35,12 +39,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
   if (tls.use) {
     grpc::SslCredentialsOptions options;
     if (!tls.root_certificate_file.empty()) {
-      std::ifstream file(tls.root_certificate_file, std::ios::binary);
-      std::ostringstream content;  // not istreambuf_iterator: it would throw if a read fails
-      content << file.rdbuf();
-      options.pem_root_certs = content.str();
-      if (!file || options.pem_root_certs.empty())
-        return absl::NotFoundError(absl::StrCat("cannot read the certificate ", tls.root_certificate_file));
+      absl::StatusOr<std::string> certificates = wire::read_certificates(tls.root_certificate_file);
+      if (!certificates.ok()) return certificates.status();
+      options.pem_root_certs = *std::move(certificates);
     }
     credentials = grpc::SslCredentials(options);
   }

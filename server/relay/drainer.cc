@@ -68,7 +68,8 @@ void Drainer::look_for_exec(Watched& watched, Clock::time_point now) {
   watched.left_by_exec = is_alive(reader.pid(), reader.start_ticks());  // if not, it has ended since
 }
 
-void Drainer::find_segments() {
+void Drainer::find_segments(Clock::time_point now) {
+  roll_call_.look(now);
   DIR* directory = opendir(directory_.c_str());
   if (directory == nullptr) return;
   while (const dirent* entry = readdir(directory)) {
@@ -85,6 +86,7 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
   const auto outcome = lanes::SegmentReader::open(directory_ + "/" + file, &reader, &error);
   if (outcome == lanes::SegmentReader::Outcome::kNotReady) return;
   known_files_.insert(file);
+  roll_call_.found(file);
   if (outcome == lanes::SegmentReader::Outcome::kRefused) {
     unreadable_.emplace(file, error);
     return;

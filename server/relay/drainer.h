@@ -14,6 +14,7 @@
 #include "server/relay/options.h"
 #include "server/relay/outbox.h"
 #include "server/relay/process.h"
+#include "server/relay/roll_call.h"
 #include "server/relay/segment_source.h"
 #include "server/relay/summary.h"
 
@@ -29,6 +30,7 @@ class Drainer {
         event_interval_(options.event_interval),
         job_pid_(options.job_pid),
         job_start_ticks_(options.job_start_ticks),
+        roll_call_(directory_, options.made, options.roll, host_, options.directory_interval, options.say),
         outbox_(outbox) {}
 
   // Called by any thread: says how our child ended. The end of its segment is reported only after this.
@@ -38,7 +40,8 @@ class Drainer {
     job_ended_.store(true, std::memory_order_release);
   }
 
-  void find_segments();
+  // Finds new segments, and hears the roll.
+  void find_segments(Clock::time_point now);
   // A few events wait this long for more.
   void wait_for_company(Clock::duration event_interval);
   SegmentSource::Drained drain(Clock::time_point now);
@@ -55,6 +58,8 @@ class Drainer {
 
   Progress progress();
   std::vector<ProcessSummary> summaries();
+  // What never came; called once, after the last find_segments().
+  std::vector<Missing> missing() { return roll_call_.end(); }
 
  private:
   struct Watched {
@@ -85,6 +90,7 @@ class Drainer {
   const std::uint64_t job_start_ticks_;
   std::atomic<bool> job_ended_ = false;
   std::atomic<int> job_exit_status_ = -1, job_signal_ = 0;
+  RollCall roll_call_;
   Outbox* const outbox_;
   std::map<std::uint64_t, Watched> watched_;  // by the number in receipts
   std::uint64_t next_source_ = 1;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ class Channel;
 }
 
 namespace castscope::relay {
+
+class MadeDirectory;
+class Roll;
 
 // Facts about the run as a whole that the relay sends to the collector when it introduces itself.
 struct RunInfo {
@@ -44,6 +48,12 @@ struct Options {
   std::chrono::milliseconds longest_nap{20};  // the longest pause between two looks at the rings when nothing happens
   // A segment is no longer needed when its process is gone and its last batch is acknowledged.
   bool remove_finished_segments = true;
+  // The directory as it was made, and the roll of the job (agent/lanes/roll.h). Null: the directory is the one that is
+  // there at the start, and there is no roll.
+  std::shared_ptr<MadeDirectory> made = {};
+  std::shared_ptr<Roll> roll = {};
+  std::chrono::milliseconds directory_interval{30'000};  // how often the relay looks whether the directory is there
+  std::function<void(const std::string& sentence)> say = {};  // for what the user should hear while the job runs
   // Our child: its end is reported after job_ended() was called, and not before.
   std::int64_t job_pid = 0;
   std::uint64_t job_start_ticks = 0;

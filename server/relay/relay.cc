@@ -43,6 +43,18 @@ std::string fresh_relay_id() {
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
 }
 
+v1::MissingReason wire_reason(Missing::Kind kind) {
+  switch (kind) {
+    case Missing::Kind::kRunDirectory:
+      return v1::MISSING_REASON_RUN_DIRECTORY_LOST;
+    case Missing::Kind::kProcess:
+      return v1::MISSING_REASON_PROCESS_MISSING;
+    case Missing::Kind::kUnrecorded:
+      break;
+  }
+  return v1::MISSING_REASON_PROCESS_UNRECORDED;
+}
+
 v1::Hello make_hello(const Options& options, const std::string& host) {
   v1::Hello hello;
   hello.set_lowest_protocol(wire::kOldestProtocol);
@@ -110,16 +122,17 @@ class Relay::Impl {
   bool ended_ = false;            // no longer wait for acknowledgements
   bool quiet_ = false;
   std::optional<Farewell> farewell_;
+  std::vector<Missing> missing_;  // known when drained_ is set
   Progress progress_;
 };
 
 absl::Status Relay::Impl::start() {
   wire::quiet_libraries();
   DIR* directory = opendir(options_.run_directory.c_str());
-  if (directory == nullptr)
+  if (directory == nullptr && errno != ENOENT)
     return absl::NotFoundError(
         absl::StrCat("cannot read the run directory ", options_.run_directory, ": ", std::strerror(errno)));
-  closedir(directory);
+  if (directory != nullptr) closedir(directory);
   uplink_.start();
   thread_ = std::thread([this] { run(); });
   return absl::OkStatus();
@@ -130,7 +143,7 @@ void Relay::Impl::run() {
   for (milliseconds nap{0}; !nap_or_stop(nap);) nap = look(Clock::now(), nap);
 
   // From here on stop() waits: for the present contents, the ends, the farewell, and then for their acknowledgement.
-  drainer_.find_segments();
+  drainer_.find_segments(Clock::now());
   drainer_.handle_answers();
   drainer_.tell_remaining_ends(!uplink_.refused());
   say_goodbye();
@@ -148,7 +161,7 @@ bool Relay::Impl::nap_or_stop(milliseconds time) {
 }
 
 milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
-  drainer_.find_segments();
+  drainer_.find_segments(now);
   drainer_.handle_answers();
   audience_.hear(outbox_.take_watched(), now);
   const bool watched = audience_.is_there(now);
@@ -172,7 +185,12 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
 }
 
 void Relay::Impl::say_goodbye() {
+  std::vector<Missing> missing = drainer_.missing();
   const std::lock_guard lock(mutex_);
+  missing_ = std::move(missing);
+  if (farewell_.has_value())
+    for (const std::string& sentence : farewell_->unrecorded)
+      missing_.push_back({.kind = Missing::Kind::kUnrecorded, .process = "", .sentence = sentence});
   if (farewell_.has_value() && !uplink_.refused()) {
     auto message = std::make_unique<v1::RelayMessage>();
     v1::Goodbye& goodbye = *message->mutable_goodbye();
@@ -180,6 +198,12 @@ void Relay::Impl::say_goodbye() {
     goodbye.set_signal(farewell_->signal);
     goodbye.set_still_running(farewell_->still_running);
     for (const std::string& notice : farewell_->notices) goodbye.add_notices(utf8::repaired(notice));
+    for (const Missing& one : missing_) {
+      v1::Missing& told = *goodbye.add_missing();
+      told.set_incomplete_reason(wire_reason(one.kind));
+      told.set_process_key(utf8::repaired(one.process));
+      told.set_sentence(utf8::repaired(one.sentence));
+    }
     outbox_.push(std::move(message), {});
   }
   nothing_to_send_ = drainer_.progress().processes == 0;
@@ -241,6 +265,7 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   }
   end_threads();
   summary.processes = drainer_.summaries();
+  summary.missing = missing_;
   return summary;
 }
 

@@ -26,6 +26,8 @@ struct Farewell {
   int signal = 0;        // the signal that ended the command; 0 = none
   std::vector<std::string> notices = {};
   std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
+  // Sentences of processes that something of them was not recorded.
+  std::vector<std::string> unrecorded = {};
 };
 
 class Relay {
@@ -33,8 +35,8 @@ class Relay {
   explicit Relay(Options options);
   ~Relay();  // stops without a farewell when stop() was not called
 
-  // Starts the two threads. Fails only when the directory cannot be read; an unreachable collector is tried again
-  // until stop().
+  // Starts the two threads. Fails only when the directory is there and cannot be read; one that was removed is missed
+  // at the end, and an unreachable collector is tried again until stop().
   absl::Status start();
 
   // The job's first process has ended: its parent knows how, while its segment may not.

@@ -20,8 +20,17 @@ struct ProcessSummary {
   std::string problem;             // a sentence when part of it could not be read or was not accepted
 };
 
+// Something that belongs to the run and that the relay never saw.
+struct Missing {
+  enum class Kind : std::uint8_t { kRunDirectory, kProcess, kUnrecorded };
+  Kind kind{};
+  std::string process;  // its key; "" = not known, or the run as a whole
+  std::string sentence;
+};
+
 struct Summary {
   std::vector<ProcessSummary> processes;
+  std::vector<Missing> missing;
   bool delivered = false;  // everything read was acknowledged
   std::string problem;     // otherwise a sentence that says why not
 };

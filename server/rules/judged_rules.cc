@@ -59,9 +59,10 @@ std::string why_nothing_was_looked_at(const store::RunData& run) {
   const bool in_region =
       std::ranges::any_of(run.region_uses, [](const store::RegionUse& use) { return use.entered > 0; }) ||
       std::ranges::any_of(run.sites, [](const store::Site& site) { return site.region != 0; });
-  return in_region ? "no operator was looked at"
-                   : "no operator was looked at: the job entered no autocast region, and only --deep always looks at "
-                     "such a job";
+  return in_region || deep_mode(run) == "always"
+             ? "no operator was looked at"
+             : "no operator was looked at: the job entered no autocast region, and only --deep always looks at "
+               "such a job";
 }
 
 Reach reach_of_operators(const store::RunData& run, const LookedAt& looked) {

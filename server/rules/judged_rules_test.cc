@@ -1,5 +1,6 @@
 #include "server/rules/judged_rules.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,6 +52,14 @@ TEST(JudgedRules, PartlyWhereAPlaceWasNotLookedAt) {
   EXPECT_EQ(of.judged, Judged::kPartly);
   EXPECT_EQ(of.because, "1 of 1 places of casts were in no step that was looked at operator by operator");
   EXPECT_EQ(judged(run_with_a_cast(false), "cache-grows").judged, Judged::kFull) << "it looks at no operator";
+}
+
+TEST(JudgedRules, ARunThatLooksAlwaysIsNotToldToLookAlways) {
+  store::RunData run;
+  run.processes.resize(1);
+  EXPECT_THAT(judged(run, "cast-undoes-float").because, testing::HasSubstr("only --deep always looks at such a job"));
+  run.start.deep = "always";
+  EXPECT_EQ(judged(run, "cast-undoes-float").because, "no operator was looked at");
 }
 
 TEST(JudgedRules, PartlyWhereTheBudgetCutLookingOff) {

@@ -76,6 +76,8 @@ def workshop(tmp_path_factory, programs):
     (recorded,) = shop.folder.glob("train-*.castscope")
     for name in RUNS:
         shutil.copy(recorded, shop.folder / f"{name}.castscope")
+    (shop.folder / "test_train.py").write_text(next(block.text for block in blocks_of("docs/ci.md")
+                                                    if "@pytest.mark" in block.text))
     for name in REPORTS:
         shutil.copy(recorded.with_suffix(".json"), shop.folder / f"{name}.json")
     return shop

@@ -10,6 +10,7 @@ PAGE = (ROOT / "docs/environment.md").read_text()
 INTERNAL = {
     "CASTSCOPE_PROGRAM": "what `castscope compare` calls itself in the usage of its Python part",
     "CASTSCOPE_PYTEST_CHILD": "what the plugin of pytest tells a test's own process",
+    "CASTSCOPE_ROLL": "where the processes of a run find its roll",
     "CASTSCOPE_RING": "the size of rings, for stress tests",
     "CASTSCOPE_BENCH": "whether tests measure costs",
     "CASTSCOPE_UPDATE_GOLDEN": "whether tests write the files that they compare with",
@@ -18,7 +19,7 @@ INTERNAL = {
 BY_NAME = {"CC", "CXX", "RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
            "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD"}
 # Every program reads them, or PyTorch does: they say nothing of castscope.
-EVERYBODYS = {"PATH", "PYTHONPATH", "TORCH_COMPILE_CACHE_KEY_TAG", "TORCH_LOGS"}
+EVERYBODYS = {"PATH", "PYTHONPATH", "PYTEST_PLUGINS", "TORCH_COMPILE_CACHE_KEY_TAG", "TORCH_LOGS"}
 READS = re.compile(r"""(?:getenv|environment_get|\bvariable|from_variable|variable_with_path|environ\.get)\(\s*
                        ["']([A-Z][A-Z0-9_]+)["'] | environ\[["']([A-Z][A-Z0-9_]+)["']\] |
                        ["']([A-Z][A-Z0-9_]+)["']\s+(?:not\s+)?in\s+os\.environ""", re.VERBOSE)

@@ -104,8 +104,11 @@ go()
     assert done.returncode == 0, done.stderr
     report = castscope.report()
     assert (counted(report)[0], report["run"]["complete"]) == (CASTS, False)
-    [notice] = report["run"]["notices"]
-    assert f"/{int(done.stdout)}-0.lanes" in notice and "this process is not recorded" in notice
+    notice, named = report["run"]["notices"]
+    child = int(done.stdout)
+    assert f"/{child}-0.lanes" in notice and "this process is not recorded" in notice
+    assert named.startswith(f"process {child} has PyTorch and could not be recorded")
+    assert {one["incomplete_reason"] for one in report["run"]["missing"]} == {"process_unrecorded"}
 
 
 def test_children_that_never_cast_are_no_loss(castscope, python):

@@ -139,6 +139,25 @@ def test_a_report_in_place_of_a_run_file_is_told_as_such(folder, words):
     assert "`castscope check` and `castscope diff`" in told.stderr
 
 
+def test_the_run_file_that_may_be_meant_is_named(castscope):
+    """Beside a report, beside a name without its suffix, in a folder; and none where there is none."""
+    (castscope.folder / "runs").mkdir()
+    for name in ("run.castscope", "runs/first.castscope"):
+        (castscope.folder / name).write_bytes(b"some run")
+    (castscope.folder / "run.json").write_text('{"format": 2, "run": {}, "totals": {}}')
+    (castscope.folder / "other.json").write_text("[1]")
+    (castscope.folder / "run.txt").write_text("text")
+    for given, told in (("run.json", "run.json is a report, not a run file: give run.castscope; of a report, "),
+                        ("run", "run cannot be read: No such file or directory; give run.castscope\n"),
+                        ("run.txt", "run.txt: this is not a castscope run file; give run.castscope\n"),
+                        ("runs", "runs: this is a folder, not a run file; give runs/first.castscope\n"),
+                        ("other.json", "other.json: this is not a castscope run file; give the run file that "
+                                       "`castscope run` wrote (NAME.castscope)\n"),
+                        ("gone", "gone cannot be read: No such file or directory\n")):
+        done = castscope("report", given, text=True)
+        assert done.returncode == 3 and done.stderr.startswith(f"castscope: {told}")
+
+
 def test_a_cut_file_is_told_alike_by_view_and_report(folder):
     told = [Castscope(folder)(command, "cut.castscope", timeout=60) for command in ("view", "report")]
     assert told[0].stderr == told[1].stderr and b"is cut short: 5000 of" in told[0].stderr

@@ -66,3 +66,35 @@ def test_a_script_that_starts_another_python_than_the_one_on_the_path(castscope,
     environment = clean_environment(PATH=f"{tmp_path}/having/bin:{os.environ['PATH']}")
     done = castscope.run("sh", "-c", f'"{python_without_us}" -c "{IMPORTS}"', env=environment)
     assert (done.returncode, done.stdout) == (0, b"False\n"), done.stderr
+
+
+MARKED = """
+import pytest, torch
+
+@pytest.mark.castscope(max_casts=3)
+def test_body():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.nn.Linear(8, 8)(torch.randn(2, 8))
+
+def test_unmarked(): pass
+"""
+
+
+def test_pytest_finds_the_plugin_of_a_package_that_is_lent(castscope, python):
+    """Its own run for the marked test, within the run of the session; without castscope pytest knows no such option."""
+    (castscope.folder / "test_it.py").write_text(MARKED)
+    command = [python, "-m", "pytest", "-p", "no:cacheprovider", "--castscope", "test_it.py"]
+    done = castscope.run(*command, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "castscope: 1 test observed, 3 casts in their bodies" in done.stdout and "2 passed" in done.stdout
+    # no:castscope: as where the package is not installed.
+    alone = subprocess.run([*command, "-p", "no:castscope"], cwd=castscope.folder, env=clean_environment(),
+                           capture_output=True, text=True, check=False)
+    assert alone.returncode == 4 and "unrecognized arguments: --castscope" in alone.stderr
+
+
+def test_pytest_without_the_option_does_not_notice_the_package(castscope, python):
+    (castscope.folder / "test_it.py").write_text("import sys\ndef test_it(): assert 'castscope' not in sys.modules\n")
+    command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:castscope", "test_it.py"]
+    done = castscope.run(*command, text=True)
+    assert done.returncode == 0 and "1 passed" in done.stdout

@@ -1,6 +1,7 @@
 """pytest --castscope: tests with the mark run under castscope, one process each."""
 
 import json
+import re
 import xml.etree.ElementTree as tree
 
 import pytest
@@ -57,6 +58,49 @@ def test_body(model):
         done.assert_outcomes(**outcome)
         done.stdout.fnmatch_lines(["castscope: 1 test observed, 6 casts in their bodies"])
     done.stdout.fnmatch_lines(["castscope: the body made 6 casts, max_casts is 5", "*test_it.py:1[78]*linear*bfloat16"])
+
+
+def test_where_the_body_cast_adds_up_to_what_it_cast(plugin):
+    """Neither conversions that the code asks for nor casts of fixtures are among them, however many they are."""
+    done = plugin(MODEL + """
+@pytest.fixture
+def busy(model):
+    for _ in range(10):
+        use(model)
+
+def convert(tensor):
+    for _ in range(70):
+        tensor.to(torch.bfloat16)
+
+@pytest.mark.castscope(max_casts=5)
+def test_body(model, busy):
+    convert(torch.ones(3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.randn(2, 8))
+        model(torch.randn(2, 8))
+        model(torch.randn(2, 8)); model(torch.randn(2, 8))
+
+@pytest.mark.castscope(max_casts=5)
+def test_in_a_thread(model):
+    import threading
+    use(model)
+    thread = threading.Thread(target=use, args=(model,))
+    thread.start()
+    thread.join()
+""", "--castscope")
+    done.assert_outcomes(failed=2)
+    text = "\n".join(done.outlines)
+    for told, total in text_of_counts(text):
+        assert sum(told) == total, text
+    assert [total for _, total in text_of_counts(text)] == [12, 12]
+    done.stdout.fnmatch_lines(["         6  not called by the test's function: in another thread, or around *"])
+
+
+def text_of_counts(text):
+    """For each failed test the numbers that are listed, and the one that they are of."""
+    listing = r"the body made (\d+) casts.*\n  where the body cast:\n((?: {4,}\d+ .*\n?)+)"
+    for total, listed in re.findall(listing, text):
+        yield [int(line.split()[0]) for line in listed.splitlines()], int(total)
 
 
 def test_forbidden_findings_fail_a_test_that_passes_otherwise(plugin):

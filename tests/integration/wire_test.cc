@@ -316,7 +316,7 @@ TEST_F(WireTest, SaysWhichCertificateOrAddressIsNoGood) {
         HasSubstr("cannot read the certificate " + path));
     const ingest::Options options{.address = "127.0.0.1:0", .certificate_file = path, .key_file = path};
     EXPECT_THAT(std::string(ingest::Server::start(options, keeper_of(sink_)).status().message()),
-                HasSubstr("cannot read " + path));
+                HasSubstr("cannot read the certificate " + path));
   }
   for (const char* address : {"nowhere", "host:http", "host:0", "http://host:1", ":1"})
     EXPECT_THAT(std::string(relay::connect(address).status().message()), HasSubstr("give HOST:PORT")) << address;

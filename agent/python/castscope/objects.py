@@ -52,7 +52,7 @@ def _set_class(target: Any, base: type, annotated: dict[str, wrapping.Annotation
     try:
         object.__setattr__(target, "__class__", _class_of(base, annotated))
     except TypeError as error:
-        raise TypeError(f"a {base.__qualname__} cannot be annotated by itself: {error}") from error
+        raise TypeError(f"an object of class {base.__qualname__} cannot be annotated by itself: {error}") from error
 
 
 def _class_of(base: type, annotated: dict[str, wrapping.Annotation]) -> type:

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from castscope.report_places import place, site_in_words
+from castscope.body_casts import casts_of_body
+from castscope.report_places import counted, place
 
 _CHILD = "CASTSCOPE_PYTEST_CHILD"  # in the environment of a test's own process: JSON, {"node": …, "out": …}
 _KEYS = ("max_casts", "forbid")
@@ -173,14 +174,14 @@ class _Gate:
         if counts:
             kept = f"; run files in {self.config.getoption('castscope_dir')}" \
                 if self.config.getoption("castscope_dir") else ""
-            terminalreporter.write_line(f"castscope: {_counted(len(counts), 'test')} observed, "
-                                        f"{_counted(sum(counts), 'cast')} in their bodies{kept}")
+            terminalreporter.write_line(f"castscope: {counted(len(counts), 'test')} observed, "
+                                        f"{counted(sum(counts), 'cast')} in their bodies{kept}")
         told = {report.castscope_settings for reports in terminalreporter.stats.values() for report in reports
                 if hasattr(report, "castscope_settings")}
         for sentence in sorted(told):
             terminalreporter.write_line(sentence)
         if self.unobserved:
-            terminalreporter.write_line(f"castscope: {_counted(self.unobserved, 'marked test')} ran unobserved; "
+            terminalreporter.write_line(f"castscope: {counted(self.unobserved, 'marked test')} ran unobserved; "
                                         "--castscope checks what their marks ask for")
 
     def pytest_unconfigure(self):
@@ -193,10 +194,6 @@ def _make_folder(path):
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise pytest.UsageError(f"--castscope-dir {path}: {error.strerror}") from None
-
-
-def _counted(n, what):
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _find_program():
@@ -272,18 +269,12 @@ def _hold(item, body, wanted, measured, folder):
         wrong.append("castscope made no report of this test:\n" + _tail(folder / "output.txt"))
     else:
         if wanted.max_casts is not None and measured["casts"] > wanted.max_casts:
-            wrong.append(f"the body made {_counted(measured['casts'], 'cast')}, max_casts is {wanted.max_casts}\n"
-                         + _costliest(report))
+            wrong.append(f"the body made {counted(measured['casts'], 'cast')}, max_casts is {wanted.max_casts}\n"
+                         + casts_of_body(report, item, measured["casts"]))
         if wanted.forbid:
             wrong += _forbidden(report, wanted.forbid)
     if wrong:
         _fail(item, body, "\n".join("castscope: " + text.rstrip() for text in wrong))
-
-
-def _costliest(report):
-    sites = sorted(report["sites"], key=lambda site: -site["casts"])[:5]
-    lines = [f"    {site['casts']:6}  {site_in_words(report, site)}" for site in sites if site["casts"]]
-    return "  most casts, fixtures and imports included:\n" + "\n".join(lines) if lines else ""
 
 
 def _forbidden(report, patterns):

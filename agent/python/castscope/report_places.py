@@ -25,3 +25,8 @@ def site_in_words(report: dict[str, Any], site: dict[str, Any]) -> str:
         called = report["call_sites"][site["call_site_index"]]
     return (f"{place(report, location)}  {called.get('operator') or site['cause']} {called.get('argument') or ''}, "
             f"{site['from_dtype']} to {site['to_dtype']}")
+
+
+def counted(n: int, what: str) -> str:
+    """ "1 cast", "2 casts"."""
+    return f"{n} {what}{'' if n == 1 else 's'}"

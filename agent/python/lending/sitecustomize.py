@@ -6,7 +6,8 @@ the sitecustomize that would have been imported without us. Any Python may run t
 it is not imported: the package is absent then.
 
 Where the job runs by a policy that has rules for functions, it has them applied; under `castscope run --apex`, `import
-apex` finds castscope.amp. Nothing is imported for it elsewhere.
+apex` finds castscope.amp. Nothing is imported for it elsewhere. `pytest --castscope` is told of its plugin: by itself
+pytest finds those of packages that are installed.
 """
 
 import os
@@ -40,6 +41,26 @@ def _stand_in_for_apex():
             sys.stderr.write("castscope: --apex: nothing stands in for apex: %s\n" % " ".join(str(error).split()))
 
 
+def _name_pytest_plugin():
+    plugin = "castscope.pytest_plugin"
+    try:
+        with open("/proc/self/cmdline", "rb") as words:  # sys.argv is not there yet
+            command = words.read().split(b"\0")
+        runs_pytest = any(os.path.basename(word) in (b"pytest", b"py.test") for word in command)
+        if not runs_pytest or b"--castscope" not in command:
+            return
+        from importlib import metadata
+
+        if any(point.value == plugin for found in metadata.distributions() for point in found.entry_points):
+            return  # it is installed
+    except Exception:  # then pytest says that it does not know the option
+        return
+    named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name]
+    if plugin not in named:
+        os.environ["PYTEST_PLUGINS"] = ",".join(named + [plugin])
+
+
+_name_pytest_plugin()
 if os.environ.get("CASTSCOPE_ENFORCE") and sys.version_info >= (3, 9):
     _cast_functions(os.environ["CASTSCOPE_ENFORCE"])
 if os.environ.get("CASTSCOPE_APEX") and sys.version_info >= (3, 9):

@@ -11,7 +11,8 @@ namespace castscope::cli {
 // directory" if the system does not let anybody read it; otherwise `status`.
 absl::Status about_input(const std::string& file, const absl::Status& status);
 
-// The same for a file that must be a run file: for a report, the sentence says what can be done with it.
+// The same for a file that must be a run file: the sentence says which one may be meant, and of a report, what can be
+// done with it.
 absl::Status about_run_file(const std::string& file, const absl::Status& status);
 
 }  // namespace castscope::cli

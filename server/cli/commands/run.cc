@@ -21,6 +21,7 @@
 #include "server/cli/job/job.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/last_resort.h"
+#include "server/cli/job/nothing_seen.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/recording/recording.h"
@@ -32,7 +33,7 @@ namespace {
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
   if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
-    std::string wish = std::filesystem::path(options.output).stem().string();
+    std::string wish = std::filesystem::path(without_suffix(options.output)).filename().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
   auto output = choose_output(options.output, options.command, when, options.force, claim);
@@ -103,17 +104,6 @@ void tell_outer(const std::string& where) {
   const char* path = getenv("CASTSCOPE_RUN");
   const RunDirectory outer(path != nullptr ? path : "");
   if (outer.check().ok()) outer.note(absl::StrCat(kInner, "it is not recorded here, but ", where));
-}
-
-// Nobody should take an unobserved run for a job without casts.
-void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
-  const auto inner = std::find_if(notices.begin(), notices.end(),
-                                  [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
-  if (inner != notices.end()) return say(*inner);
-  notices.emplace_back(
-      "no process with PyTorch was seen: castscope sees a process only if it starts with castscope's LD_PRELOAD in its "
-      "environment, from a program that is not statically linked");
-  say(notices.back());
 }
 
 void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
@@ -211,17 +201,39 @@ Ending record_until_end(const RunOptions& options, const RunDirectory& directory
   return {end, wait_for_others(recording.relay(), directory)};
 }
 
+// What outlives the run directory, if somebody removes that: by it castscope knows what is missing.
+struct RunWitnesses {
+  std::shared_ptr<relay::MadeDirectory> made;
+  std::shared_ptr<relay::Roll> roll;  // null where the system gives no memory for it
+};
+
+RunWitnesses witnesses_of(const RunDirectory& directory) {
+  return {.made = std::make_shared<relay::MadeDirectory>(directory.path()), .roll = relay::Roll::make()};
+}
+
+bool nothing_was_seen(const RunDirectory& directory, const RunWitnesses& witnesses, Recording& recording) {
+  if (!directory.attached().empty() || directory.has_segments() || recording.relay().progress().processes > 0)
+    return false;
+  return witnesses.roll != nullptr ? !witnesses.roll->has_torch() : witnesses.made->is_there_now();
+}
+
+// Nobody should take an unobserved run for a job without casts. A castscope inside this one knows better why.
+NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end) {
+  for (const std::string& notice : directory.said())
+    if (absl::StartsWith(notice, kInner)) return {.sentence = notice};
+  return why_nothing_was_seen(options.command, end);
+}
+
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
-std::vector<std::string> notices_at_end(const RunDirectory& directory, Recording& recording,
+std::vector<std::string> notices_at_end(const RunDirectory& directory, const std::string& why_nothing_was_seen,
                                         const std::vector<pid_t>& left) {
   std::vector<std::string> notices = directory.said();
-  if (directory.attached().empty() && !directory.has_segments() && recording.relay().progress().processes == 0) {
-    tell_why_nothing_was_seen(notices);
-  }
-  if (!left.empty()) {
-    notices.push_back(about(left));
-    say(notices.back());
-  }
+  const auto add = [&notices](const std::string& sentence) {
+    if (std::ranges::find(notices, sentence) == notices.end()) notices.push_back(sentence);
+    say(sentence);
+  };
+  if (!why_nothing_was_seen.empty()) add(why_nothing_was_seen);
+  if (!left.empty()) add(about(left));
   return notices;
 }
 
@@ -235,6 +247,15 @@ RecordingResult finish(const RunOptions& options, Recording& recording, const En
           : absl::StrCat("collector at ", collector, " has not received everything yet: castscope waits for it, ",
                          kCollectorPatience)));
   return recording.finish(ending.end, notices, ending.left);
+}
+
+[[noreturn]] void leave_nothing(Recording& recording, const RunDirectory& directory, OutputClaim& claim,
+                                const NothingSeen& nothing, const JobEnd& end) {
+  recording.discard();
+  directory.discard();
+  claim.release();
+  say(nothing.sentence);
+  leave_as(end);
 }
 
 int run(const RunOptions& options) {
@@ -260,6 +281,8 @@ int run(const RunOptions& options) {
   if (absl::Status status = add_variables(options, *directory, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
+  const RunWitnesses witnesses = witnesses_of(*directory);
+  if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   LiveViewer viewer(options.live);
   const RunRecord record = record_of(options, *output);
@@ -283,6 +306,9 @@ int run(const RunOptions& options) {
                             .at_start = true,
                             .overwrite = options.force,
                             .resume = false,
+                            .made = witnesses.made,
+                            .roll = witnesses.roll,
+                            .say = say,
                             .child = job,
                             .collector = options.collector,
                             .settings = options.settings,
@@ -291,7 +317,11 @@ int run(const RunOptions& options) {
   if (!recording.ok()) go_on_unrecorded(signals, *directory, claim, recording.status());
   say_where_recorded(options, recorded.output);
   const Ending ending = record_until_end(options, *directory, signals, **recording);
-  const std::vector<std::string> notices = notices_at_end(*directory, **recording, ending.left);
+  NothingSeen nothing;
+  if (nothing_was_seen(*directory, witnesses, **recording))
+    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
+  if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
+  const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);

@@ -225,6 +225,8 @@ std::vector<std::string> RunDirectory::said() const {
   return result;
 }
 
+std::vector<std::string> RunDirectory::unrecorded() const { return those_of_unrecorded(all_said()); }
+
 std::vector<std::string> RunDirectory::all_said() const {
   std::vector<std::string> result;
   for (const fs::path& path : files_in(path_)) {
@@ -248,13 +250,6 @@ void RunDirectory::note(const std::string& sentence) const {
   const ssize_t ignored = write(fd, sentence.data(), sentence.size());
   (void)ignored;
   close(fd);
-}
-
-bool RunDirectory::tells_of_unrecorded() const {
-  const std::vector<std::string> sentences = all_said();
-  return std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
-    return sentence.empty() || absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved");
-  });
 }
 
 std::uint64_t RunDirectory::bytes() const {
@@ -322,6 +317,18 @@ bool RunDirectory::discard() const {
 
 void RunDirectory::discard_unless_segments() const {
   if (!has_segments()) discard();
+}
+
+std::vector<std::string> those_of_unrecorded(const std::vector<std::string>& said) {
+  std::vector<std::string> result;
+  for (const std::string& sentence : said) {
+    if (sentence.empty()) {
+      result.emplace_back("a process said something for which there was no room: it may be that it is not recorded");
+    } else if (absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved")) {
+      result.push_back(sentence);
+    }
+  }
+  return result;
 }
 
 }  // namespace castscope::cli

@@ -51,14 +51,14 @@ class RunDirectory {
   absl::Status write_record(const RunRecord& record) const;
   absl::StatusOr<std::string> write_policy(const std::string& compiled) const;  // returns its path
   std::optional<RunRecord> read_record() const;
-  std::vector<pid_t> attached() const;           // all that ever were, in order
-  std::vector<std::string> said() const;         // the sentences
+  std::vector<pid_t> attached() const;    // all that ever were, in order
+  std::vector<std::string> said() const;  // the sentences
+  // Those sentences which say that something of the job was not recorded.
+  std::vector<std::string> unrecorded() const;
   void note(const std::string& sentence) const;  // adds a sentence
-  // Whether a sentence says that something of the job was not recorded, or would say so if there had been room for it.
-  bool tells_of_unrecorded() const;
-  bool has_segments() const;     // segments with contents
-  std::uint64_t bytes() const;   // what its files take of the memory, or the disk
-  std::int64_t made_at() const;  // seconds since 1970
+  bool has_segments() const;                     // segments with contents
+  std::uint64_t bytes() const;                   // what its files take of the memory, or the disk
+  std::int64_t made_at() const;                  // seconds since 1970
   // The processes that are attached or have a segment, and still run the program with the agent, not one that exec
   // replaced it by.
   std::vector<pid_t> living_processes() const;
@@ -73,5 +73,9 @@ class RunDirectory {
   std::vector<std::string> all_said() const;  // "" for a sentence that found no room
   std::string path_;
 };
+
+// Returns those sentences which say that something of the job was not recorded. "" stands for one that found no room,
+// which may have said so.
+std::vector<std::string> those_of_unrecorded(const std::vector<std::string>& said);
 
 }  // namespace castscope::cli

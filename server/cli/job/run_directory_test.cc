@@ -125,28 +125,28 @@ TEST_F(RunDirectoryTest, WhatWasSaid) {
 }
 TEST_F(RunDirectoryTest, WhatWasNotRecorded) {
   touch("said-1", "no relay can be started");
-  EXPECT_FALSE(directory_.tells_of_unrecorded());
+  EXPECT_TRUE(directory_.unrecorded().empty());
   touch("said-2", "no room in /dev/shm; this process is not recorded");
-  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  EXPECT_FALSE(directory_.unrecorded().empty());
   fs::remove(directory_.path() + "/said-2");
   touch("said-3");  // there was no room for the sentence
-  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  EXPECT_FALSE(directory_.unrecorded().empty());
 }
 TEST_F(RunDirectoryTest, WhatCouldNotBeAFileIsReadToo) {
   std::string page(CASTSCOPE_UNFILED_SLOTS * CASTSCOPE_UNFILED_SLOT_BYTES, '\0');
   touch(CASTSCOPE_UNFILED, page);
   EXPECT_TRUE(directory_.said().empty());
-  EXPECT_FALSE(directory_.tells_of_unrecorded());
+  EXPECT_TRUE(directory_.unrecorded().empty());
   const std::string first = "!cannot make 7-0.lanes; this process is not recorded";
   page.replace(0, first.size(), first);
   page.replace(CASTSCOPE_UNFILED_SLOT_BYTES, 5, "!more");
   touch(CASTSCOPE_UNFILED, page);
   EXPECT_EQ(directory_.said(), (std::vector<std::string>{first.substr(1), "more"}));
-  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  EXPECT_FALSE(directory_.unrecorded().empty());
   page.assign(page.size(), '\0');
   page[0] = '!';  // the writer was killed meanwhile
   touch(CASTSCOPE_UNFILED, page);
-  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  EXPECT_FALSE(directory_.unrecorded().empty());
 }
 TEST_F(RunDirectoryTest, AFileInWhichNothingIsYetIsNoSegment) {
   touch("1-0.lanes", std::string(8192, '\0'));

@@ -34,20 +34,6 @@ Output unused(const fs::path& folder, const std::string& name, OutputClaim& clai
   return output;
 }
 
-// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix. castscope's own double suffix goes
-// as a whole.
-std::string without_suffix(const std::string& path) {
-  fs::path whole(path);
-  std::string suffix = whole.extension().string();
-  bool letters = suffix.size() > 1 &&
-                 std::all_of(suffix.begin() + 1, suffix.end(), [](unsigned char c) { return std::isalpha(c); });
-  if (!letters) return path;
-  const bool ours = suffix == ".json" || suffix == ".castscope";
-  whole.replace_extension();
-  return ours && (whole.extension() == ".castscope" || whole.extension() == ".json") ? without_suffix(whole.string())
-                                                                                     : whole.string();
-}
-
 std::string printable(std::string name) {
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("._-", c) == nullptr) c = '_';
@@ -88,6 +74,12 @@ absl::Status check_file(const std::string& path) {
 }
 
 }  // namespace
+
+std::string without_suffix(const std::string& wish) {
+  fs::path whole(wish);
+  while (whole.extension() == ".castscope" || whole.extension() == ".json") whole.replace_extension();
+  return whole.string();
+}
 
 std::string telling_name(const std::vector<std::string>& command) {
   std::string launcher;

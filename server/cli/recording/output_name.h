@@ -18,6 +18,9 @@ struct Output {
 // "train" for `python -u train.py --lr 3`, "trainer" for `torchrun -m pkg.trainer`; otherwise the program's name.
 std::string telling_name(const std::vector<std::string>& command);
 
+// Returns the user's -o without the suffixes of castscope's own files: "run" for "run.json", "a.deep" for "a.deep".
+std::string without_suffix(const std::string& wish);
+
 // `wish` is the user's -o ("" = none), `when` is a part of default names ("20261121-110700"). If the file exists, or
 // another castscope is writing it, this is an error when the user chose the name; when castscope chose it, another name
 // is taken ("-2", "-3", …). Without a working directory there may be no place. Nobody overwrites a file that is being

@@ -55,6 +55,19 @@ TEST_F(OutputName, NumbersAreNoSuffix) {
   EXPECT_EQ(chosen("lr0.001"), "lr0.001");
   EXPECT_EQ(chosen("model.v2"), "model.v2");
 }
+TEST_F(OutputName, LettersAreNoSuffix) {
+  EXPECT_EQ(chosen("a.deep"), "a.deep");
+  EXPECT_EQ(chosen("b.out"), "b.out");
+  EXPECT_EQ(chosen("c.deep.castscope"), "c.deep");
+  EXPECT_EQ(chosen("d.JSON"), "d.JSON");
+}
+TEST_F(OutputName, NamesThatDifferInTheirSuffixDoNotMeet) {
+  touch("a.castscope");
+  EXPECT_EQ(chosen("a.deep"), "a.deep");
+  touch("a.deep.castscope");
+  EXPECT_THAT(chosen("a.deep"), HasSubstr("a.deep.castscope or .json"));
+}
+TEST_F(OutputName, ANameThatIsOnlyASuffixStays) { EXPECT_EQ(chosen(".json"), ".json"); }
 TEST_F(OutputName, FolderGetsTheDefaultInside) {
   fs::create_directory(folder_ / "out.d");
   EXPECT_EQ(chosen("out.d"), "out.d/train-20261121-110700");

@@ -78,6 +78,14 @@ absl::Status keep(const report::Model& model, judging::Lines lines, store::RunSt
                      : status;
 }
 
+std::vector<std::string> unrecorded(const RecordingOptions& options) {
+  std::vector<std::string> all = options.directory.unrecorded();
+  if (options.roll == nullptr) return all;
+  for (std::string& sentence : those_of_unrecorded(options.roll->sentences()))
+    if (std::ranges::find(all, sentence) == all.end()) all.push_back(std::move(sentence));
+  return all;
+}
+
 std::string first_problem(const relay::Summary& summary) {
   if (!summary.problem.empty()) return summary.problem;
   for (const auto& process : summary.processes) {
@@ -240,6 +248,9 @@ absl::Status Recording::start_relay() {
     relay_options.job_pid = options_.child;
     relay_options.job_start_ticks = start_ticks(options_.child);
   }
+  relay_options.made = options_.made;
+  relay_options.roll = options_.roll;
+  relay_options.say = options_.say;
   relay_options.token = options_.collector.token;
   if (server_ != nullptr) {
     relay_options.channel = server_->in_process_channel();
@@ -281,11 +292,11 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   }
   farewell.notices = notices;
   farewell.still_running = static_cast<std::uint32_t>(left.size());
+  farewell.unrecorded = unrecorded(options_);
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
   if (!end) end = end_of(options_.main_process, result.relay);
-  result.complete =
-      result.relay.delivered && all_ended(result.relay) && left.empty() && !options_.directory.tells_of_unrecorded();
+  result.complete = result.relay.delivered && all_ended(result.relay) && left.empty() && result.relay.missing.empty();
   if (options_.expected) {
     result.missing = what_is_missing(*options_.expected, result.relay);
     if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
@@ -298,6 +309,19 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   server_.reset();
   close_store(end, notices, result);
   return result;
+}
+
+void Recording::discard() {
+  live_.reset();
+  dirty_.reset();
+  relay_.reset();
+  if (server_ == nullptr) return;
+  server_->shutdown(seconds(5));
+  server_.reset();
+  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished, nullptr);
+  (void)store_->close();  // after this there are no other files beside it
+  std::error_code error;
+  std::filesystem::remove(options_.output.run_file(), error);
 }
 
 void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices,

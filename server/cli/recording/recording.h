@@ -2,6 +2,7 @@
 // `recover` share this code.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,7 +18,9 @@
 #include "server/ingest/server.h"
 #include "server/judging/run_judge.h"
 #include "server/relay/connect.h"
+#include "server/relay/made_directory.h"
 #include "server/relay/relay.h"
+#include "server/relay/roll.h"
 #include "server/store/write/run_store.h"
 #include "server/web/runs/live_run.h"
 #include "server/web/runs/runs.h"
@@ -46,6 +49,10 @@ struct RecordingOptions {
   // For a run whose earlier record is not continued: the processes that it had. If any of them is not found, the run is
   // incomplete.
   std::optional<std::vector<pid_t>> expected = {};
+  // As in relay::Options.
+  std::shared_ptr<relay::MadeDirectory> made = {};
+  std::shared_ptr<relay::Roll> roll = {};
+  std::function<void(const std::string&)> say = {};
   pid_t child = 0;  // the same process if it is our child: relay().job_ended() will be called
   CollectorAddress collector;
   rules::Settings settings = {};
@@ -73,6 +80,8 @@ class Recording {
   // `left`: processes of the job that go on unrecorded.
   RecordingResult finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                          const std::vector<pid_t>& left = {});
+  // Ends without a trace of the run: no farewell, no run file. For a job of which nothing was seen.
+  void discard();
 
  private:
   explicit Recording(RecordingOptions options) : options_(std::move(options)) {}

@@ -14,7 +14,6 @@
 #include "server/cli/toolkit/elf.h"
 
 namespace castscope::cli {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -22,6 +21,8 @@ bool looks_like_python(const std::string& path) {
   static const std::regex pattern("(python|pypy)[0-9.]*t?d?");
   return std::regex_match(fs::path(path).filename().string(), pattern);
 }
+
+namespace {
 
 // Returns the Python that a script's first lines name: "#!/venv/bin/python", "#!/usr/bin/env python3", and pip's form
 // for long paths, a shell script that begins with '''exec' "/long path/python" "$0" "$@".

@@ -27,6 +27,9 @@ struct PythonInstall {
   std::string torch_problem;  // torch is installed, but broken
 };
 
+// Whether a program with this path is called as Pythons are: "python3.11".
+bool looks_like_python(const std::string& path);
+
 // Returns the Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.
 std::string named_python(const std::vector<std::string>& command);
 

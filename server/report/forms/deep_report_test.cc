@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "server/report/forms/json.h"
+#include "server/report/model/model.h"
 #include "server/report/timelines/json_lines.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/testing/test_run.h"
@@ -208,6 +209,21 @@ TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {
   EXPECT_EQ(modes[1]["dtypes_by_mode"],
             nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "script": ["bfloat16"]})"));
   EXPECT_EQ(modes[1]["differs"], false);
+}
+
+// Of a run without casts the headline is this line.
+TEST_F(DeepReportTest, DeepAlwaysIsAdvisedOnlyWhereTheRunWasKnownToBeWithoutIt) {
+  const auto advises = [](const store::RunData& run) {
+    return totals_line(model_of(run)).find("--deep always") != std::string::npos;
+  };
+  store::RunData run;
+  run.end.emplace().complete = true;
+  EXPECT_TRUE(advises(run));
+  run.start.deep = "always";
+  EXPECT_FALSE(advises(run));
+  run.start.deep = "";
+  run.start.collected = true;
+  EXPECT_FALSE(advises(run)) << "nobody told the collector";
 }
 
 }  // namespace

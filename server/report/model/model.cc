@@ -151,7 +151,9 @@ std::string totals_line(const Model& model) {
     text = !all_was_seen       ? "no casts were recorded"
            : was_on(model.run) ? "autocast was on, and cast nothing"
                                : "autocast was never asked to cast anything";
-    if (all_was_seen && model.run.operator_uses.empty() && rules::deep_mode(model.run) != "always")
+    // Of a run that came over the network the processes tell it, if there are any.
+    const bool mode_is_known = !model.run.start.collected || !model.run.processes.empty();
+    if (all_was_seen && model.run.operator_uses.empty() && mode_is_known && rules::deep_mode(model.run) != "always")
       text += " (--deep always looks at such a job, too)";
   }
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";

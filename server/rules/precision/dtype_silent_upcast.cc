@@ -267,9 +267,10 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   const std::string low(
       store::dtype_name(promotion.state ? enabled_region(data, use)->dtype : low_operand(use)->dtype));
   const std::string op(short_name(use.op));
-  finding.title = promotion.state
-                      ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
-                      : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " one";
+  finding.title =
+      promotion.state
+          ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
+          : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " value";
   std::uint64_t times = 0, bytes = 0, casts = 0;
   double ns = 0;
   for (const store::OperatorUseId id : promotion.uses) times += graph.total(id).times;

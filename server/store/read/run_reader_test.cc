@@ -2,6 +2,7 @@
 #include "server/store/read/run_reader.h"
 
 #include <cctype>
+#include <fstream>
 
 #include "agent/hash/fnv1a.h"
 #include "server/store/file/row_schema.h"
@@ -94,6 +95,36 @@ TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {
     ASSERT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)->exec(damage).ok()) << damage;
     EXPECT_THAT(trouble_with(path()), HasSubstr("damaged")) << damage;
   }
+}
+
+// Rows are there, and their checksum is right: only who looks for one by the index does not find it.
+TEST_F(RunReaderTest, ADamagedIndexIsDamageThatLeavesAllCountsThere) {
+  auto store = create();
+  TestRun run(*store);
+  run.cast(run.weight("train.py", 10, "fc"), kTensor);
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  ASSERT_FALSE(read_as_it_is(path())->damage);
+  std::int64_t page = 0, page_bytes = 0;
+  {
+    auto database = Database::open(path(), SQLITE_OPEN_READONLY);
+    auto found = Statement::prepare(*database,
+                                    "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size() "
+                                    "WHERE type = 'index' AND tbl_name = 'processes'");
+    ASSERT_TRUE(found.ok() && *found->next());
+    page = found->number(0), page_bytes = found->number(1);
+  }
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((page - 1) * page_bytes + 3);  // the number of entries of the page
+  file.write("\0\0", 2);
+  file.close();
+  const auto read = read_as_it_is(path());
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(read->damage);
+  EXPECT_THAT(read->damage->sentence,
+              testing::StartsWith("the index of the table processes is damaged: SQL may miss rows"));
+  EXPECT_FALSE(read->damage->evidence);
+  EXPECT_EQ(read->processes.size(), 1u);
 }
 
 }  // namespace

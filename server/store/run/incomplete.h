@@ -3,8 +3,9 @@
 //
 //   REASON(enumerator, number, "word", "what it means")
 //
-// Numbers are never given again. Those up to kBatchRejected are told by whoever checks what comes in, and kept in the
-// run file's table `incomplete`; the others follow from the file itself (completeness.h).
+// Numbers are never given again. kProcessRejected and kBatchRejected are told by whoever checks what comes in, those
+// from kRunDirectoryLost on by the relay; both are kept in the run file's table `incomplete`. The others follow from
+// the file itself (completeness.h).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,13 @@ namespace castscope::store {
   REASON(kProcessStillRan, 7, "process_still_ran", "A process still ran when its record was closed.")             \
   REASON(kEventsMissing, 8, "events_missing", "A process published events that never arrived, and it has ended.") \
   REASON(kCountsMissing, 9, "counts_missing",                                                                     \
-         "The events of a process tell more casts, cache hits or bytes than its counters, and it has ended.")
+         "The events of a process tell more casts, cache hits or bytes than its counters, and it has ended.")     \
+  REASON(kRunDirectoryLost, 10, "run_directory_lost",                                                             \
+         "The folder in which processes leave their record was removed or replaced while the run was recorded.")  \
+  REASON(kProcessMissing, 11, "process_missing",                                                                  \
+         "A process told the relay that it has cast, and its record was never found.")                            \
+  REASON(kProcessUnrecorded, 12, "process_unrecorded",                                                            \
+         "A process said that it could not be recorded, or not to its end.")
 
 CASTSCOPE_CLOSED_LIST(IncompleteReason, std::uint8_t, CASTSCOPE_INCOMPLETE_REASONS);
 

@@ -1,0 +1,73 @@
+/* The roll of the run (agent/lanes/roll.h), as a process of the job sees it. It is mapped once, and forked children
+ * inherit it: it can be reached whatever becomes of the run directory, of descriptors and of rights. */
+#include "agent/lanes/roll.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/lanes/descriptor.h"
+#include "agent/preload/preload.h"
+
+static struct castscope_roll* roll;
+
+/* Where pids are those of another namespace, the path may lead to anything: it is looked at before it is opened. */
+static bool is_roll(const struct stat* info, unsigned long long device, unsigned long long inode) {
+  return S_ISREG(info->st_mode) && info->st_dev == device && info->st_ino == inode &&
+         info->st_size == (off_t)sizeof(struct castscope_roll);
+}
+
+static struct castscope_roll* map_roll(const char* name) {
+  int recorder = 0, descriptor = 0, length = 0;
+  unsigned long long device = 0, inode = 0;
+  if (sscanf(name, "%d:%d:%llu:%llu:%n", &recorder, &descriptor, &device, &inode, &length) != 4) return NULL;
+  if (length == 0 || strcmp(name + length, run_directory()) != 0) return NULL; /* it is the roll of another run */
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/fd/%d", recorder, descriptor);
+  struct stat info;
+  if (stat(path, &info) != 0 || !is_roll(&info, device, inode)) return NULL;
+  int fd = castscope_open_with(path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return NULL;
+  void* memory = MAP_FAILED;
+  if (fstat(fd, &info) == 0 && is_roll(&info, device, inode))
+    memory = mmap(NULL, sizeof(struct castscope_roll), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (memory == MAP_FAILED) return NULL;
+  struct castscope_roll* found = memory;
+  return found->magic == CASTSCOPE_ROLL_MAGIC ? found : NULL;
+}
+
+void roll_begin(void) {
+  int error = errno;
+  const char* name = environment_get("CASTSCOPE_ROLL");
+  if (name != NULL) roll = map_roll(name);
+  if (roll_is_read()) __atomic_fetch_add(&roll->with_torch, 1, __ATOMIC_RELAXED);
+  errno = error;
+}
+
+bool roll_is_read(void) { return roll != NULL && __atomic_load_n(&roll->closed, __ATOMIC_ACQUIRE) == 0; }
+
+char (*roll_sentences(void))[CASTSCOPE_ROLL_SENTENCE_BYTES] { return roll->sentences; }
+
+/* The slots are taken in turn, so that the first one tried is nearly always free. */
+void roll_call(uint32_t kind, uint32_t segment, uint64_t start_ticks) {
+  if (!roll_is_read()) return;
+  for (int tried = 0; tried < CASTSCOPE_ROLL_CALLS; tried++) {
+    uint32_t number = __atomic_fetch_add(&roll->next, 1, __ATOMIC_RELAXED) % CASTSCOPE_ROLL_CALLS;
+    struct castscope_call* call = &roll->calls[number];
+    uint32_t before = CASTSCOPE_CALL_FREE;
+    if (!__atomic_compare_exchange_n(&call->state, &before, CASTSCOPE_CALL_CLAIMED, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+      continue;
+    call->kind = kind;
+    call->pid = (int32_t)getpid();
+    call->segment = segment;
+    call->start_ticks = start_ticks;
+    __atomic_store_n(&call->state, CASTSCOPE_CALL_FILLED, __ATOMIC_RELEASE);
+    return;
+  }
+  __atomic_fetch_add(&roll->lost, 1, __ATOMIC_RELAXED);
+}

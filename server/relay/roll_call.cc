@@ -1,0 +1,87 @@
+#include "server/relay/roll_call.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::relay {
+namespace {
+
+std::string segment_of(const Call& call) { return absl::StrCat(call.pid, "-", call.segment, ".lanes"); }
+
+}  // namespace
+
+RollCall::RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll,
+                   std::string host, Clock::duration directory_interval, std::function<void(const std::string&)> say)
+    : directory_(std::move(directory)),
+      host_(std::move(host)),
+      made_(made != nullptr ? std::move(made) : std::make_shared<MadeDirectory>(directory_)),
+      roll_(std::move(roll)),
+      directory_interval_(directory_interval),
+      say_(std::move(say)) {}
+
+void RollCall::look(Clock::time_point now) {
+  const std::size_t before = unrecorded_.size();
+  take_calls();
+  // A process that cannot be recorded is a reason to look at once.
+  look_at_directory(unrecorded_.size() > before ? made_->is_there_now() : made_->is_there(now, directory_interval_));
+}
+
+void RollCall::take_calls() {
+  if (roll_ == nullptr) return;
+  for (const Call& call : roll_->take()) {
+    const std::string key =
+        call.start_ticks == 0 ? "" : absl::StrCat(host_, "/", call.pid, "/", call.start_ticks, "/", call.segment);
+    if (call.kind == Call::Kind::kUnrecorded) {
+      const auto is_it = [&](const auto& one) { return one.first == call.pid && one.second == key; };
+      if (std::ranges::none_of(unrecorded_, is_it)) unrecorded_.emplace_back(call.pid, key);
+      continue;
+    }
+    Called& called = called_[segment_of(call)];
+    called = {.times = called.times + 1, .process = key, .pid = call.pid};
+  }
+}
+
+void RollCall::look_at_directory(bool there) {
+  if (there || std::exchange(gone_, true) || say_ == nullptr) return;
+  say_(absl::StrCat("the run directory ", directory_,
+                    " was removed or replaced while the job is recorded: the job goes on, and what processes cast that "
+                    "begin from now on is not recorded"));
+}
+
+std::vector<Missing> RollCall::end() {
+  take_calls();
+  look_at_directory(made_->is_there_now());
+  std::vector<Missing> all;
+  const auto add = [&](Missing::Kind kind, const std::string& process, const std::string& sentence) {
+    all.push_back({.kind = kind, .process = process, .sentence = sentence});
+  };
+  if (gone_) {
+    add(Missing::Kind::kRunDirectory, "",
+        absl::StrCat(
+            "the run directory ", directory_,
+            " was removed or replaced while the run was recorded: what processes cast that began after that, or "
+            "whose record had not been found yet, is not in it"));
+  }
+  for (const auto& [segment, called] : called_) {
+    if (found_[segment] >= called.times) continue;
+    add(Missing::Kind::kProcess, called.process,
+        absl::StrCat("process ", called.pid, " has cast, and its record ", segment,
+                     " was not found in the run directory: its casts are missing"));
+  }
+  for (const auto& [pid, process] : unrecorded_) {
+    add(Missing::Kind::kUnrecorded, process,
+        absl::StrCat("process ", pid,
+                     " has PyTorch and could not be recorded, or not to its end: what it cast from then on "
+                     "is missing"));
+  }
+  if (roll_ != nullptr && roll_->lost() > 0) {
+    add(Missing::Kind::kProcess, "",
+        absl::StrCat(roll_->lost(),
+                     " times a process could not tell of its record: it is not known whether all were found"));
+  }
+  if (roll_ != nullptr) roll_->run_is_over();
+  return all;
+}
+
+}  // namespace castscope::relay

@@ -1,0 +1,52 @@
+// What a relay has to miss: segments that processes called on the roll and that it never found, processes that called
+// that they are not recorded, the run directory itself. Only the drain thread uses it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/relay/made_directory.h"
+#include "server/relay/roll.h"
+#include "server/relay/summary.h"
+
+namespace castscope::relay {
+
+class RollCall {
+ public:
+  using Clock = MadeDirectory::Clock;
+  // `roll` may be null: then only the directory is looked at. `say` is told at once that the directory is gone.
+  RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll, std::string host,
+           Clock::duration directory_interval, std::function<void(const std::string&)> say);
+
+  void look(Clock::time_point now);
+  // The relay has found this segment, "<pid>-<n>.lanes", and tells what becomes of it.
+  void found(const std::string& segment) { ++found_[segment]; }
+  // Looks for the last time, after the relay has looked for segments for the last time; returns all that is missing.
+  std::vector<Missing> end();
+
+ private:
+  struct Called {
+    int times = 0;  // a later process may have the same pid, and its segment the same name
+    std::string process;
+    pid_t pid = 0;
+  };
+  void take_calls();
+  void look_at_directory(bool there);
+
+  const std::string directory_, host_;
+  const std::shared_ptr<MadeDirectory> made_;
+  const std::shared_ptr<Roll> roll_;
+  const Clock::duration directory_interval_;
+  const std::function<void(const std::string&)> say_;
+  std::map<std::string, Called> called_;  // by the segment's name
+  std::map<std::string, int> found_;
+  std::vector<std::pair<pid_t, std::string>> unrecorded_;  // pid, key
+  bool gone_ = false;
+};
+
+}  // namespace castscope::relay
