@@ -52,8 +52,19 @@ def product(a, b, dtype: torch.dtype):
         return torch.mm(a, b)
 
 a = torch.randn(8, 8)
-print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
+y = product(a, a, torch.float16)
+print(y.dtype)  # torch.bfloat16)",
                     .fix = "Pass a constant dtype.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    with torch.autocast("cpu", dtype=torch.float16):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+y = product(a, a)
+print(y.dtype)  # torch.float16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_ignored_dtypes,
 };

@@ -112,10 +112,19 @@ def product(a, b, use_amp: bool):
 
 a = torch.randn(8, 8)
 try:
-    product(a, a, True)
+    y = product(a, a, True)
 except RuntimeError as error:
     print(error))",
                     .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):`, with constants.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    with torch.autocast("cpu", enabled=True):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+y = product(a, a))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_refusals,
 };
