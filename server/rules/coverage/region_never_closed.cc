@@ -37,7 +37,8 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   if (place.entered_again) return describe_entered_again(finding, place.region->enabled);
   finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.fix =
-      "Enter it by `with` alone, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
+      "Enter it by `with` alone, or make a torch.autocast(…) for each __enter__() and call its "
+      "__exit__(None, None, None) in a `finally`.";
 }
 
 void judge_open_regions(Inquiry& inquiry) {

@@ -43,10 +43,9 @@ void judge_collapse(Inquiry& inquiry) {
                                {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
-        "and products in float16 beyond 65504, log(0), division by 0). Give that part float32 (x.float(), and around "
-        "its "
-        "matrix products " +
-        turned_off(amp_handle_in(data, use.process)) + "), or use bfloat16.";
+        "and products in float16 beyond 65504, log(0), division by 0). Give that part float32 (x.float(), with " +
+        turned_off(amp_handle_in(data, use.process)) +
+        " around matrix products); or use bfloat16, which needs no scaler.";
   }
 }
 

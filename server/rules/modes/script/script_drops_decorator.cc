@@ -63,9 +63,10 @@ const store::Region* region_around(const store::RunData& data, const store::Fact
 
 std::string fix_for(const store::RunData& data, const store::Fact& dropped) {
   if (!switches_off(dropped.text))
-    return "Write `with torch.autocast(…):` within the method, or open the region around the call of the script, which "
-           "then computes in the region's dtype.";
-  const std::string within = "Write `with torch.autocast(…, enabled=False):` within the method.";
+    return "Leave the decorator out, and write `with torch.autocast(…):` within the method or around the call of the "
+           "script, which then computes in the region's dtype.";
+  const std::string within =
+      "Leave the decorator out, and write `with torch.autocast(…, enabled=False):` within the method.";
   const store::Region* region = region_around(data, dropped);
   return region == nullptr ? within : within + " " + call_with_autocast_off(region->device);
 }
@@ -107,8 +108,8 @@ class Net(torch.nn.Module):
 net, x = Net(), torch.randn(2, 8)
 y, z = net(x), torch.jit.script(net)(x)
 print(y.dtype, z.dtype)  # bfloat16, float32)",
-         .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method, which then computes in "
-                "the region's dtype.",
+         .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method, in place of the decorator: "
+                "the script then computes in the region's dtype.",
          .fixed_example = R"(import torch
 
 class Net(torch.nn.Module):
