@@ -83,8 +83,7 @@ with torch.autocast("cpu", dtype=torch.float16):
     y.sum().backward())",
          .fix = "Call `.backward()` after the region, not in one, and decorate the Function's methods with "
                 "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`. Backward then "
-                "computes "
-                "in the dtype of forward.",
+                "computes in the dtype of forward.",
          .fixed_example = R"(import torch
 
 class Product(torch.autograd.Function):

@@ -14,8 +14,7 @@ void judge_mixtures(Inquiry& inquiry) {
     add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         "Leave out .half() and .bfloat16(), and let autocast choose the dtype; or bring the odd one to the dtype of "
-        "the "
-        "others before this call.";
+        "the others before this call.";
   }
 }
 

@@ -20,14 +20,13 @@
 namespace castscope::rules::script_dtype_differs {
 namespace {
 
-// A region with autocast off would not help: a trace drops it, eager autocast casts inside such a region of a script,
-// and TorchScript's own autocast casts there, too, where the script computes gradients.
+// A region with autocast off would not help: a trace drops it, and in such a region of a script both autocasts cast,
+// as long as the region around the call is one of Python.
 std::string fix_for(const ModeDifference& found) {
   if (!is_low(found.eager->computed))
     return "If float32 matters here, bring the arguments to float32 in the code (x.float()).";
   return "For the same dtype in both, give the operator float32 in the code (x.float()). If the low precision is "
-         "wanted, "
-         "use torch.compile or plain Python for this part: both follow eager autocast.";
+         "wanted, use torch.compile or plain Python for this part: both follow eager autocast.";
 }
 
 using Scripted = std::map<Line, std::map<std::string, ScriptedOperator>>;
