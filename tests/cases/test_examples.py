@@ -99,4 +99,4 @@ def test_it_prints_the_dtypes_that_its_comments_name(kind, rule, outcome):
 
 
 def test_the_tables_name_rules():
-    assert set(examples.CANNOT) | set(examples.ALONE) | set(examples.TRADED) | set(examples.STOPS) <= set(RULES)
+    assert {*examples.CANNOT, *examples.ALONE, *examples.WEIGH_TIMES, *examples.TRADED, *examples.STOPS} <= set(RULES)
