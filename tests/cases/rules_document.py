@@ -12,7 +12,6 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -20,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import clean_list  # noqa: E402
+import examples  # noqa: E402
 import runs  # noqa: E402
 from marked_cases import CASE, functions, marked, reported  # noqa: E402
 
@@ -35,17 +35,18 @@ ABOUT = """\
 
 <!-- Written by tests/cases/rules_document.py: run that instead of editing. -->
 
-These are the rules by which castscope judges a run. `castscope rules` prints the list. `castscope rules RULE` explains one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md#settings-castscopejson) has the settings. A rule is a pure function of what was seen, so it gives the same findings while the job runs and when it reads the finished run file. [Coverage](reports.md#coverage) says how far the rules could judge a run.
+These are the rules by which castscope judges a run. `castscope rules` prints the list. `castscope rules RULE` explains one: what happens, why it matters, an example that runs, the fix, the example with that fix made, its thresholds. [ci.md](ci.md#settings-castscopejson) has the settings. A rule is a pure function of what was seen, so it gives the same findings while the job runs and when it reads the finished run file. [Coverage](reports.md#coverage) says how far the rules could judge a run.
 
 A finding has one of four severities. `error`: the result is wrong. `warning`: it is likely wrong. `performance`: time or memory is lost. `info`: worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
 
 Each rule is tested with real code. Each function in `tests/cases/rules/*.py` is a case: some have a fault that a rule must find, others look like these and are right (controls). *Places* are the lines that the rule must point at. *Found* are those that it did point at, exactly once. *False* counts findings anywhere else. Each rule also has unit tests of its own, which judge evidence that is written down in the test; *streams* counts these tests, those with and those without a fault together. They have the cases that need a GPU, and those that no longer happen with the PyTorch of today. Rules about GPUs are also tested with `tests/gpu/rule_jobs.py`, on the CUDA build of PyTorch and [the double of a GPU](../tests/gpu/double/README.md) (`scripts/check-cuda-build`). There each rule finds the fault of its job at the marked line, and finds nothing once the fix is made.
+
+*Fix tried* says whether a test makes the fix. That test (`tests/cases/test_examples.py`) runs the example of the rule, and the same example changed as the words of the finding's fix say. In the latter the finding has to be gone, with no new one, and the program has to run to its end. Its results have to be as close to those in float32 as before, or the words of the fix say that they are not: "yes, it trades precision". [decisions/fixed-examples.md](decisions/fixed-examples.md) tells how that is measured.
 """
 
 
 def rule_list():
-    done = subprocess.run([runs.CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)["rules"]
+    return list(examples.rules().values())
 
 
 def source_of(rule):
@@ -96,12 +97,12 @@ def over_cases(folder):
 
 
 def table(rules, counts):
-    yield "| rule | severity | finds | places | found | false | streams |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| rule | severity | finds | places | found | false | streams | fix tried |"
+    yield "|---|---|---|---|---|---|---|---|"
     for rule in rules:
         count = counts[rule["rule"]]
         yield (f"| `{rule['rule']}` | {rule['severity']} | {rule['summary']} | {count.places} | {count.found} | "
-               f"{count.false} | {streams(rule['rule'])} |")
+               f"{count.false} | {streams(rule['rule'])} | {examples.fix_is_tried(rule['rule'])} |")
 
 
 def evidence_of_rules():

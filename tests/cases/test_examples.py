@@ -1,116 +1,102 @@
-"""The example that `castscope explain` shows for a rule: it runs unchanged on a CPU, the rule finds it, and it prints
-the dtypes that its comments name."""
+"""The example that `castscope rules RULE` shows: it runs unchanged on a CPU, the rule finds it, and it prints the
+dtypes that its comments name.
 
-import collections
-import json
-import os
-import pathlib
-import re
-import subprocess
-import sys
-
-import pytest
-from reports import read_report
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
-
-# Rules whose examples find nothing here, with the reason; each example says so in its first line.
-CANNOT = {
-    "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
-    **dict.fromkeys(["gpu-casts-dominate", "launch-bound-casts", "matmul-full-precision", "rnn-computes-in-float16",
-                     "rnn-recasts-weights", "tensor-cores-unused", "tf32-unlike-setting"],
-                    "it is about what a GPU did"),
-    "export-check-fails": "it is found in the program's file",
-    "op-banned": "a CPU refuses nothing",
-    "thread-wrong-dtype": "PyTorch 2.13 hands the dtype to all threads of autograd",
-}
-
-RUN_EACH = """\
-import os, runpy, sys, torch, torch._dynamo  # the latter: optimizers import it when they are made
-torch.set_num_threads(1)
-for path in sys.argv[1:]:
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(path + ".out", os.O_WRONLY | os.O_CREAT), 1)
-        try:
-            runpy.run_path(path, run_name="__main__")
-        finally:  # an error is what some are about
-            sys.stdout.flush()
-            os._exit(0)
-    os.waitpid(child, 0)
+And the same example with its fix: nothing is found in it, it runs to its end, and its results are as close to float32
+as before, or the words of the fix say what they give up.
 """
 
+import json
+import re
+import subprocess
 
-def explained():
-    rules = subprocess.run([CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
-    for rule in json.loads(rules.stdout)["rules"]:
-        yield rule["rule"], rule["example"]
+import examples
+import pytest
+import runs
 
-
-EXAMPLES = dict(explained())
-
-
-# Examples that need a run of their own, with these options: they depend on the deep steps of all processes, or on a
-# policy.
-ALONE = {"dtype-ping-pong": [], "policy-deviation": ["--policy", "fp32-everything"]}
-
-
-def findings_of(rules, folder, options=()):
-    """Returns the findings in the example of each of these rules, from a single run."""
-    folder.mkdir()
-    driver = folder / "run_each.py"
-    driver.write_text(RUN_EACH)
-    files = []
-    for rule in rules:
-        files.append(folder / f"{rule}.py")
-        files[-1].write_text(EXAMPLES[rule] + "\n")
-    done = subprocess.run([CASTSCOPE, "run", *options, "-o", folder / "run", "--", sys.executable, driver, *files],
-                          check=False,
-                          capture_output=True, text=True, timeout=600, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = collections.defaultdict(set)
-    for finding in read_report(folder / "run.json")["findings"]:
-        found[pathlib.Path(finding["location"]["file"]).stem].add(finding["rule"])
-    return found
+RULES = examples.rules()
+FIXED = [name for name, rule in RULES.items() if rule["fixed_example"] is not None]
+SEEN = [name for name in FIXED if name != examples.IN_FILE]
+FINISHED = [name for name in FIXED if name not in examples.STOPS]
+# The share by which an error may grow, and what rounding in float32 may add: the order of a sum may differ.
+TOLERANCE, ROUNDING = 1.1, 1e-5
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("examples")
+def outcome(tmp_path_factory):
+    return examples.Outcome(tmp_path_factory.mktemp("examples"))
 
 
-@pytest.fixture(scope="module")
-def found(folder):
-    found = findings_of([rule for rule in EXAMPLES if rule not in ALONE], folder / "together")
-    for rule, options in ALONE.items():
-        found |= findings_of([rule], folder / rule, options)
-    return found
-
-
-@pytest.mark.parametrize("rule", EXAMPLES)
-def test_the_rule_is_found_in_its_example(rule, found):
-    if rule in CANNOT:
-        assert EXAMPLES[rule].startswith("# "), "says first thing that it cannot"
-        assert rule not in found[rule], "it can"
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_is_found_in_its_example(rule, outcome):
+    if rule in examples.CANNOT:
+        assert RULES[rule]["example"].startswith("# "), "says first thing that it cannot"
+        assert rule not in outcome.rules_in("example", rule), "it can"
     else:
-        assert rule in found[rule]
+        assert rule in outcome.rules_in("example", rule)
+
+
+def test_each_rule_that_can_be_found_here_has_a_fixed_example():
+    assert {*FIXED} == {*RULES} - {*examples.CANNOT} | {examples.IN_FILE}
+
+
+@pytest.mark.parametrize("rule", SEEN)
+def test_the_fix_ends_the_finding_and_brings_no_other(rule, outcome):
+    found = outcome.rules_in("fixed_example", rule)
+    assert rule not in found
+    assert found <= outcome.rules_in("example", rule), "findings that the example has not"
+
+
+def test_the_fix_of_a_program_that_is_judged_by_its_file(outcome):
+    def checked(kind):
+        done = subprocess.run([runs.CASTSCOPE, "check", "--format", "json",
+                               outcome.of(kind, examples.IN_FILE) / "model.pt2"], check=False, capture_output=True)
+        return [finding["rule"] for finding in json.loads(done.stdout)["failing_findings"]]
+
+    assert examples.IN_FILE in checked("example")
+    assert checked("fixed_example") == []
+    assert not outcome.rules_in("fixed_example", examples.IN_FILE)
+
+
+@pytest.mark.parametrize("rule", FIXED)
+def test_the_fixed_example_runs(rule, outcome):
+    program = RULES[rule]["fixed_example"]
+    assert "except" not in program, "there is no error to be caught any more"
+    folder = outcome.of("fixed_example", rule)
+    if rule in examples.STOPS:
+        assert examples.STOPS[rule][0] in (folder / "job.err").read_text()
+    else:
+        assert (folder / "job.status").read_text() == "0", (folder / "job.err").read_text()
+
+
+@pytest.mark.parametrize("rule", FINISHED)
+def test_the_fix_gives_up_no_precision_that_it_does_not_name(rule, outcome):
+    errors = outcome.errors[rule]
+    assert errors, "the program keeps what it computes in a variable"
+    worse = {name: (before, after) for name, (before, after) in errors.items()
+             if before is not None and not after <= TOLERANCE * before + ROUNDING}
+    if rule in examples.TRADED:
+        assert worse, "it gives up nothing"
+        assert examples.TRADED[rule] in outcome.fix(rule)
+    else:
+        assert not worse
+    assert all(after < 0.02 for _, after in errors.values()), "they are no results of low precision"
 
 
 DTYPE = re.compile(r"\b(?:b?float16|float32|float64)\b")
 
 
-def commented(example):
+def commented(program):
     """Returns the dtypes that the comments beside its prints name, before anything that they say about other code."""
-    comments = re.findall(r"^ *print\(.*\)  # ([^;\n]*)", example, re.MULTILINE)
+    comments = re.findall(r"^ *print\(.*\)  # ([^;\n]*)", program, re.MULTILINE)
     return [dtype for comment in comments for dtype in DTYPE.findall(comment)]
 
 
-@pytest.mark.parametrize("rule", [rule for rule in EXAMPLES if rule not in CANNOT and commented(EXAMPLES[rule])])
-def test_it_prints_the_dtypes_that_its_comments_name(rule, found, folder):
-    [printed] = folder.glob(f"*/{rule}.py.out")
-    assert DTYPE.findall(printed.read_text()) == commented(EXAMPLES[rule])
+@pytest.mark.parametrize("kind, rule", [key for key, program in examples.programs().items()
+                                        if key[1] not in examples.CANNOT and commented(program)])
+def test_it_prints_the_dtypes_that_its_comments_name(kind, rule, outcome):
+    printed = DTYPE.findall((outcome.of(kind, rule) / "job.out").read_text())
+    assert printed == commented(examples.programs()[kind, rule])
 
 
-def test_the_list_of_those_that_cannot_names_rules():
-    assert set(CANNOT) <= set(EXAMPLES)
+def test_the_tables_name_rules():
+    assert {*examples.CANNOT, *examples.ALONE, *examples.WEIGH_TIMES, *examples.TRADED, *examples.STOPS} <= set(RULES)

@@ -2,6 +2,7 @@
 
 import sys
 
+import examples
 import rules_document
 import runs
 
@@ -18,6 +19,13 @@ def test_each_rule_has_its_row():
     for rule in rules_document.rule_list():
         assert f"| `{rule['rule']}` | {rule['severity']} | {rule['summary']} |" in text, \
             "run tests/cases/rules_document.py"
+
+
+def test_each_row_says_whether_the_fix_is_tried():
+    rows = {line.split("`")[1]: line for line in rules_document.DOCUMENT.read_text().splitlines()
+            if line.startswith("| `") and line.count(" | ") == 7}
+    assert {rule: row.rsplit(" | ", 1)[1] for rule, row in rows.items()} == \
+           {rule: f"{examples.fix_is_tried(rule)} |" for rule in examples.rules()}, "run tests/cases/rules_document.py"
 
 
 def test_the_document_lists_the_evidence_of_each_rule():

@@ -16,6 +16,10 @@ from test_diff import MODEL
 CLEAN = TRAIN.replace(".requires_grad_(False)", "")
 
 
+# Documents that got a name since the first of their format.
+MINORS = {"rules": 1}
+
+
 @functools.cache
 def checker(name):
     schema = json.loads((ROOT / f"docs/{name}.schema.json").read_text())
@@ -26,7 +30,7 @@ def checker(name):
 def described(document):
     """Returns the document, which the schema of its name describes."""
     document = json.loads(document)
-    assert (document["format"], document["format_minor"]) == (2, 0)
+    assert (document["format"], document["format_minor"]) == (2, MINORS.get(document["document"], 0))
     checker(document["document"]).validate(document)
     return document
 

@@ -100,3 +100,4 @@ def test_the_examples_of_rules_run(castscope, python):
     """Those that end well by themselves: an example that shows an error says so."""
     for rule in json.loads(castscope("rules", "-f", "json").stdout)["rules"]:
         compile(rule["example"], rule["rule"], "exec")
+        compile(rule["fixed_example"] or "", rule["rule"], "exec")

@@ -85,6 +85,7 @@ Json rule_json(const rules::Rule& rule) {
           {"why_it_matters", words.why},
           {"example", words.example},
           {"fix", words.fix},
+          {"fixed_example", words.fixed_example.empty() ? Json(nullptr) : Json(words.fixed_example)},
           {"links", links_json(words.links)}};
 }
 
@@ -105,7 +106,9 @@ std::string explanation_text(const rules::Rule& rule, int width) {
   std::string all = name + " (" + std::string(rule.severity) + ")\n" + wrapped("  ", "  ", rule.summary, width);
   all += section("What happens", words.what, width) + section("Why it matters", words.why, width);
   if (!words.example.empty()) all += "\nExample\n" + code(words.example);
-  all += section("Fix", words.fix, width) + thresholds_text(rule, width) + section("Links", words.links, width);
+  all += section("Fix", words.fix, width);
+  if (!words.fixed_example.empty()) all += "\nExample, fixed\n" + code(words.fixed_example);
+  all += thresholds_text(rule, width) + section("Links", words.links, width);
   all += section("To silence it",
                  "On one line: a comment \"# castscope: ignore[" + name +
                      "]\". In files: \"per-path-ignores\" in castscope.json. "

@@ -32,6 +32,7 @@ TEST(ExplainTest, HasEverythingARuleSays) {
                                             .why = "Why.",
                                             .example = "import torch\n\nf()",
                                             .fix = "- one\n- two",
+                                            .fixed_example = "import torch\n\ng()",
                                             .links = "https://a\nhttps://b"},
                             .judge = nullptr};
   EXPECT_EQ(explanation_text(rule, 60), R"(cache-test (warning)
@@ -54,6 +55,11 @@ Fix
   - one
   - two
 
+Example, fixed
+    import torch
+
+    g()
+
 Thresholds ("thresholds" in castscope.json)
   entries = 16: fewer are ordinary
   share = 0.05: of a step
@@ -69,8 +75,15 @@ To silence it
 )");
   const nlohmann::ordered_json json = explanation_json(rule)["rules"][0];
   EXPECT_EQ(json["rule_group"], "cache");
+  EXPECT_EQ(json["fixed_example"], "import torch\n\ng()");
   EXPECT_EQ(json["thresholds"][1]["default_value"], 0.05);
   EXPECT_EQ(json["links"].size(), 2u);
+}
+
+TEST(ExplainTest, ARuleWithoutAFixedExampleSaysSo) {
+  const rules::Rule rule = {.name = "gpu-test", .severity = "info", .explanation = {.fix = "Do."}, .judge = nullptr};
+  EXPECT_THAT(explanation_text(rule, 60), Not(HasSubstr("Example, fixed")));
+  EXPECT_TRUE(explanation_json(rule)["rules"][0]["fixed_example"].is_null());
 }
 
 TEST(ExplainTest, EveryRuleHasItsWords) {

@@ -28,11 +28,14 @@ const char* problem_severity(std::string_view severity) {
 std::string explanation_text(const rules::Explanation& help, bool markdown) {
   const auto head = [&](const char* title) { return markdown ? "**" + std::string(title) + "** " : ""; };
   std::string text = std::string(help.what) + "\n\n" + std::string(help.why);
-  if (!help.example.empty()) {
-    text += "\n\n" + head("Example.") + (markdown ? "\n\n```python\n" : "\n") + std::string(help.example) +
-            (markdown ? "\n```" : "");
-  }
+  const auto add_program = [&](const char* title, std::string_view program) {
+    if (program.empty()) return;
+    text +=
+        "\n\n" + head(title) + (markdown ? "\n\n```python\n" : "\n") + std::string(program) + (markdown ? "\n```" : "");
+  };
+  add_program("Example.", help.example);
   if (!help.fix.empty()) text += "\n\n" + head("Fix.") + std::string(help.fix);
+  add_program("Example, fixed.", help.fixed_example);
   if (!help.links.empty()) text += "\n\n" + std::string(help.links);
   return text;
 }

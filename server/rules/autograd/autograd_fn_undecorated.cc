@@ -42,7 +42,7 @@ void judge_undecorated_functions(Inquiry& inquiry) {
         device +
         "\") on forward and "
         "@torch.amp.custom_bwd(device_type=\"" +
-        device + "\") on backward, each below @staticmethod.";
+        device + "\") on backward, each below @staticmethod. Backward then computes in " + low + ", too.";
   }
 }
 
@@ -82,8 +82,28 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     y = Product.apply(x, w)
 y.sum().backward())",
          .fix = "`@torch.amp.custom_fwd(device_type=…)` on forward and `@torch.amp.custom_bwd(device_type=…)` on "
-                "backward: then backward runs with the autocast state that forward had. With "
+                "backward: then backward runs with the autocast state that forward had, in the same dtype. With "
                 "`custom_fwd(cast_inputs=torch.float32)` both run in float32, if that is what is meant.",
+         .fixed_example = R"(import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        grad = grad.to(w.dtype)
+        return grad @ w.t(), x.t() @ grad
+
+x, w = torch.randn(8, 8, requires_grad=True), torch.randn(8, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = Product.apply(x, w)
+y.sum().backward())",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
     .judge = judge_undecorated_functions,

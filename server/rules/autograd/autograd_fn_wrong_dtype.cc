@@ -43,7 +43,7 @@ void judge_backward_dtypes(Inquiry& inquiry) {
     finding.fix =
         "Call backward outside autocast regions, and decorate both methods (@torch.amp.custom_fwd(device_type=\"" +
         device + "\"), @torch.amp.custom_bwd(device_type=\"" + device +
-        "\")), so that backward runs under the autocast state of its forward.";
+        "\")), so that backward runs under the autocast state of its forward, in " + forward_dtype + ".";
   }
 }
 
@@ -82,7 +82,27 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 with torch.autocast("cpu", dtype=torch.float16):
     y.sum().backward())",
          .fix = "Call `.backward()` after the region, not in one, and decorate the Function's methods with "
-                "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`.",
+                "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`. Backward then "
+                "computes in the dtype of forward.",
+         .fixed_example = R"(import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x @ w).float()
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.t(), x.t() @ grad
+
+x, w = torch.randn(8, 8, requires_grad=True), torch.randn(8, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = Product.apply(x, w)
+y.sum().backward())",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
     .judge = judge_backward_dtypes,

@@ -82,7 +82,8 @@ void add_finding(Inquiry& inquiry, const Recompute& found) {
                     ? "Bring the autocast state of forward back around the recomputation, also where it was off "
                       "(torch.autocast(…, enabled=False)), or use torch.utils.checkpoint.checkpoint, which does."
                     : "Enter an autocast region with forward's dtype around the recomputation, or use "
-                      "torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False), which does.";
+                      "torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False), which does. The "
+                      "gradients are then computed in that dtype.";
 }
 
 // Returns the recomputations of one process, by owner_of.
@@ -162,7 +163,30 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 y.sum().backward())",
          .fix = "`torch.utils.checkpoint.checkpoint` keeps and restores the autocast state. In a checkpoint of your "
                 "own, record in forward whether autocast is on and in which dtype, and enter `torch.autocast` with "
-                "that state around the recomputation.",
+                "that state around the recomputation. The gradients are then computed in forward's dtype.",
+         .fixed_example = R"(import torch
+
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, x):
+        ctx.run = run
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return run(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            y = ctx.run(x)
+        torch.autograd.backward(y, grad.to(y.dtype))
+        return None, x.grad
+
+layer = torch.nn.Linear(8, 8)
+x = torch.randn(4, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = Checkpoint.apply(layer, x)
+y.sum().backward())",
          .links = "https://docs.pytorch.org/docs/stable/checkpoint.html"},
     .judge = judge_recompute,
 };

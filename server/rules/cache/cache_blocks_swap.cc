@@ -27,7 +27,7 @@ void judge_swaps(Inquiry& inquiry) {
     finding.evidence_number = {{"error_count", at.times}};
     finding.evidence_text = {{"error_message", at.text}};
     finding.fix =
-        "Convert or swap the weights outside of autocast regions, before they are first used in one; or call "
+        "Convert or swap the weights outside of autocast regions, where the cache is empty; or call "
         "torch.clear_autocast_cache() just before.";
   }
 }
@@ -50,12 +50,19 @@ const Rule rule = {
 torch.__future__.set_swap_module_params_on_conversion(True)
 layer = torch.nn.Linear(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(torch.randn(2, 8))
+    y = layer(torch.randn(2, 8))
     try:
         layer.to(torch.float64)
     except RuntimeError as error:
         print(error)  # Couldn't swap Linear.weight)",
                     .fix = "Convert the module outside of the region, or call `torch.clear_autocast_cache()` before.",
+                    .fixed_example = R"(import torch
+
+torch.__future__.set_swap_module_params_on_conversion(True)
+layer = torch.nn.Linear(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(torch.randn(2, 8))
+layer.to(torch.float64))",
                     .links = "https://docs.pytorch.org/docs/stable/future_mod.html"},
     .judge = judge_swaps,
 };

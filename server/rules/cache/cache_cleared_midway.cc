@@ -31,8 +31,9 @@ void judge_clears(Inquiry& inquiry) {
                     counted(group.times, "time") + ")";
     finding.evidence_number = {{"cleared_midway", group.times}, {"exited", group.exited}};
     finding.fix =
-        "Nothing is wrong, but the other thread casts its weights again after each of these clears. Where that costs, "
-        "open one region in each thread that lasts as long as the other's, or none in the helper thread.";
+        "Results stay right, but the other thread casts its weights again after each of these clears. Where that "
+        "costs, "
+        "let this region begin after the other thread's has ended, or end when that ends.";
   }
 }
 
@@ -51,19 +52,35 @@ const Rule rule = {
                     .example = R"(import threading
 import torch
 
-layer = torch.nn.Linear(1024, 1024)
+layer, x = torch.nn.Linear(1024, 1024), torch.randn(1, 1024)
 
 def work():
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        layer(torch.randn(1, 1024))
+        layer(x)
 
+thread = threading.Thread(target=work)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(torch.randn(1, 1024))
-    thread = threading.Thread(target=work)
+    y = layer(x)
     thread.start()
     thread.join()
-    layer(torch.randn(1, 1024))  # casts its weight again)",
-                    .fix = "Let regions of helper threads last as long as the main thread's, or open none there.",
+    z = layer(x)  # casts its weight again)",
+                    .fix = "Where the casts cost much, let a helper thread's region begin after the main thread's has "
+                           "ended, or end when that ends.",
+                    .fixed_example = R"(import threading
+import torch
+
+layer, x = torch.nn.Linear(1024, 1024), torch.randn(1, 1024)
+
+def work():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(x)
+
+thread = threading.Thread(target=work)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(x)
+    z = layer(x)
+thread.start()
+thread.join())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_clears,
 };

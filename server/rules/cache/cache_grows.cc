@@ -81,8 +81,14 @@ const Rule rule = {
 with torch.autocast("cpu", dtype=torch.bfloat16):
     for _ in range(100):
         layer = torch.nn.Linear(1024, 1024)  # 6 MB more each time
-        layer(torch.randn(8, 1024)))",
+        y = layer(torch.randn(8, 1024)))",
                     .fix = "Open the region inside the loop, around each use, or pass `cache_enabled=False`.",
+                    .fixed_example = R"(import torch
+
+for _ in range(100):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer = torch.nn.Linear(1024, 1024)
+        y = layer(torch.randn(8, 1024)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_growth,
 };

@@ -107,6 +107,17 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         with torch.no_grad():
             x += 0.1 * gradient.sign())",
                     .fix = "Open the region around each pass, or give the model a tensor that is not a leaf (`x + 0`).",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+x = torch.randn(4, 8, requires_grad=True)
+for _ in range(3):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = layer(x).float().sum()
+    print(loss.item())
+    (gradient,) = torch.autograd.grad(loss, x)
+    with torch.no_grad():
+        x += 0.1 * gradient.sign())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_inputs,
 };

@@ -40,6 +40,11 @@ try:
 except RuntimeError as error:
     print(error))",
                     .fix = "Pass `cache_enabled=False` to the region around the capture.",
+                    .fixed_example = R"(import torch
+
+torch.set_autocast_enabled("cuda", True)
+torch.set_autocast_cache_enabled(False)  # as cache_enabled=False does
+torch.cuda.make_graphed_callables(torch.nn.Linear(8, 8), (torch.randn(2, 8),)))",
                     .links = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"},
     .judge = judge_graphs,
 };

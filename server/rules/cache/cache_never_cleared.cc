@@ -68,8 +68,13 @@ const Rule rule = {
 layer = torch.nn.Linear(1024, 1024)
 torch.set_autocast_enabled("cpu", True)
 torch.set_autocast_dtype("cpu", torch.bfloat16)
-layer(torch.randn(8, 1024)))",
+y = layer(torch.randn(8, 1024)))",
                     .fix = "Use `with torch.autocast(...)`, or call `torch.clear_autocast_cache()` after each step.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(torch.randn(8, 1024)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_clears,
 };

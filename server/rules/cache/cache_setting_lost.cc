@@ -77,8 +77,14 @@ layer = torch.nn.Linear(8, 8)
 inner = torch.autocast("cpu", dtype=torch.bfloat16)  # built here: cache on
 with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
     with inner:
-        layer(torch.randn(2, 8))  # kept)",
+        y = layer(torch.randn(2, 8))  # kept)",
                     .fix = "Build the object where it is entered, or pass `cache_enabled=False` to it as well.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # built here: cache off
+        y = layer(torch.randn(2, 8)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_settings,
 };

@@ -66,6 +66,18 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
                     .fix = "Open the region around each forward pass. Where it has to stay open, call "
                            "`torch.clear_autocast_cache()` after each change of the weights. With "
                            "`cache_enabled=False` each weight would be cast again at each use.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+x, y = torch.randn(16, 8), torch.randn(16, 1)
+for _ in range(5):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.mse_loss(layer(x).float(), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item()))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_stale_weights,
 };

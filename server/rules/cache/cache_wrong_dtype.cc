@@ -83,10 +83,19 @@ const Rule rule = {
 
 weight = torch.nn.Parameter(torch.randn(8, 8))
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    weight @ weight
+    y = weight @ weight
     with torch.autocast("cpu", dtype=torch.float16):
-        print((weight @ weight).dtype)  # torch.bfloat16)",
+        z = weight @ weight
+print(z.dtype)  # torch.bfloat16)",
                     .fix = "Use one dtype for regions within each other, or end the first region before the second.",
+                    .fixed_example = R"(import torch
+
+weight = torch.nn.Parameter(torch.randn(8, 8))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = weight @ weight
+with torch.autocast("cpu", dtype=torch.float16):
+    z = weight @ weight
+print(z.dtype)  # torch.float16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_dtypes,
 };

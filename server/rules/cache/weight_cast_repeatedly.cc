@@ -258,9 +258,16 @@ const Rule rule = {
 layer = torch.nn.Linear(1024, 1024).requires_grad_(False)  # frozen: no copy is kept
 with torch.autocast("cpu", dtype=torch.bfloat16):
     for _ in range(10):
-        layer(torch.randn(1, 1024)))",
+        y = layer(torch.randn(1, 1024)))",
                     .fix = "Convert what is frozen once (`module.to(torch.bfloat16)`), pass parameters themselves "
                            "instead of views, use `no_grad` instead of `inference_mode`.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024).requires_grad_(False)
+layer.to(torch.bfloat16)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(10):
+        y = layer(torch.randn(1, 1024)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_repeats,
 };

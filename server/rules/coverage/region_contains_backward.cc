@@ -129,6 +129,12 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     loss = layer(torch.randn(2, 32)).float().sum()
     loss.backward()  # belongs after the region)",
          .fix = "Call `backward()` after the region.",
+         .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    loss = layer(torch.randn(2, 32)).float().sum()
+loss.backward())",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_backward,
 };

@@ -47,7 +47,7 @@ Reason reason_of(const store::Region& region) {
             "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
                 " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."};
   return {"no_such_dtype", dtype + " is not a dtype that it casts to",
-          "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
+          "To compute in low precision, pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
               " is meant, pass enabled=False, or leave the region out."};
 }
 
@@ -97,9 +97,17 @@ const Rule rule = {
 
 layer = torch.nn.Linear(32, 32)
 with torch.autocast("cpu", dtype=torch.float32):  # stays off
-    print(layer(torch.randn(2, 32)).dtype))",
-                    .fix = "Take the device from the tensors, pass a dtype that autocast supports, and pass "
-                           "`enabled=False` where float32 is meant.",
+    y = layer(torch.randn(2, 32))
+print(y.dtype)  # torch.float32)",
+                    .fix =
+                        "To compute in low precision, take the device from the tensors and pass a dtype that autocast "
+                        "supports; pass `enabled=False` where float32 is meant.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(torch.randn(2, 32))
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_disabled_regions,
 };

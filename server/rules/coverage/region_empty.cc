@@ -103,6 +103,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
                     ? "Decorate what does the work: a class's forward instead of the class; in a generator or a "
                       "coroutine open the region inside, around the computation, and not across a yield or await."
                     : "Put the work into the region: " + first + " runs after it has ended.";
+  finding.fix += " The work is then done in the region's dtype.";
 }
 
 void judge_empty_regions(Inquiry& inquiry) {
@@ -157,8 +158,24 @@ class Net(torch.nn.Module):
         return self.layer(x)
 
 model = Net()
-print(model(torch.randn(2, 32)).dtype))",
-                    .fix = "Decorate `forward`, or open the region inside the function.",
+y = model(torch.randn(2, 32))
+print(y.dtype)  # torch.float32)",
+                    .fix = "Decorate `forward`, or open the region inside the function, which then computes in the "
+                           "region's dtype.",
+                    .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(32, 32)
+
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def forward(self, x):
+        return self.layer(x)
+
+model = Net()
+y = model(torch.randn(2, 32))
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_empty_regions,
 };

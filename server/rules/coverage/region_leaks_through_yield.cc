@@ -79,17 +79,39 @@ layer = torch.nn.Linear(32, 32)
 
 async def low():
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        layer(torch.randn(2, 32))
+        y = layer(torch.randn(2, 32))
         await asyncio.sleep(0)
+    return y
 
 async def full():
-    print(layer(torch.randn(2, 32)).dtype)  # bfloat16
+    return layer(torch.randn(2, 32))
 
 async def main():
-    await asyncio.gather(low(), full())
+    return await asyncio.gather(low(), full())
 
-asyncio.run(main()))",
+y, z = asyncio.run(main())
+print(y.dtype, z.dtype)  # bfloat16, bfloat16)",
                     .fix = "End the region before each `await` or `yield`.",
+                    .fixed_example = R"(import asyncio
+
+import torch
+
+layer = torch.nn.Linear(32, 32)
+
+async def low():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = layer(torch.randn(2, 32))
+    await asyncio.sleep(0)
+    return y
+
+async def full():
+    return layer(torch.randn(2, 32))
+
+async def main():
+    return await asyncio.gather(low(), full())
+
+y, z = asyncio.run(main())
+print(y.dtype, z.dtype)  # bfloat16, float32)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_leaks,
 };

@@ -36,7 +36,9 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {{"region_label", region_text(*place.region)}};
   if (place.entered_again) return describe_entered_again(finding, place.region->enabled);
   finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
-  finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
+  finding.fix =
+      "Enter it by `with` alone, or make a torch.autocast(…) for each __enter__() and call its "
+      "__exit__(None, None, None) in a `finally`.";
 }
 
 void judge_open_regions(Inquiry& inquiry) {
@@ -78,10 +80,16 @@ const Rule rule = {
 region = torch.autocast("cpu", dtype=torch.bfloat16)
 region.__enter__()  # once too often
 with region:
-    torch.nn.Linear(32, 32)(torch.randn(2, 32))
+    y = torch.nn.Linear(32, 32)(torch.randn(2, 32))
 print(torch.is_autocast_enabled("cpu")))",
-         .fix = "Enter regions by `with`, each with a `torch.autocast(…)` of its own; `contextlib.ExitStack` "
+         .fix = "Enter regions by `with` alone, each with a `torch.autocast(…)` of its own; `contextlib.ExitStack` "
                 "where they end elsewhere.",
+         .fixed_example = R"(import torch
+
+region = torch.autocast("cpu", dtype=torch.bfloat16)
+with region:
+    y = torch.nn.Linear(32, 32)(torch.randn(2, 32))
+print(torch.is_autocast_enabled("cpu")))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_open_regions,
 };

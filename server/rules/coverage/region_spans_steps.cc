@@ -173,6 +173,18 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # belongs into the loop
         optimizer.step()
         print(loss.item()))",
          .fix = "Open the region in the loop, around forward pass and loss.",
+         .fixed_example = R"(import torch
+
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(8, 32)
+for _ in range(3):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(x).float().pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item()))",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training"},
     .judge = judge_steps,
 };

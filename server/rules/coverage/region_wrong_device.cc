@@ -60,7 +60,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
     finding.fix = "Name the device that the tensors are on: torch.autocast(\"" + other + "\")";
   else
     finding.fix = "Take the device from the data: torch.autocast(x.device.type)";
-  finding.fix += ", or move model and data to " + device + " before.";
+  finding.fix += ", or move model and data to " + device + " before. The operators then compute in low precision.";
 }
 
 void judge_devices(Inquiry& inquiry) {
@@ -97,10 +97,19 @@ const Rule rule = {
                            "without a warning, and operators on other devices run as if there were no region.",
                     .example = R"(import torch
 
-layer = torch.nn.Linear(32, 32)  # on the CPU
+layer, x = torch.nn.Linear(32, 32), torch.randn(2, 32)  # on the CPU
 with torch.autocast("xpu"):
-    print(layer(torch.randn(2, 32)).dtype))",
-                    .fix = "Take the device from the tensors: `torch.autocast(x.device.type)`.",
+    y = layer(x)
+print(y.dtype)  # torch.float32)",
+                    .fix =
+                        "Take the device from the tensors: `torch.autocast(x.device.type)`. The operators then compute "
+                        "in low precision.",
+                    .fixed_example = R"(import torch
+
+layer, x = torch.nn.Linear(32, 32), torch.randn(2, 32)  # on the CPU
+with torch.autocast(x.device.type):
+    y = layer(x)
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_devices,
 };

@@ -91,7 +91,8 @@ TEST_F(RegionWrongDeviceTest, RegionOfAScript) {
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].fix,
-            "Name the device that the tensors are on: torch.autocast(\"cpu\"), or move model and data to xpu before.");
+            "Name the device that the tensors are on: torch.autocast(\"cpu\"), or move model and data to xpu before. "
+            "The operators then compute in low precision.");
 }
 
 TEST_F(RegionWrongDeviceTest, NothingThatAutocastWouldCast) {

@@ -82,8 +82,9 @@ std::string advice(bool by_amp_handle) {
             "then cast too; or open a region of torch.autocast inside the function that the thread runs"
           : "Open the region inside the function that the thread runs (or decorate it with torch.autocast)";
   return where +
-         ": the state of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, "
-         "enabled=False).";
+         ": the state of autocast belongs to one thread. The function then computes in the region's dtype. Where "
+         "float32 "
+         "is meant, say so by torch.autocast(…, enabled=False).";
 }
 
 void add_finding(Inquiry& inquiry, const Lost& lost) {
@@ -155,20 +156,32 @@ const Rule rule = {
                     .why =
                         "The state of autocast belongs to the thread that entered the region. A thread that is started "
                         "inside, or takes its work from there, begins without: it computes in float32.",
-                    .example = R"(import threading
+                    .example = R"(from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
 layer = torch.nn.Linear(32, 32)
 
 def work():
-    print(layer(torch.randn(2, 32)).dtype)  # float32
+    return layer(torch.randn(2, 32))
 
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join())",
-                    .fix = "Open the region in the thread's own function.",
+    y = ThreadPoolExecutor().submit(work).result()
+print(y.dtype)  # torch.float32)",
+                    .fix = "Open the region in the thread's own function, which then computes in the region's dtype.",
+                    .fixed_example = R"(from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+layer = torch.nn.Linear(32, 32)
+
+def work():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return layer(torch.randn(2, 32))
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = ThreadPoolExecutor().submit(work).result()
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-gpus"},
     .judge = judge_threads,
 };

@@ -89,8 +89,16 @@ dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 mesh = dist.init_device_mesh("cpu", (1,))
 layer = fully_shard(torch.nn.Linear(8, 8), mesh=mesh, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(torch.randn(4, 8)))",
+    y = layer(torch.randn(4, 8)))",
                     .fix = "Use one of the two: FSDP's policy or autocast.",
+                    .fixed_example = R"(import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+mesh = dist.init_device_mesh("cpu", (1,))
+layer = fully_shard(torch.nn.Linear(8, 8), mesh=mesh, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+y = layer(torch.randn(4, 8)))",
                     .links = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html"},
     .judge = judge_conflicts,
 };

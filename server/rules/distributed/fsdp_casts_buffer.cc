@@ -107,8 +107,25 @@ class Rotate(torch.nn.Module):
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 mesh = dist.init_device_mesh("cpu", (1,))
 model = fully_shard(Rotate(), mesh=mesh, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
-model(torch.randn(1000, 8), torch.arange(1000).float())  # positions arrive in bfloat16)",
+y = model(torch.randn(1000, 8), torch.arange(1000).float())  # positions arrive in bfloat16)",
                     .fix = "Pass `cast_forward_inputs=False`, and cast the inputs by hand.",
+                    .fixed_example = R"(import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+class Rotate(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(8, 8)
+
+    def forward(self, x, positions):
+        return self.out(x * positions[:, None].cos().to(x.dtype))
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+mesh = dist.init_device_mesh("cpu", (1,))
+policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, cast_forward_inputs=False)
+model = fully_shard(Rotate(), mesh=mesh, mp_policy=policy)
+y = model(torch.randn(1000, 8).to(torch.bfloat16), torch.arange(1000).float()))",
                     .links = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed."
                              "fsdp.MixedPrecisionPolicy"},
     .judge = judge_buffers,

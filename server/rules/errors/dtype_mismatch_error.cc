@@ -302,10 +302,16 @@ layer, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     hidden = layer(torch.randn(4, 8))  # bfloat16
 try:
-    head(hidden)  # float32 weight
+    y = head(hidden)  # float32 weight
 except RuntimeError as error:
     print(error))",
          .fix = "Cast the result of the region (`hidden.float()`), or move the operator into the region.",
+         .fixed_example = R"(import torch
+
+layer, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    hidden = layer(torch.randn(4, 8))  # bfloat16
+y = head(hidden.float()))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_mismatches,
 };

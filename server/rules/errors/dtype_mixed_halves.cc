@@ -13,8 +13,8 @@ void judge_mixtures(Inquiry& inquiry) {
                     " raised: autocast found float16 and bfloat16 among its arguments, and neither is the wider";
     add_error_evidence(inquiry.data, at, finding);
     finding.fix =
-        "Use one of the two throughout: the dtype of the region, and no .half() or .bfloat16() beside it; or bring the "
-        "odd one to the dtype of the others before this call.";
+        "Leave out .half() and .bfloat16(), and let autocast choose the dtype; or bring the odd one to the dtype of "
+        "the others before this call.";
   }
 }
 
@@ -35,10 +35,17 @@ const Rule rule = {
 a, b = torch.randn(4).half(), torch.randn(4).bfloat16()
 with torch.autocast("cpu", dtype=torch.bfloat16):
     try:
-        torch.cat([a, b])
+        y = torch.cat([a, b])
     except RuntimeError as error:
         print(error))",
-                    .fix = "Use one half dtype throughout.",
+                    .fix =
+                        "Leave out `.half()` and `.bfloat16()` where autocast chooses the dtype, or use one half dtype "
+                        "throughout.",
+                    .fixed_example = R"(import torch
+
+a, b = torch.randn(4), torch.randn(4)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = torch.cat([a, b]))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#cpu-ops-that-promote-to-the-widest-input-"
                              "type"},
     .judge = judge_mixtures,

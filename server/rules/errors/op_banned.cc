@@ -47,18 +47,28 @@ const Rule rule = {
                             "autocast raised; or an operator that the policy bans which castscope enforced.",
                     .why = "Its backward computes values that float16 cannot hold, whatever loss scaling does. On a "
                            "CPU it runs in float32, so that the error appears only when the job moves to a GPU.",
-                    .example = R"(# Autocast refuses it on a GPU only: on a CPU nothing is found.
+                    .example = R"(# On a CPU with --enforce apex-o1-any; on a GPU autocast refuses it by itself.
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+layer = torch.nn.Linear(8, 1).to(device)
+try:
+    with torch.autocast(device, dtype=torch.bfloat16):
+        h = layer(torch.randn(4, 8, device=device))
+        loss = torch.nn.functional.binary_cross_entropy(torch.sigmoid(h), torch.ones_like(h))
+    loss.backward()
+except RuntimeError as error:
+    print(error))",
+                    .fix = "`binary_cross_entropy_with_logits` on the output before the sigmoid.",
+                    .fixed_example = R"(# On a CPU with --enforce apex-o1-any; on a GPU autocast refuses it by itself.
 import torch
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 layer = torch.nn.Linear(8, 1).to(device)
 with torch.autocast(device, dtype=torch.bfloat16):
-    p = torch.sigmoid(layer(torch.randn(4, 8, device=device)))
-    try:
-        torch.nn.functional.binary_cross_entropy(p, torch.ones_like(p))
-    except RuntimeError as error:
-        print(error))",
-                    .fix = "`binary_cross_entropy_with_logits` on the output before the sigmoid.",
+    h = layer(torch.randn(4, 8, device=device))
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(h, torch.ones_like(h))
+loss.backward())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-"
                              "over-binary-cross-entropy"},
     .judge = judge_bans,

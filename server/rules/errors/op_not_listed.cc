@@ -180,9 +180,19 @@ def scale_rows(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
 
 layer, by = torch.nn.Linear(8, 8), torch.ones(8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    scale_rows(layer(torch.randn(4, 8)), by)  # bfloat16 and float32)",
+    y = scale_rows(layer(torch.randn(4, 8)), by)  # bfloat16 and float32)",
                     .fix = "`torch.library.register_autocast(\"example::scale_rows\", \"cpu\", torch.bfloat16)`, or a "
                            "cast before the call.",
+                    .fixed_example = R"(import torch
+
+@torch.library.custom_op("example::scale_rows", mutates_args=())
+def scale_rows(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    return x * by
+
+torch.library.register_autocast("example::scale_rows", "cpu", torch.bfloat16)
+layer, by = torch.nn.Linear(8, 8), torch.ones(8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = scale_rows(layer(torch.randn(4, 8)), by)  # bfloat16 and bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autocast"},
     .judge = judge_unlisted_operators,
 };

@@ -8,8 +8,9 @@ inline constexpr char kExportCheckFails[] = "export-check-fails";
 inline constexpr char kExportSeverity[] = "error";  // for both
 
 inline constexpr char kExportDropsRegionFix[] =
-    "Open the region inside the model's forward, which torch.export keeps, and export again outside of any region; or "
-    "convert the model (model.to(torch.bfloat16)) before it is exported.";
+    "Open the region inside the model's forward, which torch.export keeps, or convert the model and its inputs "
+    "(model.to(torch.bfloat16), x.to(torch.bfloat16)), and export again outside of any region. The program then "
+    "computes in low precision.";
 inline constexpr char kExportCheckFailsFix[] =
     "Export with strict=False, which records the dtypes that the region gives, or leave out the conversion (.float(), "
     ".to(…)) of what comes from the region.";

@@ -43,6 +43,9 @@ struct Explanation {
   std::string_view why;      // why it matters
   std::string_view example;  // Python that shows it: runs as it stands on a CPU, unless it says otherwise
   std::string_view fix;
+  // The example, changed as the words of the finding's fix say, and in nothing else: the rule finds nothing in it.
+  // Empty where no run on a CPU could show that.
+  std::string_view fixed_example = {};
   std::string_view links;  // to PyTorch's documentation, one a line
 };
 

@@ -204,12 +204,24 @@ for _ in range(2):
     optimizer.step()
     optimizer.zero_grad()
 with torch.no_grad():
-    model(torch.randn(4, 8)))",
+    y = model(torch.randn(4, 8)))",
          .fix = "Open the same region around the evaluation. If it is meant to be in float32, say so: "
                 "`with torch.autocast(…, enabled=False)`. An EMA copy is another model for this rule, which compares a "
                 "model "
                 "with itself: mind its region, too. Across two runs, `castscope diff` lists the operators that "
                 "compute in another dtype.",
+         .fixed_example = R"(import torch
+
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(torch.randn(4, 8)).float().square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+    y = model(torch.randn(4, 8)))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_drift,
 };

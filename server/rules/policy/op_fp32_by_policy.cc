@@ -120,12 +120,21 @@ const Rule rule = {
                 "softmax, norms, exp, pow and sums.",
          .example = R"(import torch
 
-layer = torch.nn.Linear(8, 8)
+convolution = torch.nn.Conv3d(4, 4, 3)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    h = layer(torch.randn(4, 8))
-    torch.cdist(h, h))",
+    h = convolution(torch.randn(1, 4, 8, 8, 8))
+    y = torch.nn.functional.max_pool3d(h, 2)
+print(y.dtype)  # torch.float32)",
          .fix = "Usually nothing. Where it costs too much and PyTorch has a kernel of it in low precision (the finding "
                 "says so), run the operator in `torch.autocast(…, enabled=False)`.",
+         .fixed_example = R"(import torch
+
+convolution = torch.nn.Conv3d(4, 4, 3)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = convolution(torch.randn(1, 4, 8, 8, 8))
+    with torch.autocast("cpu", enabled=False):
+        y = torch.nn.functional.max_pool3d(h, 2)
+print(y.dtype)  # torch.bfloat16)",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_fp32,
 };

@@ -73,11 +73,17 @@ const Rule rule = {
                 "diverge in it.",
          .example = R"(import torch
 
-for dtype in (torch.bfloat16, torch.float16):
+for dtype in (torch.float16, torch.bfloat16):
     torch.set_autocast_dtype("cpu", dtype)
     with torch.autocast("cpu"):
-        torch.nn.Linear(8, 8)(torch.randn(4, 8)))",
+        y = torch.nn.Linear(8, 8)(torch.randn(4, 8)))",
          .fix = "`torch.autocast(device, dtype=torch.bfloat16)`.",
+         .fixed_example = R"(import torch
+
+for dtype in (torch.float16, torch.bfloat16):
+    torch.set_autocast_dtype("cpu", dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = torch.nn.Linear(8, 8)(torch.randn(4, 8)))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_defaults,
 };

@@ -223,9 +223,16 @@ import torch
 
 layer = torch.nn.Linear(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(torch.randn(4, 8)))",
+    y = layer(torch.randn(4, 8)))",
          .fix = "Give the operator the dtypes that the policy says, in a nested region with autocast switched off; or "
                 "change the policy: `castscope policy explain P OPERATOR` tells which rule decided.",
+         .fixed_example = R"(# with --policy fp32-everything
+import torch
+
+layer = torch.nn.Linear(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", enabled=False):
+        y = layer(torch.randn(4, 8)))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_deviations,
 };

@@ -78,17 +78,18 @@ const Rule rule = {
                 "proves nothing about dtypes, overflow or memory on the other.",
          .example = R"(import torch
 
-layer = torch.nn.Linear(8, 8)
+layer = torch.nn.Linear(64, 64)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    h = layer(torch.randn(4, 8))
-    h.softmax(-1)
-    h.exp()
-    h.pow(2)
-    h.cumsum(0)
-    h.norm()
-    h.sum())",
+    h = layer(torch.randn(64, 64))
+    results = [h.softmax(-1), h.exp(), h.pow(2), h.cumsum(0), h.norm(dim=0), h.sum(0)])",
          .fix = "Check dtypes on the device that counts, or make them the same by hand: `.float()` before these "
                 "operators.",
+         .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = layer(torch.randn(64, 64)).float()
+    results = [h.softmax(-1), h.exp(), h.pow(2), h.cumsum(0), h.norm(dim=0), h.sum(0)])",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_devices,
 };

@@ -132,9 +132,20 @@ def roi_sum(image: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
 boxes = torch.tensor([[10.3, 20.7, 301.7, 513.9]])
 with torch.autocast("cpu", dtype=torch.bfloat16):
     scaled = boxes @ torch.eye(4)
-    roi_sum(torch.randn(3, 600, 600), scaled))",
+    y = roi_sum(torch.randn(3, 600, 600), scaled))",
          .fix = "Keep the arithmetic of boxes out of autocast (`torch.autocast(…, enabled=False)`), or write it with "
                 "operators that autocast leaves alone (`boxes * scale`).",
+         .fixed_example = R"(import torch
+
+@torch.library.custom_op("example::roi_sum", mutates_args=())
+def roi_sum(image: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
+    return image.sum() + boxes.float().sum(1)
+
+boxes = torch.tensor([[10.3, 20.7, 301.7, 513.9]])
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", enabled=False):
+        scaled = boxes @ torch.eye(4)
+    y = roi_sum(torch.randn(3, 600, 600), scaled))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_boxes,
 };

@@ -153,8 +153,15 @@ const Rule rule = {
 layer = torch.nn.Linear(2048, 2048).requires_grad_(False)
 for _ in range(10):
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        layer(torch.randn(1, 2048)))",
+        y = layer(torch.randn(1, 2048)))",
                     .fix = "Convert the weights once (`module.to(torch.bfloat16)`), or work on more rows at a time.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(2048, 2048).requires_grad_(False)
+layer.to(torch.bfloat16)
+for _ in range(10):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = layer(torch.randn(1, 2048)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_shares,
 };

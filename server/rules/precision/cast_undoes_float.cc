@@ -156,9 +156,15 @@ const Rule rule = {
 layer, head = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     h = layer(torch.randn(8, 64))
-    head(h.float())  # cast back to bfloat16 at once)",
+    y = head(h.float())  # cast back to bfloat16 at once)",
                     .fix = "Leave the conversion out, or really compute in float32: `with torch.autocast(device, "
                            "enabled=False): head(h.float())`.",
+                    .fixed_example = R"(import torch
+
+layer, head = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = layer(torch.randn(8, 64))
+    y = head(h))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_undone_conversions,
 };

@@ -126,8 +126,14 @@ const Rule rule = {
 layer = torch.nn.Linear(64, 64).half()
 with torch.autocast("cpu", dtype=torch.bfloat16):
     for _ in range(3):
-        layer(torch.randn(8, 64)))",
+        y = layer(torch.randn(8, 64)))",
                     .fix = "Keep the weights in float32, or use the same dtype for the model and the region.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(3):
+        y = layer(torch.randn(8, 64)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_double_casts,
 };

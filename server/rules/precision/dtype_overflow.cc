@@ -188,6 +188,11 @@ with torch.autocast("cpu", dtype=torch.float16):
     queries, keys = 200 * torch.randn(64, 64), 200 * torch.randn(64, 64)
     scores = queries @ keys.t()  # sums of 64 products of about 40,000)",
                     .fix = "Use bfloat16, scale before the product, or compute it in float32.",
+                    .fixed_example = R"(import torch
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    queries, keys = 200 * torch.randn(64, 64), 200 * torch.randn(64, 64)
+    scores = queries @ keys.t())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_overflow,
 };

@@ -12,6 +12,7 @@
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/low_kernels.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/use_graph.h"
 #include "server/rules/evidence/operators/uses.h"
@@ -81,6 +82,17 @@ std::uint64_t entered(const store::RunData& data, const Group& group) {
   return times;
 }
 
+std::string fix_for(const store::RunData& data, const store::OperatorUse& use, const std::string& low, bool raises) {
+  const std::string op(short_name(use.op)), off = turned_off(data, use.region);
+  const std::string together = "what lies between its calls in float32, too (x.float(), with " + off +
+                               " around all of it), so that values go up and down once.";
+  if (raises)
+    return "PyTorch has no kernel of " + op + " for " + low + " on " + std::string(store::device_name(use.device)) +
+           ", so that it has to be in float32. Where the casts cost much, compute " + together;
+  return "If " + op + " need not be in float32 here, run it with autocast off on what it is given (with " + off +
+         ":), its weights in " + low + " too; else compute " + together;
+}
+
 void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(group.use);
@@ -98,9 +110,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, st
   if (line_of(data, down.stack) != line_of(data, use.stack)) add_related(finding, data, down.stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.downs));
-  finding.fix = "If " + op + " need not be in float32 here, run it with autocast off on what it is given (with " +
-                turned_off(data, use.region) + ":), its weights in " + low +
-                " too; else keep the float32 part together, so that values go up and down once.";
+  finding.fix = fix_for(data, use, low, raises_in(use.op, use.device, group.low));
 }
 
 void judge_round_trips(Inquiry& inquiry) {
@@ -140,20 +150,31 @@ const Rule rule = {
     .summary = "autocast takes one value up to float32 and down again, several times in a step",
     .thresholds = kThresholds,
     .sees = kOperators,
-    .explanation = {.what = "Blocks in which an operator that autocast runs in float32 stands between operators that "
-                            "it runs in low precision: each value is cast up for the one and down for the next.",
-                    .why = "Each block costs two casts of a whole activation, and the memory of its float32 copy, "
-                           "which is kept for backward.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "Blocks in which an operator that autocast runs in float32 stands between operators that "
+                 "it runs in low precision: each value is cast up for the one and down for the next.",
+         .why = "Each block costs two casts of a whole activation, and the memory of its float32 copy, "
+                "which is kept for backward.",
+         .example = R"(import torch
 
-layers = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(4))
+convolutions = torch.nn.ModuleList(torch.nn.Conv3d(4, 4, 3, padding=1) for _ in range(4))
+x = torch.randn(1, 4, 16, 16, 16)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    x = layers[0](torch.randn(8, 64))
-    for layer in layers:
-        x = layer(torch.cdist(x, torch.randn(64, 64)))  # cdist runs in float32 on a CPU, as norms do on a GPU)",
-                    .fix = "Keep what has to be in float32 together, or run the operator in low precision with "
-                           "autocast off around it.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
+    for convolution in convolutions:
+        x = convolution(x)
+        x = torch.nn.functional.max_pool3d(x, 2)  # runs in float32 on a CPU, as norms do on a GPU)",
+         .fix = "Run the operator in low precision, with autocast off around it, where PyTorch has a kernel for "
+                "that; or compute what lies between its calls in float32, too.",
+         .fixed_example = R"(import torch
+
+convolutions = torch.nn.ModuleList(torch.nn.Conv3d(4, 4, 3, padding=1) for _ in range(4))
+x = torch.randn(1, 4, 16, 16, 16)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for convolution in convolutions:
+        x = convolution(x)
+        with torch.autocast("cpu", enabled=False):
+            x = torch.nn.functional.max_pool3d(x, 2))",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_round_trips,
 };
 

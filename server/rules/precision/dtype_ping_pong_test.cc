@@ -34,6 +34,25 @@ TEST_F(DtypePingPongTest, BlocksOfNormAndLinearOnAGpu) {
                 }));
 }
 
+// Its fix must not say to run in low precision what PyTorch has no kernel for.
+TEST_F(DtypePingPongTest, AnOperatorWithoutAKernelInLowPrecision) {
+  const auto fix_of = [this](const char* op) {
+    auto findings = judged([op](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto layer = linear(run, kFloat32);
+      const auto between = run.use(
+          {.op = op, .line = 7, .operands = {operand(kFloat16)}, .computed = kFloat32, .flags = lanes::kUseEligible});
+      run.enter(region).deep().called(layer, 4).called(between, 4);
+      run.flowed(run.flow(layer, between, 0, kFloat32), 3).flowed(run.flow(between, layer, 0, kFloat16), 4);
+      run.exit().step();
+    });
+    std::erase_if(findings, [](const Finding& finding) { return finding.rule != "dtype-ping-pong"; });
+    return findings.empty() ? "" : findings[0].fix;
+  };
+  EXPECT_THAT(fix_of("aten::cdist"), testing::StartsWith("PyTorch has no kernel of cdist for float16 on cpu"));
+  EXPECT_THAT(fix_of("aten::max_pool3d"), testing::StartsWith("If max_pool3d need not be in float32 here"));
+}
+
 // Inference: nothing separates steps, and there are many regions.
 TEST_F(DtypePingPongTest, OnceInEachOfManyRegions) {
   const auto inference = [](std::uint64_t times) {

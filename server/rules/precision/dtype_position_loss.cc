@@ -119,6 +119,12 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     angles = positions[:, None] @ frequencies  # 64 positions, one row over and over)",
          .fix = "Normalise what measures something. Compute what depends on positions in float32: `with "
                 "torch.autocast(device, enabled=False):`, or element by element.",
+         .fixed_example = R"(import torch
+
+positions = torch.arange(65536.0, 65600.0)
+frequencies = torch.rand(1, 16)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    angles = positions[:, None] * frequencies)",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_positions,
 };

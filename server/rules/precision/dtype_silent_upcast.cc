@@ -375,9 +375,16 @@ weight, bias = torch.nn.Parameter(torch.randn(64, 64)), torch.nn.Parameter(torch
 head = torch.nn.Linear(64, 64)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     h = torch.randn(8, 64) @ weight + bias  # bfloat16 + float32: float32
-    head(torch.relu(h)))",
+    y = head(torch.relu(h)))",
                     .fix = "Bring the float32 operand to the stream's dtype (`bias.to(h.dtype)`), or let an operator "
                            "that autocast casts as a whole take it (`F.linear(x, weight, bias)`).",
+                    .fixed_example = R"(import torch
+
+weight, bias = torch.nn.Parameter(torch.randn(64, 64)), torch.nn.Parameter(torch.randn(64))
+head = torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = torch.addmm(bias, torch.randn(8, 64), weight)  # bfloat16
+    y = head(torch.relu(h)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference\n"
                              "https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc"},
     .judge = judge_upcasts,

@@ -99,6 +99,11 @@ a, b, out = torch.randn(64, 64), torch.randn(64, 64), torch.empty(64, 64)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     torch.mm(a, b, out=out)  # float32)",
                     .fix = "Call the form that gives back a new tensor.",
+                    .fixed_example = R"(import torch
+
+a, b, out = torch.randn(64, 64), torch.randn(64, 64), torch.empty(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    out = torch.mm(a, b)  # bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#op-eligibility"},
     .judge = judge_skipped_forms,
 };

@@ -104,8 +104,12 @@ const Rule rule = {
 
 layer = torch.nn.Linear(64, 64).bfloat16()
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
+    y = layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
                     .fix = "Leave the region out, or keep the weights in float32.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(64, 64).bfloat16()
+y = layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_redundant_regions,
 };

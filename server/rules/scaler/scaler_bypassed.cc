@@ -91,6 +91,18 @@ scaler.step(first)
 second.step()  # scaler.step(second)
 scaler.update())",
                     .fix = "`scaler.step(optimizer)` for each optimizer; `scaler.unscale_(optimizer)` before clipping.",
+                    .fixed_example = R"(import torch
+
+body, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)
+first = torch.optim.SGD(body.parameters(), lr=0.1)
+second = torch.optim.SGD(head.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+with torch.autocast("cpu", dtype=torch.float16):
+    loss = head(body(torch.randn(4, 8))).sum()
+scaler.scale(loss).backward()
+scaler.step(first)
+scaler.step(second)
+scaler.update())",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping"},
     .judge = judge_bypasses,
 };

@@ -43,8 +43,9 @@ void judge_collapse(Inquiry& inquiry) {
                                {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
-        "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with " +
-        turned_off(amp_handle_in(data, use.process)) + "), or use bfloat16.";
+        "and products in float16 beyond 65504, log(0), division by 0). Give that part float32 (x.float(), with " +
+        turned_off(amp_handle_in(data, use.process)) +
+        " around matrix products); or use bfloat16, which needs no scaler.";
   }
 }
 
@@ -57,25 +58,42 @@ const Rule rule = {
     .summary = "GradScaler skips step after step, and its scale falls towards 0",
     .thresholds = kThresholds,
     .sees = kEvents,
-    .explanation = {.what = "Gradients were inf or NaN many times in a row. GradScaler skipped each of these optimizer "
-                            "steps and halved its scale, which fell below 1.",
-                    .why = "GradScaler says nothing of it: the job goes on, and learns nothing. A scale below 1 cannot "
-                           "be too large, so that the gradients themselves are the trouble.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "Gradients were inf or NaN many times in a row. GradScaler skipped each of these optimizer "
+                 "steps and halved its scale, which fell below 1.",
+         .why = "GradScaler says nothing of it: the job goes on, and learns nothing. A scale below 1 cannot "
+                "be too large, so that the gradients themselves are the trouble.",
+         .example = R"(import torch
 
-layer = torch.nn.Linear(8, 1)
+layer = torch.nn.Linear(8, 8)
+torch.nn.init.constant_(layer.bias, 12.0)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
 scaler = torch.amp.GradScaler("cpu")
 for step in range(40):
     with torch.autocast("cpu", dtype=torch.float16):
-        loss = layer(torch.randn(4, 8)).sum() * float("inf")
+        loss = layer(torch.randn(4, 8)).exp().sum(1).log().mean()  # exp(12) is inf in float16
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     scaler.update()
     optimizer.zero_grad()
 print(scaler.get_scale())  # 6e-08)",
-                    .fix = "Find what overflows, and run it in float32 or bfloat16.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
+         .fix = "Find what overflows, and give it float32 (`x.float()`, with autocast off around matrix products) or "
+                "use bfloat16.",
+         .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 8)
+torch.nn.init.constant_(layer.bias, 12.0)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(40):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = layer(torch.randn(4, 8)).float().exp().sum(1).log().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+print(scaler.get_scale())  # 65536)",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
     .judge = judge_collapse,
 };
 

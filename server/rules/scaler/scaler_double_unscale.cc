@@ -40,7 +40,7 @@ const Rule rule = {
 
 layer = torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cpu")
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 with torch.autocast("cpu", dtype=torch.float16):
     loss = layer(torch.randn(4, 8)).sum()
 scaler.scale(loss).backward()
@@ -48,8 +48,21 @@ scaler.unscale_(optimizer)
 try:
     scaler.unscale_(optimizer)
 except RuntimeError as error:
-    print(error))",
+    print(error)
+scaler.step(optimizer)
+scaler.update())",
                     .fix = "One `unscale_` for each optimizer and step.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+with torch.autocast("cpu", dtype=torch.float16):
+    loss = layer(torch.randn(4, 8)).sum()
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+scaler.step(optimizer)
+scaler.update())",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-"
                              "gradients"},
     .judge = judge_double_unscale,

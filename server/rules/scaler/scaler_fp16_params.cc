@@ -33,7 +33,7 @@ const Rule rule = {
 
 layer = torch.nn.Linear(8, 1).half()
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cpu")
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 with torch.autocast("cpu", dtype=torch.float16):
     loss = layer(torch.randn(4, 8)).sum()
 scaler.scale(loss).backward()
@@ -42,6 +42,15 @@ try:
 except ValueError as error:
     print(error)  # Attempting to unscale FP16 gradients.)",
                     .fix = "Load and keep the model in float32.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+with torch.autocast("cpu", dtype=torch.float16):
+    loss = layer(torch.randn(4, 8)).sum()
+scaler.scale(loss).backward()
+scaler.step(optimizer))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
     .judge = judge_fp16_params,
 };

@@ -174,6 +174,19 @@ for step in range(3):
     optimizer.step()
     optimizer.zero_grad())",
                     .fix = "`torch.amp.GradScaler`, or bfloat16.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(3):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = layer(torch.randn(4, 64)).float().pow(2).mean() * 1e-6
+    scaler.scale(loss).backward()
+    print(layer.weight.grad.abs().max())
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
     .judge = judge_missing_scalers,
 };

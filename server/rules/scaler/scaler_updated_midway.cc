@@ -56,6 +56,19 @@ for step in range(4):
         optimizer.zero_grad()
     scaler.update(1024.0)  # belongs into the `if`)",
                     .fix = "One `update()` for each optimizer step.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=2048.0)
+for step in range(4):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = layer(torch.randn(4, 8)).sum()
+    scaler.scale(loss).backward()
+    if step % 2 == 1:
+        scaler.step(optimizer)
+        optimizer.zero_grad()
+        scaler.update(1024.0))",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation"},
     .judge = judge_updates,
 };

@@ -64,6 +64,14 @@ scaler.scale(loss).backward()
 scaler.step(optimizer)
 scaler.update())",
                     .fix = "`GradScaler(enabled=dtype == torch.float16)`.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    loss = layer(torch.randn(4, 8)).sum()
+loss.backward()
+optimizer.step())",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
     .judge = judge_bf16,
 };

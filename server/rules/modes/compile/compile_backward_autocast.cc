@@ -53,6 +53,19 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 result.backward()  # in bfloat16; eager code: in float32)",
                     .fix = "torch._functorch.config.backward_pass_autocast = \"off\" makes the compiled backward pass "
                            "do as eager autograd does.",
+                    .fixed_example = R"(import torch
+
+torch._functorch.config.backward_pass_autocast = "off"
+
+@torch.compile(backend="aot_eager")
+def loss(x, w):
+    with torch.autocast("cpu", enabled=False):
+        return (x.float() @ w).square().mean()
+
+x, w = torch.randn(8, 8), torch.randn(8, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    result = loss(x, w)
+result.backward()  # in float32)",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
     .judge = judge_backward_casts,
 };

@@ -44,9 +44,17 @@ def product(a):
     with torch.autocast("cpu", dtype=torch.bfloat16):  # inside
         return a @ a
 
-product(torch.randn(8, 8)))",
+y = product(torch.randn(8, 8)))",
                     .fix = "Open the region around the calls; autocast as it stands around compiled code is part of "
                            "the cache's key.",
+                    .fixed_example = R"(import torch
+
+@torch.compile
+def product(a):
+    return a @ a
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = product(torch.randn(8, 8)))",
                     .links = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"},
     .judge = judge_bypasses,
 };

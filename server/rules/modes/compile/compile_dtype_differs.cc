@@ -71,8 +71,8 @@ void judge_products(Inquiry& inquiry) {
     finding.evidence_text = {{"computed_in", names(only_compiled)}, {"eager_computed_in", names(products.eager)}};
     finding.deep_only = true;
     finding.fix =
-        "Look at what the compiler does with autocast: one that brings its own should leave the region's dtype "
-        "alone. With PyTorch's own backends this is a defect: please report it there.";
+        "Look at what the compiler does with autocast, and take out a region of its own: the code then computes in the "
+        "dtype of the region around its call. With PyTorch's own backends this is a defect: please report it there.";
   }
 }
 
@@ -102,8 +102,22 @@ def product(a):
 compiled = torch.compile(product, backend=backend)
 for _ in range(3):
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
-                    .fix = "Compile without the compiler's own autocast.",
+        y, z = product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
+                    .fix = "Compile without the compiler's own autocast: the code then computes in the dtype of the "
+                           "region around its call.",
+                    .fixed_example = R"(import torch
+from torch._dynamo.backends.debugging import aot_eager
+
+def backend(graph, inputs):
+    return aot_eager(graph, inputs)
+
+def product(a):
+    return a @ a
+
+compiled = torch.compile(product, backend=backend)
+for _ in range(3):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, z = product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
     .judge = judge_products,
 };

@@ -25,7 +25,8 @@ void judge_rounding(Inquiry& inquiry) {
       {"unrounded_results", values}, {"line_count", lines.size()}, {"unrounded_results_here", most->times}};
   finding.fix =
       "Nothing is wrong. To compare with eager code bit by bit, set "
-      "torch._inductor.config.emulate_precision_casts = True before the code is compiled.";
+      "torch._inductor.config.emulate_precision_casts = True before the code is compiled: it then rounds as often as "
+      "eager code, and is as far from float32.";
 }
 
 }  // namespace
@@ -36,12 +37,12 @@ const Rule rule = {
     .severity = "info",
     .summary = "fused kernels keep intermediate results in float32",
     .thresholds = {},
-    .explanation = {.what =
-                        "Operators on bfloat16 or float16 were fused into one kernel, which computes in float32 and "
-                        "rounds where it stores.",
-                    .why = "Compiled results differ from eager ones, and are the more exact ones: a comparison of the "
-                           "two with a tight tolerance fails.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "Operators on bfloat16 or float16 were fused into one kernel, which computes in float32 and "
+                 "rounds where it stores.",
+         .why = "Compiled results differ from eager ones, and are the more exact ones: a comparison of the "
+                "two with a tight tolerance fails.",
+         .example = R"(import torch
 
 @torch.compile
 def gate(a):
@@ -49,9 +50,21 @@ def gate(a):
     return torch.exp(z * 3) - z
 
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    gate(torch.randn(8, 8)))",
-                    .fix = "torch._inductor.config.emulate_precision_casts = True rounds as eager code does.",
-                    .links = "https://docs.pytorch.org/docs/stable/torch.compiler_faq.html"},
+    y = gate(torch.randn(8, 8)))",
+         .fix = "torch._inductor.config.emulate_precision_casts = True rounds as eager code does, and is as far "
+                "from float32.",
+         .fixed_example = R"(import torch
+
+torch._inductor.config.emulate_precision_casts = True
+
+@torch.compile
+def gate(a):
+    z = (a @ a).sigmoid()
+    return torch.exp(z * 3) - z
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = gate(torch.randn(8, 8)))",
+         .links = "https://docs.pytorch.org/docs/stable/torch.compiler_faq.html"},
     .judge = judge_rounding,
 };
 

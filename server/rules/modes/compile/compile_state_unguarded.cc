@@ -41,10 +41,22 @@ def product(a):
     with torch.autocast("cpu"):
         return a @ a
 
-product(torch.randn(8, 8))
+y = product(torch.randn(8, 8))
 torch.set_autocast_dtype("cpu", torch.float16)
-print(product(torch.randn(8, 8)).dtype)  # bfloat16; eager code: float16)",
+z = product(torch.randn(8, 8))
+print(z.dtype)  # bfloat16; eager code: float16)",
                     .fix = "Name the dtype where the region is opened.",
+                    .fixed_example = R"(import torch
+
+@torch.compile(backend="aot_eager")
+def product(a):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return a @ a
+
+y = product(torch.randn(8, 8))
+torch.set_autocast_dtype("cpu", torch.float16)
+z = product(torch.randn(8, 8))
+print(z.dtype)  # bfloat16, as in eager code)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_defaults,
 };

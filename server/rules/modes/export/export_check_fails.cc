@@ -40,10 +40,26 @@ x = torch.randn(4, 8)
 program = torch.export.export(Net().eval(), (x,), strict=True)
 torch.export.save(program, "model.pt2")
 try:
-    program.module()(x)
+    y = program.module()(x)
 except RuntimeError as error:
     print(error)  # Tensor dtype mismatch!)",
          .fix = kExportCheckFailsFix,
+         .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.layer(x)
+        return y.float()
+
+x = torch.randn(4, 8)
+program = torch.export.export(Net().eval(), (x,), strict=False)
+torch.export.save(program, "model.pt2")
+y = program.module()(x))",
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
     .judge = judge_checks,
 };

@@ -67,10 +67,28 @@ class Net(torch.nn.Module):
 x = torch.randn(4, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     program = torch.export.export(Net().eval(), (x,))
-    print(program.module()(x).dtype)  # bfloat16
+    y = program.module()(x)
 torch.export.save(program, "model.pt2")
-print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
+z = torch.export.load("model.pt2").module()(x)
+print(y.dtype, z.dtype)  # bfloat16, float32)",
          .fix = kExportDropsRegionFix,
+         .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(x)
+
+x = torch.randn(4, 8)
+program = torch.export.export(Net().eval(), (x,))
+y = program.module()(x)
+torch.export.save(program, "model.pt2")
+z = torch.export.load("model.pt2").module()(x)
+print(y.dtype, z.dtype)  # bfloat16, bfloat16)",
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
     .judge = judge_exports,
 };

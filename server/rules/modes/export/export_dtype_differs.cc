@@ -78,9 +78,26 @@ class Net(torch.nn.Module):
 net, x = Net().eval(), torch.randn(4, 8)
 program = torch.export.export(net, (x,)).module()
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    print(net(x).dtype)  # bfloat16
-print(program(x).dtype)  # float32)",
+    y = net(x)
+z = program(x)
+print(y.dtype, z.dtype)  # bfloat16, float32)",
          .fix = kExportDropsRegionFix,
+         .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(x)
+
+net, x = Net().eval(), torch.randn(4, 8)
+program = torch.export.export(net, (x,)).module()
+y = net(x)
+z = program(x)
+print(y.dtype, z.dtype)  # bfloat16, bfloat16)",
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
     .judge = judge_dtypes,
 };

@@ -63,8 +63,10 @@ const store::Region* region_around(const store::RunData& data, const store::Fact
 
 std::string fix_for(const store::RunData& data, const store::Fact& dropped) {
   if (!switches_off(dropped.text))
-    return "Write `with torch.autocast(…):` within the method, or open the region around the call of the script.";
-  const std::string within = "Write `with torch.autocast(…, enabled=False):` within the method.";
+    return "Leave the decorator out, and write `with torch.autocast(…):` within the method or around the call of the "
+           "script, which then computes in the region's dtype.";
+  const std::string within =
+      "Leave the decorator out, and write `with torch.autocast(…, enabled=False):` within the method.";
   const store::Region* region = region_around(data, dropped);
   return region == nullptr ? within : within + " " + call_with_autocast_off(region->device);
 }
@@ -86,12 +88,13 @@ const Rule rule = {
     .severity = "error",
     .summary = "a scripted method is decorated with autocast, and runs without it",
     .thresholds = {},
-    .explanation = {.what = "A module whose method is decorated with `@torch.autocast(…)` went through "
-                            "torch.jit.script.",
-                    .why = "PyTorch compiles the source below the decorator. A decorated function is refused with a "
-                           "message; a method is taken, and computes without the region, or ignores that the "
-                           "decorator switches autocast off.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "A module whose method is decorated with `@torch.autocast(…)` went through "
+                 "torch.jit.script.",
+         .why = "PyTorch compiles the source below the decorator. A decorated function is refused with a "
+                "message; a method is taken, and computes without the region, or ignores that the "
+                "decorator switches autocast off.",
+         .example = R"(import torch
 
 class Net(torch.nn.Module):
     def __init__(self):
@@ -103,9 +106,25 @@ class Net(torch.nn.Module):
         return self.linear(x)
 
 net, x = Net(), torch.randn(2, 8)
-print(net(x).dtype, torch.jit.script(net)(x).dtype)  # bfloat16, float32)",
-                    .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+y, z = net(x), torch.jit.script(net)(x)
+print(y.dtype, z.dtype)  # bfloat16, float32)",
+         .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method, in place of the decorator: "
+                "the script then computes in the region's dtype.",
+         .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.linear(x)
+
+net, x = Net(), torch.randn(2, 8)
+y, z = net(x), torch.jit.script(net)(x)
+print(y.dtype, z.dtype)  # bfloat16, bfloat16)",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_decorators,
 };
 

@@ -50,7 +50,7 @@ TEST_F(ScriptDropsDecoratorTest, InARegionOfTheScriptTheMethodAloneIsEnough) {
     own.kind = lanes::RegionKind::kScript;
     runs(run, "autocast('cpu', None, False)", run.region("net.py", 12, own));
   }));
-  EXPECT_EQ(fix, "Write `with torch.autocast(…, enabled=False):` within the method.");
+  EXPECT_EQ(fix, "Leave the decorator out, and write `with torch.autocast(…, enabled=False):` within the method.");
 }
 
 TEST_F(ScriptDropsDecoratorTest, ARegionAroundAnotherMethodIsNotAsked) {

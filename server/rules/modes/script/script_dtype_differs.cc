@@ -20,16 +20,13 @@
 namespace castscope::rules::script_dtype_differs {
 namespace {
 
-// A trace drops a region with autocast off, and eager autocast casts inside such a region of a script: neither region
-// would give more precision here.
+// A region with autocast off would not help: a trace drops it, and in such a region of a script both autocasts cast,
+// as long as the region around the call is one of Python.
 std::string fix_for(const ModeDifference& found) {
   if (!is_low(found.eager->computed))
     return "If float32 matters here, bring the arguments to float32 in the code (x.float()).";
-  if (found.other->is(lanes::kUseTraced))
-    return "If the low precision is wanted, use torch.compile or plain Python for this part: both follow eager "
-           "autocast.";
-  return "If the low precision is wanted, put the operator into `with torch.autocast(…, enabled=False):`, which both "
-         "modes then follow: it computes in the dtype that it is given.";
+  return "For the same dtype in both, give the operator float32 in the code (x.float()). If the low precision is "
+         "wanted, use torch.compile or plain Python for this part: both follow eager autocast.";
 }
 
 using Scripted = std::map<Line, std::map<std::string, ScriptedOperator>>;
@@ -162,18 +159,34 @@ const Rule rule = {
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.linear, self.norm = torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)
+        self.linear, self.norm = torch.nn.Linear(64, 64), torch.nn.LayerNorm(64)
 
     def forward(self, x):
         return self.norm(self.linear(x))
 
-net, x = Net(), torch.randn(2, 8)
+net, x = Net(), torch.randn(16, 64)
 scripted = torch.jit.script(net)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    print(net(x).dtype, scripted(x).dtype)  # bfloat16, float32)",
-                    .fix = "Convert where the dtype matters; call what should stay in low precision in a region with "
-                           "enabled=False in the script; or leave TorchScript: torch.compile and torch.export follow "
-                           "eager autocast.",
+    y, z = net(x), scripted(x)
+print(y.dtype, z.dtype)  # bfloat16, float32)",
+                    .fix = "Give the operator float32 in the code (`x.float()`), where that is wanted. Where the low "
+                           "precision is wanted, leave TorchScript: torch.compile and torch.export follow eager "
+                           "autocast.",
+                    .fixed_example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = torch.nn.Linear(64, 64), torch.nn.LayerNorm(64)
+
+    def forward(self, x):
+        return self.norm(self.linear(x).float())
+
+net, x = Net(), torch.randn(16, 64)
+scripted = torch.jit.script(net)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y, z = net(x), scripted(x)
+print(y.dtype, z.dtype)  # float32, float32)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_dtypes,
 };

@@ -53,8 +53,21 @@ def product(a, b):
 
 a = torch.randn(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    print(product(a, a).dtype)  # torch.bfloat16; in Python float32)",
+    y = product(a, a)
+print(y.dtype)  # torch.bfloat16; in Python float32)",
                     .fix = "Autocast off around the call, in Python: `with torch.autocast(\"cpu\", enabled=False):`.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", enabled=False):
+        y = product(a, a)
+print(y.dtype)  # torch.float32)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_ignored_disables,
 };

@@ -25,9 +25,11 @@ void judge_ignored_dtypes(Inquiry& inquiry) {
       const bool frozen = facts.first().text == "frozen";
       finding.title = "the dtype of this scripted region is ignored: it casts to " + taken +
                       (frozen ? " once the script is frozen" : " whatever is passed");
-      finding.fix = frozen ? "Open the region around the call of the frozen script, or convert the model before it is "
-                             "frozen: torch.jit.freeze applies autocast before it has worked out the dtype."
-                           : "Write the dtype as a constant (dtype=torch.float16), one region for each.";
+      finding.fix =
+          frozen ? "Open the region around the call of the frozen script, or convert the model before it is "
+                   "frozen: torch.jit.freeze applies autocast before it has worked out the dtype."
+                 : "Write the dtype as a constant (dtype=torch.float16) in place of the argument, one region for "
+                   "each.";
     }
   }
 }
@@ -52,8 +54,19 @@ def product(a, b, dtype: torch.dtype):
         return torch.mm(a, b)
 
 a = torch.randn(8, 8)
-print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
-                    .fix = "Pass a constant dtype.",
+y = product(a, a, torch.float16)
+print(y.dtype)  # torch.bfloat16)",
+                    .fix = "Write a constant dtype in place of the argument.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    with torch.autocast("cpu", dtype=torch.float16):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+y = product(a, a)
+print(y.dtype)  # torch.float16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_ignored_dtypes,
 };

@@ -76,10 +76,22 @@ def product(a, b):
 a = torch.randn(8, 8)
 for dtype in (torch.bfloat16, torch.float16):
     with torch.autocast("cpu", dtype=dtype):
-        product(a, a))",
+        y = product(a, a))",
          .fix =
              "One script for each dtype: of functions or classes of their own, or loaded once for each. To script the "
              "same function twice gives the same script.",
+         .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    return torch.mm(a, b)
+
+torch.jit.save(product, "product.pt")
+a = torch.randn(8, 8)
+for dtype in (torch.bfloat16, torch.float16):
+    product = torch.jit.load("product.pt")
+    with torch.autocast("cpu", dtype=dtype):
+        y = product(a, a))",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_kept_dtypes,
 };

@@ -46,8 +46,8 @@ void judge_recasts(Inquiry& inquiry) {
                     " cast again at each use by TorchScript, which has no cache";
     finding.evidence_number = {{"casts", recast.casts}, {"repeated_casts", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
     finding.fix =
-        "Freeze the model for inference (torch.jit.freeze casts constants once), convert the weights once, or use "
-        "torch.compile.";
+        "Freeze the script for inference (torch.jit.freeze(script.eval()), which casts its weights once), convert the "
+        "weights once, or use torch.compile.";
   }
 }
 
@@ -68,8 +68,14 @@ const Rule rule = {
 layer = torch.jit.script(torch.nn.Linear(8, 8))
 x = torch.randn(2, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(layer(x)))",
-                    .fix = "`torch.jit.freeze` for inference.",
+    y = layer(layer(x)))",
+                    .fix = "`torch.jit.freeze(script.eval())` for inference.",
+                    .fixed_example = R"(import torch
+
+layer = torch.jit.freeze(torch.jit.script(torch.nn.Linear(8, 8)).eval())
+x = torch.randn(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(layer(x)))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_recasts,
 };

@@ -48,7 +48,7 @@ void judge_python_calls(Inquiry& inquiry) {
     finding.deep_only = true;
     finding.fix =
         "Open the region in the Python function itself (`with torch.autocast(…)` in it works as in eager code), or let "
-        "TorchScript compile the function.";
+        "TorchScript compile the function. It then computes in the region's dtype.";
   }
 }
 
@@ -77,8 +77,25 @@ def product(a):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return in_python(a)
 
-print(product(torch.randn(8, 8)).dtype)  # torch.float32)",
-                    .fix = "Open the region in the Python function, or compile that function too.",
+y = product(torch.randn(8, 8))
+print(y.dtype)  # torch.float32)",
+                    .fix =
+                        "Open the region in the Python function, or compile that function too. It then computes in the "
+                        "region's dtype.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.ignore
+def in_python(a):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(a, a)
+
+@torch.jit.script
+def product(a):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return in_python(a)
+
+y = product(torch.randn(8, 8))
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/jit.html"},
     .judge = judge_python_calls,
 };

@@ -20,9 +20,9 @@ struct Misuse {
 };
 constexpr Misuse kMisuses[] = {
     {"_enabled argument must be a constant", "TorchScript takes autocast's `enabled` as a constant only",
-     "Write enabled=True or enabled=False, or take it from an attribute of the module that TorchScript knows as a "
-     "constant: `use_amp: torch.jit.Final[bool]` in the class, or its name in __constants__. To decide it at each "
-     "call, make two scripts and choose between them outside."},
+     "Write enabled=True or enabled=False in place of the argument, or take it from an attribute of the module that "
+     "TorchScript knows as a constant: `use_amp: torch.jit.Final[bool]` in the class, or its name in __constants__. To "
+     "decide it at each call, make two scripts and choose between them outside."},
     {"device argument must be a constant", "TorchScript takes autocast's device as a constant only",
      "Write the device (\"cpu\", \"cuda\") into the call. To decide it at run time, make two scripts and choose "
      "between them outside."},
@@ -112,10 +112,19 @@ def product(a, b, use_amp: bool):
 
 a = torch.randn(8, 8)
 try:
-    product(a, a, True)
+    y = product(a, a, True)
 except RuntimeError as error:
     print(error))",
-                    .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):`, with constants.",
+                    .fix = "`with torch.autocast(\"cpu\", enabled=True):`, with constants in place of arguments.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    with torch.autocast("cpu", enabled=True):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+y = product(a, a))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_refusals,
 };

@@ -68,8 +68,19 @@ def product(a, b):
 a = torch.randn(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
     traced = torch.jit.trace(product, (a, a))
-print(traced(a, a).dtype)  # torch.bfloat16)",
+y = traced(a, a)
+print(y.dtype)  # torch.bfloat16)",
                     .fix = "Trace outside of the region.",
+                    .fixed_example = R"(import torch
+
+def product(a, b):
+    return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+traced = torch.jit.trace(product, (a, a))
+with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+    y = traced(a, a)
+print(y.dtype)  # torch.bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_baked_casts,
 };

@@ -42,12 +42,20 @@ const Rule rule = {
 layer = torch.nn.Linear(8, 8)
 x = torch.randn(2, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    layer(x)
+    y = layer(x)
     try:
-        torch.jit.trace(layer, x)
+        z = torch.jit.trace(layer, x)(x)
     except RuntimeError as error:
         print(error))",
                     .fix = "Trace outside of the region, or with `cache_enabled=False`.",
+                    .fixed_example = R"(import torch
+
+layer = torch.nn.Linear(8, 8)
+x = torch.randn(2, 8)
+traced = torch.jit.trace(layer, x)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = layer(x)
+    z = traced(x))",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_trace_errors,
 };

@@ -76,10 +76,23 @@ def helper(a, b):
 a = torch.randn(8, 8)
 traced = torch.jit.trace(helper, (a, a))
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    print(helper(a, a).dtype, traced(a, a).dtype)  # float32, bfloat16)",
+    y, z = helper(a, a), traced(a, a)
+print(y.dtype, z.dtype)  # float32, bfloat16)",
          .fix =
              "Call the trace in `torch.autocast(\"cpu\", enabled=False)`. Where it is a script that opens the region, "
              "script the function.",
+         .fixed_example = R"(import torch
+
+def helper(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+traced = torch.jit.trace(helper, (a, a))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", enabled=False):
+        y, z = helper(a, a), traced(a, a)
+print(y.dtype, z.dtype)  # float32, float32)",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_dropped_disables,
 };

@@ -14,7 +14,9 @@ void judge_dropped_regions(Inquiry& inquiry) {
                     region_in_title(data, facts) + ", which the trace drops";
     finding.evidence_number = {{"region_count", facts.times}};
     add_region(finding, data, facts);
-    finding.fix = "Open the region around the traced function's calls instead of inside it, or script both functions.";
+    finding.fix =
+        "Open the region around the traced function's calls instead of inside it, or script both functions. The trace "
+        "then computes in the region's dtype.";
   }
 }
 
@@ -41,8 +43,25 @@ def helper(a, b):
 
 a = torch.randn(8, 8)
 traced = torch.jit.trace(helper, (a, a), check_trace=False)
-print(helper(a, a).dtype, traced(a, a).dtype)  # bfloat16, float32)",
-                    .fix = "Open the region outside of the traced function.",
+y, z = helper(a, a), traced(a, a)
+print(y.dtype, z.dtype)  # bfloat16, float32)",
+                    .fix =
+                        "Open the region around the calls of the traced function, which then computes in the region's "
+                        "dtype.",
+                    .fixed_example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    return torch.mm(a, b)
+
+def helper(a, b):
+    return product(a, b)
+
+a = torch.randn(8, 8)
+traced = torch.jit.trace(helper, (a, a), check_trace=False)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y, z = helper(a, a), traced(a, a)
+print(y.dtype, z.dtype)  # bfloat16, bfloat16)",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_dropped_regions,
 };
