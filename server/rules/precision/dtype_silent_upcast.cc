@@ -27,6 +27,7 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
+#include "server/rules/precision/rotation.h"
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
@@ -41,17 +42,6 @@ constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "at
 
 constexpr std::size_t kMostRelated = 5;  // places along the way that a finding names
 constexpr std::int64_t kNextLines = 2;   // cos and sin of one value may lie between
-
-const lanes::Operand* wide_operand(const store::OperatorUse& use) {
-  for (const lanes::Operand& o : use.operands)
-    if (o.dtype == kFloat && has_dimensions(o)) return &o;
-  return nullptr;
-}
-const lanes::Operand* low_operand(const store::OperatorUse& use) {
-  for (const lanes::Operand& o : use.operands)
-    if (is_low(o.dtype) && has_dimensions(o)) return &o;
-  return nullptr;
-}
 
 bool is_made_by(const UseGraph& graph, store::OperatorUseId use, std::uint8_t argument, auto condition) {
   const auto made_by = graph.into(use);
@@ -106,43 +96,6 @@ bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, con
   // that made it.
   return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
          !adds_up(graph, use.id);
-}
-
-// Finds the operators from which a low-precision operand was computed: back to a matrix product, or as far as they are
-// known.
-void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, store::OperatorUseId id,
-                      std::set<store::OperatorUseId>& sources, int steps = 4) {
-  bool any = false;
-  for (const UseGraph::Edge& edge : graph.into(id)) {
-    const store::OperatorUse& from = graph.use(edge.flow->from);
-    if (!is_low(from.result) || steps == 0) continue;
-    any = true;
-    if (from.is(lanes::kUseEligible) && !enforced.promotes_to_widest(from))
-      sources.insert(from.id);
-    else
-      find_low_sources(enforced, graph, from.id, sources, steps - 1);
-  }
-  if (!any) sources.insert(id);
-}
-
-// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use, as
-// they stand on one line.
-bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const store::OperatorUse& use) {
-  if (base_name(use.op) != "aten::mul") return false;
-  for (const UseGraph::Edge& out : graph.out_of(use.id)) {
-    const std::string_view joined = base_name(graph.use(out.flow->to).op);
-    if (joined != "aten::add" && joined != "aten::sub" && joined != "aten::add_") continue;
-    for (const UseGraph::Edge& in : graph.into(out.flow->to)) {
-      const store::OperatorUse& other = graph.use(in.flow->from);
-      if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
-      if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
-      std::set<store::OperatorUseId> sources;
-      find_low_sources(enforced, graph, use.id, sources);
-      find_low_sources(enforced, graph, other.id, sources);
-      if (sources.size() == 1) return true;
-    }
-  }
-  return false;
 }
 
 // Autocast cast the matrix products of a recurrent cell, and the cell's result is float32 all the same, because PyTorch

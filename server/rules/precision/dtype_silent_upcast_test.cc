@@ -196,6 +196,37 @@ TEST_F(DtypeSilentUpcastTest, ARotationByPositionHasFloat32Tables) {
   }));
 }
 
+// Each value is the sum of a layer's product (line 6) and its adapter's (line 7). The first is multiplied by cos, the
+// second is turned and multiplied by sin; both are one value in a rotation.
+std::vector<Finding> sums_turned(
+    const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged, bool one_value) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto layer = linear(run, 6, kFloat32), adapter = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto sum_at = [&](std::int64_t line) {
+      return run.use({.op = "aten::add.Tensor", .line = line, .operands = {operand(kBFloat16), operand(kBFloat16)}});
+    };
+    const auto query = sum_at(7), turned_one = one_value ? query : sum_at(8);
+    const auto half = run.use({.op = "aten::neg", .line = 8, .operands = {operand(kBFloat16)}});
+    const auto by_cos = add(run, 9, Role::kInput, "aten::mul.Tensor");
+    const auto by_sin = add(run, 10, Role::kInput, "aten::mul.Tensor");
+    const auto both =
+        run.use({.op = "aten::add.Tensor", .line = 10, .operands = {operand(kFloat32), operand(kFloat32)}});
+    run.enter(region).deep();
+    for (const auto use : {layer, adapter, head, query, turned_one, half, by_cos, by_sin, both}) run.called(use);
+    for (const auto value : {query, turned_one}) run.flowed(run.flow(layer, value)).flowed(run.flow(adapter, value, 1));
+    run.flowed(run.flow(query, by_cos)).flowed(run.flow(turned_one, half)).flowed(run.flow(half, by_sin));
+    run.flowed(run.flow(by_cos, both)).flowed(run.flow(by_sin, both, 1)).flowed(run.flow(both, head, 0, kBFloat16));
+    run.exit();
+  });
+}
+
+TEST_F(DtypeSilentUpcastTest, ARotationMayTurnASumOfProducts) {
+  const auto judge = [this](const auto& act) { return judged(act); };
+  expect_none(sums_turned(judge, true));
+  EXPECT_FALSE(sums_turned(judge, false).empty()) << "two values of the same sources are no rotation";
+}
+
 TEST_F(DtypeSilentUpcastTest, WhatItCostsIsWhatTheCastsDownTookInAllSteps) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
