@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "server/report/text/words.h"
+#include "server/rules/evidence/places/different_modules.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -21,6 +22,7 @@ std::vector<Cost> put_together(const Model& model) {
     Cost& cost =
         together[{place(run, at), site.op, argument_words(run, site), site.from, site.to, static_cast<int>(site.why)}];
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
+    if (site.module != 0) cost.modules.insert(site.module);
     cost.counts += total.counts;
     cost.gpu_ns += model.gpu.sites[total.site].ns;
     cost.first_ns += total.first_ns;
@@ -59,7 +61,8 @@ std::string description(const Model& model, const Cost& cost) {
   if (const std::string which = argument_words(model.run, site); !which.empty()) what += " " + which;
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
     what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
-    if (cost.sites > 1) what += " and " + grouped(cost.sites - 1) + " more";
+    if (const std::size_t modules = rules::different_modules(model.run, cost.modules); modules > 1)
+      what += " and " + grouped(modules - 1) + " more";
   }
   what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
           counted(cost.counts.casts, "cast", "casts");

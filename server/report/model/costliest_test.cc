@@ -35,7 +35,7 @@ TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
   });
   const std::string page = text(data);
   EXPECT_THAT(page, HasSubstr("by share of the CPU time of all casts but each place's first\n"));
-  EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: no grad required"));
+  EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: frozen weight"));
   EXPECT_THAT(page, HasSubstr("4 casts, 2 µs (and 900 µs the first)"));
   EXPECT_LT(page.find("train.py:9"), page.find("train.py:8"));
   const auto json = to_json(data);

@@ -10,7 +10,8 @@
 //
 // Where operators promote one after the other (a residual stream) the rule reports only the first: the others get
 // float32 because of it. Of those that promote side by side with one and the same float32 value (queries and keys
-// turned by one table) it reports the first, and relates the others.
+// turned by one table) it reports the first, and relates the others. A residual stream (x + block(x)) is no fault of
+// precision: its finding is of the severity performance.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -34,6 +35,7 @@
 namespace castscope::rules::dtype_silent_upcast {
 namespace {
 
+constexpr std::string_view kSums[] = {"aten::add", "aten::add_", "aten::sub", "aten::__radd__", "aten::__iadd__"};
 constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
 constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::where"};
 constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "aten::new_zeros", "aten::full",
@@ -197,6 +199,37 @@ std::string_view cause_of(const store::OperatorUse& use) {
   }
 }
 
+// x + block(x): what the sum takes in low precision was computed from what it takes in float32. Such a stream loses
+// nothing. It only costs casts, and the memory of float32.
+bool is_residual_stream(const UseGraph& graph, const Promotion& promotion) {
+  return !promotion.state && std::ranges::all_of(promotion.uses, [&](store::OperatorUseId id) {
+    const store::OperatorUse& use = graph.use(id);
+    const lanes::Operand *wide = wide_operand(use), *low = low_operand(use);
+    if (!is_one_of(base_name(use.op), kSums) || wide == nullptr || low == nullptr) return false;
+    if (wide->role != lanes::Role::kActivation && wide->role != lanes::Role::kInput) return false;
+    std::set<store::OperatorUseId> seen, wanted;
+    std::vector<store::OperatorUseId> open;
+    for (const UseGraph::Edge& edge : graph.into(id)) {
+      if (edge.flow->argument == wide->argument) wanted.insert(edge.flow->from);
+      if (edge.flow->argument == low->argument) open.push_back(edge.flow->from);
+    }
+    wanted.insert(id);  // the next block's sum takes the result of this one
+    while (!open.empty()) {
+      const store::OperatorUseId next = open.back();
+      open.pop_back();
+      if (wanted.contains(next)) return true;
+      if (!seen.insert(next).second || !is_forward(graph.use(next))) continue;
+      for (const UseGraph::Edge& edge : graph.into(next)) open.push_back(edge.flow->from);
+    }
+    return false;
+  });
+}
+
+constexpr std::string_view kStreamFix =
+    "To have the stream in low precision, and save these casts, bring it there where it begins (x = "
+    "x.to(torch.bfloat16) before the first block). Where float32 is meant, which is the more exact, say so: x + "
+    "block(x).float().";
+
 std::string fix_for(const store::OperatorUse& use, bool state) {
   if (state)
     return "Give the initial state in the region's dtype (torch.zeros(…, dtype=torch.bfloat16)): without one PyTorch "
@@ -216,13 +249,14 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(promotion.uses.front());
   const Widened& way = promotion.way;
-  Finding& finding = inquiry.add(use.stack);
+  const bool stream = is_residual_stream(graph, promotion);
+  Finding& finding = stream ? inquiry.add(use.stack, "performance") : inquiry.add(use.stack);
   const std::string low(
       store::dtype_name(promotion.state ? enabled_region(data, use)->dtype : low_operand(use)->dtype));
   const std::string op(short_name(use.op));
   finding.title = promotion.state
                       ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
-                      : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " one";
+                      : op + (stream ? " keeps a residual stream in float32" : " gives back float32") + ", because " + std::string(cause_of(use)) + " meets a " + low + " one";
   std::uint64_t times = 0, bytes = 0, casts = 0;
   double ns = 0;
   for (const store::OperatorUseId id : promotion.uses) times += graph.total(id).times;
@@ -251,7 +285,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
     if (finding.related.size() < kMostRelated) add_related(finding, data, graph.use(id).stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, way.casts_down));
-  finding.fix = fix_for(use, promotion.state);
+  finding.fix = stream ? std::string(kStreamFix) : fix_for(use, promotion.state);
 }
 
 // Returns the uses from which the float32 operand ultimately comes, through operators in float32.

@@ -88,6 +88,20 @@ TEST_F(DtypeSilentUpcastTest, AFloat32ResidualStreamIsOneFinding) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].location->line, 8);
   EXPECT_TRUE(findings[0].deep_only);
+  EXPECT_EQ(findings[0].severity, "performance") << "it is slow, and not wrong";
+}
+
+// As above, but what is added was not computed from the stream.
+TEST_F(DtypeSilentUpcastTest, FromElsewhereIsNoStream) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), noise = on_float32(run, 6, "aten::mul.Tensor");
+    const auto sum = add(run, 8, Role::kActivation), head = linear(run, 9, kFloat32);
+    run.enter(region).deep().called(noise).called(product).called(sum).called(head);
+    run.flowed(run.flow(product, sum)).flowed(run.flow(noise, sum, 1)).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "warning");
 }
 
 // Queries and keys are each promoted on a line of their own (8, 9), and go on into other matrix products.

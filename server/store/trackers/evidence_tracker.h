@@ -19,6 +19,7 @@
 #include "server/store/run/run_data.h"
 #include "server/store/trackers/clear_times.h"
 #include "server/store/trackers/midway_clears.h"
+#include "server/store/trackers/pass_recasts.h"
 
 namespace castscope::store {
 
@@ -33,6 +34,7 @@ struct SiteFacts {
   bool watch_repeats = false;  // a weight or buffer whose copy is not kept
   bool may_be_kept = false;    // a weight or buffer whose copy may be kept, and is not each time
   bool raw_region = false;     // switched on without nesting: nothing clears the cache at its end
+  bool in_forward = false;     // a weight that autocast casts in forward, in a region whose end clears the cache
 };
 
 class EvidenceTracker {
@@ -158,6 +160,7 @@ class EvidenceTracker {
   std::uint64_t newest_kept_ = 0;
   bool late_clear_ = false;  // older than what was counted already
   MidwayClears midway_;
+  PassRecasts recasts_;
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
     std::uint64_t time = 0;
