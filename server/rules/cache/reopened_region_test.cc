@@ -11,7 +11,8 @@ class ReopenedRegionTest : public RulesTest {
   struct Step {
     int stays = 3;
     bool backward_between = false, optimizer_between = false, written_between = false;
-    bool grad_mode = true, backward = true;
+    bool grad_mode = true;
+    int backwards = 1;
   };
   static void one(TestRun& run, const Step& step) {
     const auto region = run.region("train.py", 5);
@@ -24,7 +25,8 @@ class ReopenedRegionTest : public RulesTest {
       if (step.backward_between) run.backward(backward);
       if (step.optimizer_between) run.optimizer();
     }
-    if (step.backward) run.backward(backward).optimizer();
+    for (int i = 0; i < step.backwards; ++i) run.backward(backward);
+    if (step.backwards > 0) run.optimizer();
   }
   std::vector<Finding> found(const Step& step) {
     return judged([&](TestRun& run) { one(run, step); });
@@ -44,12 +46,14 @@ TEST_F(ReopenedRegionTest, StaysThatNoRegionCouldSpan) {
   expect_none(found({.optimizer_between = true}));
   expect_none(found({.written_between = true}));
   expect_none(found({.grad_mode = false}));  // evaluation before a training step
-  expect_none(found({.backward = false}));   // evaluation that forgot no_grad
+  expect_none(found({.backwards = 0}));      // evaluation that forgot no_grad
+  EXPECT_EQ(found({.stays = 3, .backwards = 2}).size(), 1u);
+  expect_none(found({.stays = 2, .backwards = 2}));  // coroutines that train in turns
 }
 
 TEST_F(ReopenedRegionTest, ABatchThatIsLeftOut) {
   expect_none(judged([](TestRun& run) {
-    one(run, {.stays = 1, .backward = false});
+    one(run, {.stays = 1, .backwards = 0});
     for (int step = 0; step < 3; ++step) one(run, {.stays = 1});
   }));
 }

@@ -11,7 +11,7 @@
 // Where operators promote one after the other (a residual stream) the rule reports only the first: the others get
 // float32 because of it. Of those that promote side by side with one and the same float32 value (queries and keys
 // turned by one table) it reports the first, and relates the others. A residual stream (x + block(x)) is no fault of
-// precision: its finding is of the severity performance.
+// precision, nor are tensors that are only joined in float32: their findings are of the severity performance.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -225,6 +225,17 @@ bool is_residual_stream(const UseGraph& graph, const Promotion& promotion) {
   });
 }
 
+// Tensors are joined (a cache of keys and values), and what comes of it is cast down as it is: nothing computes with it
+// in float32, and each value is what it was.
+bool is_only_joined(const UseGraph& graph, const Promotion& promotion) {
+  const Widened& way = promotion.way;
+  if (promotion.state || way.held || way.converted || way.leaves || way.casts_down.empty()) return false;
+  return std::ranges::all_of(way.uses, [&](store::OperatorUseId id) {
+    const std::string_view op = base_name(graph.use(id).op);
+    return op == "aten::cat" || op == "aten::stack";
+  });
+}
+
 constexpr std::string_view kStreamFix =
     "To have the stream in low precision, and save these casts, bring it there where it begins (x = "
     "x.to(torch.bfloat16) before the first block). Where float32 is meant, which is the more exact, say so: x + "
@@ -250,13 +261,15 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   const store::OperatorUse& use = graph.use(promotion.uses.front());
   const Widened& way = promotion.way;
   const bool stream = is_residual_stream(graph, promotion);
-  Finding& finding = stream ? inquiry.add(use.stack, "performance") : inquiry.add(use.stack);
+  const bool only_slow = stream || is_only_joined(graph, promotion);
+  Finding& finding = only_slow ? inquiry.add(use.stack, "performance") : inquiry.add(use.stack);
   const std::string low(
       store::dtype_name(promotion.state ? enabled_region(data, use)->dtype : low_operand(use)->dtype));
   const std::string op(short_name(use.op));
   finding.title = promotion.state
                       ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
-                      : op + (stream ? " keeps a residual stream in float32" : " gives back float32") + ", because " + std::string(cause_of(use)) + " meets a " + low + " one";
+                      : op + (stream ? " keeps a residual stream in float32" : " gives back float32") + ", because " +
+                            std::string(cause_of(use)) + " meets a " + low + " one";
   std::uint64_t times = 0, bytes = 0, casts = 0;
   double ns = 0;
   for (const store::OperatorUseId id : promotion.uses) times += graph.total(id).times;

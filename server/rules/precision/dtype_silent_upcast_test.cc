@@ -91,6 +91,23 @@ TEST_F(DtypeSilentUpcastTest, AFloat32ResidualStreamIsOneFinding) {
   EXPECT_EQ(findings[0].severity, "performance") << "it is slow, and not wrong";
 }
 
+// Values are joined to float32 ones, and a product takes them; or an operator computes with them before.
+TEST_F(DtypeSilentUpcastTest, WhatIsOnlyJoinedIsOnlySlow) {
+  for (const bool computes : {false, true}) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto product = linear(run, 7, kFloat32), joined = add(run, 8, Role::kInput, "aten::cat");
+      const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
+      run.enter(region).deep().called(product).called(joined).called(relu).called(head);
+      run.flowed(run.flow(product, joined));
+      if (computes) run.flowed(run.flow(joined, relu));
+      run.flowed(run.flow(computes ? relu : joined, head, 0, kBFloat16)).exit().step();
+    });
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].severity, computes ? "warning" : "performance");
+  }
+}
+
 // As above, but what is added was not computed from the stream.
 TEST_F(DtypeSilentUpcastTest, FromElsewhereIsNoStream) {
   const auto findings = judged([](TestRun& run) {

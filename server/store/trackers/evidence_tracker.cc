@@ -168,7 +168,11 @@ void EvidenceTracker::backward(std::uint32_t lane_id) {
     if (state.in_one_pass) note_returning(site, state, state.kept);
   }
   lane.filling.clear();
-  for (const auto& [site, casts] : recasts_.backward(lane_id)) {
+  recasts_.backward(lane_id);
+}
+
+void EvidenceTracker::settle_recasts(bool last) {
+  for (const auto& [site, casts] : recasts_.take(last)) {
     SiteEvidence& evidence = sites_[site].evidence;
     ++evidence.cast_passes;
     evidence.recast_passes += casts > 0;
@@ -309,8 +313,9 @@ void EvidenceTracker::take_back() {
   }
 }
 
-std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
+std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(bool last) {
   take_back();
+  settle_recasts(last);
   std::vector<std::pair<std::uint32_t, SiteEvidence>> taken;
   taken.reserve(changed_sites_.size());
   for (const std::uint32_t site : changed_sites_) {

@@ -55,9 +55,10 @@ class EvidenceTracker {
   // is made that depends on having seen its end.
   void break_off(std::uint32_t lane);
 
-  // Evidence that changed since the last call: by process-local site and by run-wide region.
-  std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
-  std::vector<RegionUse> take_regions(bool last);  // `last`: no more events will come
+  // Evidence that changed since the last call: by process-local site and by run-wide region. `last`: no more events
+  // will come.
+  std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites(bool last);
+  std::vector<RegionUse> take_regions(bool last);
   // Takes over what an earlier life of the file had.
   void adopt(const RegionUse&);
 
@@ -145,6 +146,7 @@ class EvidenceTracker {
   }
   RegionUse& region_use(RegionId region);
   void take_back();
+  void settle_recasts(bool last);
 
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.

@@ -4,13 +4,13 @@
 // One pass is what a thread does from one call of backward to the next. Between two micro-batches there is a backward,
 // between two steps an optimizer step, and to evaluation no backward belongs: none of these is a pass of its own with
 // two stays. Where one casts a weight again, nobody could have kept the copy without keeping the region open over
-// backward or a write, so none is counted.
+// backward or a write, so none is counted. Nor is one counted where as many calls of backward follow as there were
+// stays: these may be passes of their own, which took turns (coroutines).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,15 +24,20 @@ class PassRecasts {
   void kept(std::uint32_t lane, std::uint32_t site, std::uint64_t source, std::uint32_t stay, std::uint32_t version);
   // An optimizer step was taken, by whichever thread.
   void optimizer() { ++optimizers_; }
-  // The lane's thread calls backward. Returns by site how many casts its pass has made again; 0 for a site that only
-  // cast what no earlier stay of the pass had cast.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> backward(std::uint32_t lane);
+  // The lane's thread calls backward.
+  void backward(std::uint32_t lane) { ++pass_of(lane).backwards; }
+  // Returns how many casts the passes that have ended since the last call made again, an entry for each pass and site;
+  // 0 for a site that cast in the pass and made none again. `last`: no more will come.
+  struct Recast {
+    std::uint32_t site = 0, casts = 0;
+  };
+  std::vector<Recast> take(bool last);
   // Events of the lane are missing, or it goes to another thread.
   void forget(std::uint32_t lane);
 
  private:
   struct Pass {
-    std::uint32_t number = 0;
+    std::uint32_t number = 0, stays = 0, last_stay = 0, backwards = 0;
     absl::flat_hash_map<std::uint32_t, std::uint32_t> again;  // casts, by site
   };
   struct Last {
@@ -43,10 +48,13 @@ class PassRecasts {
     if (lane >= passes_.size()) passes_.resize(lane + 1);
     return passes_[lane];
   }
+  void end(Pass& pass);
+
   // Beyond this all are forgotten at once: the counts stay lower bounds.
   static constexpr std::size_t kMostSources = 1 << 18;
 
   std::deque<Pass> passes_;  // by lane
+  std::vector<Recast> ended_;
   std::uint32_t optimizers_ = 0;
   absl::flat_hash_map<std::uint64_t, Last> last_;  // by source
 };

@@ -323,7 +323,7 @@ absl::Status ProcessWriter::write_counters() {
 }
 
 absl::Status ProcessWriter::write_evidence(bool last) {
-  for (const auto& [local, e] : evidence_.take_sites()) {
+  for (const auto& [local, e] : evidence_.take_sites(last)) {
     const SiteId site = facts_[local].site;
     CASTSCOPE_RETURN_IF_ERROR(
         tables_->put_site_evidence.run(std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source,
