@@ -94,6 +94,11 @@ struct CastCost {
 }
 
 // The tensor was converted. `kept`: a cache keeps the copy.
+inline std::uint8_t flags_of_kept(const ThreadState& t) {
+  const bool grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
+  return grad_mode ? lanes::kFlagKept | lanes::kFlagGradMode : lanes::kFlagKept;
+}
+
 [[gnu::always_inline]] inline void record_cast(const CastCall& c, const Counted& counted, const Standing& standing,
                                                const CastCost& cost, bool kept, const CacheContents& gone) {
   const std::uint8_t first = flag_of_first(*counted.counter);
@@ -107,7 +112,7 @@ struct CastCost {
   }
   const bool by_data = standing.view || !standing.requires_grad;
   publish(c.t, c.r, lanes::EventKind::kCast, c.source, counted.site, cost.begin, cost.ticks, cost.bytes,
-          static_cast<std::uint8_t>(first | (kept      ? lanes::kFlagKept
+          static_cast<std::uint8_t>(first | (kept      ? flags_of_kept(c.t)
                                              : by_data ? lanes::kFlagData
                                                        : 0)),
           !kept && counted.counter->version != 0 ? content_of(c.source) : 0);

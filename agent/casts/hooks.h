@@ -10,6 +10,7 @@ namespace castscope::agent {
 void* cached_cast_hook(int python_minor);
 void* to_copy_hook(castscope_hook hook, int python_minor);  // TO_COPY, TO_COPY_KERNEL
 void* conversion_hook(castscope_hook hook);                 // TO_DTYPE, …, TO_OTHER
+void* foreach_copy_hook(castscope_hook hook);               // FOREACH_COPY
 void* cache_hook(castscope_hook hook);                      // CLEAR_CACHE
 
 }  // namespace castscope::agent

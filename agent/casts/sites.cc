@@ -88,6 +88,9 @@ NamedByNode name_other_cause(ThreadState& t, const CallFacts& facts, const Sight
   const bool by_graph = d.cause == lanes::Cause::kScript || d.cause == lanes::Cause::kBackward;
   if (is_cast && by_graph) named = name_by_node(t, *seen.node, seen.in_graph.get(), d);
   if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
+  const auto gathers = [](const Definitions::Place& at) { return gathers_parameters(at.file, at.function); };
+  if (d.cause == lanes::Cause::kFsdp && g_process.recording.load()->definitions.passes_through(seen.raw, gathers))
+    named.role = lanes::Role::kWeight;
   return named;
 }
 
@@ -103,6 +106,9 @@ NamedByNode name_cause(ThreadState& t, const CallKey& key, const CallFacts& fact
     }
     case lanes::Cause::kReflatten:
       d.op = r.definitions.op("aten::_cudnn_rnn");
+      return {.op = {}, .argument = {}, .role = lanes::Role::kWeight};
+    case lanes::Cause::kFsdp:
+      d.op = r.definitions.op("aten::_foreach_copy_");
       return {.op = {}, .argument = {}, .role = lanes::Role::kWeight};
     case lanes::Cause::kAnnotation:
       d.call_site = static_cast<std::uint32_t>(key.call_site);

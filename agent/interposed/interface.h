@@ -34,6 +34,7 @@
   X(TO_DEVICE,                                                                                                                                        \
     _ZN2at4_ops9to_device4callERKNS_6TensorEN3c106DeviceENS5_10ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)                                      \
   X(TO_OTHER, _ZN2at4_ops8to_other4callERKNS_6TensorES4_bbSt8optionalIN3c1012MemoryFormatEE, 0)                                                       \
+  X(FOREACH_COPY, _ZN2at4_ops14_foreach_copy_4callEN3c108ArrayRefINS_6TensorEEES5_b, 0)                                                               \
   X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                                                                \
   X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_,                                  \
     0)                                                                                                                                                \

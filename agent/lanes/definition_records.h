@@ -177,7 +177,9 @@ inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but 
 inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
 inline constexpr std::uint16_t kUseCompiled = 1024;      // it is part of a graph of torch.compile
 inline constexpr std::uint16_t kUseTraced = 2048;        // beside kUseScript: the code was traced, not scripted
-inline constexpr std::uint16_t kUseTracing = 4096;   // it ran while torch.jit.trace recorded code, or checked the trace
+inline constexpr std::uint16_t kUseTracing = 4096;  // it ran while torch.jit.trace recorded code, or checked the trace
+// Grad mode was off, and no thread of the process had called backward yet: code that builds a model, or tries it out.
+inline constexpr std::uint16_t kUseBeforeTraining = 8192;
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has an Autocast kernel for another device, not for its own
 // A flow in a thread's deep step: a result of `from` was an argument of `to`.
 struct FlowDefinition {

@@ -116,6 +116,11 @@ inline constexpr std::uint8_t kFlagDiffer = 8;
 // threads.
 inline constexpr std::uint8_t kFlagFirst = 16;
 
+// kCast, beside kFlagKept: grad mode was on.
+inline constexpr std::uint8_t kFlagGradMode = 32;
+// kValues: of an integer argument that the operator took together with a half, whose dtype it got.
+inline constexpr std::uint8_t kFlagArgument = 64;
+
 // The meaning of the private words depends on the kind: event_views.h.
 struct alignas(64) Event {
   std::uint64_t time;  // segment clock at the begin of the call; kPass: at its end

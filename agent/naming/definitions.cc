@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/memory/own_memory.h"
+#include "agent/naming/notebook_cells.h"
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/misplaced.h"
 
@@ -105,6 +106,7 @@ void Definitions::pin(const MayWait& may_wait, const RawStack& raw) {
       api_.inc_ref(object);
       pinned.push_back(
           {code, {text_attribute(gil, api_, object, "co_filename"), text_attribute(gil, api_, object, "co_qualname")}});
+      if (std::string& file = pinned.back().place.file; is_cell(file)) file = name_of_cell(gil, api_, file);
     }
   }
   // The store judges stacks by this folder, so it must be written before the first stack.

@@ -9,6 +9,7 @@
 #include "agent/matmuls/matmuls.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
+#include "agent/operators/value_sample.h"
 #include "agent/session/thread_state.h"
 
 namespace castscope::operators {
@@ -26,6 +27,7 @@ struct OpenUse {
   bool grad_mode = false, others_open = false;
   bool script = false;                 // TorchScript's interpreter called it
   std::int64_t most_elements = 0;      // elements of the largest argument
+  ValueSample integers;                // of an argument that gets the dtype of a half beside it
   const void* python_frame = nullptr;  // the frame that called it
   c10::DispatchKeySet keys;            // dispatch keys of the first tensor
   std::uint64_t begin = 0;

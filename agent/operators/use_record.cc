@@ -6,6 +6,7 @@
 #include "agent/casts/role.h"
 #include "agent/gpu/gpu.h"
 #include "agent/operators/picture.h"
+#include "agent/operators/promoted_integers.h"
 #include "agent/operators/script_casts.h"
 #include "agent/operators/values.h"
 #include "agent/regions/regions.h"
@@ -152,7 +153,10 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
   if (use.info->base == "aten::copy_" && use.n == 2 && use.given[0].arrives() != use.given[1].arrives())
     flags |= lanes::kUseConverts;
   if (result != nullptr && elements_of(result) == 1 && use.most_elements > 1) flags |= lanes::kUseReduces;
-  if (use.grad_mode) flags |= lanes::kUseGradMode;
+  if (use.grad_mode)
+    flags |= lanes::kUseGradMode;
+  else if (!agent::g_process.recording.load(std::memory_order_relaxed)->trains.load(std::memory_order_relaxed))
+    flags |= lanes::kUseBeforeTraining;
   if (use.script) flags |= lanes::kUseScript;
   if (use.others_open) flags |= lanes::kUseOthersOpen;
   return flags;
@@ -312,6 +316,7 @@ void begin_use(const agent::MayWait& may_wait, ThreadState& t, ThreadOperators& 
   const lanes::FactKind scaling = use.place->scaling;
   const bool nothing = scaling == lanes::FactKind::kClip && leaves_gradients(o, info);
   if (scaling != lanes::FactKind::kUnknown && !nothing) agent::note_scaling(may_wait, t, scaling);
+  use.integers = promoted_integers(use);
   use.begin = t.lane.now();
 }
 
@@ -360,6 +365,7 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   note_foreign_region(t, use);
   note_stopped_region(t, use, counted.id);
   made_by(o, results, counted.id, use.place->use.phase);
+  if (use.integers.sampled > 0) note_promoted(t, use.integers, counted.id);
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
   return counted.id;
 }

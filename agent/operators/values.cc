@@ -49,17 +49,8 @@ ValueSample sample(const TensorImpl* t, double limit) {
   }
 }
 
-}  // namespace
-
-bool is_down_cast(ScalarType from, ScalarType to) {
-  return from != to && c10::elementSize(to) <= c10::elementSize(from) && c10::isFloatingType(from) &&
-         c10::isFloatingType(to);
-}
-
-void note_values(agent::ThreadState& t, const TensorImpl* tensor, std::uint32_t number, std::optional<ScalarType> to) {
-  if (number == 0) return;
-  const ValueSample s = sample(tensor, largest(to));
-  if (s.sampled == 0) return;
+// Writes the event of a sample.
+void tell(agent::ThreadState& t, const ValueSample& s, std::uint32_t number, std::uint8_t flags) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
   *e = lanes::Event{};
@@ -75,7 +66,42 @@ void note_values(agent::ThreadState& t, const TensorImpl* tensor, std::uint32_t 
                              .integers = s.integers,
                              .beyond = s.beyond,
                              .differ = s.least < s.most});
+  e->flags = static_cast<std::uint8_t>(e->flags | flags);
   t.lane.publish();
+}
+
+}  // namespace
+
+bool is_down_cast(ScalarType from, ScalarType to) {
+  return from != to && c10::elementSize(to) <= c10::elementSize(from) && c10::isFloatingType(from) &&
+         c10::isFloatingType(to);
+}
+
+void note_values(agent::ThreadState& t, const TensorImpl* tensor, std::uint32_t number, std::optional<ScalarType> to) {
+  if (number == 0) return;
+  const ValueSample s = sample(tensor, largest(to));
+  if (s.sampled == 0) return;
+  tell(t, s, number, 0);
+}
+
+ValueSample sample_of_integers(const TensorImpl* t) {
+  const void* data = agent::memory_of(t);
+  if (data == nullptr) return {};
+  constexpr double kNoLimit = std::numeric_limits<double>::max();
+  switch (agent::dtype_of(t)) {
+    case ScalarType::Long:
+      return sample_as<std::int64_t>(t, data, kNoLimit);
+    case ScalarType::Int:
+      return sample_as<std::int32_t>(t, data, kNoLimit);
+    case ScalarType::Short:
+      return sample_as<std::int16_t>(t, data, kNoLimit);
+    default:  // no number of the others is too large for a half
+      return {};
+  }
+}
+
+void note_promoted(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use) {
+  if (use != 0) tell(t, sample, use, lanes::kFlagArgument);
 }
 
 }  // namespace castscope::operators

@@ -4,6 +4,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/TensorImpl.h>
 
+#include "agent/operators/value_sample.h"
 #include "agent/session/thread_state.h"
 
 namespace castscope::operators {
@@ -12,6 +13,11 @@ namespace castscope::operators {
 // operator use; `to`: the dtype that it is cast to, std::nullopt if it is not cast.
 void note_values(agent::ThreadState& t, const c10::TensorImpl* tensor, std::uint32_t number,
                  std::optional<c10::ScalarType> to);
+
+// A sample of a tensor of integers, in the same way; nothing is sampled of any other tensor.
+ValueSample sample_of_integers(const c10::TensorImpl* tensor);
+// Tells a sample of an integer argument of this operator use, which gave it the dtype of a half.
+void note_promoted(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use);
 
 // Whether the cast is to fewer bits, or to as many bits with another split between exponent and mantissa (float16,
 // bfloat16).

@@ -86,6 +86,7 @@ bool look_for_scaling(Definitions& definitions, const RawStack& stack, lanes::Fa
 void note_backward(const MayWait& may_wait, const Roots& roots, const Tensors& gradients, bool accumulate) {
   ThreadState* t = thread_slot();
   if (t == nullptr || t->ignoring || in_backward() || is_tracing(gradients)) return;
+  g_process.recording.load(std::memory_order_relaxed)->trains.store(true, std::memory_order_relaxed);
   t_roots = &roots;
   const std::uint32_t fact = note_fact(may_wait, *t,
                                        {.kind = lanes::FactKind::kBackward,

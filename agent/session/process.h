@@ -38,6 +38,7 @@ struct Recording {
   std::atomic<std::uint32_t> region_serial{0};
   std::atomic<std::int32_t> enabled_regions{0};    // open regions that have autocast on, in all threads
   std::atomic<std::uint32_t> errors{0};            // different errors that were told
+  std::atomic<bool> trains{false};                 // backward has been called
   std::atomic<std::int32_t> cache_off_regions{0};  // open regions with autocast on and the cache off, in all threads
 };
 

@@ -77,6 +77,7 @@ void put_hooks() {
                          ? (enforce::is_on() ? enforce::cached_cast_hook(minor) : cached_cast_hook(minor))
                          : to_copy_hook(hook, minor);
     if (function == nullptr) function = conversion_hook(hook);
+    if (function == nullptr) function = foreach_copy_hook(hook);
     if (function == nullptr) function = cache_hook(hook);
     if (function == nullptr) function = state_hook(hook);
     if (function == nullptr) function = scaling_hook(hook);

@@ -60,6 +60,10 @@ bool clips_gradients(std::string_view file, std::string_view function) {
 
 bool is_fsdp(std::string_view file) { return file.find("/torch/distributed/fsdp/") != std::string_view::npos; }
 
+bool gathers_parameters(std::string_view file, std::string_view function) {
+  return file.ends_with("/_fully_shard/_fsdp_param.py") && function.ends_with(".all_gather_inputs");
+}
+
 bool may_cast_for_fsdp(std::string_view file) { return is_fsdp(file) || file.ends_with("/torch/distributed/utils.py"); }
 
 bool runs_without_values(std::string_view file) {

@@ -29,6 +29,8 @@ bool clips_gradients(std::string_view file, std::string_view function);
 // A file of FSDP, which casts by its own policy; and a file from which FSDP's casts may be called.
 bool is_fsdp(std::string_view file);
 bool may_cast_for_fsdp(std::string_view file);
+// The function of FSDP that casts parameters for the ranks to gather; on a single rank, one by one.
+bool gathers_parameters(std::string_view file, std::string_view function);
 
 // A file of PyTorch's that runs the job's code, or operators, on tensors without values.
 bool runs_without_values(std::string_view file);

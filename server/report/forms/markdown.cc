@@ -157,7 +157,7 @@ std::string costs(const Model& model) {
 
 // Only forward passes are shown: a backward pass follows their dtypes.
 std::string layers(const Model& model) {
-  std::vector<Layer> groups = in_groups(model.layers.all);
+  std::vector<Layer> groups = in_groups(model.run, model.layers.all);
   std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
   if (groups.empty()) return "";
   std::string text = "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.looked_at) +

@@ -25,7 +25,7 @@ std::string operator_text(const Layer& layer) {
 }  // namespace
 
 void write_layers(Html& html, const Model& model) {
-  const std::vector<Layer> groups = in_groups(model.layers.all);
+  const std::vector<Layer> groups = in_groups(model.run, model.layers.all);
   if (groups.empty()) return;
   html.leaf("h2", "Layers");
   html.leaf("p",

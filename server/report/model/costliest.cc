@@ -6,6 +6,7 @@
 
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/different_modules.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -29,6 +30,7 @@ std::vector<Cost> put_together(const Model& model) {
     if (is_in_backward(site)) key = {kInBackward, "", "", 0, 0, 0};
     Cost& cost = together[std::move(key)];
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at, cost.in_backward = is_in_backward(site);
+    if (site.module != 0) cost.modules.insert(site.module);
     cost.counts += total.counts;
     cost.gpu_ns += model.gpu.sites[total.site].ns;
     cost.first_ns += total.first_ns;
@@ -80,7 +82,8 @@ std::string what_is_cast(const Model& model, const Cost& cost) {
   if (const std::string which = argument_words(model.run, site); !which.empty()) what += " " + which;
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
     what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
-    if (cost.sites > 1) what += " and " + grouped(cost.sites - 1) + " more";
+    if (const std::size_t modules = rules::different_modules(model.run, cost.modules); modules > 1)
+      what += " and " + grouped(modules - 1) + " more";
   }
   return what;
 }

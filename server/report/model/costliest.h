@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Cost {
   store::Counts counts;
   std::uint64_t gpu_ns = 0;  // on the device, in timed steps
   std::uint64_t sites = 0;
+  std::set<store::ModuleId> modules;
   std::uint64_t first_ns = 0;  // part of counts.cpu_ns
   std::uint64_t told_ns = 0;   // what they are ranked by: the time without first casts, or all
   double share = 0;            // of told_ns of all casts, autocast's and others; Costs::by_bytes: of their bytes

@@ -33,7 +33,7 @@ TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
   });
   const std::string all = text(data), page = all.substr(all.find("costliest casts"));
   EXPECT_THAT(page, HasSubstr("by share of the CPU time of all casts but each place's first\n"));
-  EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: no grad required"));
+  EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: frozen weight"));
   EXPECT_THAT(page, HasSubstr("4 casts, 2 µs (and 900 µs the first)"));
   EXPECT_LT(page.find("train.py:9"), page.find("train.py:8"));
   const auto json = to_json(data);
@@ -41,6 +41,31 @@ TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
   EXPECT_EQ(json["totals"]["first_cpu_ns"], 909'000);
   EXPECT_EQ(json["sites"][1]["cpu_ns"], 27'000);
   EXPECT_EQ(json["sites"][1]["first_cpu_ns"], 9'000);
+}
+
+// A model of twelve blocks, the average of its weights, and a third copy.
+TEST_F(CostliestTest, AModuleCountsOnceHoweverManyRootsHoldIt) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region);
+    for (std::uint32_t root = 1; root <= 3; ++root) {
+      for (int block = 0; block < 12; ++block) {
+        store::SiteInfo info;
+        info.stack = run.line("train.py", 8);
+        info.module = run.module("blocks." + std::to_string(block) + ".mlp.fc1", "Linear", root);
+        info.call_site = run.call_site("aten::linear", 1, "weight");
+        info.region = region;
+        info.role = lanes::Role::kWeight;
+        info.cause = lanes::Cause::kAutocast;
+        info.phase = lanes::Phase::kForward;
+        info.from = store::kFloat32;
+        info.to = store::kBFloat16;
+        run.cast(run.site(info), kWeight + root * 100 + static_cast<std::uint64_t>(block));
+      }
+    }
+    run.exit();
+  });
+  EXPECT_THAT(text(data), HasSubstr("blocks.0.mlp.fc1 and 11 more"));
 }
 
 TEST_F(CostliestTest, WhereNoPlaceCastTwiceAllOfThemAreFirst) {

@@ -12,6 +12,7 @@
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/different_modules.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/store/run/names.h"
 
@@ -99,20 +100,20 @@ Layers layers_of(const store::RunData& data) {
   return layers;
 }
 
-std::vector<Layer> in_groups(const std::vector<Layer>& all) {
+std::vector<Layer> in_groups(const store::RunData& data, const std::vector<Layer>& all) {
   std::vector<Layer> groups;
   std::map<decltype(look_of(Layer())), std::pair<std::size_t, std::set<store::ModuleId>>> known;
   for (const Layer& layer : all) {
     const auto [at, fresh] = known.try_emplace(look_of(layer), groups.size(), std::set<store::ModuleId>());
     auto& [group, modules] = at->second;
     modules.insert(layer.first->module);
-    if (fresh) {
+    if (fresh)
       groups.push_back(layer);
-    } else {
+    else
       groups[group].calls += layer.calls;
-      groups[group].modules = modules.size();
-    }
   }
+  for (auto& [look, group] : known)
+    if (group.second.size() > 1) groups[group.first].modules = rules::different_modules(data, group.second);
   std::stable_sort(groups.begin(), groups.end(), [](const Layer& a, const Layer& b) {
     return (a.first->phase == lanes::Phase::kForward) > (b.first->phase == lanes::Phase::kForward);
   });

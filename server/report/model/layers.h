@@ -39,7 +39,7 @@ Layers layers_of(const store::RunData&);
 
 // Groups the layers for people: modules that do the same at one line (modules in a loop) are one entry, named by the
 // first; forward passes come first.
-std::vector<Layer> in_groups(const std::vector<Layer>&);
+std::vector<Layer> in_groups(const store::RunData&, const std::vector<Layer>&);
 
 // "float32"; "input bfloat16, weight float32" where they differ; "" without a tensor.
 std::string given_text(const Layer&);

@@ -77,7 +77,7 @@ TEST_F(LayersTest, EachModuleHasItsDtypes) {
 
 TEST_F(LayersTest, ModulesInALoopAreOneForPeople) {
   const store::RunData data = run();
-  const std::vector<Layer> groups = in_groups(layers_of(data).all);
+  const std::vector<Layer> groups = in_groups(data, layers_of(data).all);
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(module_text(data, groups[0]), "blocks.0 and 1 more");
   EXPECT_EQ(groups[0].calls, 3u);

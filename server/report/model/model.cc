@@ -148,7 +148,9 @@ std::string totals_line(const Model& model) {
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)].casts;
   if (all.casts + all.hits + all.passes + all.traced + custom + model.totals.compiled.casts == 0) {
     const bool all_was_seen = model.complete() && model.run.notices.empty();
-    text = !all_was_seen       ? "no casts were recorded"
+    const std::uint64_t fsdp = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kFsdp)].casts;
+    text = fsdp > 0            ? counted(fsdp, "cast", "casts") + " by FSDP's mixed precision, none by autocast"
+           : !all_was_seen     ? "no casts were recorded"
            : was_on(model.run) ? "autocast was on, and cast nothing"
                                : "autocast was never asked to cast anything";
     // Of a run that came over the network the processes tell it, if there are any.

@@ -70,7 +70,8 @@ WhyNotCached reason_not_kept(const store::Site& site) {
 std::string why_not_kept(WhyNotCached why, Role role) {
   const bool of_weights =
       why == WhyNotCached::kNoRequiresGrad || why == WhyNotCached::kNotLeaf || why == WhyNotCached::kView;
-  return of_weights && !is_of_model(role) ? "not parameters" : rules::why_not_kept(why);
+  if (of_weights && !is_of_model(role)) return "not parameters";
+  return role == Role::kBuffer && why == WhyNotCached::kNoRequiresGrad ? "buffers" : rules::why_not_kept(why);
 }
 
 std::string roles_line(const std::vector<RoleTotal>& roles) {

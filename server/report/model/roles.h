@@ -23,9 +23,9 @@ std::vector<RoleTotal> by_role(const store::RunData&);
 
 // "weights 12 (24 cache hits), inputs 3, activations 9, gradients 0"; "" where autocast cast nothing.
 std::string roles_line(const std::vector<RoleTotal>&);
-// "inputs 3 and activations 9 (not parameters); weights 6 (no grad required)"; "" where all are kept.
+// "inputs 3 and activations 9 (not parameters); weights 6 (frozen weight)"; "" where all are kept.
 std::string not_kept_line(const std::vector<RoleTotal>&);
-// Says why a copy of such a source is not kept: "no grad required".
+// Says why a copy of such a source is not kept: "frozen weight".
 std::string why_not_kept(lanes::WhyNotCached, lanes::Role);
 // The reason that reports give for this site. It is SiteInfo::why, except for inputs that are cast to a policy's dtype.
 lanes::WhyNotCached reason_not_kept(const store::Site&);

@@ -20,7 +20,7 @@ TEST_F(RolesTest, CastsByWhatTheyWere) {
   });
   const std::vector<RoleTotal> roles = by_role(data);
   EXPECT_EQ(roles_line(roles), "weights 3 (2 cache hits), inputs 1, activations 0, gradients 0");
-  EXPECT_EQ(not_kept_line(roles), "weights 2 (no grad required); inputs 1 (not parameters)");
+  EXPECT_EQ(not_kept_line(roles), "weights 2 (frozen weight); inputs 1 (not parameters)");
 }
 
 TEST_F(RolesTest, RolesWithTheSameReasonAreToldTogether) {

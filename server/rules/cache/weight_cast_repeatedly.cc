@@ -1,5 +1,6 @@
 // weight-cast-repeatedly: within one stay in an outermost autocast region the same weight is cast more than once,
-// because PyTorch did not keep the copy. A weight that is used once per region is cast once per region, which nothing
+// because PyTorch did not keep the copy; or one forward pass has several stays, and each casts it again
+// (reopened_region.h). A weight that is used once per region is cast once per region, which nothing
 // can improve; a weight that was written to in place meanwhile needs its cast.
 //
 // Casts have the same weight when they have the same tensor in the same argument of the same module, whatever the line;
@@ -12,7 +13,9 @@
 #include <set>
 #include <tuple>
 
+#include "server/rules/cache/reopened_region.h"
 #include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
@@ -116,14 +119,7 @@ bool is_inside_another(const store::RunData& data, const store::Site& site,
 // A frozen weight that is converted once before the loop is never cast again; any other weight still needs one cast for
 // each region.
 double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
-  const store::Counts& counts = use.counts;
-  if (counts.casts == 0) return 0;
-  // The first cast alone may have paid for page faults and the start of threads.
-  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
-  const double each =
-      several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
-              : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
-  return each * static_cast<double>(frozen ? counts.casts : repeats);
+  return ns_of_each_cast(use) * static_cast<double>(frozen ? use.counts.casts : repeats);
 }
 
 // A weight that is computed for each use may differ each time, so the finding promises nothing.
@@ -191,8 +187,11 @@ void add_finding(Inquiry& inquiry, const Group& group, const std::map<store::Pro
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
   const std::uint64_t weights = weights_of(group);
-  finding.title = subject_of(first_of(names), weights) + (group.computed ? " computed and" : "") +
-                  " cast again at each use (" + why_not_kept(group.why) + ")";
+  finding.title =
+      subject_of(first_of(names), weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
+      (group.passed_in && !group.fast_path && group.why == WhyNotCached::kNoRequiresGrad ? "it requires no grad"
+                                                                                         : why_not_kept(group.why)) +
+      ")";
   if (weights > 0) finding.evidence_number = {{"weight_count", weights}};
   finding.evidence_number.insert(finding.evidence_number.end(), {{"casts", group.counts.casts},
                                                                  {"repeated_casts", group.repeats},
@@ -239,6 +238,7 @@ void judge_repeats(Inquiry& inquiry) {
   }
   const auto times = step_times(data);
   for (const auto& [key, group] : groups) add_finding(inquiry, group, times);
+  judge_reopened_regions(inquiry);
 }
 
 }  // namespace
@@ -247,12 +247,14 @@ extern const Rule rule;
 const Rule rule = {
     .name = "weight-cast-repeatedly",
     .severity = "performance",
-    .summary = "a weight is cast again at each use because its copy is not kept",
+    .summary = "a weight is cast again at each use because its copy is not kept, or not long enough",
     .thresholds = {},
     .sees = kEvents,
-    .explanation = {.what = "Within one stay in an autocast region the same weight is cast more than once.",
+    .explanation = {.what = "Within one stay in an autocast region the same weight is cast more than once; or one "
+                            "forward pass opens a region several times, in a loop, and casts its weights each time.",
                     .why = "Autocast keeps copies only of float32 leaf parameters that require grad, outside "
-                           "inference mode and with its cache on. Anything else is cast again at each use.",
+                           "inference mode and with its cache on. Anything else is cast again at each use. What it "
+                           "keeps it keeps until the outermost region ends.",
                     .example = R"(import torch
 
 layer = torch.nn.Linear(1024, 1024).requires_grad_(False)  # frozen: no copy is kept
@@ -260,7 +262,8 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     for _ in range(10):
         y = layer(torch.randn(1, 1024)))",
                     .fix = "Convert what is frozen once (`module.to(torch.bfloat16)`), pass parameters themselves "
-                           "instead of views, use `no_grad` instead of `inference_mode`.",
+                           "instead of views, use `no_grad` instead of `inference_mode`. Open the region around a loop "
+                           "instead of inside it.",
                     .fixed_example = R"(import torch
 
 layer = torch.nn.Linear(1024, 1024).requires_grad_(False)

@@ -245,7 +245,7 @@ TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
     }
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].title, "moe.weight and 7 other weights are cast again at each use (no grad required)");
+  EXPECT_EQ(findings[0].title, "moe.weight and 7 other weights are cast again at each use (frozen weight)");
   EXPECT_EQ(evidence_of(findings[0]).front(), (std::pair<std::string, std::int64_t>("weight_count", 8)));
   ASSERT_TRUE(findings[0].savings);
   EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
@@ -264,7 +264,7 @@ TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
     }
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].title, "moe.weight and others are cast again at each use (no grad required)");
+  EXPECT_EQ(findings[0].title, "moe.weight and others are cast again at each use (frozen weight)");
   EXPECT_NE(evidence_of(findings[0]).front().first, "weight_count");
 }
 
@@ -390,7 +390,7 @@ TEST_F(WeightCastRepeatedlyTest, TheFastPathOfATransformer) {
     run.exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].title, "a weight of layers.0 is cast again at each use (no grad required)");
+  EXPECT_EQ(findings[0].title, "a weight of layers.0 is cast again at each use (frozen weight)");
   EXPECT_NE(findings[0].fix.find("set_fastpath_enabled(False)"), std::string::npos);
 }
 

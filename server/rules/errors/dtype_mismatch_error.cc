@@ -24,6 +24,7 @@ enum class Why {
   kUnknown,
   kBackward,
   kScriptBackward,
+  kAfterRegion,
   kNoRegion,
   kDisabled,
   kDouble,
@@ -77,10 +78,29 @@ bool is_left_by_policy(const policy::Decision* decided) {
   return decided != nullptr && (decided->policy == policy::CastPolicy::kPassthrough || !decided->never_cast.empty());
 }
 
+bool is_made_by(const store::RunData& data, const store::OperatorUse& use, const lanes::Operand& operand,
+                auto condition) {
+  return std::ranges::any_of(data.flows, [&](const store::Flow& flow) {
+    return flow.to == use.id && flow.argument == operand.argument && condition(data.operator_uses[flow.from]);
+  });
+}
+
+// One of the halves is the result of a region. Where nobody saw which operator made it, it may be one if it was
+// computed, and if a region had been open at all.
+bool comes_from_region(const store::RunData& data, const store::OperatorUse& use) {
+  const bool any_region = std::ranges::any_of(data.regions, [](const store::Region& region) { return region.enabled; });
+  return any_region && std::ranges::any_of(use.operands, [&](const lanes::Operand& operand) {
+           if (!is_low(operand.dtype) || operand.role == lanes::Role::kWeight || operand.role == lanes::Role::kBuffer)
+             return false;
+           if (is_made_by(data, use, operand, [&](const auto& from) { return in_autocast(data, from); })) return true;
+           return !is_made_by(data, use, operand, [](const auto&) { return true; });
+         });
+}
+
 Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   if (is_of_backward(data, use))
     return lines_cast_though_off(data).contains(line_of(data, use.stack)) ? Why::kScriptBackward : Why::kBackward;
-  if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
+  if (region_of_device(data, use) == nullptr) return comes_from_region(data, use) ? Why::kAfterRegion : Why::kNoRegion;
   if (!in_autocast(data, use)) return Why::kDisabled;
   if (has_operand(use, kDouble)) return Why::kDouble;
   if (use.is(lanes::kUseWrites)) return use.op.ends_with("out") ? Why::kOut : Why::kWrites;
@@ -143,8 +163,10 @@ std::string_view reason(Why why) {
     case Why::kScriptBackward:
       return ": in the forward, eager autocast cast what the script has autocast off for, and its graph does not know "
              "of it";
-    case Why::kNoRegion:
+    case Why::kAfterRegion:
       return ", outside of autocast, where nothing casts the result of a region back";
+    case Why::kNoRegion:
+      return ", outside of autocast, where nothing brings them to one dtype";
     case Why::kDisabled:
       return " where autocast is disabled: nothing brings them to one dtype";
     case Why::kDouble:
@@ -177,6 +199,9 @@ std::string_view fix_for(Why why) {
       return "Call the forward operator in a nested torch.autocast(device_type, enabled=False), with float32 operands "
              "(x.float()): then its backward gets one dtype.";
     case Why::kNoRegion:
+      return "Bring the arguments to one dtype before the call (x = x.to(layer.weight.dtype)), or keep the model in "
+             "float32 and call it in a region of torch.autocast.";
+    case Why::kAfterRegion:
       return "Bring the result of the region to float32 before it is used outside (out = out.float()), or move this "
              "operator into the region.";
     case Why::kDisabled:

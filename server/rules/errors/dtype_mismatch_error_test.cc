@@ -30,6 +30,25 @@ TEST_F(DtypeMismatchErrorTest, AHalfLeavesItsRegion) {
                 }));
 }
 
+// The model was converted by hand, and there is no region at all, or none that made the half.
+TEST_F(DtypeMismatchErrorTest, WhereNoRegionMadeTheHalf) {
+  for (const bool region : {false, true}) {
+    const auto findings = judged([&](TestRun& run) {
+      if (region) run.region("train.py", 5);
+      const auto use = run.use({.op = "aten::linear",
+                                .line = 7,
+                                .operands = {operand(kFloat32, Role::kInput), weight(kBFloat16)},
+                                .flags = lanes::kUseEligible,
+                                .outside = true});
+      run.deep().called(use).seen(run.error(7, kMat, use)).shallow();
+    });
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_THAT(findings[0].title, testing::Not(testing::HasSubstr("result of a region")));
+    EXPECT_THAT(findings[0].fix, testing::Not(testing::HasSubstr("result of the region")));
+    EXPECT_THAT(findings[0].fix, testing::HasSubstr("layer.weight.dtype"));
+  }
+}
+
 TEST_F(DtypeMismatchErrorTest, FloatFirst) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);

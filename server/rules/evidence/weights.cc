@@ -37,9 +37,9 @@ std::string why_not_kept(lanes::WhyNotCached why) {
     case WhyNotCached::kNotFp32:
       return "not in float32";
     case WhyNotCached::kNoRequiresGrad:
-      return "no grad required";
+      return "frozen weight";
     case WhyNotCached::kNotLeaf:
-      return "computed from others";
+      return "not a parameter itself";
     case WhyNotCached::kView:
       return "a view";
     case WhyNotCached::kCudaGraph:

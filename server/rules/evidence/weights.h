@@ -24,7 +24,7 @@ std::string subject_of(const std::set<std::string>& weights);
 // ("fc.weight and others are").
 std::string subject_of(const std::string& first, std::uint64_t number, std::string_view other = "other weight");
 
-// Says why no copy of a weight is kept: "no grad required", "the cache is switched off"; "" for kNone.
+// Says why no copy of a weight is kept: "frozen weight", "the cache is switched off"; "" for kNone.
 std::string why_not_kept(lanes::WhyNotCached);
 
 }  // namespace castscope::rules

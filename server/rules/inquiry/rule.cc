@@ -34,6 +34,21 @@ double Inquiry::threshold(std::string_view name) const {
 
 std::shared_ptr<const policy::Policy> Inquiry::policy() const { return policy_in_force(data, settings_); }
 
+std::vector<Finding> Inquiry::take() {
+  for (Finding& finding : findings_) {
+    std::vector<store::CodeLocation> related;
+    for (store::CodeLocation& at : finding.related) {
+      const auto same = [&](const store::CodeLocation& other) {
+        return at.file == other.file && at.line == other.line;
+      };
+      if ((finding.location && same(*finding.location)) || std::ranges::any_of(related, same)) continue;
+      related.push_back(std::move(at));
+    }
+    finding.related = std::move(related);
+  }
+  return std::move(findings_);
+}
+
 Finding& Inquiry::add(store::StackId stack, std::string_view severity) {
   Finding& finding = findings_.emplace_back();
   finding.rule = rule_.name;

@@ -3,12 +3,16 @@
 //
 // The rule compares the same code of the same module (Spot). It leaves out operators that run without grad mode as a
 // part of training (forward of an own Function, of a checkpoint), operators that tracers and exporters run, a weight
-// that was converted, and an explicit enabled=False, which says what the code wants. It takes a single call before
-// training for a dry run. Another object of the same class is another model, although it may be an average of this
-// one's weights (EMA): a teacher, or a frozen backbone, may well be in float32.
+// that was converted, an explicit enabled=False, which says what the code wants, and operators that raised. What runs
+// before the process first calls backward is no evaluation: it builds a model (and asks it for the shapes that come
+// out), or tries it out. Another object of the same class is another model, although it may be an average of this one's
+// weights (EMA): a teacher, or a frozen backbone, may well be in float32.
+//
+// All that one function evaluates without the region is one finding, whatever the number of models.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -50,11 +54,11 @@ std::map<Spot, SpotUses> spots_of(const RunData& data, const ProcessUses& uses) 
   std::map<Spot, SpotUses> spots;
   for (const CountedUse& counted : uses) {
     const OperatorUse& use = *counted.use;
-    if (weights_of(use).empty() || called_by_engine(data, use)) continue;
+    if (weights_of(use).empty() || called_by_engine(data, use) || raised(use)) continue;
     if (use.is(lanes::kUseGradMode)) {
       spots[spot_of(data, use)].training.push_back(&use);
-    } else if (use.phase != lanes::Phase::kBackward && !is_tool(data, use.stack) &&
-               function_method(data, use.stack).kind == FunctionMethod::Kind::kNone) {
+    } else if (!use.is(lanes::kUseBeforeTraining) && use.phase != lanes::Phase::kBackward &&
+               !is_tool(data, use.stack) && function_method(data, use.stack).kind == FunctionMethod::Kind::kNone) {
       spots[spot_of(data, use)].evaluation.push_back(counted);
     }
   }
@@ -69,63 +73,7 @@ bool requires_grad(const OperatorUse& use) {
 struct Drift {
   const OperatorUse *training = nullptr, *evaluation = nullptr;  // the first use of each
   std::uint64_t operators = 0, times = 0;
-  std::set<std::string> names;
-};
-
-// Compares the phases of one process.
-class Comparison {
- public:
-  Comparison(const RunData& data, const ProcessUses& uses) : data_(data), spots_(spots_of(data, uses)) {}
-
-  // Returns the drifts by model, or by function where there is none.
-  std::map<std::string, Drift> drifts() const {
-    std::map<std::string, Drift> found;
-    for (const auto& [spot, uses] : spots_) {
-      const OperatorUse* training = trained_low(uses);
-      if (training == nullptr) continue;
-      bool is_one = false;
-      for (const CountedUse& evaluation : uses.evaluation) {
-        if (!drifted(uses, *training, evaluation)) continue;
-        add_evaluation(found[owner_of(*training)], *training, evaluation);
-        is_one = true;
-      }
-      if (is_one) ++found[owner_of(*training)].operators;
-    }
-    return found;
-  }
-
- private:
-  const OperatorUse* trained_low(const SpotUses& uses) const {
-    const auto found = std::find_if(uses.training.begin(), uses.training.end(), [&](const OperatorUse* use) {
-      return is_cast_down(data_, *use) && requires_grad(*use);
-    });
-    return found == uses.training.end() ? nullptr : *found;
-  }
-  bool drifted(const SpotUses& uses, const OperatorUse& training, const CountedUse& counted) const {
-    const OperatorUse& evaluation = *counted.use;
-    if (std::any_of(uses.training.begin(), uses.training.end(),
-                    [&](const OperatorUse* use) { return use->computed == evaluation.computed; }))
-      return false;
-    if (weights_of(evaluation) != weights_of(training)) return false;
-    const bool none = region_of_device(data_, evaluation) == nullptr && evaluation.computed == kFloat;
-    if (!none && !is_cast_down(data_, evaluation)) return false;
-    return evaluation.id > training.id || counted.times > 1;
-  }
-  std::string owner_of(const OperatorUse& use) const {
-    if (use.module != 0) return data_.modules[use.module].model();
-    const store::CodeLocation at = data_.user_location(use.stack).value_or(store::CodeLocation());
-    return at.file + "\n" + at.function;
-  }
-  static void add_evaluation(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
-    drift.times += evaluation.times;
-    drift.names.insert(short_name(evaluation.use->op));
-    if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;
-    drift.training = &training;
-    drift.evaluation = evaluation.use;
-  }
-
-  const RunData& data_;
-  const std::map<Spot, SpotUses> spots_;
+  std::set<std::string> names, models;
 };
 
 // Returns the outermost line of the user's, where the paths of evaluation and training part.
@@ -140,6 +88,65 @@ std::optional<store::CodeLocation> entry_of(const RunData& data, store::StackId 
   return entry;
 }
 
+// The function that evaluates, by its file and name, and the dtype that it evaluates in.
+using Cause = std::tuple<std::string, std::string, std::uint8_t>;
+
+// Compares the phases of one process.
+class Comparison {
+ public:
+  Comparison(const RunData& data, const ProcessUses& uses) : data_(data), spots_(spots_of(data, uses)) {}
+
+  // Returns the drifts by their causes.
+  std::map<Cause, Drift> drifts() const {
+    std::map<Cause, Drift> found;
+    for (const auto& [spot, uses] : spots_) {
+      const OperatorUse* training = trained_low(uses);
+      if (training == nullptr) continue;
+      std::set<Cause> causes;
+      for (const CountedUse& evaluation : uses.evaluation) {
+        if (!drifted(uses, *training, *evaluation.use)) continue;
+        const Cause cause = cause_of(*evaluation.use);
+        add_evaluation(found[cause], *training, evaluation);
+        causes.insert(cause);
+      }
+      for (const Cause& cause : causes) ++found[cause].operators;
+    }
+    return found;
+  }
+
+ private:
+  const OperatorUse* trained_low(const SpotUses& uses) const {
+    const auto found = std::find_if(uses.training.begin(), uses.training.end(), [&](const OperatorUse* use) {
+      return is_cast_down(data_, *use) && requires_grad(*use);
+    });
+    return found == uses.training.end() ? nullptr : *found;
+  }
+  bool drifted(const SpotUses& uses, const OperatorUse& training, const OperatorUse& evaluation) const {
+    if (std::any_of(uses.training.begin(), uses.training.end(),
+                    [&](const OperatorUse* use) { return use->computed == evaluation.computed; }))
+      return false;
+    if (weights_of(evaluation) != weights_of(training)) return false;
+    const bool none = region_of_device(data_, evaluation) == nullptr && evaluation.computed == kFloat;
+    return none || is_cast_down(data_, evaluation);
+  }
+  Cause cause_of(const OperatorUse& evaluation) const {
+    const store::CodeLocation at = entry_of(data_, evaluation.stack)
+                                       .value_or(data_.user_location(evaluation.stack).value_or(store::CodeLocation()));
+    return {at.file, at.function, evaluation.computed};
+  }
+  void add_evaluation(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) const {
+    drift.times += evaluation.times;
+    if (training.module != 0) drift.models.insert(data_.modules[training.module].model());
+    drift.names.insert(short_name(evaluation.use->op));
+    if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;
+    drift.training = &training;
+    drift.evaluation = evaluation.use;
+  }
+
+  const RunData& data_;
+  const std::map<Spot, SpotUses> spots_;
+};
+
 void add_finding(Inquiry& inquiry, const Drift& drift) {
   const RunData& data = inquiry.data;
   const OperatorUse &training = *drift.training, &evaluation = *drift.evaluation;
@@ -147,8 +154,11 @@ void add_finding(Inquiry& inquiry, const Drift& drift) {
   const std::string model = training.module == 0 ? "" : data.modules[training.module].model();
   Finding& finding = inquiry.add(evaluation.stack);
   const auto entered = entry_of(data, evaluation.stack), trained = entry_of(data, training.stack);
-  finding.title = (model.empty() ? short_name(evaluation.op) : model) + " computes in " + other + " without grad mode" +
-                  (entered ? ", called at " + place_text(data, *entered) : "") + ", and in " + low + " in training";
+  const std::size_t more = drift.models.size() - std::min<std::size_t>(1, drift.models.size());
+  finding.title = (model.empty() ? short_name(evaluation.op) : model) +
+                  (more == 0 ? "" : " and " + counted(more, "more model")) + (more == 0 ? " computes" : " compute") +
+                  " in " + other + " without grad mode" + (entered ? ", called at " + place_text(data, *entered) : "") +
+                  ", and in " + low + " in training";
   finding.deep_only = true;
   finding.evidence_number = {{"operator_count", drift.operators}, {"calls", drift.times}};
   finding.evidence_text = {{"training_computed_in", low},
@@ -170,7 +180,7 @@ void add_finding(Inquiry& inquiry, const Drift& drift) {
 void judge_drift(Inquiry& inquiry) {
   std::map<Line, Drift> by_place;
   for (const ProcessUses& uses : uses_by_process(inquiry.data)) {
-    for (const auto& [owner, drift] : Comparison(inquiry.data, uses).drifts()) {
+    for (const auto& [cause, drift] : Comparison(inquiry.data, uses).drifts()) {
       const auto [at, fresh] = by_place.try_emplace(line_of(inquiry.data, drift.evaluation->stack), drift);
       if (!fresh) at->second.times += drift.times;
     }

@@ -16,12 +16,14 @@ class PhaseDtypeDriftTest : public RulesTest {
     std::uint16_t flags = kTraining;
     std::string module = "fc";
     std::uint8_t weight = kFloat32;
+    bool raised = false;
+    std::int64_t model_line = 8;                    // the line in the model
     std::vector<store::CodeLocation> between = {};  // the user's line and the model's caller
   };
   static std::uint32_t linear(TestRun& run, How how) {
     std::vector<store::CodeLocation> frames = {TestRun::torch_frame("nn/modules/linear.py", "Linear.forward"),
                                                TestRun::torch_frame("nn/modules/module.py", "Module._call_impl"),
-                                               TestRun::own_frame("Net.forward", 8, "model.py"),
+                                               TestRun::own_frame("Net.forward", how.model_line, "model.py"),
                                                TestRun::torch_frame("nn/modules/module.py", "Module._call_impl")};
     frames.insert(frames.end(), how.between.begin(), how.between.end());
     frames.push_back(TestRun::own_frame("main", how.line));
@@ -34,6 +36,7 @@ class PhaseDtypeDriftTest : public RulesTest {
          .phase = grad || !how.outside ? Phase::kForward : Phase::kOther,
          .module = how.module,
          .outside = how.outside,
+         .raised = how.raised,
          .stack = run.stack(frames)});
   }
   static How validation(std::int64_t line = 30) {
@@ -107,12 +110,51 @@ TEST_F(PhaseDtypeDriftTest, FloatOnPurpose) {
 
 TEST_F(PhaseDtypeDriftTest, ADryRunBeforeTraining) {
   expect_none(judged([](TestRun& run) {
-    const auto dry = linear(run, validation());
-    run.deep().called(dry);
+    How how = validation();
+    how.flags |= lanes::kUseBeforeTraining;
+    const auto dry = linear(run, how);
+    run.deep().called(dry, 3);
     const auto region = run.region("train.py", 19);
     const auto training = linear(run, {});
     run.enter(region).called(training).exit().shallow();
   }));
+}
+
+TEST_F(PhaseDtypeDriftTest, AnOperatorThatRaisedComputedNothing) {
+  for (const bool raised : {false, true}) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 19);
+      const auto training = linear(run, {});
+      How how = validation();
+      how.raised = raised;
+      const auto evaluation = linear(run, how);
+      run.enter(region).deep().called(training).exit().called(evaluation).shallow();
+    });
+    EXPECT_EQ(findings.size(), raised ? 0u : 1u);
+  }
+}
+
+TEST_F(PhaseDtypeDriftTest, WhatOneFunctionEvaluatesIsOneFinding) {
+  for (const bool one_function : {true, false}) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 19);
+      const auto both = [&](How how) {
+        for (const std::int64_t line : {8, 9}) {
+          how.model_line = line;
+          how.module = line == 8 ? "encoder" : "decoder";
+          if (how.outside)
+            how.between = {TestRun::own_frame(one_function || line == 8 ? "validate" : "sample", 25 + line)};
+          run.called(linear(run, how));
+        }
+      };
+      run.deep().enter(region);
+      both({});
+      run.exit();
+      both(validation());
+      run.shallow();
+    });
+    EXPECT_EQ(findings.size(), one_function ? 1u : 2u);
+  }
 }
 
 TEST_F(PhaseDtypeDriftTest, AConvertedModel) {

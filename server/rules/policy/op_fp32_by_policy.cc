@@ -39,7 +39,7 @@ std::uint8_t low_dtype_of(const EnforcedDecisions& enforced, const store::Operat
 // The operators, by the advice that the finding can give.
 struct Advised {
   std::set<std::string> low, none;  // operators with a kernel in low precision, and those without
-  std::string none_in;              // "bfloat16 on cpu"
+  std::string none_in, low_dtype;   // "bfloat16 on cpu", "bfloat16"
   bool in_script = false;           // one of `low` was called by a script
 };
 
@@ -50,8 +50,9 @@ Advised advised(const EnforcedDecisions& enforced, const ListedOperators& listed
     const bool raises = raises_in(use->op, use->device, low);
     (raises ? about.none : about.low).insert(short_name(use->op));
     about.in_script |= !raises && use->is(lanes::kUseScript);
-    if (raises && about.none_in.empty())
-      about.none_in = std::string(store::dtype_name(low)) + " on " + std::string(store::device_name(use->device));
+    if (!raises || !about.none_in.empty()) continue;
+    about.low_dtype = store::dtype_name(low);
+    about.none_in = about.low_dtype + " on " + std::string(store::device_name(use->device));
   }
   return about;
 }
@@ -60,11 +61,12 @@ std::string fix_for(const EnforcedDecisions& enforced, const ListedOperators& li
   const Advised about = advised(enforced, listed);
   const std::string none = absl::StrJoin(about.none, ", ");
   if (about.low.empty())
-    return "Nothing needs mending: PyTorch has no kernel of " + none + " for " + about.none_in +
-           ". Where what follows is to be in low precision, cast the result down there, once.";
+    return "Where what follows is to be in low precision, cast the result down there, once (y = y.to(torch." +
+           about.low_dtype + ")). PyTorch has no kernel of " + none + " for " + about.none_in +
+           ", so it is in float32 in any case.";
   std::string fix =
-      "Nothing needs mending. Where the memory or time of float32 matters, and low precision is good enough there, "
-      "call the operator in a nested region with enabled=False";
+      "Where the memory or time of float32 matters, and low precision is good enough there, call the operator in a "
+      "nested region with enabled=False";
   if (about.in_script) fix += " (of Python: a script's own does not switch off a region around its call)";
   fix += "; else cast its result down where the next operator needs it, once.";
   if (!none.empty()) fix += " This is not for " + none + ": PyTorch has no kernel of it for " + about.none_in + ".";
@@ -125,8 +127,10 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     h = convolution(torch.randn(1, 4, 8, 8, 8))
     y = torch.nn.functional.max_pool3d(h, 2)
 print(y.dtype)  # torch.float32)",
-         .fix = "Usually nothing. Where it costs too much and PyTorch has a kernel of it in low precision (the finding "
-                "says so), run the operator in `torch.autocast(…, enabled=False)`.",
+         .fix =
+             "Where it costs too much and PyTorch has a kernel of it in low precision (the finding says so), run the "
+             "operator in `torch.autocast(…, enabled=False)`. Else cast its result down, once, where low precision "
+             "goes on.",
          .fixed_example = R"(import torch
 
 convolution = torch.nn.Conv3d(4, 4, 3)

@@ -121,6 +121,22 @@ struct Group {
   std::uint64_t too_large = 0;  // numbers among those that were already beyond float16
 };
 
+// Autocast casts for matrix products, and for them it can be switched off. Others compute in the dtype that they are
+// given, which no region changes.
+std::string fix_for(const store::RunData& data, const store::OperatorUse& use) {
+  const std::string op(short_name(use.op));
+  std::string fix = "Use bfloat16, whose range is float32's (dtype=torch.bfloat16), or scale down what goes in";
+  if (use.is(lanes::kUseConverts)) return fix + ", or leave the conversion out: what it is given is in range.";
+  const bool given_halves = std::ranges::any_of(use.operands, [](const lanes::Operand& o) { return o.dtype == kHalf; });
+  if (!use.is(lanes::kUseEligible) && !is_made_of_products(use.op))
+    return fix + ", or compute this in float32: give " + op +
+           " its tensors with .float(). (To switch autocast off changes nothing here, since " + op +
+           " computes in the dtype of its tensors.)";
+  fix += " (attention scores: divide before the product), or compute this in float32 with `" +
+         turned_off(data, use.region) + "`";
+  return fix + (given_halves ? ", its tensors brought to float32 with .float()." : ".");
+}
+
 void add_finding(Inquiry& inquiry, const Group& group) {
   const store::OperatorUse& use = inquiry.data.operator_uses[group.use];
   Finding& finding = inquiry.add(use.stack);
@@ -138,10 +154,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   finding.evidence_text = {
       {"operator", use.op}, {"computed_in", "float16"}, {"largest", readable_number(group.result.most)}};
   finding.deep_only = true;
-  finding.fix =
-      "Use bfloat16, whose range is float32's (dtype=torch.bfloat16), or scale down what goes in (attention "
-      "scores: divide before the product), or compute this in float32 with `" +
-      turned_off(inquiry.data, use.region) + "`.";
+  finding.fix = fix_for(inquiry.data, use);
 }
 
 void judge_process(const store::RunData& data, const UseGraph& graph, const Ranges& ranges,
@@ -187,7 +200,8 @@ const Rule rule = {
 with torch.autocast("cpu", dtype=torch.float16):
     queries, keys = 200 * torch.randn(64, 64), 200 * torch.randn(64, 64)
     scores = queries @ keys.t()  # sums of 64 products of about 40,000)",
-                    .fix = "Use bfloat16, scale before the product, or compute it in float32.",
+                    .fix = "Use bfloat16, scale before the operator, or compute it in float32: with autocast off, and "
+                           "`.float()` on tensors that are in float16 already.",
                     .fixed_example = R"(import torch
 
 with torch.autocast("cpu", dtype=torch.bfloat16):

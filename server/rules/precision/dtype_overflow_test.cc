@@ -52,6 +52,28 @@ TEST_F(DtypeOverflowTest, ValuesTooLargeForTheCast) {
   EXPECT_THAT(findings[0].title, testing::StartsWith("values of up to 3000000 become infinite"));
 }
 
+// To switch autocast off does nothing for an operator for which autocast does nothing.
+TEST_F(DtypeOverflowTest, TheFixHelpsTheOperator) {
+  const auto fix = [this](const std::string& op, std::uint16_t flags) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto made = product(run, 7, {operand(kFloat16), operand(kFloat16, Role::kWeight)});
+      const auto use =
+          run.use({.op = op, .line = 8, .operands = {operand(kFloat16)}, .computed = kFloat16, .flags = flags});
+      run.enter(region).deep().called(made).values(made, {.most = 60000}).called(use);
+      run.flowed(run.flow(made, use)).values(use, {.most = 0, .not_finite = 256}).exit();
+    });
+    EXPECT_EQ(findings.size(), 1u) << op;
+    return findings.empty() ? "" : findings[0].fix;
+  };
+  for (const char* op : {"aten::sum", "aten::add.Tensor", "aten::pow.Tensor_Scalar", "aten::mul.Tensor"}) {
+    EXPECT_THAT(fix(op, 0), testing::HasSubstr("with .float()"));
+    EXPECT_THAT(fix(op, 0), testing::Not(testing::HasSubstr("enabled=False")));
+  }
+  EXPECT_THAT(fix("aten::matmul", lanes::kUseEligible), testing::HasSubstr("enabled=False"));
+  EXPECT_THAT(fix("aten::matmul", lanes::kUseEligible), testing::HasSubstr("with .float()"));
+}
+
 TEST_F(DtypeOverflowTest, InfinityInWhatGoesIn) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -33,6 +33,30 @@ TEST_F(DtypePositionLossTest, PositionsBeyond65536) {
                 judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
 }
 
+// Integers and a half are added, multiplied or joined: the integers get the half's dtype.
+std::vector<Finding> promoted(const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged,
+                              const std::string& op, double most, bool even = false) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto use = run.use({.op = op,
+                              .line = 8,
+                              .operands = {operand(store::kInt64, Role::kInput), operand(kBFloat16, Role::kInput)},
+                              .computed = kBFloat16,
+                              .names = {"self", "other"}});
+    run.enter(region).deep().called(use).integers(use, {.most = most, .sampled = 64, .integers = 64, .even = even});
+    run.exit();
+  });
+}
+
+TEST_F(DtypePositionLossTest, IntegersBesideAHalf) {
+  const auto judge = [this](const auto& act) { return judged(act); };
+  expect_golden("dtype_position_loss_integers_beside_a_half", promoted(judge, "aten::add.Tensor", 624));
+  EXPECT_EQ(promoted(judge, "aten::mul.Tensor", 625).size(), 1u);
+  expect_none(promoted(judge, "aten::add.Tensor", 256));
+  expect_none(promoted(judge, "aten::mul.Tensor", 624));          // exact, and so are its products with ones
+  expect_none(promoted(judge, "aten::add.Tensor", 10000, true));  // as large as this, or 0: a mask
+}
+
 TEST_F(DtypePositionLossTest, SmallIds) {
   expect_none(judged([](TestRun& run) { cast_of(run, {.most = 255, .sampled = 64, .integers = 64}); }));
 }

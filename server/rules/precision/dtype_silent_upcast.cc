@@ -10,7 +10,8 @@
 //
 // Where operators promote one after the other (a residual stream) the rule reports only the first: the others get
 // float32 because of it. Of those that promote side by side with one and the same float32 value (queries and keys
-// turned by one table) it reports the first, and relates the others.
+// turned by one table) it reports the first, and relates the others. A residual stream (x + block(x)) is no fault of
+// precision, nor are tensors that are only joined in float32: their findings are of the severity performance.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -27,12 +28,14 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
+#include "server/rules/precision/rotation.h"
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
 namespace castscope::rules::dtype_silent_upcast {
 namespace {
 
+constexpr std::string_view kSums[] = {"aten::add", "aten::add_", "aten::sub", "aten::__radd__", "aten::__iadd__"};
 constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
 constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::where"};
 constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "aten::new_zeros", "aten::full",
@@ -41,17 +44,6 @@ constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "at
 
 constexpr std::size_t kMostRelated = 5;  // places along the way that a finding names
 constexpr std::int64_t kNextLines = 2;   // cos and sin of one value may lie between
-
-const lanes::Operand* wide_operand(const store::OperatorUse& use) {
-  for (const lanes::Operand& o : use.operands)
-    if (o.dtype == kFloat && has_dimensions(o)) return &o;
-  return nullptr;
-}
-const lanes::Operand* low_operand(const store::OperatorUse& use) {
-  for (const lanes::Operand& o : use.operands)
-    if (is_low(o.dtype) && has_dimensions(o)) return &o;
-  return nullptr;
-}
 
 bool is_made_by(const UseGraph& graph, store::OperatorUseId use, std::uint8_t argument, auto condition) {
   const auto made_by = graph.into(use);
@@ -106,43 +98,6 @@ bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, con
   // that made it.
   return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
          !adds_up(graph, use.id);
-}
-
-// Finds the operators from which a low-precision operand was computed: back to a matrix product, or as far as they are
-// known.
-void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, store::OperatorUseId id,
-                      std::set<store::OperatorUseId>& sources, int steps = 4) {
-  bool any = false;
-  for (const UseGraph::Edge& edge : graph.into(id)) {
-    const store::OperatorUse& from = graph.use(edge.flow->from);
-    if (!is_low(from.result) || steps == 0) continue;
-    any = true;
-    if (from.is(lanes::kUseEligible) && !enforced.promotes_to_widest(from))
-      sources.insert(from.id);
-    else
-      find_low_sources(enforced, graph, from.id, sources, steps - 1);
-  }
-  if (!any) sources.insert(id);
-}
-
-// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use, as
-// they stand on one line.
-bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const store::OperatorUse& use) {
-  if (base_name(use.op) != "aten::mul") return false;
-  for (const UseGraph::Edge& out : graph.out_of(use.id)) {
-    const std::string_view joined = base_name(graph.use(out.flow->to).op);
-    if (joined != "aten::add" && joined != "aten::sub" && joined != "aten::add_") continue;
-    for (const UseGraph::Edge& in : graph.into(out.flow->to)) {
-      const store::OperatorUse& other = graph.use(in.flow->from);
-      if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
-      if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
-      std::set<store::OperatorUseId> sources;
-      find_low_sources(enforced, graph, use.id, sources);
-      find_low_sources(enforced, graph, other.id, sources);
-      if (sources.size() == 1) return true;
-    }
-  }
-  return false;
 }
 
 // Autocast cast the matrix products of a recurrent cell, and the cell's result is float32 all the same, because PyTorch
@@ -244,6 +199,48 @@ std::string_view cause_of(const store::OperatorUse& use) {
   }
 }
 
+// x + block(x): what the sum takes in low precision was computed from what it takes in float32. Such a stream loses
+// nothing. It only costs casts, and the memory of float32.
+bool is_residual_stream(const UseGraph& graph, const Promotion& promotion) {
+  return !promotion.state && std::ranges::all_of(promotion.uses, [&](store::OperatorUseId id) {
+    const store::OperatorUse& use = graph.use(id);
+    const lanes::Operand *wide = wide_operand(use), *low = low_operand(use);
+    if (!is_one_of(base_name(use.op), kSums) || wide == nullptr || low == nullptr) return false;
+    if (wide->role != lanes::Role::kActivation && wide->role != lanes::Role::kInput) return false;
+    std::set<store::OperatorUseId> seen, wanted;
+    std::vector<store::OperatorUseId> open;
+    for (const UseGraph::Edge& edge : graph.into(id)) {
+      if (edge.flow->argument == wide->argument) wanted.insert(edge.flow->from);
+      if (edge.flow->argument == low->argument) open.push_back(edge.flow->from);
+    }
+    wanted.insert(id);  // the next block's sum takes the result of this one
+    while (!open.empty()) {
+      const store::OperatorUseId next = open.back();
+      open.pop_back();
+      if (wanted.contains(next)) return true;
+      if (!seen.insert(next).second || !is_forward(graph.use(next))) continue;
+      for (const UseGraph::Edge& edge : graph.into(next)) open.push_back(edge.flow->from);
+    }
+    return false;
+  });
+}
+
+// Tensors are joined (a cache of keys and values), and what comes of it is cast down as it is: nothing computes with it
+// in float32, and each value is what it was.
+bool is_only_joined(const UseGraph& graph, const Promotion& promotion) {
+  const Widened& way = promotion.way;
+  if (promotion.state || way.held || way.converted || way.leaves || way.casts_down.empty()) return false;
+  return std::ranges::all_of(way.uses, [&](store::OperatorUseId id) {
+    const std::string_view op = base_name(graph.use(id).op);
+    return op == "aten::cat" || op == "aten::stack";
+  });
+}
+
+constexpr std::string_view kStreamFix =
+    "To have the stream in low precision, and save these casts, bring it there where it begins (x = "
+    "x.to(torch.bfloat16) before the first block). Where float32 is meant, which is the more exact, say so: x + "
+    "block(x).float().";
+
 std::string fix_for(const store::OperatorUse& use, bool state) {
   if (state)
     return "Give the initial state in the region's dtype (torch.zeros(…, dtype=torch.bfloat16)): without one PyTorch "
@@ -263,14 +260,16 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(promotion.uses.front());
   const Widened& way = promotion.way;
-  Finding& finding = inquiry.add(use.stack);
+  const bool stream = is_residual_stream(graph, promotion);
+  const bool only_slow = stream || is_only_joined(graph, promotion);
+  Finding& finding = only_slow ? inquiry.add(use.stack, "performance") : inquiry.add(use.stack);
   const std::string low(
       store::dtype_name(promotion.state ? enabled_region(data, use)->dtype : low_operand(use)->dtype));
   const std::string op(short_name(use.op));
-  finding.title =
-      promotion.state
-          ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
-          : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " value";
+  finding.title = promotion.state
+                      ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
+                      : op + (stream ? " keeps a residual stream in float32" : " gives back float32") + ", because " +
+                            std::string(cause_of(use)) + " meets a " + low + " value";
   std::uint64_t times = 0, bytes = 0, casts = 0;
   double ns = 0;
   for (const store::OperatorUseId id : promotion.uses) times += graph.total(id).times;
@@ -299,7 +298,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
     if (finding.related.size() < kMostRelated) add_related(finding, data, graph.use(id).stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, way.casts_down));
-  finding.fix = fix_for(use, promotion.state);
+  finding.fix = stream ? std::string(kStreamFix) : fix_for(use, promotion.state);
 }
 
 // Returns the uses from which the float32 operand ultimately comes, through operators in float32.

@@ -88,6 +88,37 @@ TEST_F(DtypeSilentUpcastTest, AFloat32ResidualStreamIsOneFinding) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].location->line, 8);
   EXPECT_TRUE(findings[0].deep_only);
+  EXPECT_EQ(findings[0].severity, "performance") << "it is slow, and not wrong";
+}
+
+// Values are joined to float32 ones, and a product takes them; or an operator computes with them before.
+TEST_F(DtypeSilentUpcastTest, WhatIsOnlyJoinedIsOnlySlow) {
+  for (const bool computes : {false, true}) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto product = linear(run, 7, kFloat32), joined = add(run, 8, Role::kInput, "aten::cat");
+      const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
+      run.enter(region).deep().called(product).called(joined).called(relu).called(head);
+      run.flowed(run.flow(product, joined));
+      if (computes) run.flowed(run.flow(joined, relu));
+      run.flowed(run.flow(computes ? relu : joined, head, 0, kBFloat16)).exit().step();
+    });
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].severity, computes ? "warning" : "performance");
+  }
+}
+
+// As above, but what is added was not computed from the stream.
+TEST_F(DtypeSilentUpcastTest, FromElsewhereIsNoStream) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), noise = on_float32(run, 6, "aten::mul.Tensor");
+    const auto sum = add(run, 8, Role::kActivation), head = linear(run, 9, kFloat32);
+    run.enter(region).deep().called(noise).called(product).called(sum).called(head);
+    run.flowed(run.flow(product, sum)).flowed(run.flow(noise, sum, 1)).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "warning");
 }
 
 // Queries and keys are each promoted on a line of their own (8, 9), and go on into other matrix products.
@@ -194,6 +225,37 @@ TEST_F(DtypeSilentUpcastTest, ARotationByPositionHasFloat32Tables) {
     run.flowed(run.flow(query, by_cos)).flowed(run.flow(query, turned)).flowed(run.flow(turned, by_sin));
     run.flowed(run.flow(by_cos, sum)).flowed(run.flow(by_sin, sum, 1)).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
   }));
+}
+
+// Each value is the sum of a layer's product (line 6) and its adapter's (line 7). The first is multiplied by cos, the
+// second is turned and multiplied by sin; both are one value in a rotation.
+std::vector<Finding> sums_turned(
+    const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged, bool one_value) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto layer = linear(run, 6, kFloat32), adapter = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto sum_at = [&](std::int64_t line) {
+      return run.use({.op = "aten::add.Tensor", .line = line, .operands = {operand(kBFloat16), operand(kBFloat16)}});
+    };
+    const auto query = sum_at(7), turned_one = one_value ? query : sum_at(8);
+    const auto half = run.use({.op = "aten::neg", .line = 8, .operands = {operand(kBFloat16)}});
+    const auto by_cos = add(run, 9, Role::kInput, "aten::mul.Tensor");
+    const auto by_sin = add(run, 10, Role::kInput, "aten::mul.Tensor");
+    const auto both =
+        run.use({.op = "aten::add.Tensor", .line = 10, .operands = {operand(kFloat32), operand(kFloat32)}});
+    run.enter(region).deep();
+    for (const auto use : {layer, adapter, head, query, turned_one, half, by_cos, by_sin, both}) run.called(use);
+    for (const auto value : {query, turned_one}) run.flowed(run.flow(layer, value)).flowed(run.flow(adapter, value, 1));
+    run.flowed(run.flow(query, by_cos)).flowed(run.flow(turned_one, half)).flowed(run.flow(half, by_sin));
+    run.flowed(run.flow(by_cos, both)).flowed(run.flow(by_sin, both, 1)).flowed(run.flow(both, head, 0, kBFloat16));
+    run.exit();
+  });
+}
+
+TEST_F(DtypeSilentUpcastTest, ARotationMayTurnASumOfProducts) {
+  const auto judge = [this](const auto& act) { return judged(act); };
+  expect_none(sums_turned(judge, true));
+  EXPECT_FALSE(sums_turned(judge, false).empty()) << "two values of the same sources are no rotation";
 }
 
 TEST_F(DtypeSilentUpcastTest, WhatItCostsIsWhatTheCastsDownTookInAllSteps) {

@@ -41,6 +41,18 @@ bool is_statistic(const UseGraph& graph, store::OperatorUseId id, int steps = kM
 
 }  // namespace
 
+const lanes::Operand* wide_operand(const store::OperatorUse& use) {
+  for (const lanes::Operand& o : use.operands)
+    if (o.dtype == kFloat && has_dimensions(o)) return &o;
+  return nullptr;
+}
+
+const lanes::Operand* low_operand(const store::OperatorUse& use) {
+  for (const lanes::Operand& o : use.operands)
+    if (is_low(o.dtype) && has_dimensions(o)) return &o;
+  return nullptr;
+}
+
 bool scales_by_statistic(const UseGraph& graph, const store::OperatorUse& use, store::OperatorUseId from) {
   if (!is_one_of(base_name(use.op), kScalings)) return false;
   if (from != 0 && floating_operands(use) > 1 && is_statistic(graph, from)) return true;

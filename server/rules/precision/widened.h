@@ -27,6 +27,11 @@ struct Widened {
   bool leaves = false;     // it leaves the region
 };
 
+// Returns the first operand in float32, or in a half, that takes part in deciding the dtype of the result; nullptr when
+// there is none.
+const lanes::Operand* wide_operand(const store::OperatorUse&);
+const lanes::Operand* low_operand(const store::OperatorUse&);
+
 Widened follow_widened(const store::RunData&, const EnforcedDecisions&, const UseGraph&, store::OperatorUseId from);
 
 // `x * rsqrt(…)`: a written-out norm, which is meant to be in float32. The value that `from` made is not inspected.

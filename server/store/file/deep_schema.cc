@@ -26,7 +26,7 @@ CREATE TABLE operator_use_counts (id INTEGER PRIMARY KEY, process INTEGER, lane 
 
 -- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together.
 -- beyond_range: finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were
--- integers. not_finite_tensors: with one that is not finite; first_not_finite_in_process_ns: the time of the first of
+-- integers; of a use, integer arguments that got the dtype of a half. not_finite_tensors: with one that is not finite; first_not_finite_in_process_ns: the time of the first of
 -- them, 0 = none. integers_differ: tensors of integers held more than one size of number.
 CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, sampled_tensors INTEGER,
   sampled_elements INTEGER, not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond_range INTEGER,

@@ -64,7 +64,8 @@ CREATE TABLE counters (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, si
 -- id = process << 32 | site, or region.
 CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGER, repeated_casts_of_site INTEGER,
   repeated_casts_of_tensor INTEGER, most_casts_in_stay INTEGER, most_kept_in_stay INTEGER,
-  most_kept_bytes_in_stay INTEGER, cache_hits_after_growth INTEGER, returning_entries INTEGER, first_cpu_ns INTEGER);
+  most_kept_bytes_in_stay INTEGER, cache_hits_after_growth INTEGER, returning_entries INTEGER, first_cpu_ns INTEGER,
+  recast_in_pass INTEGER, recast_passes INTEGER, cast_passes INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries_in_stay INTEGER, most_bytes_in_stay INTEGER, raw_kept INTEGER, raw_kept_bytes INTEGER,
   raw_own_clears INTEGER, raw_first_kept_step INTEGER, most_optimizer_steps_in_stay INTEGER, cleared_midway INTEGER,

@@ -125,15 +125,17 @@ absl::Status read_cast_counts(const Database& database, RunData& data) {
                                    data.site_uses.push_back(use);
                                  }));
   absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database,
-           "SELECT id, repeated_casts_of_site, repeated_casts_of_tensor, most_casts_in_stay, most_kept_in_stay, "
-           "most_kept_bytes_in_stay, cache_hits_after_growth, returning_entries, first_cpu_ns FROM site_evidence",
-           [&](const Statement& row) {
-             SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
-             row.read_from(1, e.repeats, e.same_source, e.most_in_region, e.most_kept, e.most_kept_bytes,
-                           e.hits_after_growth, e.returning, e.first_ns);
-           }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT id, repeated_casts_of_site, repeated_casts_of_tensor, most_casts_in_stay, most_kept_in_stay, "
+      "most_kept_bytes_in_stay, cache_hits_after_growth, returning_entries, first_cpu_ns, recast_in_pass, "
+      "recast_passes, cast_passes "
+      "FROM site_evidence",
+      [&](const Statement& row) {
+        SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
+        row.read_from(1, e.repeats, e.same_source, e.most_in_region, e.most_kept, e.most_kept_bytes,
+                      e.hits_after_growth, e.returning, e.first_ns, e.recast_in_pass, e.recast_passes, e.cast_passes);
+      }));
   for (SiteUse& use : data.site_uses) {
     const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);
     if (it != evidence.end()) use.evidence = it->second;

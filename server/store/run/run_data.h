@@ -117,7 +117,12 @@ struct SiteEvidence {
   // Entries of one region, at most, whose source had been cast in an earlier one, and later there than that of the one
   // before. All of a list that lives come so; the addresses of weights that are gone come back in any order.
   std::uint64_t returning = 0;
-  std::uint64_t first_ns = 0;  // the first cast alone: it may pay for page faults and the start of threads
+  // Casts of a weight whose copy an earlier stay of the same forward pass had kept, without a write in between: each
+  // stay ended, and emptied the cache.
+  std::uint64_t recast_in_pass = 0;
+  std::uint64_t recast_passes = 0;  // passes with such casts, and all that cast weights here: a forward pass without
+  std::uint64_t cast_passes = 0;    // backward (a batch that is left out) is taken for a part of the next one
+  std::uint64_t first_ns = 0;       // the first cast alone: it may pay for page faults and the start of threads
 };
 
 struct SiteUse {  // (process, site)

@@ -49,7 +49,8 @@ TestRun& TestRun::cast(std::uint32_t site, std::uint64_t tensor, bool kept, std:
   event.bytes = bytes;
   event.duration = ns;
   CounterRow& row = counter(site);
-  event.flags = static_cast<std::uint8_t>((kept ? lanes::kFlagKept : 0) | (row.casts == 0 ? lanes::kFlagFirst : 0));
+  event.flags = static_cast<std::uint8_t>((kept ? lanes::kFlagKept | lanes::kFlagGradMode : 0) |
+                                          (row.casts == 0 ? lanes::kFlagFirst : 0));
   ++row.casts;
   row.bytes += bytes;
   row.cpu_ns += ns;
@@ -60,6 +61,18 @@ TestRun& TestRun::cast(std::uint32_t site, std::uint64_t tensor, bool kept, std:
     gauges.cache_peak_bytes = std::max(gauges.cache_peak_bytes, gauges.cache_bytes);
     gauges.cache_peak_entries = std::max(gauges.cache_peak_entries, gauges.cache_entries);
   }
+  return *this;
+}
+
+TestRun& TestRun::without_grad() {
+  std::uint8_t& flags = lanes_[lane_].events.back().flags;
+  flags = static_cast<std::uint8_t>(flags & ~lanes::kFlagGradMode);
+  return *this;
+}
+
+TestRun& TestRun::integers(std::uint32_t use, const Sample& sample) {
+  values(use, sample);
+  lanes_[lane_].events.back().flags |= lanes::kFlagArgument;
   return *this;
 }
 

@@ -89,6 +89,10 @@ class TestRun : public TestDefinitions {
     bool even = false;
   };
   TestRun& values(std::uint32_t site_or_use, const Sample& sample);
+  // A sample of an integer argument that got the dtype of a half.
+  TestRun& integers(std::uint32_t use, const Sample& sample);
+  // In the cast before this grad mode was off.
+  TestRun& without_grad();
   // Each takes a fact of its kind, counts it and emits an event.
   TestRun& backward(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kBackward, fact); }
   TestRun& optimizer(std::uint32_t fact = 0) { return seen_with_event(lanes::EventKind::kOptimizer, fact); }

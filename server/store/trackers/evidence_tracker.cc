@@ -91,6 +91,8 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   consumer->second = stay;
   if (is_kept) {
     if (!lane.open.empty()) midway_.kept(lane_id, event.time);
+    if (facts.in_forward && (event.flags & lanes::kFlagGradMode) != 0)
+      recasts_.kept(lane_id, event.site, source_of(event), stay, now.version);
     kept(lane, state, event, facts, cast_before);
   } else if (facts.watch_repeats) {
     if (!as_cast(event).by_data() && is_cast_again(state, now.version)) ++state.evidence.repeats;
@@ -166,6 +168,17 @@ void EvidenceTracker::backward(std::uint32_t lane_id) {
     if (state.in_one_pass) note_returning(site, state, state.kept);
   }
   lane.filling.clear();
+  recasts_.backward(lane_id);
+}
+
+void EvidenceTracker::settle_recasts(bool last) {
+  for (const auto& [site, casts] : recasts_.take(last)) {
+    SiteEvidence& evidence = sites_[site].evidence;
+    ++evidence.cast_passes;
+    evidence.recast_passes += casts > 0;
+    evidence.recast_in_pass += casts;
+    changed(site, sites_[site]);
+  }
 }
 
 void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
@@ -226,6 +239,7 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, Reg
 }
 
 void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
+  recasts_.optimizer();
   LaneState& lane = lane_state(lane_id);
   if (!std::exchange(lane.worked, false)) return;
   for (OpenRegion& open : lane.open) {
@@ -261,6 +275,7 @@ void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
   midway_.forget(lane_id);
+  recasts_.forget(lane_id);
   for (const std::uint32_t site : lane.filling) sites_[site].filling = false;
   auto steps = std::move(lane.optimizer_steps);
   lane = LaneState();
@@ -273,6 +288,7 @@ void EvidenceTracker::break_off(std::uint32_t lane_id) {
   lane.optimizer_steps.clear();
   lane.ended_region = {};
   midway_.forget(lane_id);
+  recasts_.forget(lane_id);
 }
 
 // Counted before it was known that another thread had cleared the cache meanwhile.
@@ -297,8 +313,9 @@ void EvidenceTracker::take_back() {
   }
 }
 
-std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
+std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(bool last) {
   take_back();
+  settle_recasts(last);
   std::vector<std::pair<std::uint32_t, SiteEvidence>> taken;
   taken.reserve(changed_sites_.size());
   for (const std::uint32_t site : changed_sites_) {

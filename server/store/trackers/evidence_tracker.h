@@ -19,6 +19,7 @@
 #include "server/store/run/run_data.h"
 #include "server/store/trackers/clear_times.h"
 #include "server/store/trackers/midway_clears.h"
+#include "server/store/trackers/pass_recasts.h"
 
 namespace castscope::store {
 
@@ -33,6 +34,7 @@ struct SiteFacts {
   bool watch_repeats = false;  // a weight or buffer whose copy is not kept
   bool may_be_kept = false;    // a weight or buffer whose copy may be kept, and is not each time
   bool raw_region = false;     // switched on without nesting: nothing clears the cache at its end
+  bool in_forward = false;     // a weight that autocast casts in forward, in a region whose end clears the cache
 };
 
 class EvidenceTracker {
@@ -53,9 +55,10 @@ class EvidenceTracker {
   // is made that depends on having seen its end.
   void break_off(std::uint32_t lane);
 
-  // Evidence that changed since the last call: by process-local site and by run-wide region.
-  std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
-  std::vector<RegionUse> take_regions(bool last);  // `last`: no more events will come
+  // Evidence that changed since the last call: by process-local site and by run-wide region. `last`: no more events
+  // will come.
+  std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites(bool last);
+  std::vector<RegionUse> take_regions(bool last);
   // Takes over what an earlier life of the file had.
   void adopt(const RegionUse&);
 
@@ -143,6 +146,7 @@ class EvidenceTracker {
   }
   RegionUse& region_use(RegionId region);
   void take_back();
+  void settle_recasts(bool last);
 
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
@@ -158,6 +162,7 @@ class EvidenceTracker {
   std::uint64_t newest_kept_ = 0;
   bool late_clear_ = false;  // older than what was counted already
   MidwayClears midway_;
+  PassRecasts recasts_;
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
     std::uint64_t time = 0;

@@ -64,7 +64,7 @@ TEST(EvidenceTrackerTest, WhatComesBackAtAnotherSite) {
   tracker.clear(kLane, clear);
   for (std::uint64_t i = 1; i <= 3; ++i) tracker.cast(kLane, cast_of(2, i, 20 + i, false), second);
   std::map<std::uint32_t, std::uint64_t> returning;
-  for (const auto& [site, evidence] : tracker.take_sites()) returning[site] = evidence.returning;
+  for (const auto& [site, evidence] : tracker.take_sites(true)) returning[site] = evidence.returning;
   EXPECT_EQ(returning[1], 3u);
 }
 
@@ -78,7 +78,7 @@ TEST(EvidenceTrackerTest, ABackwardPassUsesWhatTheForwardPassPutIn) {
       tracker.cast(kLane, cast_of(1, i, i, true), facts);
       if (!in_one_pass || i == 3) tracker.backward(kLane);
     }
-    for (const auto& [site, evidence] : tracker.take_sites()) EXPECT_EQ(evidence.returning, in_one_pass ? 3u : 1u);
+    for (const auto& [site, evidence] : tracker.take_sites(true)) EXPECT_EQ(evidence.returning, in_one_pass ? 3u : 1u);
   }
 }
 
@@ -95,7 +95,7 @@ TEST(EvidenceTrackerTest, TheFirstCastIsTheOneThatSaysSo) {
   cast(1, 700, lanes::kFlagFirst);  // of another thread
   cast(2, 5, 0);
   std::map<std::uint32_t, std::uint64_t> first;
-  for (const auto& [site, evidence] : tracker.take_sites()) first[site] = evidence.first_ns;
+  for (const auto& [site, evidence] : tracker.take_sites(true)) first[site] = evidence.first_ns;
   EXPECT_EQ(first[1], 900u);
   EXPECT_EQ(first[2], 0u);
 }

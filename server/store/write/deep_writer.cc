@@ -13,6 +13,16 @@ std::uint64_t key_of(const ValueRange& range) {
   return range.use != 0 ? std::uint64_t{1} << 32 | range.use : std::uint64_t{range.site};
 }
 
+// One more tensor that holds whole numbers alone. Of an operator use, these are its arguments, not its results.
+void add_integers(ValueRange& range, const lanes::ValuesEvent& values) {
+  const double most = values.most;
+  if (values.sampled == 0 || !std::isfinite(most) || most < 0) return;
+  ++range.integer_tensors;
+  const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
+  range.integers_differ |= values.differ || differs_from_others;
+  range.most_integer = std::max(range.most_integer, most);
+}
+
 // The sample of one more tensor. It came over the wire: no count is larger than that of all that were sampled.
 void add(ValueRange& range, const lanes::ValuesEvent& values) {
   const std::uint32_t sampled = values.sampled;
@@ -27,13 +37,9 @@ void add(ValueRange& range, const lanes::ValuesEvent& values) {
   range.zeros += of_sampled(values.zeros);
   range.integers += of_sampled(values.integers);
   range.beyond += of_sampled(values.beyond);
-  range.integer_tensors += integer;
   range.not_finite_tensors += values.not_finite > 0;
   if (is_number) range.most = std::max(range.most, most);
-  if (!is_number || !integer) return;
-  const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
-  range.integers_differ |= values.differ || differs_from_others;
-  range.most_integer = std::max(range.most_integer, most);
+  if (is_number && integer && range.use == 0) add_integers(range, values);
 }
 
 }  // namespace
@@ -162,6 +168,11 @@ void DeepWriter::values(const lanes::Event& event) {
   if (range.use == 0 && range.site == 0) return;  // its definition had no room in the process
   Range& known = ranges_.try_emplace(key_of(range), Range{.range = range}).first->second;
   const lanes::ValuesEvent values = as_values(event);
+  if ((event.flags & lanes::kFlagArgument) != 0) {
+    add_integers(known.range, values);
+    known.changed = true;
+    return;
+  }
   add(known.range, values);
   std::uint64_t& first = known.range.first_not_finite;
   if (!gap_ && values.sampled > 0 && values.not_finite > 0 && (first == 0 || event.time < first)) first = event.time;

@@ -85,6 +85,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
   if (facts.outermost_region != 0) {
     const Region& outermost = tables_->definitions.region_at(facts.outermost_region);
     facts.raw_region = outermost.kind == lanes::RegionKind::kRaw && outermost.nesting == 0;
+    facts.in_forward = facts.may_be_kept && info.phase == lanes::Phase::kForward && !facts.raw_region;
   }
   return absl::OkStatus();
 }
@@ -331,11 +332,12 @@ absl::Status ProcessWriter::write_counters() {
 }
 
 absl::Status ProcessWriter::write_evidence(bool last) {
-  for (const auto& [local, e] : evidence_.take_sites()) {
+  for (const auto& [local, e] : evidence_.take_sites(last)) {
     const SiteId site = facts_[local].site;
-    CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(
-        std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source, e.most_in_region, e.most_kept,
-        e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns));
+    CASTSCOPE_RETURN_IF_ERROR(
+        tables_->put_site_evidence.run(std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source,
+                                       e.most_in_region, e.most_kept, e.most_kept_bytes, e.hits_after_growth,
+                                       e.returning, e.first_ns, e.recast_in_pass, e.recast_passes, e.cast_passes));
   }
   for (const RegionUse& use : evidence_.take_regions(last)) {
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(

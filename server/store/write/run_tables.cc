@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       // The larger value wins: an earlier life of the file, or a call site of which more was learnt meanwhile.
       {&tables->put_site_evidence,
-       "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
+       "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
        "cache_hits_after_growth = iif(excluded.most_kept_in_stay >= most_kept_in_stay, "
        "excluded.cache_hits_after_growth, cache_hits_after_growth), "
        "repeated_casts_of_site = max(repeated_casts_of_site, excluded.repeated_casts_of_site), "
@@ -34,6 +34,9 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "most_kept_in_stay = max(most_kept_in_stay, excluded.most_kept_in_stay), "
        "most_kept_bytes_in_stay = max(most_kept_bytes_in_stay, excluded.most_kept_bytes_in_stay), "
        "returning_entries = max(returning_entries, excluded.returning_entries), "
+       "recast_in_pass = max(recast_in_pass, excluded.recast_in_pass), "
+       "recast_passes = max(recast_passes, excluded.recast_passes), "
+       "cast_passes = max(cast_passes, excluded.cast_passes), "
        "first_cpu_ns = iif(first_cpu_ns > 0, first_cpu_ns, excluded.first_cpu_ns)"},
       {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},

@@ -129,6 +129,95 @@ def c59n_dry_run_before():
     train(model)
 
 
+def output_size(layers, x):
+    """Finds out by a forward pass, as libraries do that fit each next layer to what comes out of those before it."""
+    with torch.no_grad():
+        return layers(x).shape[-1]
+
+
+def fitted(width=32):
+    layers = nn.Sequential(nn.Linear(width, 32), nn.ReLU())
+    for _ in range(2):
+        layers.append(nn.Linear(output_size(layers, torch.zeros(2, width)), 16))
+    layers.append(nn.Linear(output_size(layers, torch.zeros(2, width)), 5))
+    return layers
+
+
+def c59n_shapes_inferred_before():
+    train(fitted())
+
+
+def c59n_validated_before():
+    model = net()
+    with torch.no_grad():
+        for _ in range(3):
+            model(rows())
+    train(model)
+
+
+def c59_validated_before_and_after():
+    model = net()
+
+    def validate():
+        with torch.no_grad():
+            for _ in range(2):
+                model(rows())  # finds: phase-dtype-drift
+
+    validate()
+    train(model)
+    validate()
+
+
+def c59_two_models_in_one_validation():
+    first, second = nn.Linear(32, 32), nn.Linear(32, 5)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(3):
+        with region():
+            loss = F.cross_entropy(second(torch.relu(first(rows()))), labels())
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        h = torch.relu(first(rows()))  # finds: phase-dtype-drift
+        second(h)
+
+
+def c59_two_validations():
+    model = net()
+    train(model)
+
+    def validate():
+        with torch.no_grad():
+            model(rows())  # finds: phase-dtype-drift
+
+    def sample():
+        with torch.no_grad():
+            model(rows())  # finds: phase-dtype-drift
+
+    validate()
+    sample()
+
+
+def c59_an_operator_that_raised_computes_nothing():
+    body, head = nn.Linear(32, 32), nn.Linear(32, 5)
+
+    def logits(h):
+        return head(h)  # finds: dtype-mismatch-error
+
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        with region():
+            loss = F.cross_entropy(logits(body(rows())), labels())
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        with region():
+            h = body(rows())
+        try:
+            logits(h)
+        except RuntimeError:
+            pass
+
+
 def c59n_converted_model():
     model = net()
     train(model)

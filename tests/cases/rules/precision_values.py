@@ -39,6 +39,56 @@ def c35_sound():
         conv(torch.randint(-32000, 32000, (2, 1, 400)).float())  # finds: dtype-position-loss
 
 
+def corners(size, dtype):
+    """The corners of boxes around 0, in the dtype of the features, as detectors make them."""
+    ratios = torch.tensor([0.5, 1.0, 2.0], dtype=dtype)
+    heights, widths = size * ratios.sqrt(), size / ratios.sqrt()
+    return torch.stack([-widths, -heights, widths, heights], 1) / 2
+
+
+def grid(height, width, stride):
+    rows_, columns = torch.arange(height, dtype=torch.int32) * stride, torch.arange(width, dtype=torch.int32) * stride
+    y, x = torch.meshgrid(rows_, columns, indexing="ij")
+    return torch.stack([x.flatten(), y.flatten(), x.flatten(), y.flatten()], 1)
+
+
+def c35_a_grid_of_anchors():
+    features = nn.Conv2d(3, 8, 16, 16)
+    with region():
+        made = features(torch.rand(1, 3, 480, 640))
+        shifts = grid(*made.shape[-2:], 16)
+        shifts.view(-1, 1, 4) + corners(32, made.dtype).view(1, -1, 4)  # finds: dtype-position-loss
+
+
+def c35_a_grid_of_anchors_in_float16():
+    with region(torch.float16):
+        grid(150, 200, 16) - corners(32, torch.float16)[:1]  # finds: dtype-position-loss
+
+
+def c35_positions_and_a_step_in_low_precision():
+    with region():
+        angles = torch.arange(4000)[:, None] * torch.rand(1, 16).bfloat16()  # finds: dtype-position-loss
+        angles.cos()
+
+
+def c35n_a_grid_of_anchors_in_float32():
+    features = nn.Conv2d(3, 8, 16, 16)
+    with region():
+        made = features(torch.rand(1, 3, 480, 640))
+        shifts = grid(*made.shape[-2:], 16)
+        shifts.view(-1, 1, 4) + corners(32, torch.float32).view(1, -1, 4)
+
+
+def c35n_integers_that_are_no_places():
+    layer, ids = nn.Linear(32, 32), torch.arange(2)
+    with region():
+        h = layer(rows())
+        h + ids[:, None]  # small
+        h[ids * 0 + 1], h.index_select(0, ids), h.gather(1, torch.arange(600).remainder(32)[None].expand(2, -1))
+        h / torch.tensor([[1000], [2001]])  # a mean over so many
+        h + (1 - torch.tensor([[1, 0] * 16, [1, 1] * 16])) * -10000  # a mask
+
+
 def c35n_small_ids():
     positions, frequencies = torch.arange(200.0), torch.rand(1, 16)
     with region():

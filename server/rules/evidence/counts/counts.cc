@@ -21,6 +21,14 @@ store::Table<ProcessUses, store::Process> uses_by_process(const store::RunData& 
   return all;
 }
 
+double ns_of_each_cast(const store::SiteUse& use) {
+  const store::Counts& counts = use.counts;
+  if (counts.casts == 0) return 0;
+  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
+  return several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
+                 : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
+}
+
 store::Table<Processes, store::Region> processes_of_regions(const store::RunData& data) {
   store::Table<Processes, store::Region> processes(data.regions.size());
   for (const store::RegionUse& use : data.region_uses) processes[use.region].push_back(use.process);

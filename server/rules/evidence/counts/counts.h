@@ -33,4 +33,8 @@ bool share_one(const Processes&, const Processes&);
 // Returns the processes that train something: backward ran, or an optimizer.
 std::set<store::ProcessId> processes_that_train(const store::RunData&);
 
+// Returns how long each cast of the site took in this process. The first one may have paid for page faults and the
+// start of threads: it counts only where it is alone.
+double ns_of_each_cast(const store::SiteUse&);
+
 }  // namespace castscope::rules
