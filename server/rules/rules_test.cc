@@ -42,5 +42,23 @@ TEST_F(RulesTest, WhatIsInAPackageNamesTheLineThatCallsIt) {
   EXPECT_EQ(findings[0].related[0].line, 12);
 }
 
+TEST_F(RulesTest, TheFixInALibraryNamesItsOwnSwitch) {
+  for (const auto& [package, named] : {std::pair{"peft", true}, {"library", false}, {"peft_extra", false}}) {
+    const auto findings = judged([&, package = package](TestRun& run) {
+      const auto stack =
+          run.stack({{std::string("/venv/lib/python3.11/site-packages/") + package + "/layer.py", "f", 9},
+                     TestRun::own_frame("train", 12)});
+      const auto region = run.region("train.py", 5);
+      const auto use = run.use({.op = "aten::mm.out",
+                                .operands = {operand(kFloat32), operand(kFloat32), operand(kFloat32)},
+                                .flags = lanes::kUseSiblingEligible | lanes::kUseWrites,
+                                .stack = stack});
+      run.enter(region).deep().called(use).exit();
+    });
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].fix.find("disable_input_dtype_casting") != std::string::npos, named) << package;
+  }
+}
+
 }  // namespace
 }  // namespace castscope::rules

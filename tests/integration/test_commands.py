@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from program import clean_environment
 
-COMMANDS = ["run", "report", "check", "diff", "rules", "recover", "serve", "env", "doctor"]
-OLD_NAMES = ["explain", "convert"]
+COMMANDS = ["run", "report", "check", "diff", "rules", "explain", "recover", "serve", "env", "doctor"]
+OLD_NAMES = ["convert"]
 
 
 @pytest.mark.parametrize("command", COMMANDS + OLD_NAMES)

@@ -7,9 +7,9 @@ import pytest
 from program import ROOT, Castscope
 
 POLICY = ["check", "explain", "diff", "from-run", "list"]
-COMMANDS = ["run", "report", "check", "diff", "compare", "rules", *(f"policy {one}" for one in POLICY), "recover",
-            "view", "serve", "schema", "env", "doctor", "version"]
-HIDDEN = {"convert": "report", "explain": "rules"}  # old names, and whose statuses they have
+COMMANDS = ["run", "report", "check", "diff", "compare", "rules", "explain", *(f"policy {one}" for one in POLICY),
+            "recover", "view", "serve", "schema", "env", "doctor", "version"]
+HIDDEN = {"convert": "report"}  # an old name, and whose statuses it has
 USAGE = {"run": 125}
 
 

@@ -29,6 +29,8 @@ export function runAnswer(run: SynthRun): Run {
       events_lost: 0,
       finding_count: 3,
       step_count: run.step,
+      evaluation_count: 0,
+      compiled_casts: 0,
     },
     processes: run.processes,
     tracks: run.tracks,

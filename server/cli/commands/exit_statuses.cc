@@ -74,6 +74,8 @@ constexpr Meaning kMeanings[] = {
 
     {"rules", "0", "the rules were listed, or the rule was explained"},
     {"rules", "2", "the command line is wrong, or there is no such rule"},
+    {"explain", "0", "the words or the rule were explained"},
+    {"explain", "2", "the command line is wrong, or there is no such rule"},
 
     {"recover", "0", "the runs that are left over were listed; or all runs that you named were recovered, or deleted"},
     {"recover", "2", "the command line is wrong, or an output cannot be written"},

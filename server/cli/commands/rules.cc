@@ -21,6 +21,8 @@ struct ExplainOptions {
   std::string rule, format = "text";
 };
 
+constexpr const char* kCasts = "casts";
+
 int explain(const ExplainOptions& options) {
   const rules::Rule* const rule = rules::find_rule(options.rule);
   if (rule == nullptr) {
@@ -64,18 +66,22 @@ void add_rules(CommandLine& line) {
   command.on_run([options] { return options->rule.empty() ? list(*options) : explain(*options); });
 }
 
-// The command's name before `rules` took a rule's name. Scripts use it.
+// `explain RULE` was the command's name before `rules` took a rule's name. Scripts use it.
 void add_explain(CommandLine& line) {
-  const Command command = line.subcommand("explain", "The old name of `castscope rules RULE`").hidden();
+  const Command command = line.subcommand("explain", "Tell what the words of the summary mean, or explain a rule");
   auto options = std::make_shared<ExplainOptions>();
-  command.option("RULE", options->rule, "The rule's name, as findings have it").required();
+  command.option("WHAT", options->rule, "casts: the words of the summary; or a rule's name, as `castscope rules RULE`")
+      .required();
   add_format(command, *options);
   command.footer(
       absl::StrCat("Examples:\n"
-                   "  castscope explain cache-grows\n\n"
-                   "`castscope rules cache-grows` does the same.\n\n",
-                   exit_statuses_of("rules")));
-  command.on_run([options] { return explain(*options); });
+                   "  castscope explain casts\n"
+                   "  castscope explain cache-grows\n\n",
+                   exit_statuses_of("explain")));
+  command.on_run([options] {
+    if (options->rule != kCasts || options->format == "json") return explain(*options);
+    return put(report::words_of_casts(terminal_width(STDOUT_FILENO))) ? 0 : kUsage;
+  });
 }
 
 }  // namespace castscope::cli

@@ -100,6 +100,33 @@ std::vector<const rules::Rule*> by_group() {
 
 std::string_view group_of(const rules::Rule& rule) { return rule.name.substr(0, rule.name.find('-')); }
 
+std::string words_of_casts(int width) {
+  struct Word {
+    std::string_view word, meaning;
+  };
+  constexpr Word kWords[] = {
+      {"cast", "a conversion of a tensor from one floating dtype to another"},
+      {"cache hit", "autocast's cache served a copy of a weight that it had made before"},
+      {"pass-through", "autocast handed an argument on as it came: it had the right dtype, or is never cast"},
+      {"not cached", "the cache does not keep the copy, so that the next use casts again"},
+      {"frozen weight", "a weight that does not require grad: the cache keeps no copy of it"},
+      {"not a parameter itself",
+       "a tensor that was computed from a parameter, or a view of one: the cache keeps no copy"},
+      {"region", "a stretch of code with autocast on or off, such as `with torch.autocast(…)`"},
+      {"stay", "the time from one entry of a region to its end; the end of the outermost one clears the cache"},
+      {"step", "a training step, up to the last optimizer step before the next forward pass"},
+      {"evaluation", "a forward pass that no backward pass and no optimizer follows"},
+      {"in backward", "casts of gradients, which follow from the casts of the forward pass"},
+      {"in compiled graphs", "casts in code of torch.compile, which are counted and not timed"},
+      {"promotion", "an operator was given two dtypes and converted to the wider one"},
+      {"user_to", "the code itself asked for the conversion: .to(), .float(), .half()"},
+      {"looked at", "castscope saw the operators of this code, in a deep step or because the code was new"},
+  };
+  std::string text = "Words of the summary\n";
+  for (const Word& one : kWords) text += wrapped("  " + std::string(one.word) + ": ", "      ", one.meaning, width);
+  return text + "\ndocs/glossary.md has more words.\n";
+}
+
 std::string explanation_text(const rules::Rule& rule, int width) {
   const rules::Explanation& words = rule.explanation;
   const std::string name(rule.name);

@@ -11,6 +11,8 @@
 namespace castscope::report {
 
 std::string explanation_text(const rules::Rule&, int width);
+// The words that summaries use of casts, each in a sentence: `castscope explain casts`.
+std::string words_of_casts(int width);
 nlohmann::ordered_json explanation_json(const rules::Rule&);  // as rule_list_json(), with this rule alone
 
 std::string rule_list_text(int width);

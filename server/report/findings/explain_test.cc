@@ -109,5 +109,12 @@ TEST(RuleListTest, HasEveryRuleInOneOrderAtEveryWidth) {
   EXPECT_EQ(rule_list_json()["rules"].size(), rules::all_rules().size());
 }
 
+TEST(ExplainTest, TheWordsOfTheSummaryFitTheirWidth) {
+  const std::string text = words_of_casts(60);
+  EXPECT_NE(text.find("frozen weight: "), std::string::npos);
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    EXPECT_LE(columns(text.substr(at, text.find('\n', at) - at)), 60u);
+}
+
 }  // namespace
 }  // namespace castscope::report

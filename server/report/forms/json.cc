@@ -58,6 +58,7 @@ Json totals_json(const Model& model) {
   const Rest& rest = totals.beyond_steps;
   Json json = counts_json(totals.autocast);
   json.update({{"first_cpu_ns", totals.first_ns},
+               {"compiled_casts", totals.compiled.casts},
                {"step_count", model.steps},
                {"evaluation_count", model.evaluations},
                {"deep_step_count", model.layers.deep_steps},

@@ -29,14 +29,17 @@ struct Told {
 };
 
 Told told(const Model& model, const TerminalText& text, const rules::Finding& finding) {
+  std::vector<store::CodeLocation> all_places = places_of(finding);
   Told all;
   all.head = text.one_line({{"  "},
                             {finding.severity, colour_of(finding)},
                             {" " + finding.rule + "  "},
-                            {place(model.run, finding.location), "36"}});
+                            {place(model.run, first_place_of(finding)), "36"}});
   all.title = text.paragraph({"    "}, "    ", finding.title + ".");
-  if (!finding.related.empty())
-    all.related = text.paragraph({"    "}, "    ", "see also " + places(model, finding.related));
+  if (all_places.size() > 1) {
+    all_places.erase(all_places.begin());
+    all.related = text.paragraph({"    "}, "    ", "see also " + places(model, all_places));
+  }
   if (const std::string saved = savings_text(finding.savings, model.steps); !saved.empty())
     all.saves = text.paragraph({"    saves: "}, "           ", saved);
   all.fix = text.paragraph({"    fix: "}, "         ", finding.fix);
@@ -62,7 +65,7 @@ std::string folded_text(const Model& model, const std::vector<std::size_t>& fold
   std::string text = "  info " + counted(folded.size(), "finding", "findings") + " worth knowing: ";
   for (std::size_t i = 0; i < folded.size(); ++i) {
     const rules::Finding& finding = model.findings[folded[i]];
-    text += (i == 0 ? "" : ", ") + finding.rule + " " + place(model.run, finding.location);
+    text += (i == 0 ? "" : ", ") + finding.rule + " " + place(model.run, first_place_of(finding));
   }
   return text;
 }

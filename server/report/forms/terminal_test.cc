@@ -116,6 +116,15 @@ TEST_F(TerminalTest, WhatIsOnlyWorthKnowingIsOneLine) {
   EXPECT_THAT(text(), HasSubstr("all of it: castscope report --summary=full\n"));
 }
 
+TEST_F(TerminalTest, InALibraryTheUsersOwnLineComesFirst) {
+  rules::Finding& one = finding("warning", 7);
+  one.related = {*one.location};
+  one.location = store::CodeLocation{"/venv/lib/python3.11/site-packages/library/layer.py", "forward", 93};
+  const std::string all = text({.full = true});
+  EXPECT_THAT(all, HasSubstr("  warning a-rule-with-a-long-name  train.py:7\n"));
+  EXPECT_THAT(all, HasSubstr("see also site-packages/library/layer.py:93\n"));
+}
+
 TEST_F(TerminalTest, MoreThanFiveFindingsAreCounted) {
   for (int line = 1; line <= 8; ++line) finding("warning", line);
   EXPECT_THAT(text(), HasSubstr("  and 3 more; all of it: castscope report --summary=full"));

@@ -9,6 +9,7 @@
 #include "server/report/model/unjudged.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/places/packages.h"
 #include "server/rules/inquiry/settings.h"
 
 namespace castscope::report {
@@ -45,7 +46,7 @@ std::string findings_sentence(const Model& model) {
       std::ranges::count_if(order, [&](std::size_t at) { return is_worth_mending(model.findings[at]); }));
   if (worth == 0) return text + ", none worth mending today.";
   text += model.findings.size() == 1 ? ", worth mending today: " : ", " + grouped(worth) + " worth mending today: ";
-  text += place(model.run, model.findings[order.front()].location);
+  text += place(model.run, first_place_of(model.findings[order.front()]));
   return text + (worth > 1 ? " first" : "");
 }
 
@@ -63,6 +64,19 @@ std::vector<std::size_t> by_worth(const Model& model) {
     return std::make_tuple(rules::place_of_severity(finding.severity), -saved_share(finding));
   });
   return order;
+}
+
+std::vector<store::CodeLocation> places_of(const rules::Finding& finding) {
+  std::vector<store::CodeLocation> all = finding.related;
+  if (finding.location) all.insert(all.begin(), *finding.location);
+  const auto own = std::ranges::find_if(all, [](const auto& at) { return !rules::is_in_package(at); });
+  if (own != all.end()) std::rotate(all.begin(), own, own + 1);
+  return all;
+}
+
+std::optional<store::CodeLocation> first_place_of(const rules::Finding& finding) {
+  const std::vector<store::CodeLocation> all = places_of(finding);
+  return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
 std::string exact_percent(double share) {

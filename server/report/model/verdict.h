@@ -19,6 +19,10 @@ bool is_worth_mending(const rules::Finding&);
 // Returns the places in Model::findings: errors, warnings, then by what they save, at last what is only worth knowing.
 std::vector<std::size_t> by_worth(const Model&);
 
+// Returns the lines that a finding stands at, the user's own first: nobody changes a library.
+std::vector<store::CodeLocation> places_of(const rules::Finding&);
+std::optional<store::CodeLocation> first_place_of(const rules::Finding&);
+
 // "1.2 %"; percent() rounds to whole ones.
 std::string exact_percent(double share);
 

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "server/rules/evidence/places/packages.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/policy_in_force.h"
 
 namespace castscope::rules {
 
 namespace {
-
-// The frame belongs to an installed package, which the user may have chosen but did not write.
-bool is_in_package(const store::CodeLocation& frame) { return frame.file.find("-packages/") != std::string::npos; }
 
 // Returns the innermost line that is the user's own and in no package; nothing when there is none.
 std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, store::StackId stack) {
@@ -45,6 +43,9 @@ std::vector<Finding> Inquiry::take() {
       related.push_back(std::move(at));
     }
     finding.related = std::move(related);
+    if (!finding.location) continue;
+    const std::string own_switch = switch_of_library(*finding.location);
+    if (!own_switch.empty()) finding.fix += (finding.fix.ends_with('.') ? " " : ". ") + own_switch;
   }
   return std::move(findings_);
 }

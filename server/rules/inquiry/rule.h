@@ -78,7 +78,8 @@ class Inquiry {
   Finding& add(store::StackId stack) { return add(stack, rule_.severity); }
   // Does the same with another severity than the rule's. A severity that the settings give the rule takes precedence.
   Finding& add(store::StackId stack, std::string_view severity);
-  // Returns the findings. Their related places are each named once, without the finding's own.
+  // Returns the findings. Their related places are each named once, without the finding's own. A fix at a line of a
+  // library with a switch of its own names the switch.
   std::vector<Finding> take();
 
  private:

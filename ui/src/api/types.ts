@@ -60,6 +60,8 @@ export interface Totals {
   events_lost: number;
   finding_count: number;
   step_count: number;
+  evaluation_count: number;
+  compiled_casts: number;
 }
 
 export interface Run {

@@ -92,8 +92,10 @@ export class Header {
     fill(
       this.facts,
       fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts', 'by autocast; the legend counts explicit ones too'),
+      totals.compiled_casts > 0 && fact(totals.compiled_casts, 'in compiled graphs', 'casts by code of torch.compile, which are not timed'),
       fact(totals.cache_hits, 'from the cache'),
       fact(totals.step_count, totals.step_count === 1 ? 'step' : 'steps'),
+      totals.evaluation_count > 0 && fact(totals.evaluation_count, totals.evaluation_count === 1 ? 'evaluation' : 'evaluations'),
       el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
       run.exit_status !== null && run.exit_status !== 0 && run.signal === null && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
       run.signal !== null && el('span', {}, 'killed by ', el('b', {}, kSignals[run.signal] ?? `signal ${run.signal}`)),
