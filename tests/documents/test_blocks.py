@@ -5,6 +5,7 @@ sh       runs in a folder with train.py and the run files that it names, and end
 text     is what the block before it prints, if it follows one; else it is in PICTURES
 json     is read, and fits the schema that it names in "$schema"; so is jsonc
 sql      runs on a run file
+diff     is made in a program of a page that has a test of its own (OWN_TESTS)
 yaml     is read; the commands of castscope in it exist, with their options
 """
 
@@ -43,10 +44,11 @@ PICTURES = {
 # have their names, those that have none are run.
 STORIES = {"docs/first-finding.md": ["train.py"], "docs/package.md": [None, None, "model.py"]}
 # Pages whose blocks a test of their own runs; here their form is checked.
-OWN_TESTS = {"docs/launchers.md": "tests/documents/test_launchers.py", "docs/audit.md": "tests/audit/test_audit.py"}
+OWN_TESTS = {"docs/launchers.md": "tests/documents/test_launchers.py", "docs/audit.md": "tests/audit/test_audit.py",
+             "docs/gallery.md": "tests/documents/test_gallery.py"}
 SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
            "report.schema.json": "docs/report.schema.json"}
-LANGUAGES = {"python", "sh", "text", "json", "jsonc", "sql", "yaml"}
+LANGUAGES = {"python", "sh", "text", "diff", "json", "jsonc", "sql", "yaml"}
 
 
 def blocks(*languages):
@@ -127,6 +129,7 @@ def test_a_page_with_a_test_of_its_own_has_one(page):
 def test_what_is_not_run_is_there():
     found = [block for block in all_blocks() if block.page not in STORIES]
     assert set(EXCEPTIONS) | set(PICTURES) <= {block.name for block in found}
+    assert {block.page for block in found if block.language == "diff"} <= set(OWN_TESTS)
     names = [block.name for block in found if block.page not in OWN_TESTS]
     assert len(set(names)) == len(names), "two blocks of a page begin alike: a name would mean both"
 
