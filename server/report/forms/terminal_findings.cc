@@ -87,20 +87,27 @@ class Room {
 
 struct Shown {
   Told told;
-  std::size_t title_lines = 1;
-  bool saves = false, fix = false, related = false;
+  std::size_t title_lines = 1, fix_lines = 0;
+  bool saves = false, related = false;
   bool is_whole() const {
-    return title_lines == told.title.size() && (saves || told.saves.empty()) && (fix || told.fix.empty()) &&
+    return title_lines == told.title.size() && fix_lines == told.fix.size() && (saves || told.saves.empty()) &&
            (related || told.related.empty());
   }
 };
+
+// The begin of a fix is better than none, if it is more than a few words.
+std::size_t lines_for_fix(std::size_t lines, Room& room) {
+  constexpr std::size_t kLeast = 2;
+  const std::size_t some = std::min(lines, room.left());
+  return (some == lines || some >= kLeast) && room.take(some) ? some : 0;
+}
 
 // The titles come before the fixes, and the fixes before what is only good to know.
 void share_out(std::vector<Shown>& all, Room& room) {
   for (Shown& one : all)
     if (room.take(one.told.title.size() - 1)) one.title_lines = one.told.title.size();
   for (Shown& one : all) one.saves = room.take(one.told.saves.size());
-  for (Shown& one : all) one.fix = room.take(one.told.fix.size());
+  for (Shown& one : all) one.fix_lines = lines_for_fix(one.told.fix.size(), room);
   for (Shown& one : all) one.related = room.take(one.told.related.size());
 }
 
@@ -109,7 +116,7 @@ TerminalLines lines_of(const TerminalText& text, const Shown& one) {
   append(lines, text.beginning(one.told.title, one.title_lines));
   if (one.related) append(lines, one.told.related);
   if (one.saves) append(lines, one.told.saves);
-  if (one.fix) append(lines, one.told.fix);
+  append(lines, text.beginning(one.told.fix, one.fix_lines));
   return lines;
 }
 

@@ -108,6 +108,14 @@ TEST_F(TerminalTest, TheFirstFixIsShownWhereThereIsRoom) {
   EXPECT_THAT(text(), Not(HasSubstr("--summary=full")));
 }
 
+TEST_F(TerminalTest, OfALongFixTheBeginIsShown) {
+  std::string& fix = finding("warning", 1).fix;
+  for (int i = 0; i < 400; ++i) fix += i == 0 ? "Change" : " it";
+  EXPECT_THAT(text(), HasSubstr("    fix: Change it"));
+  EXPECT_THAT(text(), HasSubstr(" it …\n  all of it: "));
+  EXPECT_LE(lines(80).size(), kSummaryLines);
+}
+
 TEST_F(TerminalTest, WhatIsOnlyWorthKnowingIsOneLine) {
   finding("info", 7);
   finding("info", 8);
