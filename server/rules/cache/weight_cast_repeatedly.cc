@@ -12,11 +12,13 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "server/rules/cache/reopened_region.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/counts/counts.h"
 #include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/uses.h"
@@ -31,13 +33,16 @@ namespace {
 
 using lanes::WhyNotCached;
 
-// Weights that are cast for the same reason at the same line are one finding.
+constexpr std::size_t kMostPlaces = 6;  // that a finding names, its own among them
+
+// Weights that are cast for the same reason at the same place (cause_place()) are one finding.
 struct Group {
-  store::StackId stack = {};
+  std::vector<store::StackId> stacks;  // one a line
   WhyNotCached why{};
   bool computed = false;            // for each use: nobody can tell whether it is one weight
   bool passed_in = false;           // the code passes a tensor in a parameter's place
   bool fast_path = false;           // PyTorch itself passed that tensor
+  bool torch_view = false;          // PyTorch itself made the view
   std::optional<AmpHandle> handle;  // the handle that opened the region
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
@@ -82,6 +87,20 @@ std::uint64_t different_weights(const store::RunData& data, const store::SiteUse
 bool is_fast_path(const store::RunData& data, const store::Site& site) {
   return !(site.flags & lanes::kSiteParameter) && !frames_of(data, site.stack).empty() &&
          within_torch(data, frames_of(data, site.stack).front()) == "nn/modules/transformer.py";
+}
+
+// nn.MultiheadAttention takes queries, keys and values from one weight, in a function of torch.nn.functional.
+bool is_view_by_torch(const store::RunData& data, const store::Site& site) {
+  return site.why == WhyNotCached::kView && !frames_of(data, site.stack).empty() &&
+         within_torch(data, frames_of(data, site.stack).front()) == "nn/functional.py";
+}
+
+// Inference mode is around all that a region does: it is one cause, however many lines cast. Any other reason lies in
+// the line itself.
+Line cause_place(const store::RunData& data, const store::Site& site) {
+  const store::RegionId region = data.outermost(site.region);
+  const bool by_region = site.why == WhyNotCached::kInferenceMode && region != 0 && data.regions[region].stack != 0;
+  return line_of(data, by_region ? data.regions[region].stack : site.stack);
 }
 
 bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
@@ -161,13 +180,17 @@ std::string fix_for(const Group& group) {
                "parameter's place (functional_call, .detach(), .data) but requires no grad, and autocast keeps copies "
                "only of weights that do.";
       return "Convert the frozen weights to the region's dtype once, before the loop (module.to(torch.bfloat16)): "
-             "autocast keeps copies only of weights that require grad.";
+             "autocast keeps copies only of weights that require grad. Averages that the program still writes to "
+             "(EMA) stay in float32.";
     case WhyNotCached::kNotLeaf:
       if (group.computed)
         return "If it is the same weight each time, compute and cast it once (w = w.to(dtype)) and use that copy: "
                "autocast keeps only copies of leaf parameters, not of tensors computed from them.";
       [[fallthrough]];
     case WhyNotCached::kView:
+      if (group.torch_view)
+        return "For inference, convert the model once (model.to(torch.bfloat16)) and run it without autocast: PyTorch "
+               "itself takes views of the weight here, and autocast keeps no copies of views.";
       return "Pass the parameter itself (F.linear(x, w) instead of x @ w.t()), or cast it once before its uses: "
              "autocast keeps no copies of views.";
     case WhyNotCached::kNotFp32:
@@ -183,7 +206,9 @@ std::string fix_for(const Group& group) {
 }
 
 void add_finding(Inquiry& inquiry, const Group& group, const std::map<store::ProcessId, StepTime>& times) {
-  Finding& finding = inquiry.add(group.stack);
+  Finding& finding = inquiry.add(group.stacks.front());
+  for (std::size_t i = 1; i < std::min(group.stacks.size(), kMostPlaces); ++i)
+    add_related(finding, inquiry.data, group.stacks[i]);
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
   const std::uint64_t weights = weights_of(group);
@@ -216,8 +241,9 @@ void judge_repeats(Inquiry& inquiry) {
     if (repeats == 0 || (!fast_path && is_inside_another(data, site, operators))) continue;
     const bool computed = is_computed(site, use.evidence);
     const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
-    Group& group = groups[{line_of(data, site.stack), site.why, computed, passed_in}];
-    if (group.stack == 0) group.stack = site.stack;
+    Group& group = groups[{cause_place(data, site), site.why, computed, passed_in}];
+    const auto at_this_line = [&](store::StackId one) { return line_of(data, one) == line_of(data, site.stack); };
+    if (std::ranges::none_of(group.stacks, at_this_line)) group.stacks.push_back(site.stack);
     group.why = site.why;
     group.computed = computed;
     if (site.region != 0) group.handle = amp_handle_of(data, data.regions[site.region]);
@@ -226,6 +252,7 @@ void judge_repeats(Inquiry& inquiry) {
     group.repeats += repeats;
     group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);
     group.fast_path |= fast_path;
+    group.torch_view |= is_view_by_torch(data, site);
     const std::string weight = fast_path ? "a weight of " + module_name(data, site) : weight_name(data, site);
     const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
     // A weight that is computed anew, or a piece of one, is counted by its place.
