@@ -9,6 +9,7 @@ import runs
 from marked_cases import CASE, functions, marked, reported
 
 JOBS = pathlib.Path(__file__).with_name("unsampled_gradients.py")
+RULE = "scaler-missing"
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +21,14 @@ def report(tmp_path_factory):
 
 
 def test_what_is_marked_is_found(report):
-    assert sorted(reported(report, JOBS)) == sorted(marked(JOBS))
+    """The weights of a loss of two forward passes are cast twice, which another rule tells."""
+    assert sorted(one for one in reported(report, JOBS) if one[2] == RULE) == sorted(marked(JOBS))
 
 
 def test_it_says_that_nothing_was_measured(report):
-    assert report["findings"]
-    for finding in report["findings"]:
+    findings = [finding for finding in report["findings"] if finding["rule"] == RULE]
+    assert findings
+    for finding in findings:
         assert finding["severity"] == "warning"
         assert finding["title"].endswith("how many gradients vanish was not measured")
 

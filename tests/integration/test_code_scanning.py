@@ -222,6 +222,7 @@ KILLED = TRAIN + "\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
 def test_the_example_uploads_what_was_seen_whole_and_judged(castscope, job, deep, status, is_uploaded):
     for name, text in (("train.py", TRAIN), ("killed.py", KILLED)):
         (castscope.folder / name).write_text(text)
+    (castscope.folder / "castscope.json").write_text('{"min_step_share": 0}')  # what is saved goes by time
     castscope("run", "-o", "smoke", "--deep", deep, "--", *job)
     steps = steps_of_the_document()
     check = next(step for step in steps if step.get("id") == "check")

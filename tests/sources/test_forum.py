@@ -37,8 +37,8 @@ def test_inference_in_one_region_keeps_the_weights(run):
     assert told.casts(role="input") == 4 and told.hits(role="input") == 0
 
 
-def test_the_first_screen_says_why_inputs_are_not_kept(run):
-    screen = run("inference_in_one_region").screen
+def test_the_full_summary_says_why_inputs_are_not_kept(run):
+    screen = run("inference_in_one_region", "--summary=full").screen
     assert "not cached: inputs 4 (" in screen
     for role in ("weight", "input"):
         assert role in screen

@@ -9,6 +9,7 @@
 #include "server/report/model/verdict.h"
 #include "server/report/text/lines.h"
 #include "server/store/testing/run_store_test.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -110,6 +111,7 @@ TEST_F(TerminalTest, TheFirstFixIsShownWhereThereIsRoom) {
 
 TEST_F(TerminalTest, OfALongFixTheBeginIsShown) {
   std::string& fix = finding("warning", 1).fix;
+  fix.clear();
   for (int i = 0; i < 400; ++i) fix += i == 0 ? "Change" : " it";
   EXPECT_THAT(text(), HasSubstr("    fix: Change it"));
   EXPECT_THAT(text(), HasSubstr(" it …\n  all of it: "));
@@ -155,6 +157,14 @@ TEST(TerminalTextTest, ColoursTakeNoRoomAndAreClosed) {
   const std::vector<TerminalText::Head> words = {{"  "}, {"warning", "33"}, {" in a line that is too long for it"}};
   EXPECT_EQ(plain.one_line(words), "  warning in a line that is too long fo…");
   EXPECT_EQ(coloured.one_line(words), "  \033[33mwarning\033[0m in a line that is too long fo…");
+}
+
+TEST(TerminalTextTest, ALineIsCutBetweenCharactersWhereverItsWordsEnd) {
+  for (std::size_t length = 15; length < 25; ++length) {
+    const std::string line = TerminalText(20, false).one_line({{std::string(length, 'x')}, {" µµ"}, {"  y"}});
+    EXPECT_LE(columns(line), 20u);
+    EXPECT_EQ(utf8::repaired(line), line);
+  }
 }
 
 TEST(TerminalTextTest, ControlCharactersAreMadeHarmless) {

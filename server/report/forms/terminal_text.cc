@@ -8,6 +8,8 @@
 namespace castscope::report {
 namespace {
 
+constexpr std::string_view kCut = "…";
+
 TerminalLines lines_of(const std::string& text) {
   TerminalLines lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -56,21 +58,23 @@ TerminalLines TerminalText::beginning(TerminalLines lines, std::size_t most) con
 
 std::string TerminalText::cut(const std::string& text) const {
   const auto width = static_cast<std::size_t>(width_);
-  return columns(text) <= width ? text : first_characters(text, width - 1) + "…";
+  return columns(text) <= width ? text : first_characters(text, width - 1).append(kCut);
 }
 
 std::string TerminalText::one_line(const std::vector<Head>& words) const {
-  std::string plain, line;
+  std::string plain;
+  for (const Head& word : words) plain += on_one_line(word.text);
+  const std::string shown = cut(plain);
+  const bool is_cut = shown != plain;
+  const std::size_t kept = is_cut ? shown.size() - kCut.size() : shown.size();
+  std::string line;
+  std::size_t at = 0;
   for (const Head& word : words) {
-    const std::string before = cut(plain);
-    plain += on_one_line(word.text);
-    const std::string now = cut(plain);
-    // What is cut ends with "…", which then is the end of the line.
-    if (now.size() <= before.size() || before != plain.substr(0, before.size())) break;
-    line += styled(word.style, now.substr(before.size()));
-    if (now != plain) break;
+    if (at >= kept) break;
+    line += styled(word.style, plain.substr(at, std::min(word.text.size(), kept - at)));
+    at += word.text.size();
   }
-  return line;
+  return is_cut ? line.append(kCut) : line;
 }
 
 }  // namespace castscope::report
