@@ -94,7 +94,8 @@ def folder(tmp_path_factory):
 def ran(folder):
     """Returns the loop's runs under castscope, by how the model is run."""
     job = [sys.executable, str(folder / "train.py")]
-    outcomes = {how: runs.under_castscope([*job, how], folder / how, "--deep", "2", "--summary=full") for how in ("eager", "script")}
+    options = ("--deep", "2", "--summary=full")
+    outcomes = {how: runs.under_castscope([*job, how], folder / how, *options) for how in ("eager", "script")}
     for outcome in outcomes.values():
         assert outcome.status == 0, outcome.stderr.decode()
         jsonschema.validate(outcome.report, json.loads(runs.SCHEMA.read_text()))
