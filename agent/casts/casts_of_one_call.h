@@ -19,7 +19,8 @@ struct ConvertedTensor {
 };
 using ConvertedTensors = memory::OwnVector<ConvertedTensor>;
 
-// Whether the tensor has values in another floating dtype than `to`.
+// Returns true if copying the tensor to a tensor of the dtype `to` converts it: both dtypes are floating, and they
+// differ.
 bool is_converted(const at::Tensor& tensor, ScalarType to);
 
 // Names the site of the tensor, before the call.

@@ -8,7 +8,8 @@
 
 namespace castscope::agent {
 
-// What is known of the function around a return address, without its library: nothing of this points into it.
+// Describes the function that a return address lies in. It holds no pointer into the function's library, so it stays
+// valid when the library is unloaded.
 struct NativeFunction {
   bool in_torch_python = false;       // of the library that binds PyTorch to Python
   bool is_conversion_itself = false;  // the implementation of `to` or `type_as`, which call _to_copy

@@ -101,8 +101,8 @@ void Steps::optimizer_stepped() {
 }
 
 bool Steps::ended_with_unseen_step(bool weights_changed) const {
-  return unseen_seen_.load(std::memory_order_relaxed) && !are_explicit() && !stepped_.load(std::memory_order_relaxed) &&
-         graph_pending_.load(std::memory_order_relaxed) &&
+  return rangeless_stepped_.load(std::memory_order_relaxed) && !are_explicit() &&
+         !stepped_.load(std::memory_order_relaxed) && graph_pending_.load(std::memory_order_relaxed) &&
          (weights_changed || weights_changed_.load(std::memory_order_relaxed));
 }
 
@@ -124,7 +124,7 @@ bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::
   if (!first && !stepped && entry.in_optimizer) return false;
   if (!stepped && pending && stepped_unseen(api, written)) {
     stepped = true;
-    unseen_seen_.store(true, std::memory_order_relaxed);
+    rangeless_stepped_.store(true, std::memory_order_relaxed);
     trained_.fetch_add(1, std::memory_order_relaxed);
   }
   if (stepped && !first) passes_.training_step_ended();

@@ -108,8 +108,8 @@ class Steps {
   std::atomic<bool> opened_{false};           // the step so far is regions without grad mode with which steps begin
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> ranges_seen_{false};
-  std::atomic<bool> unseen_seen_{false};  // an optimizer without a range stepped
-  std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
+  std::atomic<bool> rangeless_stepped_{false};  // an optimizer without a range did, at least once
+  std::atomic<std::uint32_t> silent_{0};        // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
   std::atomic<bool> standing_{false};
   OpeningPasses passes_;

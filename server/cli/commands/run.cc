@@ -201,7 +201,8 @@ Ending record_until_end(const RunOptions& options, const RunDirectory& directory
   return {end, wait_for_others(recording.relay(), directory)};
 }
 
-// What outlives the run directory, if somebody removes that: by it castscope knows what is missing.
+// castscope holds these open during the run. They stay if somebody removes the run directory, and then tell which
+// processes left records in it.
 struct RunWitnesses {
   std::shared_ptr<relay::MadeDirectory> made;
   std::shared_ptr<relay::Roll> roll;  // null where the system gives no memory for it

@@ -20,7 +20,7 @@ constexpr char kSeesOnly[] =
     "castscope sees a process only if it starts with castscope's LD_PRELOAD in its environment, from a program that is "
     "not statically linked";
 
-// What Python itself ends with where it cannot open the script, and where the script raises.
+// The exit statuses with which Python ends if it cannot open the script, and if the script raises an exception.
 constexpr int kCannotOpen = 2, kRaised = 1;
 
 // Ends with 3 if the script cannot be compiled.

@@ -49,7 +49,7 @@ struct RecordingOptions {
   // For a run whose earlier record is not continued: the processes that it had. If any of them is not found, the run is
   // incomplete.
   std::optional<std::vector<pid_t>> expected = {};
-  // As in relay::Options.
+  // Recording hands these to the relay (relay::Options), which finds out with them what is missing.
   std::shared_ptr<relay::MadeDirectory> made = {};
   std::shared_ptr<relay::Roll> roll = {};
   std::function<void(const std::string&)> say = {};

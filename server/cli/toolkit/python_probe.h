@@ -27,7 +27,7 @@ struct PythonInstall {
   std::string torch_problem;  // torch is installed, but broken
 };
 
-// Whether a program with this path is called as Pythons are: "python3.11".
+// Returns true if the file's name is one that Python interpreters have, such as "python3.11".
 bool looks_like_python(const std::string& path);
 
 // Returns the Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.

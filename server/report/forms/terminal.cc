@@ -77,7 +77,7 @@ class Page {
     return "castscope report --summary=full" + (options_.run_argument.empty() ? "" : " " + options_.run_argument);
   }
 
-  void verdict_lines() { add(text_.paragraph({"castscope: ", "1"}, "  ", verdict(model_))); }
+  void verdict_lines() { add(text_.paragraph({"castscope: ", "1"}, "  ", verdict(model_, costs_))); }
 
   void warnings() {
     if (const std::string failure = failure_text(model_); !failure.empty()) write(failure + ".");
@@ -121,13 +121,12 @@ class Page {
   }
 
   void costliest_casts(std::size_t most, bool with_counts) {
-    const Costs costs = costliest(model_);
-    if (costs.all.empty()) return;
+    if (costs_.all.empty()) return;
     lines_.emplace_back();
-    add(text_.beginning(text_.paragraph({"costliest casts", "1"}, "  ", ", by share of " + what_shares_are_of(costs)),
+    add(text_.beginning(text_.paragraph({"costliest casts", "1"}, "  ", ", by share of " + what_shares_are_of(costs_)),
                         with_counts ? SIZE_MAX : 1));
-    for (std::size_t i = 0; i < std::min(costs.all.size(), most); ++i) {
-      const Cost& cost = costs.all[i];
+    for (std::size_t i = 0; i < std::min(costs_.all.size(), most); ++i) {
+      const Cost& cost = costs_.all[i];
       const std::string share = percent(cost.share), at = place_of(model_, cost);
       const std::string indent = "  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ');
       const std::string what = with_counts ? "" : "  " + brief_description(model_, cost);
@@ -172,6 +171,7 @@ class Page {
   const store::RunData& data_;
   const TerminalOptions& options_;
   const TerminalText text_;
+  const Costs costs_ = costliest(model_);
   TerminalLines lines_;
 };
 

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "server/report/model/costliest.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/counts/step_time.h"
@@ -21,9 +20,8 @@ bool anything_was_cast(const Model& model) {
   return std::ranges::any_of(model.sites, [](const SiteTotal& total) { return total.counts.casts > 0; });
 }
 
-std::string share_sentence(const Model& model) {
+std::string share_sentence(const Model& model, const Costs& costs) {
   if (model.gpu.timed()) return "Casts take " + exact_percent(model.gpu.cast_share()) + " of the GPU's time. ";
-  const Costs costs = costliest(model);
   if (costs.told_ns == 0)
     return model.totals.compiled.casts > 0 ? "All casts are in compiled graphs, where they are not timed. " : "";
   const rules::StepTime time = rules::step_time(model.run);
@@ -87,8 +85,8 @@ std::string exact_percent(double share) {
   return text;
 }
 
-std::string verdict(const Model& model) {
-  const std::string first = anything_was_cast(model) ? share_sentence(model) : totals_line(model) + ". ";
+std::string verdict(const Model& model, const Costs& costs) {
+  const std::string first = anything_was_cast(model) ? share_sentence(model, costs) : totals_line(model) + ". ";
   return model.judged() ? first + findings_sentence(model) : first;
 }
 

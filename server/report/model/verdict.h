@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/report/model/costliest.h"
 #include "server/report/model/model.h"
 
 namespace castscope::report {
@@ -28,6 +29,6 @@ std::string exact_percent(double share);
 
 // "Casts take 1.2 % of the step. 2 findings, 1 worth mending today: train.py:41". Where nothing was cast, its first
 // sentence says so and why.
-std::string verdict(const Model&);
+std::string verdict(const Model&, const Costs&);
 
 }  // namespace castscope::report
