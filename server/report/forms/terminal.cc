@@ -37,28 +37,26 @@ class Page {
     return joined(lines_);
   }
 
-  // The findings get what the others leave; if that is little, fewer casts are named.
+  // The findings get what the others leave. If that is little, fewer casts are named, as far as the findings then say
+  // more.
   std::string brief() {
     verdict_lines();
     warnings();
+    if (model_.findings.empty()) unjudged();
     const TerminalLines before = std::move(lines_);
-    TerminalLines after;
-    std::size_t room = 0;
+    TerminalLines told, after;
     for (std::size_t casts = kCostliest; casts > 0; --casts) {
-      lines_.clear();
-      costliest_casts(casts, false);
-      totals();
-      what_enforcing_saves();
-      files();
-      after = std::move(lines_);
-      const std::size_t taken = before.size() + after.size() + 2;  // and a blank line with a heading
-      room = kSummaryLines > taken ? kSummaryLines - taken : 0;
-      if (room >= pleasant_lines(model_, text_)) break;
+      TerminalLines rest = lines_after_findings(casts);
+      const std::size_t taken = before.size() + rest.size() + 2;  // and a blank line with a heading
+      const std::size_t room = kSummaryLines > taken ? kSummaryLines - taken : 0;
+      const bool enough = room >= pleasant_lines(model_, text_);
+      TerminalLines found = findings_within(model_, text_, std::max(room, least_lines(model_)), full_command());
+      if (casts == kCostliest || enough || found.size() > told.size()) told = std::move(found), after = std::move(rest);
+      if (enough) break;
     }
     lines_ = before;
-    if (model_.findings.empty()) unjudged();
-    findings(findings_within(model_, text_, std::max(room, least_lines(model_)), full_command()));
-    lines_.insert(lines_.end(), after.begin(), after.end());
+    findings(told);
+    add(after);
     return joined(lines_);
   }
 
@@ -143,6 +141,15 @@ class Page {
       write("casts not made by autocast: " + others);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       write("by the policy " + policy + ", which castscope enforced");
+  }
+
+  TerminalLines lines_after_findings(std::size_t casts) {
+    lines_.clear();
+    costliest_casts(casts, false);
+    totals();
+    what_enforcing_saves();
+    files();
+    return std::move(lines_);
   }
 
   void details() {

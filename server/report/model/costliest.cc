@@ -79,9 +79,14 @@ std::string what_is_cast(const Model& model, const Cost& cost) {
   const store::Site& site = model.run.sites[cost.site];
   if (cost.in_backward) return "gradients of what was cast in the forward pass";
   std::string what = operator_of(site);
-  if (const std::string which = argument_words(model.run, site); !which.empty()) what += " " + which;
+  const std::string which = argument_words(model.run, site);
+  if (!which.empty())
+    what += " " + which;
+  else if (site.cause == lanes::Cause::kUserTo)
+    what += "()";  // the user's own call
   if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
-    what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
+    const std::string within = module->root_number > 1 ? " in " + module->model() : "";
+    what += (which.empty() ? " in " : " of ") + module->path + within;
     if (const std::size_t modules = rules::different_modules(model.run, cost.modules); modules > 1)
       what += " and " + grouped(modules - 1) + " more";
   }
