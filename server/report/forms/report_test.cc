@@ -200,7 +200,7 @@ TEST_F(ReportTest, AKilledJob) {
   EXPECT_EQ(json["totals"]["beyond_sites"]["cache_hits"], 4);
   expect_golden("killed.json", json_text(data));
   EXPECT_THAT(summary(data, {}), HasSubstr("gone without an end mark"));
-  EXPECT_THAT(summary(data, {}), HasSubstr("the job was ended by signal 9 (SIGKILL)."));
+  EXPECT_THAT(summary(data, {}), HasSubstr("The job was ended by signal 9 (SIGKILL)."));
 }
 
 TEST_F(ReportTest, ARunWhoseProcessVanishedIsNotComplete) {

@@ -78,7 +78,7 @@ class Page {
   void verdict_lines() { add(text_.paragraph({"castscope: ", "1"}, "  ", verdict(model_, costs_))); }
 
   void warnings() {
-    if (const std::string failure = failure_text(model_); !failure.empty()) write(failure + ".");
+    if (const std::string failure = failure_text(model_); !failure.empty()) write("The" + failure.substr(3) + ".");
     for (const std::string& sentence : changed_sources(data_)) write(sentence + ".");
     for (const std::string& hint : model_.hints) write(hint + ".");
     if (traced_without_graph(data_)) write(std::string(kTracedNotice) + ".");

@@ -142,8 +142,12 @@ std::size_t least_lines(const Model& model) {
 std::size_t pleasant_lines(const Model& model, const TerminalText& text) {
   const Parted parts = parted(model);
   if (parts.named.empty()) return least_lines(model);
-  const Told first = told(model, text, model.findings[parts.named.front()]);
-  return least_lines(model) + first.title.size() - 1 + first.saves.size() + first.fix.size();
+  std::size_t lines = least_lines(model) + told(model, text, model.findings[parts.named.front()]).fix.size();
+  for (const std::size_t at : parts.named) {
+    const Told one = told(model, text, model.findings[at]);
+    lines += one.title.size() - 1 + one.saves.size();
+  }
+  return lines;
 }
 
 TerminalLines findings_within(const Model& model, const TerminalText& text, std::size_t lines,

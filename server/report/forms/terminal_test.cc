@@ -120,15 +120,18 @@ TEST_F(TerminalTest, OfALongFixTheBeginIsShown) {
 
 // Where a place is left out, the first fix is whole, or findings fill the screen.
 TEST_F(TerminalTest, CostlyPlacesAreLeftOutOnlyForWhatFindingsSay) {
+  const std::string words = " this", end = " end";
   for (int count = 1; count <= 5; ++count) {
     finding("warning", count, count % 2 == 0 ? 0.1 : 0);
-    for (int words = 10; words <= 200; words += 10) {
-      std::string& fix = judgement_.findings.front().fix = "Change";
-      for (int i = 1; i < words; ++i) fix += " this";
-      fix += " end";
+    for (std::size_t size = 50; size <= 1000; size += 50) {
+      rules::Finding& first = judgement_.findings.front();
+      first.title = first.fix = "Change";
+      while (first.title.size() < size % 350) first.title += words;
+      while (first.fix.size() < size) first.fix += words;
+      first.fix += end;
       const std::string whole = text({.width = 80});
       const bool all_places = whole.find("train.py:12  linear weight") != std::string::npos;
-      const bool whole_fix = whole.find(" end\n") != std::string::npos;
+      const bool whole_fix = whole.find(end + "\n") != std::string::npos;
       EXPECT_TRUE(all_places || whole_fix || lines(80).size() == kSummaryLines) << whole;
     }
   }
