@@ -77,7 +77,7 @@ namespace {
 
 std::string what_is_cast(const Model& model, const Cost& cost) {
   const store::Site& site = model.run.sites[cost.site];
-  if (cost.in_backward) return "gradients of what was cast in the forward pass";
+  if (cost.in_backward) return "gradients of casts";
   std::string what = operator_of(site);
   const std::string which = argument_words(model.run, site);
   if (!which.empty())
