@@ -44,12 +44,13 @@ class Page {
     warnings();
     if (model_.findings.empty()) unjudged();
     const TerminalLines before = std::move(lines_);
+    const std::size_t to_first_fix = lines_to_first_fix(model_, text_);
     TerminalLines told, after;
     for (std::size_t casts = kCostliest; casts > 0; --casts) {
       TerminalLines rest = lines_after_findings(casts);
       const std::size_t taken = before.size() + rest.size() + 2;  // and a blank line with a heading
       const std::size_t room = kSummaryLines > taken ? kSummaryLines - taken : 0;
-      const bool enough = room >= pleasant_lines(model_, text_);
+      const bool enough = room >= to_first_fix;
       TerminalLines found = findings_within(model_, text_, std::max(room, least_lines(model_)), full_command());
       if (casts == kCostliest || enough || found.size() > told.size()) told = std::move(found), after = std::move(rest);
       if (enough) break;
@@ -78,7 +79,7 @@ class Page {
   void verdict_lines() { add(text_.paragraph({"castscope: ", "1"}, "  ", verdict(model_, costs_))); }
 
   void warnings() {
-    if (const std::string failure = failure_text(model_); !failure.empty()) write("The" + failure.substr(3) + ".");
+    if (const std::string failure = failure_sentence(model_); !failure.empty()) write(failure);
     for (const std::string& sentence : changed_sources(data_)) write(sentence + ".");
     for (const std::string& hint : model_.hints) write(hint + ".");
     if (traced_without_graph(data_)) write(std::string(kTracedNotice) + ".");

@@ -139,13 +139,12 @@ std::size_t least_lines(const Model& model) {
   return 2 * parts.named.size() + (parts.folded.empty() ? 0 : 1) + (ignored_text(model).empty() ? 0 : 1) + 1;
 }
 
-std::size_t pleasant_lines(const Model& model, const TerminalText& text) {
+std::size_t lines_to_first_fix(const Model& model, const TerminalText& text) {
   const Parted parts = parted(model);
-  if (parts.named.empty()) return least_lines(model);
-  std::size_t lines = least_lines(model) + told(model, text, model.findings[parts.named.front()]).fix.size();
-  for (const std::size_t at : parts.named) {
-    const Told one = told(model, text, model.findings[at]);
-    lines += one.title.size() - 1 + one.saves.size();
+  std::size_t lines = least_lines(model);
+  for (std::size_t i = 0; i < parts.named.size(); ++i) {
+    const Told one = told(model, text, model.findings[parts.named[i]]);
+    lines += one.title.size() - 1 + one.saves.size() + (i == 0 ? one.fix.size() : 0);
   }
   return lines;
 }

@@ -18,6 +18,6 @@ TerminalLines all_findings(const Model&, const TerminalText&);
 TerminalLines findings_within(const Model&, const TerminalText&, std::size_t lines, const std::string& more);
 // The least number of lines that findings_within() needs, and what it needs to tell the whole first fix.
 std::size_t least_lines(const Model&);
-std::size_t pleasant_lines(const Model&, const TerminalText&);
+std::size_t lines_to_first_fix(const Model&, const TerminalText&);
 
 }  // namespace castscope::report

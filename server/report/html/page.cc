@@ -59,10 +59,8 @@ void write_header(Html& html, const Model& model) {
 }
 
 void write_alerts(Html& html, const Model& model) {
-  if (std::string failure = failure_text(model); !failure.empty()) {
-    failure[0] = 'T';
-    html.leaf("p", failure + ".", {{"class", "alert"}});
-  }
+  if (const std::string failure = failure_sentence(model); !failure.empty())
+    html.leaf("p", failure, {{"class", "alert"}});
   if (!model.complete() && !model.run.damage) {
     html.leaf("p", "This run is not complete: only what had been recorded by then is counted here.",
               {{"class", "alert"}});

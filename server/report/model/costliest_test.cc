@@ -115,6 +115,19 @@ TEST_F(CostliestTest, WhatBackwardCastsIsOneEntry) {
   EXPECT_THAT(page, HasSubstr("\n  100 %  in backward\n         gradients of casts: 6 casts"));
 }
 
+TEST_F(CostliestTest, AConversionOfTheUsersIsACallInItsModule) {
+  const store::RunData data = recorded([](TestRun& run) {
+    store::SiteInfo info;
+    info.stack = run.line("train.py", 8);
+    info.module = run.module("blocks.1", "Block", 1);
+    info.op = "aten::to";
+    info.cause = lanes::Cause::kUserTo;
+    info.phase = lanes::Phase::kForward;
+    run.cast(run.site(info), 0);
+  });
+  EXPECT_THAT(text(data), HasSubstr("to() in blocks.1, "));
+}
+
 TEST_F(CostliestTest, ASiteKnowsItsFirstCast) {
   const store::RunData data = recorded([](TestRun& run) {
     const auto weight = run.weight("train.py", 8, "fc");

@@ -128,6 +128,13 @@ std::string failure_text(const Model& model) {
   return model.exit.value_or(0) == 0 ? "" : absl::StrCat("the job ended with exit status ", *model.exit);
 }
 
+std::string failure_sentence(const Model& model) {
+  std::string text = failure_text(model);
+  if (text.empty()) return text;
+  text.front() = 'T';
+  return text + ".";
+}
+
 namespace {
 
 // Whether a region with autocast on was entered.

@@ -78,6 +78,8 @@ std::string totals_line(const Model&);
 // "the job ended with exit status 1", "the job was ended by signal 9 (SIGKILL)"; "" when it ended well, or when its end
 // is not known.
 std::string failure_text(const Model&);
+// The same as a sentence of its own, or "".
+std::string failure_sentence(const Model&);
 // "6 user_to, 2 promotion; 384 bytes copied in 3 µs of CPU time": casts that autocast did not make; "" when there are
 // none. The tables of sites and of steps count them too.
 std::string other_causes(const Model&);
