@@ -5,8 +5,8 @@ import json
 import pathlib
 
 DEFAULTS = {"stack_index": None, "module_index": None, "call_site_index": None, "compiled": False, "looked_at": None,
-            "region": None, "cache_hits": 0, "kept": 0, "why_not_cached": None, "bytes": 0, "cpu_ns": 0,
-            "first_cpu_ns": 0, "gpu_ns": None}
+            "region": None, "forward_site": None, "cache_hits": 0, "kept": 0, "why_not_cached": None, "bytes": 0,
+            "cpu_ns": 0, "first_cpu_ns": 0, "gpu_ns": None}
 NOWHERE = {"file": None, "line": None, "function": None}
 NO_MODULE = {"module": None, "module_type": None, "root_module_type": None, "model": None}
 NO_CALL_SITE = {"operator": None, "argument": None}

@@ -99,12 +99,14 @@ inline std::uint8_t flags_of_kept(const ThreadState& t) {
   return grad_mode ? lanes::kFlagKept | lanes::kFlagGradMode : lanes::kFlagKept;
 }
 
-[[gnu::always_inline]] inline void record_cast(const CastCall& c, const Counted& counted, const Standing& standing,
-                                               const CastCost& cost, bool kept, const CacheContents& gone) {
+[[gnu::always_inline]] inline void record_cast(const CastCall& c, const at::Tensor& result, const Counted& counted,
+                                               const Standing& standing, const CastCost& cost, bool kept,
+                                               const CacheContents& gone) {
   const std::uint8_t first = flag_of_first(*counted.counter);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, cost.bytes);
   lanes::LaneWriter::add(counted.counter->ticks, cost.ticks);
+  remember_maker(c.r, result, counted.site);
   if (kept || gone.entries != 0) note_in_cache(c.r.segment.header(), {kept, kept ? cost.bytes : 0}, gone);
   if (kept) {
     lanes::LaneWriter::add(counted.counter->kept, 1);
@@ -196,7 +198,7 @@ template <int PythonMinor, typename Casting>
     const CastCost cost{begin, t.lane.now() - begin, bytes_of(result)};
     // PyTorch keeps a copy that it made; for a copy that a policy made, `outcome` says whether the policy keeps it.
     const bool kept = why == lanes::WhyNotCached::kNone && (kind == Casting::Kind::kNone || outcome.kept);
-    record_cast(call, counted, standing, cost, kept, outcome.gone);
+    record_cast(call, result, counted, standing, cost, kept, outcome.gone);
   } else if (result.unsafeGetTensorImpl() == source) {
     record_unforeseen_pass(call);
   } else {

@@ -4,6 +4,7 @@
 #include "agent/casts/sites.h"
 #include "agent/lanes/event_views.h"
 #include "agent/session/call_stack.h"
+#include "agent/torch/backward_node.h"
 #include "agent/torch/tensor_facts.h"
 
 namespace castscope::agent {
@@ -68,6 +69,12 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
 // The flag of a site's first cast: set while no cast is counted yet.
 inline std::uint8_t flag_of_first(const lanes::Counter& counter) {
   return counter.casts.load(std::memory_order_relaxed) == 0 ? lanes::kFlagFirst : std::uint8_t{0};
+}
+
+// Lets a cast in backward name the cast that gave `result`. Only a tensor with a history has a gradient.
+inline void remember_maker(Recording& r, const at::Tensor& result, std::uint32_t site) {
+  const TensorImpl* impl = result.unsafeGetTensorImpl();
+  if (autograd_meta(impl) != nullptr) r.cast_nodes.remember(node_that_made(impl), site);
 }
 
 inline std::uint64_t bytes_of(const at::Tensor& tensor) {

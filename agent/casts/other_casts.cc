@@ -57,6 +57,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const bool script_weight =
       folding || (!standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source));
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
+  const bool backward = phase == lanes::Phase::kBackward;
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -67,9 +68,10 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
                         .leaf = standing.leaf,
                         .view = standing.view,
                         .parameter = is_parameter(source, standing) || script_weight,
-                        .grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode()};
+                        .grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode(),
+                        .forward_site = backward ? r.cast_nodes.site_of(backward_node()) : 0};
   const auto native = reinterpret_cast<std::uint64_t>(caller);
-  const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
+  const std::uint64_t place = backward ? mix(native, backward_node_kind(), facts.forward_site) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
   Counted counted;
   if (!take_annotated(t, source, facts.to, counted)) counted = find_site(t, key, facts, caller, source);
@@ -86,6 +88,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
+  remember_maker(r, result, counted.site);
   if (!t.script_open.empty()) script_casts(t, counted.site);
   // An operator may have been moved behind the end of the region whose stay it belongs to. Without a region, a run
   // counts as a stay.

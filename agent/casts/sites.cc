@@ -184,6 +184,7 @@ Counted name_site(const MayWait& may_wait, ThreadState& t, const CallKey& key, c
   d.cause = facts.cause;
   d.phase = facts.phase;
   d.why = facts.why;
+  d.forward_site = facts.forward_site;
   if (seen.raw.in_script) seen.node = script::present_note();
   const NamedByNode named = name_cause(t, key, facts, seen, d);
   if (is_done_once(t, seen.raw)) d.flags |= lanes::kSiteTracing;

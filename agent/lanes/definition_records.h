@@ -118,6 +118,9 @@ struct SiteDefinition {
   std::uint32_t call_site;  // cause autocast; script, and its backward, where the node is known; else 0
   std::uint32_t op;         // other causes: the operator that converted, when known; else 0
   std::uint32_t region;
+  // Cause backward: the site of the cast in the forward pass whose gradient is cast; 0 = not known. It is defined
+  // before.
+  std::uint32_t forward_site;
   Role role;
   Cause cause;
   WhyNotCached why;
@@ -259,7 +262,7 @@ CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_KIND_OF)
 #undef CASTSCOPE_KIND_OF
 
 static_assert(sizeof(DefinitionHeader) == 16);
-static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
+static_assert(sizeof(SiteDefinition) == 32 && sizeof(RegionDefinition) == 20);
 static_assert(sizeof(OperatorUseDefinition) == 32 && sizeof(Operand) == 5);
 static_assert(sizeof(FlowDefinition) == 12 && sizeof(FactDefinition) == 16);
 static_assert(sizeof(KernelDefinition) == 24 && sizeof(MatmulDefinition) == 48);

@@ -110,9 +110,10 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
     case DefinitionKind::kSite: {
       const auto d = read<SiteDefinition>(p);
       std::printf(
-          "site %u stack %u module %u call_site %u operator %u region %u role %u cause %u why %u phase %u "
+          "site %u stack %u module %u call_site %u operator %u region %u forward_site %u role %u cause %u why %u phase "
+          "%u "
           "%u->%u device %u flags %u\n",
-          h.id, d.stack, d.module, d.call_site, d.op, d.region, static_cast<unsigned>(d.role),
+          h.id, d.stack, d.module, d.call_site, d.op, d.region, d.forward_site, static_cast<unsigned>(d.role),
           static_cast<unsigned>(d.cause), static_cast<unsigned>(d.why), static_cast<unsigned>(d.phase), d.from, d.to,
           d.device, d.flags);
       return;

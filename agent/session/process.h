@@ -14,6 +14,7 @@
 #include "agent/naming/definitions.h"
 #include "agent/naming/module_names.h"
 #include "agent/naming/native_place.h"
+#include "agent/session/cast_nodes.h"
 #include "agent/session/kept_sources.h"
 #include "agent/session/script_weights.h"
 #include "agent/session/steps.h"
@@ -35,6 +36,7 @@ struct Recording {
   NativeFunctions native_functions;
   KeptSources kept_sources;
   ScriptWeights script_weights;
+  CastNodes cast_nodes;
   std::atomic<std::uint32_t> region_serial{0};
   std::atomic<std::int32_t> enabled_regions{0};    // open regions that have autocast on, in all threads
   std::atomic<std::uint32_t> errors{0};            // different errors that were told

@@ -51,4 +51,19 @@ std::size_t backward_node_kind() {
   return node ? *reinterpret_cast<const std::size_t*>(node.get()) : 0;
 }
 
+namespace {
+
+NodeIdentity identity_of(const torch::autograd::Node* node) {
+  return node == nullptr ? NodeIdentity{} : NodeIdentity{node, node->sequence_nr(), node->thread_id()};
+}
+
+}  // namespace
+
+NodeIdentity backward_node() { return identity_of(torch::autograd::get_current_node().get()); }
+
+NodeIdentity node_that_made(const void* tensor) {
+  const auto* meta = autograd_meta(static_cast<const TensorImpl*>(tensor));
+  return identity_of(meta == nullptr ? nullptr : meta->grad_fn_.get());
+}
+
 }  // namespace castscope::agent

@@ -1,6 +1,7 @@
 // The autograd node that the calling thread evaluates.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,16 @@ inline std::string_view short_node_name(std::string_view name) {
 std::string backward_node_name();  // "ToCopyBackward0"; "" outside backward
 // Tells kinds of nodes apart without naming them: the address of the node's vtable; 0 outside backward.
 std::size_t backward_node_kind();
+
+// A node of autograd's graph, told apart from all others. The numbers of a thread's nodes only grow
+// (torch/csrc/autograd/node.h); an address is given again.
+struct NodeIdentity {
+  const void* address = nullptr;  // nullptr: no node
+  std::uint64_t sequence = 0;     // its number in the thread that made it
+  std::uint64_t thread = 0;       // that thread's number
+};
+NodeIdentity backward_node();
+// The node that made the tensor; none for a tensor without a history. `tensor`: TensorImpl*.
+NodeIdentity node_that_made(const void* tensor);
 
 }  // namespace castscope::agent

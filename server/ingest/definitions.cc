@@ -201,6 +201,7 @@ absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, co
   if (!lanes::is_listed(site.role) || !lanes::is_listed(site.cause) || !lanes::is_listed(site.why) ||
       !lanes::is_listed(site.phase))
     return invalid(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
+  const std::uint32_t forward_site = known(DefinitionKind::kSite, site.forward_site);  // defined before this one
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(key, store::SiteInfo{.id = record.id,
@@ -208,6 +209,7 @@ absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, co
                                                .module = known(modules_, site.module),
                                                .call_site = known(call_sites_, site.call_site),
                                                .region = known(regions_, site.region),
+                                               .forward_site = forward_site,
                                                .op = operator_name(site.op),
                                                .role = site.role,
                                                .cause = site.cause,

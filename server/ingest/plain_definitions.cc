@@ -139,6 +139,7 @@ absl::Status PlainDefinitions::pack(std::uint32_t id, const v1::Site& site, std:
                                .call_site = site.call_site(),
                                .op = operator_of(site.operator_(), records),
                                .region = site.region(),
+                               .forward_site = site.forward_site(),
                                .role = {},
                                .cause = {},
                                .why = {},

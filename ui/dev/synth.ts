@@ -61,6 +61,7 @@ function sitesOf(layers: number): Site[] {
       cause,
       why_not_cached: argument === 'input' ? 'not_leaf' : null,
       phase: cause === 'backward' ? 'backward' : 'forward',
+      forward_site: null,
       counts_pass_throughs: false,
       fingerprint: null,
       module,

@@ -64,6 +64,7 @@ Json site_json(const Model& model, const SiteTotal& total, SharedParts& parts) {
   json["device"] = store::device_name(site.device);
   json["cause"] = store::name(site.cause);
   json["phase"] = store::name(site.phase);
+  add_unless(nothing, json, "forward_site", number_or_null(site.forward_site));
   add_unless(false, json, "compiled", site.compiled());
   if (const auto looked_at = model.looked_at.site_looked_at[site.id]) json["looked_at"] = *looked_at;
   add_unless(nothing, json, "region", number_or_null(site.region));

@@ -52,7 +52,6 @@ struct SiteKey {
   std::tuple<lanes::Role, lanes::Cause, lanes::Phase, std::uint8_t, std::uint8_t, std::uint8_t> what;
   std::size_t region = 0;
   lanes::WhyNotCached why{};
-  std::uint32_t id = 0;
   auto operator<=>(const SiteKey&) const = default;
 };
 
@@ -67,8 +66,7 @@ SiteKey key_of(const store::RunData& run, const store::Site& site,
           .argument = argument_of(run, site.call_site),
           .what = {site.role, site.cause, site.phase, site.from, site.to, site.device},
           .region = place_in(regions, site.region),
-          .why = site.why,
-          .id = site.id};
+          .why = site.why};
 }
 
 }  // namespace
@@ -98,10 +96,17 @@ store::Table<std::size_t, store::Region> region_places(const store::RunData& run
 std::vector<std::size_t> sites_by_code(const store::RunData& run, std::span<const SiteTotal> sites) {
   const auto stacks = stack_places(run);
   const auto regions = region_places(run);
-  std::vector<std::pair<SiteKey, std::size_t>> keyed;
-  for (std::size_t i = 0; i < sites.size(); ++i)
-    keyed.emplace_back(key_of(run, run.sites[sites[i].site], stacks, regions), i);
-  std::ranges::sort(keyed, {}, [](const auto& one) -> const SiteKey& { return one.first; });
+  // Casts in backward that look the same come in the order of the casts whose gradients they convert.
+  using Key = std::tuple<SiteKey, SiteKey, store::SiteId>;
+  std::vector<std::pair<Key, std::size_t>> keyed;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const store::Site& site = run.sites[sites[i].site];
+    const store::Site* const forward = run.sites.find(site.forward_site);
+    keyed.push_back({{key_of(run, site, stacks, regions),
+                      forward == nullptr ? SiteKey() : key_of(run, *forward, stacks, regions), site.id},
+                     i});
+  }
+  std::ranges::sort(keyed, {}, [](const auto& one) -> const Key& { return one.first; });
   std::vector<std::size_t> all;
   for (const auto& [key, place] : keyed) all.push_back(place);
   return all;

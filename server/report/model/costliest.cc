@@ -14,8 +14,13 @@ namespace {
 
 constexpr const char* kInBackward = "in backward";
 
-// Nobody can act on the line that calls backward, so what backward casts is one entry.
-bool is_in_backward(const store::Site& site) { return site.cause == lanes::Cause::kBackward; }
+// Nobody can act on the line that calls backward: a gradient is cast because of a cast in the forward pass, or of its
+// gradient's (of gradients of gradients). Returns that cast, as far as it is known.
+const store::Site& origin_of(const store::RunData& run, const store::Site& site) {
+  const store::Site* origin = &site;
+  while (const store::Site* const forward = run.sites.find(origin->forward_site)) origin = forward;
+  return *origin;
+}
 
 // Puts casts together that look the same to people: the same place, operator, argument, dtypes and reason.
 std::vector<Cost> put_together(const Model& model) {
@@ -23,15 +28,17 @@ std::vector<Cost> put_together(const Model& model) {
   std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Cost> together;
   for (const SiteTotal& total : model.sites) {
     if (total.counts.casts == 0) continue;
-    const store::Site& site = run.sites[total.site];
-    const auto at = is_in_backward(site) ? std::nullopt : run.user_location(site.stack);
+    const store::Site& site = origin_of(run, run.sites[total.site]);
+    const bool in_backward = site.cause == lanes::Cause::kBackward;
+    const auto at = in_backward ? std::nullopt : run.user_location(site.stack);
     auto key = std::make_tuple(place(run, at), site.op, argument_words(run, site), static_cast<int>(site.from),
                                static_cast<int>(site.to), static_cast<int>(site.why));
-    if (is_in_backward(site)) key = {kInBackward, "", "", 0, 0, 0};
+    if (in_backward) key = {kInBackward, "", "", 0, 0, 0};
     Cost& cost = together[std::move(key)];
-    if (cost.sites++ == 0) cost.site = total.site, cost.at = at, cost.in_backward = is_in_backward(site);
+    if (cost.sites++ == 0) cost.site = site.id, cost.at = at, cost.in_backward = in_backward;
     if (site.module != 0) cost.modules.insert(site.module);
     cost.counts += total.counts;
+    if (run.sites[total.site].cause == lanes::Cause::kBackward) cost.gradients += total.counts.casts;
     cost.gpu_ns += model.gpu.sites[total.site].ns;
     cost.first_ns += total.first_ns;
   }
@@ -93,6 +100,12 @@ std::string what_is_cast(const Model& model, const Cost& cost) {
   return what;
 }
 
+std::string casts_of(const Cost& cost) {
+  std::string casts = counted(cost.counts.casts, "cast", "casts");
+  if (!cost.in_backward && cost.gradients > 0) casts += " (" + grouped(cost.gradients) + " in backward)";
+  return casts;
+}
+
 std::string time_or_bytes(const Cost& cost) {
   return cost.told_ns > 0 ? duration(cost.told_ns) : rules::readable_bytes(cost.counts.bytes) + ", not timed";
 }
@@ -100,7 +113,7 @@ std::string time_or_bytes(const Cost& cost) {
 }  // namespace
 
 std::string brief_description(const Model& model, const Cost& cost) {
-  return what_is_cast(model, cost) + ": " + counted(cost.counts.casts, "cast", "casts") + ", " + time_or_bytes(cost);
+  return what_is_cast(model, cost) + ": " + casts_of(cost) + ", " + time_or_bytes(cost);
 }
 
 std::string description(const Model& model, const Cost& cost) {
@@ -108,7 +121,7 @@ std::string description(const Model& model, const Cost& cost) {
   std::string what = what_is_cast(model, cost);
   if (!cost.in_backward)
     what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to));
-  what += ": " + counted(cost.counts.casts, "cast", "casts");
+  what += ": " + casts_of(cost);
   if (cost.counts.hits > 0) what += ", " + counted(cost.counts.hits, "cache hit", "cache hits");
   what += ", " + time_or_bytes(cost);
   const std::uint64_t left_out = cost.counts.cpu_ns - cost.told_ns;

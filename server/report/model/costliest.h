@@ -1,5 +1,6 @@
 // Finds where the casts' time goes, as people see it: sites that share a line, an operator, an argument and dtypes are
-// one entry (modules in a loop), named by the first.
+// one entry (modules in a loop), named by the first. What backward casts belongs to the entry of the cast in the
+// forward pass whose gradient it converts; where that is not known, it is one entry of its own.
 //
 // The first cast of each site in each process is left out: it sets things up, and in a short run that is most of the
 // time. Where no site cast twice, only first casts exist, and those are reported.
@@ -20,9 +21,10 @@ namespace castscope::report {
 struct Cost {
   store::SiteId site = {};  // the costliest of them
   std::optional<store::CodeLocation> at;
-  bool in_backward = false;  // all of the run's casts of gradients, wherever backward was called
+  bool in_backward = false;  // all of the run's casts of gradients whose casts in the forward pass are not known
   store::Counts counts;
-  std::uint64_t gpu_ns = 0;  // on the device, in timed steps
+  std::uint64_t gradients = 0;  // how many of counts.casts convert gradients
+  std::uint64_t gpu_ns = 0;     // on the device, in timed steps
   std::uint64_t sites = 0;
   std::set<store::ModuleId> modules;
   std::uint64_t first_ns = 0;  // part of counts.cpu_ns

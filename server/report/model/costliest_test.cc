@@ -115,6 +115,38 @@ TEST_F(CostliestTest, WhatBackwardCastsIsOneEntry) {
   EXPECT_THAT(page, HasSubstr("\n  100 %  in backward\n         gradients of casts: 6 casts"));
 }
 
+TEST_F(CostliestTest, AGradientBelongsToTheCastWhoseGradientItIs) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto weight = run.weight("train.py", 8, "fc");
+    const auto user = run.site({.stack = run.line("train.py", 9, true),
+                                .op = "aten::to",
+                                .cause = lanes::Cause::kUserTo,
+                                .phase = lanes::Phase::kForward,
+                                .from = 15,
+                                .to = 6});
+    const auto gradient_of = [&](std::uint32_t forward) {
+      return run.site({.stack = run.line("train.py", 20, true),
+                       .forward_site = forward,
+                       .op = "ToCopyBackward0",
+                       .role = lanes::Role::kGradient,
+                       .cause = lanes::Cause::kBackward,
+                       .phase = lanes::Phase::kBackward,
+                       .from = forward == user ? std::uint8_t{6} : std::uint8_t{15},
+                       .to = forward == user ? std::uint8_t{15} : std::uint8_t{6}});
+    };
+    const auto of_weight = gradient_of(weight), of_user = gradient_of(user), of_gradient = gradient_of(of_user);
+    run.cast(weight, kWeight, true).cast(user, 0).cast(user, 0);
+    for (const auto gradient : {of_weight, of_weight, of_user, of_gradient}) run.cast(gradient, 0);
+    run.cast(gradient_of(0), 0).cast(gradient_of(0), 0);
+  });
+  const std::string all = text(data), page = all.substr(all.find("costliest casts"));
+  EXPECT_THAT(page,
+              HasSubstr("train.py:8\n         linear weight of fc, float32 to bfloat16: 3 casts (2 in backward)"));
+  EXPECT_THAT(page, HasSubstr("train.py:9\n         to(), bfloat16 to float32: 4 casts (2 in backward)"));
+  EXPECT_THAT(page, Not(HasSubstr("train.py:20")));
+  EXPECT_EQ(costliest(model_of(data)).all.size(), 3u) << "and gradients of what is not known";
+}
+
 TEST_F(CostliestTest, AConversionOfTheUsersIsACallInItsModule) {
   const store::RunData data = recorded([](TestRun& run) {
     store::SiteInfo info;

@@ -21,6 +21,7 @@ std::string site_identity(const store::RunData& run, const store::Site& site) {
   add(store::dtype_name(site.to));
   add(store::name(site.role));
   add(store::name(site.phase));
+  if (const store::Site* const forward = run.sites.find(site.forward_site)) parts += site_identity(run, *forward);
   return parts;
 }
 

@@ -43,8 +43,9 @@ CREATE TABLE call_sites (id INTEGER PRIMARY KEY, operator TEXT, argument_positio
 CREATE TABLE regions (id INTEGER PRIMARY KEY, stack INTEGER, parent INTEGER, nesting INTEGER,
   region_device INTEGER, region_dtype INTEGER, enabled INTEGER, cache_enabled INTEGER, region_kind INTEGER,
   region_flags INTEGER);
+-- forward_site: of a cast in backward, the site of the cast whose gradient it converts, where that is known.
 CREATE TABLE sites (id INTEGER PRIMARY KEY, stack INTEGER, module_id INTEGER, call_site INTEGER, region INTEGER,
-  operator TEXT, role INTEGER, cause INTEGER, why_not_cached INTEGER, phase INTEGER, from_dtype INTEGER,
+  forward_site INTEGER, operator TEXT, role INTEGER, cause INTEGER, why_not_cached INTEGER, phase INTEGER, from_dtype INTEGER,
   to_dtype INTEGER, device INTEGER, site_flags INTEGER, fingerprint TEXT);
 
 -- The numbers that processes gave: packed events and resent definitions speak in them.
@@ -125,7 +126,7 @@ SELECT s.id AS site, s.stack AS stack, s.region AS region,
   (SELECT word FROM names WHERE list = 'why_not_cached' AND number = s.why_not_cached AND number > 0)
     AS why_not_cached,
   (SELECT word FROM names WHERE list = 'device' AND number = s.device) AS device, s.site_flags AS site_flags,
-  s.fingerprint AS fingerprint
+  nullif(s.forward_site, 0) AS forward_site, s.fingerprint AS fingerprint
 FROM sites s LEFT JOIN v_locations l ON l.stack = s.stack LEFT JOIN modules m ON m.id = s.module_id
   LEFT JOIN call_sites c ON c.id = s.call_site;
 
@@ -140,7 +141,7 @@ FROM (SELECT p.*, (SELECT CAST(value AS INTEGER) FROM attributes a WHERE a.proce
 -- Casts, costliest first. One row a site, all processes together.
 CREATE VIEW v_sites AS
 SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.model, n.operator, n.argument, n.role, n.from_dtype,
-  n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.stack, n.fingerprint,
+  n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.forward_site, n.stack, n.fingerprint,
   sum(c.casts) AS casts, sum(c.cache_hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns,
   sum(c.kept) AS kept
 FROM v_site_names n JOIN counters c ON c.site = n.site

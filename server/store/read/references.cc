@@ -47,7 +47,12 @@ std::size_t mend_definitions(RunData& data) {
     region.parent = {};
     ++mended;
   }
-  for (Site& site : data.sites) mended += mend_all(data, site.stack, site.module, site.call_site, site.region);
+  for (Site& site : data.sites) {
+    mended += mend_all(data, site.stack, site.module, site.call_site, site.region);
+    if (site.forward_site == 0 || site.forward_site < site.id) continue;
+    site.forward_site = {};
+    ++mended;
+  }
   return mended;
 }
 

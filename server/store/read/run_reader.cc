@@ -55,15 +55,15 @@ absl::Status read_definitions(const Database& database, RunData& data) {
                                    row.read(r.id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled,
                                             r.cache_enabled, r.kind, r.flags);
                                  }));
-  return each(
-      database,
-      "SELECT id, stack, module_id, call_site, region, operator, role, cause, why_not_cached, phase, from_dtype, "
-      "to_dtype, device, site_flags FROM sites ORDER BY id",
-      [&](const Statement& row) {
-        Site& s = data.sites.emplace_back();
-        row.read(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why, s.phase, s.from, s.to,
-                 s.device, s.flags);
-      });
+  return each(database,
+              "SELECT id, stack, module_id, call_site, region, forward_site, operator, role, cause, why_not_cached, "
+              "phase, from_dtype, "
+              "to_dtype, device, site_flags FROM sites ORDER BY id",
+              [&](const Statement& row) {
+                Site& s = data.sites.emplace_back();
+                row.read(s.id, s.stack, s.module, s.call_site, s.region, s.forward_site, s.op, s.role, s.cause, s.why,
+                         s.phase, s.from, s.to, s.device, s.flags);
+              });
 }
 
 #define CASTSCOPE_COLUMN(name, ...) ", " #name

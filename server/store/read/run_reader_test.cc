@@ -78,14 +78,15 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
   std::string tables = std::string(kTables) + kDeepTables + kGpuTables + row_tables();
   std::erase_if(tables, [](unsigned char c) { return std::isspace(c) != 0; });
   const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_START, tables.data(), tables.size());
-  EXPECT_EQ(kFormat, 13);
-  EXPECT_EQ(hash, 6300025857716086123u);
+  EXPECT_EQ(kFormat, 14);
+  EXPECT_EQ(hash, 5582054846029458393u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {
   for (const char* damage :
        {"UPDATE sites SET stack = 99", "UPDATE sites SET id = 77", "UPDATE counters SET process = 9",
-        "UPDATE regions SET parent = id", "DELETE FROM stacks", "UPDATE processes SET id = 3"}) {
+        "UPDATE regions SET parent = id", "UPDATE sites SET forward_site = id", "DELETE FROM stacks",
+        "UPDATE processes SET id = 3"}) {
     auto store = create({.overwrite = true});
     TestRun run(*store);
     run.region("train.py", 5);

@@ -90,7 +90,8 @@ struct Site {
   ModuleId module = {};
   CallSiteId call_site = {};
   RegionId region = {};
-  std::string op;  // of the call site (cause autocast) or of the site itself
+  SiteId forward_site = {};  // cause backward: the cast in the forward pass whose gradient is cast; 0 = not known
+  std::string op;            // of the call site (cause autocast) or of the site itself
   lanes::Role role{};
   lanes::Cause cause{};
   lanes::WhyNotCached why{};

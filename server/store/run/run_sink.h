@@ -61,7 +61,8 @@ struct RegionInfo {
 };
 struct SiteInfo {
   std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
-  std::string op;  // of causes other than autocast; "" = not known
+  std::uint32_t forward_site = 0;  // cause backward: the cast whose gradient is cast; 0 = not known
+  std::string op;                  // of causes other than autocast; "" = not known
   lanes::Role role{};
   lanes::Cause cause{};
   lanes::WhyNotCached why{};

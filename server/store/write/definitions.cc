@@ -20,8 +20,9 @@ std::string content_of(const Region& r) {
 }
 std::string content_of(const Site& s) {
   // The operator of an autocast site is its call site's, which may become known later.
-  return content(s.stack, s.module, s.call_site, s.region, s.call_site ? std::string_view() : std::string_view(s.op),
-                 s.role, s.cause, s.why, s.phase, s.from, s.to, s.device, s.flags);
+  return content(s.stack, s.module, s.call_site, s.region, s.forward_site,
+                 s.call_site ? std::string_view() : std::string_view(s.op), s.role, s.cause, s.why, s.phase, s.from,
+                 s.to, s.device, s.flags);
 }
 
 // Is nothing in `known` contradicted by `more`?
@@ -57,7 +58,7 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
        "?1"},
       {&d.change_site_operator_, "UPDATE sites SET operator = ?2 WHERE call_site = ?1"},
       {&d.add_region_, "INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?)"},
-      {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL)"},
+      {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL)"},
   };
   for (const auto& [statement, sql] : all) {
     auto prepared = Statement::prepare(database, sql);
@@ -164,8 +165,8 @@ absl::StatusOr<SiteId> Definitions::site(Site s) {
   if (s.call_site) s.op = call_sites_[s.call_site].op;
   const SiteId id = it->second = sites_.push_back(s);
   sites_[id].id = s.id = id;
-  CASTSCOPE_RETURN_IF_ERROR(add_site_.run(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why,
-                                          s.phase, s.from, s.to, s.device, s.flags));
+  CASTSCOPE_RETURN_IF_ERROR(add_site_.run(s.id, s.stack, s.module, s.call_site, s.region, s.forward_site, s.op, s.role,
+                                          s.cause, s.why, s.phase, s.from, s.to, s.device, s.flags));
   return s.id;
 }
 

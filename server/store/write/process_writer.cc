@@ -32,9 +32,12 @@ absl::Status ProcessWriter::define(const CallSiteInfo& info) {
   bool moved = false;
   CASTSCOPE_RETURN_IF_ERROR(numbers_.call_site(info, &moved));
   if (!moved) return absl::OkStatus();
-  // It was taken for another process's call site: its sites become sites of their own.
-  for (const LocalSite& site : sites_) {
-    if (site.known && site.info.call_site == info.id) CASTSCOPE_RETURN_IF_ERROR(define_site(SiteInfo(site.info)));
+  // It was taken for another process's call site: its sites become sites of their own, and so do those that name them.
+  std::vector<bool> moves(sites_.size());
+  for (std::uint32_t id = 1; id < moves.size(); ++id) {
+    const auto& [site, known] = sites_[id];
+    moves[id] = known && (site.call_site == info.id || moves[site.forward_site]);
+    if (moves[id]) CASTSCOPE_RETURN_IF_ERROR(define_site(SiteInfo(site)));
   }
   return absl::OkStatus();
 }
@@ -58,6 +61,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
   CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.module, &site.module));
   CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.call_site, &site.call_site));
   CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.region, &site.region));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find(info.forward_site, &site.forward_site));
   const auto number = tables_->definitions.site(site);
   if (!number.ok()) return number.status();
   if (info.id >= sites_.size()) {

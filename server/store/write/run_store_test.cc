@@ -350,6 +350,36 @@ TEST_F(RunStoreTest, AContinuedRunFindsItsCallSitesAgain) {
   EXPECT_EQ(query("SELECT count(DISTINCT behaviour) FROM step_runs WHERE behaviour > 0"), 1);
 }
 
+// Another process names the call site otherwise: what was taken for the first process's site becomes a site of its own,
+// and the cast of its gradient names that one.
+TEST_F(RunStoreTest, TheCastOfAGradientFollowsTheCastWhoseGradientItIs) {
+  auto store = create();
+  std::vector<std::unique_ptr<TestRun>> processes;
+  for (const std::uint32_t pid : {100u, 101u}) {
+    TestRun& run = *processes.emplace_back(std::make_unique<TestRun>(*store, pid));
+    ASSERT_TRUE(
+        store->define(run.key(), CallSiteInfo{.id = 1, .op = "", .argument_name = "", .code_address = "l"}).ok());
+    const std::uint32_t site = run.site_at(1);
+    const std::uint32_t gradient =
+        run.site({.forward_site = site, .op = "ToCopyBackward0", .cause = lanes::Cause::kBackward});
+    run.cast(site, kTensor).cast(gradient, kTensor);
+  }
+  const auto name = [&](std::size_t process, const char* op) {
+    const CallSiteInfo named{.id = 1, .op = op, .argument = 0, .argument_name = "self", .code_address = "l"};
+    return store->define(processes[process]->key(), named);
+  };
+  ASSERT_TRUE(name(0, "aten::mm").ok());
+  ASSERT_TRUE(name(1, "aten::bmm").ok());
+  for (const auto& run : processes) run->end();
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  std::map<std::string, std::uint64_t> gradients;
+  for (const SiteUse& use : data.site_uses)
+    if (const Site& site = data.sites[use.site]; site.forward_site != 0)
+      gradients[data.sites[site.forward_site].op] += use.counts.casts;
+  EXPECT_EQ(gradients, (std::map<std::string, std::uint64_t>{{"aten::bmm", 1}, {"aten::mm", 1}}));
+}
+
 TEST_F(RunStoreTest, AnExistingFileIsKeptUnlessTold) {
   write(path(), "precious");
   EXPECT_THAT(RunStore::create(path(), start()).status().message(), HasSubstr("the file exists"));

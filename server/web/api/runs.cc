@@ -201,6 +201,7 @@ Json site_json(const store::RunData& run, const store::Site& site, const Prints&
                {"cause", store::name(site.cause)},
                {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
                {"phase", store::name(site.phase)},
+               {"forward_site", site.forward_site == 0 ? Json() : Json(site.forward_site)},
                {"counts_pass_throughs", site.pass_through()}};
   add_module(json, run, site.module);
   add_place(json, run, site.stack);

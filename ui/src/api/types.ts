@@ -107,6 +107,8 @@ export interface Site {
   cause: string;
   why_not_cached: string | null;
   phase: string;
+  /** Of a cast in backward: the cast whose gradient it converts, where that is known. */
+  forward_site: number | null;
   counts_pass_throughs: boolean;
   module: string | null;
   model: string | null;

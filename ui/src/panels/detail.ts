@@ -121,6 +121,7 @@ export class DetailPanel implements Panel {
     const cast = run?.tracks.find((one) => one.track === event.track)?.track_kind === 'casts';
     const of = cast ? definitions.sites.get(event.subject) : undefined;
     const frames: Place[] = event.frames && event.frames.length > 0 ? event.frames : of?.file ? [of] : [];
+    const forward = of?.forward_site ? definitions.sites.get(of.forward_site) : undefined;
     const line = (frame: Place) =>
       el(
         'li',
@@ -129,6 +130,8 @@ export class DetailPanel implements Panel {
         frame.function !== null && el('span', { class: 'soft' }, ` ${frame.function}`),
       );
     return [
+      forward?.file !== undefined && el('h3', {}, 'Converts the gradient of'),
+      forward?.file !== undefined && el('ol', { class: 'stack' }, line(forward), el('li', { class: 'soft' }, forward.label)),
       frames.length > 0 && el('h3', {}, 'Called from, innermost first'),
       frames.length > 0 && el('ol', { class: 'stack' }, ...frames.map(line)),
       event.stack_truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
