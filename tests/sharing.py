@@ -66,6 +66,7 @@ def part_of(report, process, path, paths):
     not_here = {site["region"] for site in report["sites"]} - {site["region"] for site in sites}
     here = {key: [row for row in report[key] if not elsewhere(row)] for key in ("regions", "findings")}
     here["regions"] = [row for row in here["regions"] if row["region"] not in not_here]
+    here["metrics"] = [row for row in report["metrics"] if row["process"] == process["process"]]
     return here | {"sites": sites, "cache": process["cache"],
                    "totals": {key: process[key]
                               for key in ("casts", "cache_hits", "pass_throughs", "traced", "bytes")} |

@@ -57,7 +57,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const bool script_weight =
       folding || (!standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source));
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
-  const bool backward = phase == lanes::Phase::kBackward;
+  const BackwardNode node = phase == lanes::Phase::kBackward ? backward_node() : BackwardNode();
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -69,9 +69,9 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
                         .view = standing.view,
                         .parameter = is_parameter(source, standing) || script_weight,
                         .grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode(),
-                        .forward_site = backward ? r.cast_nodes.site_of(backward_node()) : 0};
+                        .forward_site = r.cast_nodes.site_of(node.identity)};
   const auto native = reinterpret_cast<std::uint64_t>(caller);
-  const std::uint64_t place = backward ? mix(native, backward_node_kind(), facts.forward_site) : native;
+  const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, node.kind, facts.forward_site) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
   Counted counted;
   if (!take_annotated(t, source, facts.to, counted)) counted = find_site(t, key, facts, caller, source);

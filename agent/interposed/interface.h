@@ -89,6 +89,9 @@ typedef void (*castscope_agent_exit_fn)(int status);
 /* step: castscope.step() from Python, through preload's exported `castscope_step`. */
 #define CASTSCOPE_AGENT_STEP "castscope_agent_step"
 typedef void (*castscope_agent_step_fn)(void);
+/* metric: castscope.metric() from Python, through preload's exported `castscope_metric`. `name` is UTF-8. */
+#define CASTSCOPE_AGENT_METRIC "castscope_agent_metric"
+typedef void (*castscope_agent_metric_fn)(const char* name, double value);
 /* rule_met: a rule of the policy that Python code carries out ("function models:attend"), through preload's exported
  * `castscope_rule_met`. */
 #define CASTSCOPE_AGENT_RULE_MET "castscope_agent_rule_met"

@@ -161,7 +161,8 @@ namespace castscope::lanes {
        "in bits 10-15, all of them set when it was not.")                                                          \
   FACT(kScriptLeavesArgument, 27, "script_leaves_argument", kNothing,                                              \
        "An operator of a script raised whose other arguments TorchScript's pass casts; text: its name and those "  \
-       "that are left as they come, 'aten::conv2d bias: Optional[Tensor]'.")
+       "that are left as they come, 'aten::conv2d bias: Optional[Tensor]'.")                                       \
+  FACT(kMetric, 28, "metric", kNothing, "The job told a number of its step by castscope.metric; text: its name.")
 
 // How the source of a cached copy differs from what was cast.
 #define CASTSCOPE_STALENESSES(VALUE)                                                      \

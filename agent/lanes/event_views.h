@@ -109,6 +109,16 @@ inline void put(Event& event, const ScalerEvent& scaler) {
   event.bytes = std::bit_cast<std::uint64_t>(scaler.after);
 }
 
+// kMetric: the number that castscope.metric was given.
+struct MetricEvent {
+  double value = 0;
+};
+inline MetricEvent as_metric(const Event& event) { return {std::bit_cast<double>(event.bytes)}; }
+inline void put(Event& event, const MetricEvent& metric) {
+  event.kind = EventKind::kMetric;
+  event.bytes = std::bit_cast<std::uint64_t>(metric.value);
+}
+
 // kCacheClear: the contents of the cache that was cleared.
 struct ClearEvent {
   std::uint64_t bytes = 0;

@@ -97,8 +97,9 @@ enum class EventKind : std::uint8_t {
   // converted to the segment's clock; step = the step in which it was launched; KernelEvent. Written to the lane of the
   // thread that reads GPU records.
   kKernel = 15,
+  kMetric = 16,  // the job told a number of its step, MetricEvent; site = fact kMetric
 };
-inline constexpr EventKind kLastEventKind = EventKind::kKernel;
+inline constexpr EventKind kLastEventKind = EventKind::kMetric;
 
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 

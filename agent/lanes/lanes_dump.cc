@@ -158,6 +158,7 @@ void print_lane(SegmentReader& reader, std::size_t i) {
       std::printf(" most %g sampled %u not_finite %u zeros %u integers %u", v.most, v.sampled, v.not_finite, v.zeros,
                   v.integers);
     if (e.kind == EventKind::kScaler) std::printf(" scale %g -> %g", as_scaler(e).before, as_scaler(e).after);
+    if (e.kind == EventKind::kMetric) std::printf(" value %g", as_metric(e).value);
     std::printf("\n");
   }
 }

@@ -61,7 +61,7 @@ class ThreadOperators final : public agent::KeptByFeature {
   Producers producers;
   matmuls::ThreadMatmuls matmuls;
   memory::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
-  memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
+  memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // BackwardNode::kind → string
 };
 
 // nullptr: this thread has met no operator yet.

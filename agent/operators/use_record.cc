@@ -79,7 +79,7 @@ GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uin
 // The engine converts and sums up a node's gradients outside that node's own range.
 std::uint32_t node_of(ThreadOperators& o) {
   if (o.node != 0 || !agent::in_backward()) return o.node;
-  const std::size_t kind = agent::backward_node_kind();
+  const std::size_t kind = agent::backward_node().kind;
   auto [at, fresh] = o.node_kinds.try_emplace(kind, 0);
   if (fresh) at->second = agent::g_process.recording.load()->definitions.string(agent::backward_node_name());
   return at->second;

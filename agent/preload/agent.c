@@ -20,6 +20,7 @@ static bool forked;
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
 static castscope_agent_rule_met_fn on_rule_met_function;
+static castscope_agent_metric_fn on_metric_function;
 static castscope_agent_compared_fn on_compared_function;
 static castscope_agent_annotated_fn on_annotated_function;
 static castscope_agent_annotated_end_fn on_annotated_end_function;
@@ -91,6 +92,10 @@ bool agent_watches(void) { return on_exit_function != NULL; }
 CASTSCOPE_API int castscope_attached(void) { return agent_watches(); }
 CASTSCOPE_API void castscope_step(void) {
   if (on_step_function != NULL) on_step_function();
+}
+
+CASTSCOPE_API void castscope_metric(const char* name, double value) {
+  if (on_metric_function != NULL) on_metric_function(name, value);
 }
 
 CASTSCOPE_API void castscope_compared(const char* comparison) {
@@ -188,6 +193,7 @@ static bool start(const char* agent_path) {
                                      .call = roll_call};
   if (start_function(&table) != 0) return false; /* the agent has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
+  on_metric_function = (castscope_agent_metric_fn)dlsym(agent, CASTSCOPE_AGENT_METRIC);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
   on_annotated_end_function = (castscope_agent_annotated_end_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED_END);
   on_annotated_function = (castscope_agent_annotated_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED);

@@ -21,6 +21,7 @@
 #include "agent/regions/scaling.h"
 #include "agent/script/script_hooks.h"
 #include "agent/session/arrivals.h"
+#include "agent/session/metrics.h"
 #include "agent/session/process.h"
 #include "agent/session/recording.h"
 #include "agent/session/threads.h"
@@ -163,6 +164,10 @@ extern "C" {
 [[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::agent::exits(status); }
 
 [[gnu::visibility("default")]] void castscope_agent_step() { castscope::agent::explicit_step(); }
+
+[[gnu::visibility("default")]] void castscope_agent_metric(const char* name, double value) {
+  castscope::agent::metric_was_told(name, value);
+}
 
 [[gnu::visibility("default")]] void castscope_agent_rule_met(const char* rule) try {
   castscope::enforce::rule_met_in_python(rule);

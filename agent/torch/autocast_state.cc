@@ -46,11 +46,6 @@ std::string backward_node_name() {
   return node ? std::string(short_node_name(node->name())) : std::string();
 }
 
-std::size_t backward_node_kind() {
-  const auto node = torch::autograd::get_current_node();
-  return node ? *reinterpret_cast<const std::size_t*>(node.get()) : 0;
-}
-
 namespace {
 
 NodeIdentity identity_of(const torch::autograd::Node* node) {
@@ -59,7 +54,10 @@ NodeIdentity identity_of(const torch::autograd::Node* node) {
 
 }  // namespace
 
-NodeIdentity backward_node() { return identity_of(torch::autograd::get_current_node().get()); }
+BackwardNode backward_node() {
+  const auto node = torch::autograd::get_current_node();
+  return {identity_of(node.get()), node ? *reinterpret_cast<const std::size_t*>(node.get()) : 0};
+}
 
 NodeIdentity node_that_made(const void* tensor) {
   const auto* meta = autograd_meta(static_cast<const TensorImpl*>(tensor));

@@ -13,8 +13,6 @@ inline std::string_view short_node_name(std::string_view name) {
   return name.starts_with(kScript) ? name.substr(kScript.size()) : name;
 }
 std::string backward_node_name();  // "ToCopyBackward0"; "" outside backward
-// Tells kinds of nodes apart without naming them: the address of the node's vtable; 0 outside backward.
-std::size_t backward_node_kind();
 
 // A node of autograd's graph, told apart from all others. The numbers of a thread's nodes only grow
 // (torch/csrc/autograd/node.h); an address is given again.
@@ -23,7 +21,11 @@ struct NodeIdentity {
   std::uint64_t sequence = 0;     // its number in the thread that made it
   std::uint64_t thread = 0;       // that thread's number
 };
-NodeIdentity backward_node();
+struct BackwardNode {
+  NodeIdentity identity;
+  std::size_t kind = 0;  // the address of the node's vtable: it tells kinds of nodes apart without naming them
+};
+BackwardNode backward_node();  // of none outside backward
 // The node that made the tensor; none for a tensor without a history. `tensor`: TensorImpl*.
 NodeIdentity node_that_made(const void* tensor);
 

@@ -167,9 +167,9 @@ absl::Status ProcessValidator::unpack(const v1::Events& block) {
     return invalid(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.event_count()));
   for (const lanes::Event& event : unpacked_) {
     if (event.time > kMostCount) return invalid(beyond_bounds("time of an event", event.time));
-    // GradScaler's events have a floating-point number there.
-    if (event.bytes > kMostCount && event.kind != lanes::EventKind::kScaler)
-      return invalid(beyond_bounds("number of bytes in an event", event.bytes));
+    // GradScaler's events and metrics have a floating-point number there.
+    const bool is_real = event.kind == lanes::EventKind::kScaler || event.kind == lanes::EventKind::kMetric;
+    if (event.bytes > kMostCount && !is_real) return invalid(beyond_bounds("number of bytes in an event", event.bytes));
   }
   return absl::OkStatus();
 }
@@ -195,6 +195,7 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
       case lanes::EventKind::kOptimizer:
       case lanes::EventKind::kScaler:
       case lanes::EventKind::kBackward:
+      case lanes::EventKind::kMetric:
         return id == 0 || definitions_.knows_fact(id);
       default:
         return id == 0;

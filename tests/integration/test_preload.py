@@ -88,9 +88,8 @@ def test_exports_only_what_it_interposes(castscope):
     of_torch = set(re.findall(r"\b_ZN\w+", (ROOT / "agent/interposed/interface.h").read_text()))
     assert len(of_torch) > 10
     assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step",
-                                "castscope_rule_met",
-                                "castscope_compared", "castscope_annotated", "castscope_annotated_end",
-                                "castscope_attached", "castscope_arrived"}
+                                "castscope_metric", "castscope_rule_met", "castscope_compared", "castscope_annotated",
+                                "castscope_annotated_end", "castscope_attached", "castscope_arrived"}
 
 
 def test_stubs_keep_every_argument(castscope, made, run_folder):

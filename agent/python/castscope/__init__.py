@@ -1,14 +1,16 @@
 """Talk to castscope from inside a job.
 
-Steps are inert when the job does not run under castscope: a script may call them unconditionally. Annotations
-(annotations.py) and castscope.amp work without it, on PyTorch alone.
+Steps and metrics are inert when the job does not run under castscope: a script may call them unconditionally.
+Annotations (annotations.py) and castscope.amp work without it, on PyTorch alone.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-from typing import TYPE_CHECKING, Any, Callable
+import math
+import numbers
+from typing import TYPE_CHECKING, Any, Callable, SupportsFloat
 
 if TYPE_CHECKING:
     from castscope import amp as amp
@@ -30,8 +32,8 @@ _ANNOTATIONS = ("half_function", "float_function", "promote_function", "register
                 "register_float_function", "register_promote_function", "never_cast", "force_fp32")
 _MODES = ("compare", "entry", "Comparison")
 
-__all__ = ["attached", "step", "half_function", "float_function", "promote_function", "register_half_function",
-           "register_float_function", "register_promote_function", "never_cast", "force_fp32"]
+__all__ = ["attached", "metric", "step", "half_function", "float_function", "promote_function",
+           "register_half_function", "register_float_function", "register_promote_function", "never_cast", "force_fp32"]
 __version__ = "0.1.0"
 
 
@@ -50,6 +52,7 @@ def find(name: str, result: type | None, *arguments: type) -> Callable[..., int]
 
 
 _step = find("castscope_step", None)
+_metric = find("castscope_metric", None, ctypes.c_char_p, ctypes.c_double)
 _attached = find("castscope_attached", ctypes.c_int)
 _rule_met = find("castscope_rule_met", None, ctypes.c_char_p)
 _compared = find("castscope_compared", None, ctypes.c_char_p)
@@ -80,6 +83,29 @@ def step() -> None:
     """
     if _step is not None:
         _step()
+
+
+def metric(name: str, value: SupportsFloat) -> None:
+    """Store a number of the present step, such as the loss, for the summary and the report.
+
+    `value` is a Python number (NumPy's are such, too). A tensor raises TypeError: reading it would wait for the device,
+    so the job decides where that is done. Of several numbers of one name in a step, the last one is kept.
+
+        castscope.metric("loss", loss.item())
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"castscope.metric: the name of a metric is a text, not {name!r}")
+    if not isinstance(value, numbers.Real):
+        kind = type(value).__name__
+        advice = ": to read it would wait for the device; give .item() where the job reads it anyway" if hasattr(
+            value, "item") else ""
+        raise TypeError(f"castscope.metric({name!r}, …) takes a Python number, not a {kind}{advice}")
+    if _metric is not None:
+        try:
+            number = float(value)
+        except OverflowError:  # an int that is larger than any float
+            number = math.inf if value == abs(value) else -math.inf
+        _metric(name.encode("utf-8", "replace"), number)
 
 
 def __getattr__(name: str) -> Any:

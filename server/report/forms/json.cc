@@ -12,6 +12,7 @@
 #include "server/report/forms/sites_json.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/json_values.h"
+#include "server/report/model/metrics.h"
 #include "server/report/model/precision.h"
 #include "server/report/model/protected_arguments.h"
 #include "server/report/modes/comparisons.h"
@@ -141,6 +142,7 @@ Json to_json(const Model& model) {
   report["comparisons"] = comparisons_json(data);
   report["gpus"] = gpu_json(model);
   report["protected_arguments"] = protected_json(data);
+  report["metrics"] = metrics_json(model);
   report["step_runs"] = step_runs_json(model);
   report["behaviours"] = behaviours_json(model);
   report["processes"] = processes_json(model);

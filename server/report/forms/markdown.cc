@@ -6,6 +6,7 @@
 
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
+#include "server/report/model/metrics.h"
 #include "server/report/model/protected_arguments.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/text/html_writer.h"
@@ -186,6 +187,7 @@ std::string in_brief(const Model& model) {
   if (model.input) add("The model's input", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
     add("Computed", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
+  add("Numbers of the steps", metrics_line(model));
   return text;
 }
 

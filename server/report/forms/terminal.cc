@@ -7,6 +7,7 @@
 #include "server/report/forms/terminal_text.h"
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
+#include "server/report/model/metrics.h"
 #include "server/report/model/protected_arguments.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/model/verdict.h"
@@ -135,13 +136,15 @@ class Page {
   }
 
   void totals() {
-    if (model_.sites.empty() && data_.operator_uses.empty()) return;
+    if (model_.sites.empty() && data_.operator_uses.empty() && data_.metrics.empty()) return;
     lines_.emplace_back();
     add(text_.paragraph({"totals", "1"}, "  ", ": " + totals_line(model_)));
     if (const std::string others = other_causes(model_); !others.empty())
       write("casts not made by autocast: " + others);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       write("by the policy " + policy + ", which castscope enforced");
+    if (const std::string metrics = metrics_line(model_); !metrics.empty())
+      add(options_.full ? text_.paragraph({"  "}, "    ", metrics) : TerminalLines{text_.one_line({{"  " + metrics}})});
   }
 
   TerminalLines lines_after_findings(std::size_t casts) {

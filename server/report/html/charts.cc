@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "server/report/model/metrics.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/store/run/step_numbers.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Lengths are in the SVG's own units; the page scales it.
 constexpr double kWidth = 480, kHeight = 170, kLeft = 80, kRight = 10, kTop = 10, kBottom = 22;
+constexpr std::size_t kMostMetrics = 12;
 constexpr std::size_t kColumns = 400;  // a reader cannot tell more points apart
 
 std::string at(double value) {
@@ -85,14 +87,36 @@ std::vector<Series> step_series(const Model& model) {
   return all;
 }
 
+std::vector<Series> metric_series(const Model& model) {
+  std::vector<Series> all;
+  const std::vector<MetricTotal> totals = metric_totals(model);
+  const store::TrainingSteps steps(model.run);
+  for (const MetricTotal& total : totals) {
+    if (total.process != totals.front().process || total.metric == nullptr || all.size() == kMostMetrics) continue;
+    Series series{.title = total.name, .stretches = {}, .label = real};
+    for (const store::MetricValue& one : total.metric->kept) {
+      if (!std::isfinite(one.value)) continue;
+      const std::uint64_t step = steps.before(total.process, one.step);
+      std::vector<Stretch>& told = series.stretches;
+      if (!told.empty()) told.back().last = std::max(told.back().first, step - std::min<std::uint64_t>(step, 1));
+      told.push_back({step, step, one.value});
+    }
+    if (series.stretches.size() > 1) all.push_back(std::move(series));
+  }
+  return all;
+}
+
 void draw(Html& html, const Series& series) {
   const std::vector<Stretch> stretches = thinned(series.stretches);
-  double most = 0;
-  for (const Stretch& one : stretches) most = std::max(most, one.value);
-  const double top = round_up(most), begin = static_cast<double>(stretches.front().first),
+  double most = 0, least = 0;
+  for (const Stretch& one : stretches) most = std::max(most, one.value), least = std::min(least, one.value);
+  const double top = most > 0 || least == 0 ? round_up(most) : 0, bottom = least < 0 ? -round_up(-least) : 0;
+  const double begin = static_cast<double>(stretches.front().first),
                end = static_cast<double>(stretches.back().last + 1);
   const auto x = [&](double step) { return kLeft + (step - begin) / (end - begin) * (kWidth - kLeft - kRight); };
-  const auto y = [&](double value) { return kHeight - kBottom - value / top * (kHeight - kTop - kBottom); };
+  const auto y = [&](double value) {
+    return kHeight - kBottom - (value - bottom) / (top - bottom) * (kHeight - kTop - kBottom);
+  };
 
   std::string curve;
   for (const Stretch& one : stretches) {
@@ -106,7 +130,7 @@ void draw(Html& html, const Series& series) {
   html.leaf("figcaption", series.title);
   const auto svg = html.element(
       "svg", {{"viewBox", "0 0 " + at(kWidth) + " " + at(kHeight)}, {"role", "img"}, {"aria-label", spoken}});
-  for (const double value : {0.0, top / 2, top}) {
+  for (const double value : {bottom, (bottom + top) / 2, top}) {
     html.leaf("path", "", {{"class", "grid"}, {"d", "M" + at(kLeft) + " " + at(y(value)) + "H" + at(kWidth - kRight)}});
     label(html, kLeft - 6, y(value) + 4, "end", series.label(value));
   }

@@ -20,6 +20,9 @@ struct Series {
   std::string (*label)(double);    // of a value at the axis
 };
 
+// Returns the numbers that the first process told of its steps, and its scale of gradients; each is kept until the next
+// one is told. Of a long series, those that the run file keeps.
+std::vector<Series> metric_series(const Model&);
 // Returns casts per step and cache bytes per step of the process that made the most steps; empty where there is only
 // one step.
 std::vector<Series> step_series(const Model&);

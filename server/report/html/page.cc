@@ -2,6 +2,7 @@
 
 #include "server/report/html/parts.h"
 #include "server/report/html/style.h"
+#include "server/report/model/metrics.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 
@@ -106,6 +107,7 @@ void write_in_brief(Html& html, const Model& model) {
   if (model.input) write_named("The model's input:", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
     write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
+  write_named("Numbers of the steps:", metrics_line(model));
 }
 
 void write_sources(Html& html, const Model& model) {

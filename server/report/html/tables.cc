@@ -48,7 +48,9 @@ void write_costs(Html& html, const Model& model) {
 }  // namespace
 
 void write_charts(Html& html, const Model& model) {
-  if (const std::vector<Series> all = step_series(model); !all.empty()) {
+  std::vector<Series> all = step_series(model);
+  for (Series& series : metric_series(model)) all.push_back(std::move(series));
+  if (!all.empty()) {
     html.leaf("h2", "Step by step");
     const auto charts = html.element("div", {{"class", "charts"}});
     for (const Series& series : all) draw(html, series);

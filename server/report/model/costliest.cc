@@ -113,7 +113,7 @@ std::string time_or_bytes(const Cost& cost) {
 }  // namespace
 
 std::string brief_description(const Model& model, const Cost& cost) {
-  return what_is_cast(model, cost) + ": " + casts_of(cost) + ", " + time_or_bytes(cost);
+  return what_is_cast(model, cost) + ": " + counted(cost.counts.casts, "cast", "casts") + ", " + time_or_bytes(cost);
 }
 
 std::string description(const Model& model, const Cost& cost) {

@@ -38,6 +38,8 @@ std::string instant_name(const lanes::Event& event) {
       return "values sampled";
     case lanes::EventKind::kBackward:
       return "backward";
+    case lanes::EventKind::kMetric:
+      return "metric";
     case lanes::EventKind::kPass:
       return "passed through";
     default:

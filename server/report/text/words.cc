@@ -41,6 +41,16 @@ std::string duration(std::uint64_t ns) {
   return text;
 }
 
+std::string real(double number) {
+  if (std::isnan(number)) return "NaN";
+  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+  if (number >= 1000 && number < 1e15 && number == std::floor(number))
+    return grouped(static_cast<std::uint64_t>(number));
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", number);
+  return text;
+}
+
 std::string percent(double share) {
   if (share > 0 && share < 0.01) return "<1 %";
   char text[16];

@@ -1,5 +1,6 @@
 #include "server/report/timelines/json_lines.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -51,6 +52,8 @@ std::string_view kind_name(EventKind kind) {
       return "pass_through";
     case EventKind::kKernel:
       return "kernel";
+    case EventKind::kMetric:
+      return "metric";
     case EventKind::kNone:
       break;
   }
@@ -66,7 +69,8 @@ bool has_duration(EventKind kind) {
 bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
 
 bool has_fact(EventKind kind) {
-  return kind == EventKind::kOptimizer || kind == EventKind::kScaler || kind == EventKind::kBackward;
+  return kind == EventKind::kOptimizer || kind == EventKind::kScaler || kind == EventKind::kBackward ||
+         kind == EventKind::kMetric;
 }
 
 void add_place(const store::RunData& data, store::StackId stack, Json& words) {
@@ -232,6 +236,10 @@ void add_event_words(const lanes::Event& event, Json& words) {
   if (const lanes::ScalerEvent scale = as_scaler(event); event.kind == EventKind::kScaler && scale.before != 0) {
     words["scale_before"] = scale.before;
     words["scale_after"] = scale.after;
+  }
+  if (event.kind == EventKind::kMetric) {
+    const double value = as_metric(event).value;
+    words["metric_value"] = std::isfinite(value) ? Json(value) : Json();
   }
   if (has_site(event.kind)) {
     Json shape = Json::array();

@@ -37,6 +37,14 @@ CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, 
 CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite_unscales INTEGER,
   scaled_losses INTEGER, most_skips_in_a_row INTEGER, first_scale REAL, last_scale REAL, least_scale REAL,
   last_update INTEGER, update_between_backwards INTEGER, step_past_scaler INTEGER, clip_before_unscale INTEGER);
+-- From events: numbers that the job told of its steps (from_scaler 0: castscope.metric), and the scale of gradients (1).
+-- Values that are NaN are null. id = process << 32 | number in the process. kept_every: one of so many steps, from
+-- first_step on, has its value in metric_values.
+CREATE TABLE metrics (id INTEGER PRIMARY KEY, process INTEGER, metric_name TEXT, from_scaler INTEGER,
+  value_count INTEGER, not_finite_values INTEGER, first_step INTEGER, first_not_finite_step INTEGER, first_value REAL,
+  last_value REAL, least_value REAL, most_value REAL, kept_every INTEGER);
+CREATE TABLE metric_values (metric INTEGER, step INTEGER, metric_value REAL,
+  PRIMARY KEY (metric, step)) WITHOUT ROWID;
 )sql";
 
 const char* const kDeepViews = R"sql(
@@ -120,6 +128,18 @@ SELECT p.process, p.host, p.pid, p.rank, s.updates, s.unscales, s.not_finite_uns
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
     WHERE f.id = s.clip_before_unscale) AS clip_before_unscale_at
 FROM scaler_use s JOIN v_process_order p ON p.process = s.process ORDER BY p.process_place;
+
+CREATE VIEW v_metrics AS
+SELECT p.process, p.host, p.pid, p.rank, m.metric_name,
+  CASE WHEN m.from_scaler THEN 'GradScaler' ELSE 'castscope.metric' END AS metric_source, m.value_count,
+  m.not_finite_values, m.first_step,
+  CASE WHEN m.not_finite_values > 0 THEN m.first_not_finite_step END AS first_not_finite_step, m.first_value,
+  m.last_value, m.least_value, m.most_value, m.kept_every, m.id AS metric
+FROM metrics m JOIN v_process_order p ON p.process = m.process ORDER BY p.process_place, m.id;
+
+CREATE VIEW v_metric_values AS
+SELECT m.process, m.rank, m.metric_name, m.metric_source, v.step, v.metric_value
+FROM metric_values v JOIN v_metrics m ON m.metric = v.metric ORDER BY v.metric, v.step;
 )sql";
 
 }  // namespace castscope::store

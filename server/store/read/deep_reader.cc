@@ -1,5 +1,9 @@
 #include "server/store/read/deep_reader.h"
 
+#include <algorithm>
+#include <limits>
+#include <map>
+
 #include "server/store/read/row_reader.h"
 
 namespace castscope::store {
@@ -44,6 +48,37 @@ absl::Status read_deep_counts(const Database& database, RunData& data) {
   return absl::OkStatus();
 }
 
+// SQLite keeps a NaN as null.
+double real_or_nan(const Statement& row, int column) {
+  return row.is_null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
+}
+
+absl::Status read_metrics(const Database& database, RunData& data) {
+  std::map<std::uint64_t, std::size_t> by_id;
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT id, process, metric_name, from_scaler, value_count, not_finite_values, first_step, "
+      "first_not_finite_step, kept_every, first_value, last_value, least_value, most_value FROM metrics ORDER BY id",
+      [&](const Statement& row) {
+        by_id.emplace(row.number(0), data.metrics.size());
+        Metric& m = data.metrics.emplace_back();
+        row.get(0, m.number);
+        row.read_from(1, m.process, m.name, m.source, m.values, m.not_finite, m.first_step, m.first_not_finite_step,
+                      m.kept_every);
+        m.first = real_or_nan(row, 9), m.last = real_or_nan(row, 10), m.least = row.real(11), m.most = row.real(12);
+        m.kept_every = std::max(m.kept_every, 1u);
+      }));
+  std::size_t lost = 0;
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT metric, step, metric_value FROM metric_values ORDER BY metric, step",
+           [&](const Statement& row) {
+             const auto of = by_id.find(static_cast<std::uint64_t>(row.number(0)));
+             if (of == by_id.end()) return static_cast<void>(++lost);
+             data.metrics[of->second].kept.push_back({static_cast<std::uint32_t>(row.number(1)), real_or_nan(row, 2)});
+           }));
+  return none_lost(database, lost, "a value has no metric");
+}
+
 absl::Status read_events_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database,
                                  "SELECT process, site, operator_use, sampled_tensors, sampled_elements, not_finite, "
@@ -58,6 +93,7 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
                                    r.most = row.real(11), r.most_integer = row.real(12);
                                    row.read_from(13, r.integers_differ, r.first_not_finite);
                                  }));
+  CASTSCOPE_RETURN_IF_ERROR(read_metrics(database, data));
   return each(
       database,
       "SELECT process, updates, unscales, not_finite_unscales, scaled_losses, most_skips_in_a_row, first_scale, "

@@ -129,6 +129,7 @@ std::size_t mend_deep_counts(RunData& data) {
                     may_name(uses, r.use);
            }) +
       keep(data.scaler_uses, [&](const ScalerUse& u) { return processes.contains(u.process); });
+  mended += keep(data.metrics, [&](const Metric& m) { return processes.contains(m.process); });
   for (ScalerUse& use : data.scaler_uses)
     mended +=
         mend_all(data, use.last_update, use.update_between_backwards, use.step_past_scaler, use.clip_before_unscale);

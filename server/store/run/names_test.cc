@@ -51,6 +51,7 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
   EXPECT_EQ(name(lanes::FactKind::kTraceDropsRegion), "trace_drops_region");
   EXPECT_EQ(name(lanes::FactKind::kScriptLeavesArgument), "script_leaves_argument");
+  EXPECT_EQ(name(lanes::FactKind::kMetric), "metric");
   EXPECT_EQ(fact_kind_names().size(), count_of(lanes::FactKind{}));
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), count_of(lanes::Staleness{}));

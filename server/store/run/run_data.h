@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/store/run/ids.h"
+#include "server/store/run/metric_data.h"
 #include "server/store/run/row_definitions.h"
 #include "server/store/run/run_sink.h"
 #include "server/store/run/source_lines.h"
@@ -211,6 +212,7 @@ struct RunData {
   std::vector<UseCount> use_counts;  // ordered by (process, use)
   std::vector<ValueRange> value_ranges;
   std::vector<ScalerUse> scaler_uses;
+  std::vector<Metric> metrics;                  // ordered by (process, number)
   Table<std::string, KernelName> kernel_names;  // as the driver has them, mangled
   Table<Kernel> kernels;
   std::vector<KernelCount> kernel_counts;  // ordered by (process, kernel)

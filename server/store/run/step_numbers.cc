@@ -34,6 +34,25 @@ std::vector<NumberedRun> numbered_runs(const RunData& data) {
   return all;
 }
 
+TrainingSteps::TrainingSteps(const RunData& data) : rows_(data.processes.size()) {
+  const std::vector<NumberedRun> numbers = numbered_runs(data);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const StepRun& run = data.step_runs[i];
+    const NumberedRun& row = numbers[i];
+    const std::uint64_t before = row.training == 0 ? run.first - row.first_number : row.first_number;
+    rows_[run.process].push_back({run.first, run.length(), before, row.training});
+  }
+}
+
+std::uint64_t TrainingSteps::before(ProcessId process, std::uint32_t step) const {
+  const std::vector<Row>& rows = rows_[process];
+  const auto after = std::ranges::upper_bound(rows, step, {}, &Row::first);
+  if (after == rows.begin()) return 0;
+  const Row& row = *std::prev(after);
+  // Of a row of both kinds it is not known which step was which.
+  return row.before + std::min<std::uint64_t>(step - row.first, row.length) * row.training / row.length;
+}
+
 std::string_view name(StepKind kind) {
   switch (kind) {
     case StepKind::kTraining:

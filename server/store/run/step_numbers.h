@@ -26,6 +26,20 @@ struct NumberedRun {
 // One for each of RunData::step_runs, in its order.
 std::vector<NumberedRun> numbered_runs(const RunData&);
 
+// How many training steps a process had made before a step, as far as rows tell. For a training step it is its number.
+class TrainingSteps {
+ public:
+  explicit TrainingSteps(const RunData&);
+  std::uint64_t before(ProcessId, std::uint32_t step) const;
+
+ private:
+  struct Row {
+    std::uint32_t first = 0, length = 0;
+    std::uint64_t before = 0, training = 0;
+  };
+  Table<std::vector<Row>, Process> rows_;
+};
+
 // "training", "evaluation", "mixed"
 std::string_view name(StepKind);
 

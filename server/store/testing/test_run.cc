@@ -166,6 +166,12 @@ TestRun& TestRun::update(std::uint32_t fact, double before, double after) {
   return *this;
 }
 
+TestRun& TestRun::metric(std::uint32_t fact, double value) {
+  seen_with_event(lanes::EventKind::kMetric, fact);
+  put(lanes_[lane_].events.back(), lanes::MetricEvent{value});
+  return *this;
+}
+
 TestRun& TestRun::flush() {
   for (auto& [id, lane] : lanes_) {
     lane.row.lane = id;

@@ -100,6 +100,7 @@ class TestRun : public TestDefinitions {
   TestRun& scaled(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kScaler, fact); }
   TestRun& clipped(std::uint32_t fact) { return seen_with_event(lanes::EventKind::kScaler, fact); }
   TestRun& update(std::uint32_t fact, double before, double after);
+  TestRun& metric(std::uint32_t fact, double value);
 
   // ---- handing over
   TestRun& flush();

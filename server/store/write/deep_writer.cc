@@ -42,6 +42,16 @@ void add(ValueRange& range, const lanes::ValuesEvent& values) {
   if (is_number && integer && range.use == 0) add_integers(range, values);
 }
 
+// Counts rows by a statement that wants an id.
+std::size_t rows_of(Statement& count, std::uint64_t id, absl::Status* status) {
+  count.bind_all(id);
+  std::size_t rows = 0;
+  auto more = count.next();
+  for (; more.value_or(false); more = count.next()) count.get(0, rows);
+  status->Update(more.status());
+  return rows;
+}
+
 }  // namespace
 
 void DeepWriter::adopt(const RunData& data) {
@@ -50,6 +60,9 @@ void DeepWriter::adopt(const RunData& data) {
   }
   for (const ScalerUse& use : data.scaler_uses) {
     if (use.process == process_) scaler_.adopt(use);
+  }
+  for (const Metric& metric : data.metrics) {
+    if (metric.process == process_) metrics_.adopt(metric);
   }
 }
 
@@ -122,6 +135,7 @@ absl::Status DeepWriter::row(const Row& told) {
     known.fact = row.kind;
     known.detail = row.detail;
     known.stack = row.stack;
+    if (row.kind == lanes::FactKind::kMetric) metric_names_.try_emplace(told.id, row.text);
     return set(told.id, known, &tables_->put_local_fact);
   }
 }
@@ -152,6 +166,9 @@ void DeepWriter::event(std::uint32_t lane, const lanes::Event& event) {
     values(event);
   } else if (event.kind == lanes::EventKind::kBackward) {
     scaler_.backward(lane);
+  } else if (event.kind == lanes::EventKind::kMetric) {
+    if (const auto named = metric_names_.find(event.site); named != metric_names_.end())
+      metrics_.value(MetricSource::kJob, named->second, event.step, as_metric(event).value);
   } else {
     scaling(lane, event);
   }
@@ -196,17 +213,40 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
   } else if (fact.fact == lanes::FactKind::kUpdate) {
     const lanes::ScalerEvent scale = as_scaler(event);
     scaler_.update(lane, id, scale.before, scale.after);
+    if (scale.before != 0) metrics_.value(MetricSource::kGradScaler, kScaleName, event.step, scale.before);
   }
 }
 
 absl::Status DeepWriter::write() {
   CASTSCOPE_RETURN_IF_ERROR(write_counters());
   CASTSCOPE_RETURN_IF_ERROR(write_ranges());
+  CASTSCOPE_RETURN_IF_ERROR(write_metrics());
   ScalerUse u;
   if (!scaler_.take(&u)) return absl::OkStatus();
   return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.scales, u.longest_skips,
                                      u.first_scale, u.last_scale, u.least_scale, u.last_update,
                                      u.update_between_backwards, u.step_past_scaler, u.clip_before_unscale);
+}
+
+absl::Status DeepWriter::write_metrics() {
+  absl::Status status;
+  const auto id_of = [&](const Metric& metric) { return std::uint64_t{process_} << 32 | metric.number; };
+  metrics_.take({.put =
+                     [&](const Metric& m) {
+                       status.Update(tables_->put_metric.run(id_of(m), process_, m.name, m.source, m.values,
+                                                             m.not_finite, m.first_step, m.first_not_finite_step,
+                                                             m.first, m.last, m.least, m.most, m.kept_every));
+                     },
+                 .put_value =
+                     [&](const Metric& m, MetricValue value) {
+                       status.Update(tables_->put_metric_value.run(id_of(m), value.step, value.value));
+                     },
+                 .thin =
+                     [&](const Metric& m) {
+                       status.Update(tables_->thin_metric.run(id_of(m), m.first_step, m.kept_every));
+                       return rows_of(tables_->count_metric_values, id_of(m), &status);
+                     }});
+  return status;
 }
 
 absl::Status DeepWriter::write_counters() {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "server/store/run/run_sink.h"
+#include "server/store/trackers/metric_tracker.h"
 #include "server/store/trackers/scaler_tracker.h"
 #include "server/store/write/process_numbers.h"
 #include "server/store/write/run_tables.h"
@@ -35,7 +36,7 @@ class DeepWriter {
   }
   bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }
   void counter(const CounterRow& row) { counters_[std::uint64_t{row.lane} << 32 | row.site] = row; }
-  // The event is a kValues, kBackward, kOptimizer or kScaler.
+  // The event is a kValues, kBackward, kOptimizer, kScaler or kMetric.
   void event(std::uint32_t lane, const lanes::Event&);
   void thread_begins(std::uint32_t lane) { scaler_.thread_begins(lane); }
   // Some of the lane's events are missing.
@@ -79,6 +80,7 @@ class DeepWriter {
   void scaling(std::uint32_t lane, const lanes::Event&);
   absl::Status write_counters();
   absl::Status write_ranges();
+  absl::Status write_metrics();
 
   RunTables* tables_;
   const ProcessNumbers* numbers_;
@@ -91,6 +93,8 @@ class DeepWriter {
   };
   absl::flat_hash_map<std::uint64_t, Range> ranges_;  // site, or 1 << 32 | use
   ScalerTracker scaler_;
+  MetricTracker metrics_;
+  absl::flat_hash_map<std::uint32_t, std::string> metric_names_;  // by local fact
   bool gap_ = false;  // events are missing: from here on nothing is known to be the first
 };
 

@@ -150,6 +150,7 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         evidence_.optimizer(block.lane, event);
         [[fallthrough]];
       case lanes::EventKind::kScaler:
+      case lanes::EventKind::kMetric:
         deep_.event(block.lane, event);
         break;
       case lanes::EventKind::kBackward:
@@ -199,6 +200,8 @@ void ProcessWriter::step_event(std::uint32_t lane, const lanes::Event& event) {
       break;
     case lanes::EventKind::kStep:
       steps_.begins(step, event);
+      break;
+    case lanes::EventKind::kMetric:  // what the job writes down is no part of the step's time
       break;
     default:
       step.other(event);

@@ -27,8 +27,8 @@ struct RunTables {
   EventWindow window;
   Statement put_counter, put_site_evidence, put_region_use, put_step_run, mark_step_run, add_behaviour,
       add_behaviour_site, put_lane, put_gauges, put_end, put_thread, add_attribute, put_local_site, put_local_region,
-      put_local_call_site, put_local_use, put_local_fact, put_use_count, put_value_range, put_scaler_use,
-      put_local_kernel, put_kernel_count;
+      put_local_call_site, put_local_use, put_local_fact, put_use_count, put_value_range, put_scaler_use, put_metric,
+      put_metric_value, thin_metric, count_metric_values, put_local_kernel, put_kernel_count;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> behaviours;  // fingerprint → id
   std::size_t behaviour_rows = 0;
   std::int64_t next_step_run = 1;
