@@ -99,6 +99,22 @@ def test_searching_counts_what_it_finds(look, view, recorded):
     panel.get_by_text("linear").first.wait_for()
 
 
+def test_a_cast_of_a_gradient_leads_to_the_cast_in_the_forward_pass(look, view, recorded):
+    page = look(view("run.castscope").url)
+    page.keyboard.press("/")
+    page.keyboard.type("ToCopyBackward0")
+    until(page, "() => /\\d/.test(document.querySelector('.search output').textContent)")
+    page.keyboard.press("Enter")
+    panel = tab(page, "detail")
+    panel.get_by_role("heading", name="Converts the gradient of").wait_for()
+    sites = {site["site"]: site for site in recorded["sites"]}
+    forward = {sites[site["forward_site"]]["location"]["line"] for site in recorded["sites"] if site["forward_site"]}
+    line = panel.locator("ol.stack").first.get_by_role("button")
+    assert int(line.inner_text().rpartition(":")[2]) in forward
+    line.click()
+    tab(page, "source").wait_for()
+
+
 def test_an_area_is_summed_up(look, view, recorded):
     page = look(view("run.castscope").url)
     box = page.locator("canvas.lanes").bounding_box()
