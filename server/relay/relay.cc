@@ -126,6 +126,17 @@ class Relay::Impl {
   Progress progress_;
 };
 
+std::optional<KnownEnd> end_of(std::int64_t pid, const std::vector<ProcessSummary>& processes) {
+  for (const ProcessSummary& process : processes) {
+    if (process.pid != pid || pid == 0) continue;
+    if (process.end == ProcessEnd::kExited && process.exit_status >= 0)
+      return KnownEnd{.exit_status = process.exit_status};
+    if (process.end == ProcessEnd::kVanished && process.exit_status > 128)
+      return KnownEnd{.signal = process.exit_status - 128};
+  }
+  return std::nullopt;
+}
+
 absl::Status Relay::Impl::start() {
   wire::quiet_libraries();
   DIR* directory = opendir(options_.run_directory.c_str());
@@ -191,6 +202,9 @@ void Relay::Impl::say_goodbye() {
   if (farewell_.has_value())
     for (const std::string& sentence : farewell_->unrecorded)
       missing_.push_back({.kind = Missing::Kind::kUnrecorded, .process = "", .sentence = sentence});
+  if (farewell_.has_value() && farewell_->exit_status < 0 && farewell_->signal == 0)
+    if (const auto known = end_of(farewell_->ends_with, drainer_.summaries()))
+      farewell_->exit_status = known->exit_status, farewell_->signal = known->signal;
   if (farewell_.has_value() && !uplink_.refused()) {
     auto message = std::make_unique<v1::RelayMessage>();
     v1::Goodbye& goodbye = *message->mutable_goodbye();

@@ -24,6 +24,9 @@ namespace castscope::relay {
 struct Farewell {
   int exit_status = -1;  // -1 = not known
   int signal = 0;        // the signal that ended the command; 0 = none
+  // Where nobody waited for the command, its end is that of this process, as far as the process's record tells; 0 = of
+  // none.
+  std::int64_t ends_with = 0;
   std::vector<std::string> notices = {};
   std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
   // Sentences of processes that something of them was not recorded.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ struct ProcessSummary {
   std::uint64_t acknowledged = 0;  // events the collector has made durable for this relay
   std::string problem;             // a sentence when part of it could not be read or was not accepted
 };
+
+// How a process ended: one of the two is known.
+struct KnownEnd {
+  int exit_status = -1;  // -1 = not known
+  int signal = 0;        // 0 = none
+};
+// Nothing if the process has no record, or the record does not tell.
+std::optional<KnownEnd> end_of(std::int64_t pid, const std::vector<ProcessSummary>& processes);
 
 // Something that belongs to the run and that the relay never saw.
 struct Missing {

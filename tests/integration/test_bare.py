@@ -85,6 +85,13 @@ def test_bare_preload_to_a_collector(castscope, python, collector):
     assert_worked(eventually(folder / "*.json"), 3)
 
 
+def test_a_bare_job_that_dies_is_told_to_the_collector(castscope, python, collector):
+    address, folder = collector
+    done = castscope.bare(python, "-c", WORK + "work(1)\nsys.exit(3)", env={"CASTSCOPE_COLLECTOR": address})
+    assert done.returncode == 3
+    assert eventually(folder / "*.json")["run"]["exit_status"] == 3
+
+
 @pytest.fixture
 def nobody():
     """An address on which nobody listens, and nobody will: the port is taken."""

@@ -93,6 +93,20 @@ def test_pytest_finds_the_plugin_of_a_package_that_is_lent(castscope, python):
     assert alone.returncode == 4 and "unrecognized arguments: --castscope" in alone.stderr
 
 
+@pytest.mark.parametrize(("file", "settings", "plugin"), [
+    ("pytest.ini", "[pytest]\ncastscope = true\n", True), ("pytest.ini", "[pytest]\naddopts = --castscope\n", True),
+    ("../pyproject.toml", '[tool.pytest.ini_options]\ncastscope = true\n', True),
+    ("pytest.ini", "[pytest]\naddopts = -q\n", False)])
+def test_pytest_is_told_of_the_plugin_that_its_settings_ask_for(castscope, python_without_us, file, settings, plugin):
+    """A program of pytest's name, in a Python that has neither it nor the package, says what pytest would read."""
+    folder = castscope.folder / "tests"
+    folder.mkdir()
+    (folder / file).write_text(settings)
+    (folder / "pytest").write_text("import os; print(os.environ.get('PYTEST_PLUGINS'))")
+    done = castscope.run(python_without_us, "pytest", cwd=folder, text=True)
+    assert done.stdout == ("castscope.pytest_plugin\n" if plugin else "None\n")
+
+
 def test_pytest_without_the_option_does_not_notice_the_package(castscope, python):
     (castscope.folder / "test_it.py").write_text("import sys\ndef test_it(): assert 'castscope' not in sys.modules\n")
     command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:castscope", "test_it.py"]

@@ -6,8 +6,8 @@ the sitecustomize that would have been imported without us. Any Python may run t
 it is not imported: the package is absent then.
 
 Where the job runs by a policy that has rules for functions, it has them applied; under `castscope run --apex`, `import
-apex` finds castscope.amp. Nothing is imported for it elsewhere. `pytest --castscope` is told of its plugin: by itself
-pytest finds those of packages that are installed.
+apex` finds castscope.amp. Nothing is imported for it elsewhere. pytest is told of castscope's plugin where its command
+line or its settings name castscope: by itself it finds those of packages that are installed.
 """
 
 import os
@@ -41,13 +41,28 @@ def _stand_in_for_apex():
             sys.stderr.write("castscope: --apex: nothing stands in for apex: %s\n" % " ".join(str(error).split()))
 
 
+def _is_asked_for_by_settings():
+    """Whether a file that pytest may take its settings from, here or in a folder above, speaks of castscope."""
+    folder = os.getcwd()
+    while True:
+        for name in ("pytest.ini", ".pytest.ini", "pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg"):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as settings:
+                    if b"castscope" in settings.read():
+                        return True
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+
+
 def _name_pytest_plugin():
     plugin = "castscope.pytest_plugin"
     try:
         with open("/proc/self/cmdline", "rb") as words:  # sys.argv is not there yet
             command = words.read().split(b"\0")
         runs_pytest = any(os.path.basename(word) in (b"pytest", b"py.test") for word in command)
-        if not runs_pytest or b"--castscope" not in command:
+        if not runs_pytest or not (b"--castscope" in command or _is_asked_for_by_settings()):
             return
         from importlib import metadata
 

@@ -106,7 +106,7 @@ int compare(const CompareOptions& options, const Words& job) {
   }
   Words changes = {"CASTSCOPE_PROGRAM=castscope compare"};
   if (!python->has_castscope) {
-    const auto package = obtain_python_package(say);
+    const auto package = obtain_python_package();
     if (!package.ok()) {
       say(std::string(package.status().message()));
       return kIncompleteData;

@@ -50,7 +50,7 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
 int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
   if (error.no_process_left) {  // as with `exec`: the job takes over this process
     say("the limits (ulimit -u, -v) allow no process beside castscope; the job takes its place and runs unobserved");
-    signals.become(options.command, environment_with(lent_package(say)));
+    signals.become(options.command, environment_with(lent_package()));
   }
   say(error.sentence);
   return error.shell_status;
@@ -65,7 +65,7 @@ int run_unobserved(SignalForwarding& signals, const RunOptions& options, const s
   }
   say(absl::StrCat(why, "; the job runs unobserved"));
   SignalForwarding::StartError error;
-  if (signals.start(options.command, environment_with(lent_package(say)), error) < 0)
+  if (signals.start(options.command, environment_with(lent_package()), error) < 0)
     return could_not_start(signals, options, error);
   leave_as(signals.wait());
 }

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/recording/collector_folder.h"
@@ -78,7 +79,8 @@ class RunShelf {
       return store.status();
     }
     log::info(absl::StrCat("run ", run.id, " from ", run.host, ": ", known ? "goes on in " : "begins in ",
-                           output.run_file()));
+                           output.run_file(), ": ", absl::StrJoin(run.command, " ").substr(0, kMostOfCommand), ", in ",
+                           run.cwd));
     Open& entry = open_[run.id];
     entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim};
     // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
@@ -125,7 +127,7 @@ class RunShelf {
       findings_.end(id, *concluded->run);
       if (!concluded->no_report.empty()) log::warn(absl::StrCat("run ", id, ": ", concluded->no_report));
       log::info(absl::StrCat("run ", id, ": ", concluded->output.run_file(),
-                             concluded->no_report.empty() ? " and .json written" : " written"));
+                             concluded->no_report.empty() ? " and .json written" : " written", ending_of(end)));
       for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
         log::warn(absl::StrCat("run ", id, " is not complete: ", one.sentence));
     } else {
@@ -143,6 +145,14 @@ class RunShelf {
     Output output;
     std::shared_ptr<OutputClaim> claim;  // no other castscope writes the file
   };
+
+  static constexpr std::size_t kMostOfCommand = 200;
+
+  // "; the command ended with exit status 1"
+  static std::string ending_of(const store::RunEnd& end) {
+    if (end.signal) return absl::StrCat("; signal ", *end.signal, " ended the command");
+    return end.exit_status ? absl::StrCat("; the command ended with exit status ", *end.exit_status) : "";
+  }
 
   static std::string in_other_hands(const Output& output) {
     return absl::StrCat(output.run_file(), " is being written by another castscope: send a run to one collector");

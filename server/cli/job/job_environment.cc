@@ -63,13 +63,13 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
       absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
   };
   if (lend || !has_package) {
-    for (std::string& variable : lent_package(say)) result.push_back(std::move(variable));
+    for (std::string& variable : lent_package()) result.push_back(std::move(variable));
   }
   return result;
 }
 
-std::vector<std::string> lent_package(const Say& say) {
-  const auto package = obtain_python_package(say);
+std::vector<std::string> lent_package() {
+  const auto package = obtain_python_package();
   if (!package.ok()) return {};
   const std::string path = variable("PYTHONPATH");
   // Our folder comes first, so that no other sitecustomize hides ours; ours removes itself and runs the other one.
@@ -80,12 +80,12 @@ std::vector<std::string> lent_package(const Say& say) {
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend) {
   if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
     say("CASTSCOPE_OFF is set: the job runs unobserved");
-    return {.variables = lent_package(say)};
+    return {.variables = lent_package()};
   }
   absl::StatusOr<std::string> preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));
-    return {.variables = lent_package(say)};
+    return {.variables = lent_package()};
   }
   return {true, *preload, observing_variables(command, *preload, say, lend)};
 }

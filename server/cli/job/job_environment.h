@@ -17,7 +17,7 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
 
 // Returns the variable by which a job's Python finds the package castscope, where it has none of its own; nothing when
 // the package cannot be written to the cache. A script may import it, whether or not the job is observed.
-std::vector<std::string> lent_package(const Say& say);
+std::vector<std::string> lent_package();
 
 // The variables of a `castscope run` job, without its run directory. May take a minute, when an agent has to be built.
 struct Preparation {

@@ -42,19 +42,6 @@ bool all_ended(const relay::Summary& summary) {
   });
 }
 
-// Returns nothing if the process never cast.
-std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
-  for (const auto& process : summary.processes) {
-    if (process.pid == pid && process.end == relay::ProcessEnd::kExited && process.exit_status >= 0) {
-      return JobEnd{process.exit_status, 0};
-    }
-    if (process.pid == pid && process.end == relay::ProcessEnd::kVanished && process.exit_status > 128) {
-      return JobEnd{-1, process.exit_status - 128};
-    }
-  }
-  return std::nullopt;
-}
-
 // If a run's record was lost with its recorder, the run must not look as if nothing had happened in it.
 std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Summary& summary) {
   std::vector<pid_t> missing;
@@ -290,12 +277,15 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
     farewell.exit_status = end->exit_status;
     farewell.signal = end->signal;
   }
+  farewell.ends_with = end ? 0 : options_.main_process;
   farewell.notices = notices;
   farewell.still_running = static_cast<std::uint32_t>(left.size());
   farewell.unrecorded = unrecorded(options_);
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
-  if (!end) end = end_of(options_.main_process, result.relay);
+  if (!end)
+    if (const auto known = relay::end_of(options_.main_process, result.relay.processes))
+      end = JobEnd{known->exit_status, known->signal};
   result.complete = result.relay.delivered && all_ended(result.relay) && left.empty() && result.relay.missing.empty();
   if (options_.expected) {
     result.missing = what_is_missing(*options_.expected, result.relay);

@@ -102,11 +102,12 @@ bool make_folders(const CachePlace& place) {
 
 class FolderLock {
  public:
-  FolderLock(const std::string& folder, const Say& say)
+  // `say` is null for who needs the folder for a moment only: others like it are the rule.
+  FolderLock(const std::string& folder, const Say* say)
       : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
     if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
-    if (errno == EWOULDBLOCK)
-      say(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
+    if (errno == EWOULDBLOCK && say != nullptr)
+      (*say)(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
     while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
     }
   }
@@ -161,7 +162,7 @@ absl::StatusOr<std::string> obtain(const std::string& name, const Say& say, Find
   if (!found.empty()) return found;
   auto folder = cache_folder(true);
   if (!folder.ok()) return folder.status();
-  const FolderLock lock(*folder, say);
+  const FolderLock lock(*folder, &say);
   found = find();
   if (!found.empty()) return found;
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
@@ -235,10 +236,10 @@ absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& s
       });
 }
 
-absl::StatusOr<std::string> obtain_python_package(const Say& say) {
+absl::StatusOr<std::string> obtain_python_package() {
   auto folder = cache_folder(true);
   if (!folder.ok()) return folder.status();
-  const FolderLock lock(*folder, say);
+  const FolderLock lock(*folder, nullptr);
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
   if (!status.ok()) return status;
   return absl::StrCat(*folder, "/src/agent/python/lending");

@@ -32,7 +32,7 @@ absl::StatusOr<std::string> obtain_preload(const Say& say);
 absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say, bool try_again = false);
 
 // Returns the folder of the extracted Python package, for the job's module path.
-absl::StatusOr<std::string> obtain_python_package(const Say& say);
+absl::StatusOr<std::string> obtain_python_package();
 
 // The value of CASTSCOPE_AGENTS for the job: the user's own folders, the one beside the program, the cache.
 std::string agent_search_path();

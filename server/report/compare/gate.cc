@@ -77,6 +77,11 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
       verdict.incomplete.push_back(absl::StrCat("whether ", counted(doubtful, "finding is", "findings are"),
                                                 " new is not known: the baseline's run may have missed ",
                                                 doubtful == 1 ? "it" : "them"));
+    // Without casts, most rules have nothing to judge: a run that lost its regions is not clean.
+    if (baseline->casts > 0 && account.casts == 0)
+      verdict.incomplete.push_back(absl::StrCat("autocast cast nothing in this run, and ",
+                                                counted(baseline->casts, "time", "times"),
+                                                " in that of the baseline: were its regions lost?"));
   } else if (baseline != nullptr) {
     verdict.incomplete.push_back(
         absl::StrCat("the baseline ", on_one_line(baseline->name),

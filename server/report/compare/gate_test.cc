@@ -53,6 +53,16 @@ TEST(GateTest, SeveritiesBelowTheOneAskedForPass) {
   EXPECT_EQ(examine(account_with({{"performance", "c"}}), {}).outcome, Outcome::kClean);
 }
 
+TEST(GateTest, ARunThatLostItsCastsIsNotClean) {
+  Account now = account_with(), before = account_with();
+  before.casts = 80;
+  EXPECT_EQ(examine(now, {}, &before).outcome, Outcome::kIncomplete);
+  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("autocast cast nothing in this run, and 80 times in that of the"));
+  EXPECT_EQ(examine(now, {.allow_incomplete = true}, &before).outcome, Outcome::kClean);
+  now.casts = 1;
+  EXPECT_EQ(examine(now, {}, &before).outcome, Outcome::kClean);
+}
+
 TEST(GateTest, OnlyWhatTheBaselineLacksFails) {
   const Account now = account_with({{"error", "a"}, {"error", "b"}}),
                 before = account_with({{"error", "b"}, {"info", "c"}});

@@ -17,11 +17,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kInLine = 3;
 
-// How often each process told a metric of each name.
+// How often each process told a metric of each name. While a process runs its counts are ahead of its events, and are
+// left out.
 std::map<std::pair<store::ProcessId, std::string>, std::uint64_t> told_by_job(const store::RunData& run) {
   std::map<std::pair<store::ProcessId, std::string>, std::uint64_t> told;
   for (const store::FactCount& count : run.fact_counts)
-    if (const store::Fact& fact = run.facts[count.fact]; fact.kind == lanes::FactKind::kMetric)
+    if (const store::Fact& fact = run.facts[count.fact];
+        fact.kind == lanes::FactKind::kMetric && run.processes[count.process].ended)
       told[{count.process, fact.text}] += count.times;
   return told;
 }
@@ -36,7 +38,6 @@ std::vector<MetricTotal> metric_totals(const Model& model) {
   std::vector<MetricTotal> all;
   for (const store::Metric& metric : model.run.metrics) {
     MetricTotal total{.metric = &metric, .process = metric.process, .name = metric.name, .told = metric.values};
-    // Events and counts do not arrive at the same moment.
     if (metric.source == store::MetricSource::kJob)
       if (const auto counted = told.extract({metric.process, metric.name}); !counted.empty())
         total.told = std::max(total.told, counted.mapped());

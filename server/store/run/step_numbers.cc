@@ -65,6 +65,13 @@ std::string_view name(StepKind kind) {
   return "mixed";
 }
 
+std::uint64_t training_steps(const Process& process, std::uint64_t seen) {
+  const bool all_events = std::ranges::all_of(
+      process.lanes, [](const LaneRow& lane) { return lane.dropped == 0 && lane.received >= lane.written; });
+  if (process.ended && all_events) return seen;
+  return process.gauges.training_steps > 0 ? process.gauges.training_steps : process.gauges.present_step + 1;
+}
+
 StepCounts step_counts(const RunData& data) {
   struct Seen {
     StepCounts counts;
@@ -85,13 +92,8 @@ StepCounts step_counts(const RunData& data) {
   }
   StepCounts most;
   for (const Process& process : data.processes) {
-    std::uint64_t dropped = 0;
-    for (const LaneRow& lane : process.lanes) dropped += lane.dropped;
     StepCounts counts = seen[process.id].counts;
-    counts.training += seen[process.id].missing;
-    if (!process.ended || dropped > 0)
-      counts.training =
-          process.gauges.training_steps > 0 ? process.gauges.training_steps : process.gauges.present_step + 1;
+    counts.training = training_steps(process, counts.training + seen[process.id].missing);
     if (counts.training > most.training) most = counts;
   }
   return most;

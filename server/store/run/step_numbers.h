@@ -43,12 +43,15 @@ class TrainingSteps {
 // "training", "evaluation", "mixed"
 std::string_view name(StepKind);
 
+// How many training steps the process made: `seen` of them by its events, or its own count where some of its events are
+// missing, or it still runs.
+std::uint64_t training_steps(const Process&, std::uint64_t seen);
+
 // How many steps and evaluations a process made.
 struct StepCounts {
   std::uint64_t training = 0, evaluations = 0;
 };
-// Of the process that made the most training steps: ranks that train together make theirs together. Where events were
-// dropped, or the process still runs, the process's own count of its training steps is taken.
+// Of the process that made the most training steps: ranks that train together make theirs together.
 StepCounts step_counts(const RunData&);
 
 }  // namespace castscope::store

@@ -91,6 +91,18 @@ TEST_F(StepNumbersTest, WhereEventsWereDroppedTheProcessKnowsBest) {
   EXPECT_EQ(trained(), 41u);
 }
 
+// A run that was recovered: the process dropped nothing, and most of its events were lost afterwards.
+TEST_F(StepNumbersTest, WhereEventsNeverArrivedTheProcessKnowsBest) {
+  training(3);
+  Process& process = data_.processes[ProcessId(1)];
+  process.ended = true;
+  process.lanes.push_back({.written = 500, .received = 500});
+  process.gauges.training_steps = 41;
+  EXPECT_EQ(trained(), 3u);
+  process.lanes.push_back({.written = 500, .received = 20});
+  EXPECT_EQ(trained(), 41u);
+}
+
 class StepViewTest : public RunStoreTest {
  protected:
   void stay(bool trains) {

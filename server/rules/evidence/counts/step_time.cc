@@ -34,9 +34,13 @@ class ProcessSteps {
     if (numbered.training > 0) training_.push_back({run.median_ns, numbered.training});
     evaluations_ns_ += static_cast<double>(run.median_ns) * static_cast<double>(numbered.evaluations);
   }
-  StepTime time() {
+  // Where events are missing, the steps that none of them tell of are taken to be like the others.
+  StepTime time(const store::Process& process) {
     time_.ns = end_ > begin_ ? static_cast<double>(end_ - begin_) : 0;
-    time_.typical_ns = weighted_median(training_) * static_cast<double>(time_.steps) + evaluations_ns_;
+    const std::uint64_t seen = time_.steps, made = std::max(seen, store::training_steps(process, seen));
+    const double times = seen == 0 ? 1 : static_cast<double>(made) / static_cast<double>(seen);
+    time_.steps = seen == 0 ? 0 : made;
+    time_.typical_ns = weighted_median(training_) * static_cast<double>(time_.steps) + evaluations_ns_ * times;
     return time_;
   }
 
@@ -53,7 +57,7 @@ std::map<store::ProcessId, StepTime> all_times(const store::RunData& data) {
   for (std::size_t i = 0; i < numbered.size(); ++i)
     processes[data.step_runs[i].process].add(data.step_runs[i], numbered[i]);
   std::map<store::ProcessId, StepTime> times;
-  for (auto& [process, steps] : processes) times[process] = steps.time();
+  for (auto& [process, steps] : processes) times[process] = steps.time(data.processes[process]);
   return times;
 }
 

@@ -59,5 +59,25 @@ TEST(StepTimeTest, ASlowFirstStepMakesNoSavingSmaller) {
   EXPECT_DOUBLE_EQ(saved_per_step(data, 1000)->share_of_step, 0.1);
 }
 
+// The events of nine training steps and an evaluation are there, and the process made four times as many.
+TEST(StepTimeTest, StepsOfWhichNoEventTellsTakeTheirTimeToo) {
+  store::RunData data = run_of_a_process();
+  store::Process& process = data.processes[store::ProcessId(1)];
+  process.ended = true;
+  process.lanes.push_back({.written = 400, .received = 100});
+  process.gauges.training_steps = 36;
+  for (const std::uint32_t training : {9u, 0u}) {
+    store::StepRun& run = data.step_runs.emplace_back();
+    run.process = store::ProcessId(1);
+    run.first = training == 0 ? 9 : 0;
+    run.last = training == 0 ? 9 : 8;
+    run.training_steps = training;
+    run.median_ns = training == 0 ? 900 : 1000;
+  }
+  const store::Savings saved = *saved_per_step(data, 36'000);
+  EXPECT_DOUBLE_EQ(saved.ns_per_step, 1000);
+  EXPECT_DOUBLE_EQ(saved.share_of_step, 36'000 / (36'000.0 + 4 * 900));
+}
+
 }  // namespace
 }  // namespace castscope::rules
