@@ -21,6 +21,7 @@ std::uint64_t changed(lanes::Shared<std::uint64_t>& count, std::uint64_t more, s
 
 // PyTorch's own cached_cast.
 struct ByPyTorch {
+  static constexpr bool kServesNewNodes = false;
   enum class Kind : std::uint8_t { kNone };
   static Kind kind_of(const at::Tensor&, ScalarType, c10::DeviceType, const CastSource&) { return Kind::kNone; }
   static lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind, c10::DeviceType) { return pytorchs; }

@@ -3,6 +3,7 @@
 // (enforce/enforced_cast.cc).
 //
 // A class that casts has
+//   bool kServesNewNodes                               whether a served copy has a node of its own in autograd's graph
 //   enum Kind                                          how the copy is kept; kNone: by PyTorch's cache, or not
 //   Kind kind_of(arg, to, device, source)
 //   WhyNotCached why_not_kept(pytorchs, kind, device)  PyTorch's reason, unless the copy is kept all the same
@@ -203,6 +204,7 @@ template <int PythonMinor, typename Casting>
     record_unforeseen_pass(call);
   } else {
     record_hit(call, key, facts, counted, begin, result.unsafeGetTensorImpl());
+    if constexpr (Casting::kServesNewNodes) remember_maker(r, result, counted.site);
   }
   return result;
 }

@@ -13,6 +13,7 @@ using agent::ThreadState;
 using c10::ScalarType;
 
 struct ByPolicy {
+  static constexpr bool kServesNewNodes = true;
   using Kind = enforce::Kind;
   static Kind kind_of(const at::Tensor& arg, ScalarType to, c10::DeviceType device, const Source& source) {
     return kind_of_cast(arg, to, device, source);

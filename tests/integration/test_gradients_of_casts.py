@@ -73,6 +73,36 @@ def test_threads_that_number_their_nodes_alike(ran):
     assert gradients(ran.report) == per_step(4)
 
 
+@pytest.mark.job(SETUP + FORWARD + """\
+    loss.backward()
+for _ in range(3):
+    step()
+""", policy="torch-cpu")
+def test_copies_that_a_policy_keeps_over_steps(ran):
+    """A kept copy is served with a node of its own for each use; its gradient belongs to the cast that made the copy,
+    whatever step that was in."""
+    assert gradients(ran.report) == per_step(3)
+
+
+SCRIPTED = SETUP + """\
+@torch.jit.script
+def product(x, w):
+    return torch.mm(x, w)
+w = torch.randn(16, 16, requires_grad=True)
+for _ in range(5):
+    with torch.autocast("cpu", torch.bfloat16):
+        y = product(x, w)
+    y.float().sum().backward()
+"""
+
+
+def test_what_a_script_casts_in_backward_stands_at_its_line(castscope, python):
+    (castscope.folder / "job.py").write_text("import torch\n" + SCRIPTED)
+    assert castscope.run(python, "job.py").returncode == 0
+    told = castscope("report", "--summary=full", "run.castscope", text=True)
+    assert "in backward\n" not in told.stdout + told.stderr
+
+
 @pytest.mark.job(SETUP + """\
 def forward(x):
     return second(torch.relu(first(x)))

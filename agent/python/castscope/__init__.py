@@ -98,14 +98,14 @@ def metric(name: str, value: SupportsFloat) -> None:
     if not isinstance(value, numbers.Real):
         kind = type(value).__name__
         advice = ": to read it would wait for the device; give .item() where the job reads it anyway" if hasattr(
-            value, "item") else ""
+            value, "requires_grad") else ""
         raise TypeError(f"castscope.metric({name!r}, …) takes a Python number, not a {kind}{advice}")
     if _metric is not None:
         try:
             number = float(value)
         except OverflowError:  # an int that is larger than any float
             number = math.inf if value == abs(value) else -math.inf
-        _metric(name.encode("utf-8", "replace"), number)
+        _metric(name.replace("\0", "?").encode("utf-8", "replace"), number)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kMarkdownFindings = 25, kCosts = 10, kLayers = 40;
+constexpr std::size_t kMarkdownFindings = 25, kCosts = 10, kLayers = 40, kMetrics = 12;
 // GitHub takes comments of up to 65,536 characters; the text around this one needs some of them.
 constexpr std::size_t kMostBytes = 60'000;
 // Shares of kMostBytes. Names may be as long as file names, and the parts behind them must have their place too.
@@ -187,7 +187,7 @@ std::string in_brief(const Model& model) {
   if (model.input) add("The model's input", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
     add("Computed", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
-  add("Numbers of the steps", metrics_line(model));
+  add("Numbers of the steps", metrics_line(model, kMetrics));
   return text;
 }
 

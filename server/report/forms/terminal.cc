@@ -11,6 +11,7 @@
 #include "server/report/model/protected_arguments.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/model/verdict.h"
+#include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
 
@@ -19,6 +20,13 @@ namespace {
 
 constexpr std::size_t kCostliest = 3;
 constexpr std::size_t kMissingShown = 3;
+
+// The end of a place that is longer than `most` characters: "…/train/heads.py:41".
+std::string end_of_place(const std::string& place, std::size_t most) {
+  if (place.size() <= most) return place;
+  const std::size_t from = place.size() - most, folder = place.find('/', from);
+  return folder == std::string::npos ? place : "…" + place.substr(folder);
+}
 
 class Page {
  public:
@@ -52,7 +60,7 @@ class Page {
       const std::size_t taken = before.size() + rest.size() + 2;  // and a blank line with a heading
       const std::size_t room = kSummaryLines > taken ? kSummaryLines - taken : 0;
       const bool enough = room >= to_first_fix;
-      TerminalLines found = findings_within(model_, text_, std::max(room, least_lines(model_)), full_command());
+      TerminalLines found = findings_within(model_, text_, room, full_command());
       if (casts == kCostliest || enough || found.size() > told.size()) told = std::move(found), after = std::move(rest);
       if (enough) break;
     }
@@ -130,10 +138,13 @@ class Page {
         with_counts ? SIZE_MAX : 1));
     for (std::size_t i = 0; i < std::min(costs_.all.size(), most); ++i) {
       const Cost& cost = costs_.all[i];
-      const std::string share = percent(cost.share), at = place_of(model_, cost);
-      const std::string indent = "  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ');
+      const std::string share = percent(cost.share), whole = place_of(model_, cost);
+      const std::string indent = "  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ') + share + "  ";
       const std::string what = with_counts ? "" : "  " + brief_description(model_, cost);
-      lines_.push_back(text_.one_line({{indent + share + "  "}, {at, "36"}, {what}}));
+      const auto width = static_cast<std::size_t>(options_.width);
+      const std::size_t room = width - std::min(width, columns(indent) + columns(what));
+      const std::string at = with_counts ? whole : end_of_place(whole, std::max(room, width / 3));
+      lines_.push_back(text_.one_line({{indent}, {at, "36"}, {what}}));
       if (with_counts) add(text_.paragraph({"         "}, "         ", description(model_, cost)));
     }
   }
@@ -146,7 +157,7 @@ class Page {
       write("casts not made by autocast: " + others);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       write("by the policy " + policy + ", which castscope enforced");
-    if (const std::string metrics = metrics_line(model_); !metrics.empty())
+    if (const std::string metrics = metrics_line(model_, options_.full ? SIZE_MAX : 3); !metrics.empty())
       add(options_.full ? text_.paragraph({"  "}, "    ", metrics) : TerminalLines{text_.one_line({{"  " + metrics}})});
   }
 

@@ -105,7 +105,7 @@ std::size_t lines_for_fix(std::size_t lines, Room& room) {
 // The titles come before the fixes, and the fixes before what is only good to know.
 void share_out(std::vector<Shown>& all, Room& room) {
   for (Shown& one : all)
-    if (room.take(one.told.title.size() - 1)) one.title_lines = one.told.title.size();
+    if (room.take(one.told.title.size() - one.title_lines)) one.title_lines = one.told.title.size();
   for (Shown& one : all) one.saves = room.take(one.told.saves.size());
   for (Shown& one : all) one.fix_lines = lines_for_fix(one.told.fix.size(), room);
   for (Shown& one : all) one.related = room.take(one.told.related.size());
@@ -156,7 +156,10 @@ TerminalLines findings_within(const Model& model, const TerminalText& text, std:
   if (model.findings.empty() && ignored.empty()) return {};
   std::vector<Shown> all;
   for (const std::size_t at : parts.named) all.emplace_back().told = told(model, text, model.findings[at]);
-  Room room(lines - std::min(lines, least_lines(model)));
+  const std::size_t least = least_lines(model);
+  for (std::size_t i = all.size(), lacking = least - std::min(lines, least); i > 0 && lacking > 0; --i, --lacking)
+    all[i - 1].title_lines = 0;
+  Room room(lines - std::min(lines, least));
   share_out(all, room);
   TerminalLines shown;
   bool whole = parts.beyond == 0 && parts.folded.empty();

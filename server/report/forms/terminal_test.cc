@@ -154,6 +154,34 @@ TEST_F(TerminalTest, InALibraryTheUsersOwnLineComesFirst) {
   EXPECT_THAT(all, HasSubstr("see also site-packages/library/layer.py:93\n"));
 }
 
+// With all that can stand below the findings, fewer casts are named, and the last findings have no title.
+TEST_F(TerminalTest, FiveFindingsFitOnAScreenWithAllThatThereIsToTell) {
+  for (int line = 1; line <= 5; ++line) finding("warning", line);
+  store::Metric loss;
+  loss.process = store::ProcessId(1);
+  loss.name = "loss";
+  loss.values = 2;
+  loss.first = 2, loss.last = loss.least = 1, loss.most = 2;
+  data_.metrics = {loss};
+  const std::string hint = "a hint that is longer than a line of eighty columns, as most are, so that it takes two";
+  judgement_.hints = {hint, hint};
+  const std::vector<std::string> all = lines(80);
+  EXPECT_LE(all.size(), kSummaryLines);
+  for (int line = 1; line <= 5; ++line)
+    EXPECT_THAT(all, testing::Contains(HasSubstr("train.py:" + std::to_string(line)))) << line;
+  EXPECT_THAT(all, testing::Contains(HasSubstr("  loss 2 to 1")));
+  EXPECT_THAT(all, testing::Contains(HasSubstr("all of it: castscope report --summary=full")));
+}
+
+TEST_F(TerminalTest, ALongPlaceLeavesRoomForWhatIsCast) {
+  for (store::Stack& stack : data_.stacks)
+    for (store::CodeLocation& frame : stack.frames)
+      if (frame.file.starts_with("/home/user/project/"))
+        frame.file = "/home/user/project/src/mycompany/models/attention/multihead/variants/train_attention.py";
+  EXPECT_THAT(lines(80), testing::Contains(testing::AllOf(HasSubstr("…/"), HasSubstr("train_attention.py:10"),
+                                                          HasSubstr("linear weight of first: 4"))));
+}
+
 TEST_F(TerminalTest, MoreThanFiveFindingsAreCounted) {
   for (int line = 1; line <= 8; ++line) finding("warning", line);
   EXPECT_THAT(text(), HasSubstr("  and 3 more; all of it: castscope report --summary=full"));

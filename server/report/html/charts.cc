@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "server/report/model/metrics.h"
 #include "server/report/text/words.h"
@@ -37,7 +38,7 @@ std::vector<Stretch> thinned(const std::vector<Stretch>& all) {
     const std::uint64_t last = columns.empty() ? kColumns : (columns.back().first - begin) * kColumns / steps;
     if (!columns.empty() && column == last) {
       columns.back().last = one.last;
-      columns.back().value = std::max(columns.back().value, one.value);
+      columns.back().value = std::fmax(columns.back().value, one.value);
     } else {
       columns.push_back(one);
     }
@@ -93,41 +94,61 @@ std::vector<Series> metric_series(const Model& model) {
   const store::TrainingSteps steps(model.run);
   for (const MetricTotal& total : totals) {
     if (total.process != totals.front().process || total.metric == nullptr || all.size() == kMostMetrics) continue;
-    Series series{.title = total.name, .stretches = {}, .label = real};
+    Series series{.title = total.name + ": " + metric_text(model, total), .stretches = {}, .label = real};
     for (const store::MetricValue& one : total.metric->kept) {
-      if (!std::isfinite(one.value)) continue;
       const std::uint64_t step = steps.before(total.process, one.step);
       std::vector<Stretch>& told = series.stretches;
       if (!told.empty()) told.back().last = std::max(told.back().first, step - std::min<std::uint64_t>(step, 1));
-      told.push_back({step, step, one.value});
+      told.push_back({step, step, std::isfinite(one.value) ? one.value : std::nan("")});
     }
     if (series.stretches.size() > 1) all.push_back(std::move(series));
   }
   return all;
 }
 
+namespace {
+
+// What is drawn of a series. Where it has no value, the curve has a gap.
+struct Paths {
+  std::string curve, area;
+};
+
+template <typename X, typename Y>
+Paths paths_of(const std::vector<Stretch>& stretches, X x, Y y) {
+  Paths paths;
+  bool down = false;  // the pen
+  for (const Stretch& one : stretches) {
+    const bool was_down = std::exchange(down, std::isfinite(one.value));
+    if (was_down && !down) paths.area += "V" + at(y(0)) + "Z";
+    if (!down) continue;
+    const std::string from = at(x(one.first)), height = at(y(one.value)), to = at(x(one.last + 1));
+    paths.curve += (was_down ? "L" : "M") + from + " " + height + "H" + to;
+    paths.area += (was_down ? "V" + height : "M" + from + " " + at(y(0)) + "V" + height) + "H" + to;
+  }
+  if (down) paths.area += "V" + at(y(0)) + "Z";
+  return paths;
+}
+
+}  // namespace
+
 void draw(Html& html, const Series& series) {
   const std::vector<Stretch> stretches = thinned(series.stretches);
-  double most = 0, least = 0;
-  for (const Stretch& one : stretches) most = std::max(most, one.value), least = std::min(least, one.value);
-  const double top = most > 0 || least == 0 ? round_up(most) : 0, bottom = least < 0 ? -round_up(-least) : 0;
-  const double begin = static_cast<double>(stretches.front().first),
-               end = static_cast<double>(stretches.back().last + 1);
-  const auto x = [&](double step) { return kLeft + (step - begin) / (end - begin) * (kWidth - kLeft - kRight); };
+  double most = -HUGE_VAL, least = HUGE_VAL;
+  for (const Stretch& one : stretches) most = std::fmax(most, one.value), least = std::fmin(least, one.value);
+  const double top = most > 0 || least >= 0 ? round_up(most) : 0, bottom = least < 0 ? -round_up(-least) : 0;
+  const auto begin = static_cast<double>(stretches.front().first), end = static_cast<double>(stretches.back().last + 1);
+  const auto x = [&](std::uint64_t step) {
+    return kLeft + (static_cast<double>(step) - begin) / (end - begin) * (kWidth - kLeft - kRight);
+  };
   const auto y = [&](double value) {
     return kHeight - kBottom - (value - bottom) / (top - bottom) * (kHeight - kTop - kBottom);
   };
-
-  std::string curve;
-  for (const Stretch& one : stretches) {
-    const double from = x(static_cast<double>(one.first)), to = x(static_cast<double>(one.last + 1));
-    curve += (curve.empty() ? "M" : "L") + at(from) + " " + at(y(one.value)) + "H" + at(to);
-  }
-  const std::string area = curve + "V" + at(y(0)) + "H" + at(x(begin)) + "Z";
-  const std::string spoken =
-      series.title + ", steps " + as_count(begin) + " to " + as_count(end - 1) + ": at most " + series.label(most);
   const auto figure = html.element("figure");
   html.leaf("figcaption", series.title);
+  if (!std::isfinite(most) || !std::isfinite(top - bottom)) return;  // no value, or larger ones than can be drawn
+  const Paths paths = paths_of(stretches, x, y);
+  const std::string spoken =
+      series.title + ", steps " + as_count(begin) + " to " + as_count(end - 1) + ": at most " + series.label(most);
   const auto svg = html.element(
       "svg", {{"viewBox", "0 0 " + at(kWidth) + " " + at(kHeight)}, {"role", "img"}, {"aria-label", spoken}});
   for (const double value : {bottom, (bottom + top) / 2, top}) {
@@ -136,8 +157,8 @@ void draw(Html& html, const Series& series) {
   }
   label(html, kLeft, kHeight - 6, "start", "step " + as_count(begin));
   label(html, kWidth - kRight, kHeight - 6, "end", as_count(end - 1));
-  html.leaf("path", "", {{"class", "area"}, {"d", area}});
-  html.leaf("path", "", {{"class", "curve"}, {"d", curve}});
+  html.leaf("path", "", {{"class", "area"}, {"d", paths.area}});
+  html.leaf("path", "", {{"class", "curve"}, {"d", paths.curve}});
 }
 
 void draw_share(Html& html, double share) {

@@ -12,7 +12,7 @@ namespace castscope::report {
 // One value for each step; steps `first` to `last` all have this value.
 struct Stretch {
   std::uint64_t first = 0, last = 0;
-  double value = 0;
+  double value = 0;  // NaN: none that can be drawn
 };
 struct Series {
   std::string title;               // "cache bytes per step"

@@ -9,6 +9,8 @@
 namespace castscope::report {
 namespace {
 
+constexpr std::size_t kMetrics = 100;
+
 std::string title_of(const Model& model) {
   const std::string command = command_line(model.run);
   return "castscope: " + (command.empty() ? model.run.start.run_id : command);
@@ -107,7 +109,7 @@ void write_in_brief(Html& html, const Model& model) {
   if (model.input) write_named("The model's input:", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
     write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
-  write_named("Numbers of the steps:", metrics_line(model));
+  write_named("Numbers of the steps:", metrics_line(model, kMetrics));
 }
 
 void write_sources(Html& html, const Model& model) {

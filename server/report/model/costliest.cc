@@ -22,6 +22,12 @@ const store::Site& origin_of(const store::RunData& run, const store::Site& site)
   return *origin;
 }
 
+// Of a graph's casts in backward the graph itself knows the line in the forward pass.
+bool knows_no_line(const store::RunData& run, const store::Site& site) {
+  const bool of_graph = site.call_site != 0 || site.compiled();
+  return site.cause == lanes::Cause::kBackward && !(of_graph && run.user_location(site.stack));
+}
+
 // Puts casts together that look the same to people: the same place, operator, argument, dtypes and reason.
 std::vector<Cost> put_together(const Model& model) {
   const store::RunData& run = model.run;
@@ -29,7 +35,7 @@ std::vector<Cost> put_together(const Model& model) {
   for (const SiteTotal& total : model.sites) {
     if (total.counts.casts == 0) continue;
     const store::Site& site = origin_of(run, run.sites[total.site]);
-    const bool in_backward = site.cause == lanes::Cause::kBackward;
+    const bool in_backward = knows_no_line(run, site);
     const auto at = in_backward ? std::nullopt : run.user_location(site.stack);
     auto key = std::make_tuple(place(run, at), site.op, argument_words(run, site), static_cast<int>(site.from),
                                static_cast<int>(site.to), static_cast<int>(site.why));
@@ -89,6 +95,8 @@ std::string what_is_cast(const Model& model, const Cost& cost) {
   const store::Site& site = model.run.sites[cost.site];
   if (cost.in_backward) return "gradients of casts";
   std::string what = operator_of(site);
+  if (site.op.empty() && site.cause == lanes::Cause::kUserTo) what = "to";
+  if (site.op.empty() && site.cause == lanes::Cause::kBackward) what = "gradients";
   const std::string which = argument_words(model.run, site);
   if (!which.empty())
     what += " " + which;

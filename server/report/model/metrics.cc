@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/text/words.h"
 #include "server/store/run/step_numbers.h"
@@ -14,8 +15,6 @@ namespace castscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kInLine = 3;
 
 // How often each process told a metric of each name. While a process runs its counts are ahead of its events, and are
 // left out.
@@ -26,6 +25,17 @@ std::map<std::pair<store::ProcessId, std::string>, std::uint64_t> told_by_job(co
         fact.kind == lanes::FactKind::kMetric && run.processes[count.process].ended)
       told[{count.process, fact.text}] += count.times;
   return told;
+}
+
+bool is_from_scaler(const MetricTotal& one) {
+  return one.metric != nullptr && one.metric->source == store::MetricSource::kGradScaler;
+}
+
+// 0 is what a reader wants to see first.
+int how_telling(const MetricTotal& one) {
+  if (one.metric != nullptr && one.metric->not_finite > 0) return 0;
+  if (absl::StrContains(one.name, "loss")) return 1;
+  return is_from_scaler(one) ? 2 : 3;
 }
 
 // JSON has no other numbers.
@@ -74,17 +84,16 @@ std::string metric_text(const Model& model, const MetricTotal& total) {
   return text + ")";
 }
 
-std::string metrics_line(const Model& model) {
-  const std::vector<MetricTotal> all = metric_totals(model);
-  std::string line;
-  std::size_t names = 0;
+std::string metrics_line(const Model& model, std::size_t most) {
+  std::vector<MetricTotal> all = metric_totals(model);
   std::set<store::ProcessId> processes;
-  for (const MetricTotal& total : all) {
-    processes.insert(total.process);
-    if (total.process != all.front().process || ++names > kInLine) continue;
-    absl::StrAppend(&line, line.empty() ? "" : "; ", total.name, " ", metric_text(model, total));
-  }
-  if (names > kInLine) absl::StrAppend(&line, "; and ", grouped(names - kInLine), " more");
+  for (const MetricTotal& total : all) processes.insert(total.process);
+  if (!all.empty()) std::erase_if(all, [first = all.front().process](const auto& one) { return one.process != first; });
+  std::ranges::stable_sort(all, {}, how_telling);
+  std::string line;
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i)
+    absl::StrAppend(&line, line.empty() ? "" : "; ", all[i].name, " ", metric_text(model, all[i]));
+  if (all.size() > most) absl::StrAppend(&line, "; and ", grouped(all.size() - most), " more");
   if (processes.size() > 1)
     absl::StrAppend(&line, "; ", counted(processes.size() - 1, "other process", "other processes"), " told some, too");
   return line;

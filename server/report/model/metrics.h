@@ -23,8 +23,9 @@ std::vector<MetricTotal> metric_totals(const Model&);
 // "2.31 to 0.118 (at least 0.11)", "2.31 to NaN (not finite 3 times, first in step 17)"; of one that never changed:
 // "65,536"
 std::string metric_text(const Model&, const MetricTotal&);
-// "loss 2.31 to 0.118; gradient scale 65,536 to 32,768": of the first process that has any; "" without one.
-std::string metrics_line(const Model&);
+// "loss 2.31 to 0.118; gradient scale 65,536 to 32,768": of the first process that has any; "" without one. What was
+// not finite comes first, then the loss, then the scale. At most so many are told; others are counted.
+std::string metrics_line(const Model&, std::size_t most = 3);
 
 // docs/report.schema.json, `metrics`.
 nlohmann::ordered_json metrics_json(const Model&);

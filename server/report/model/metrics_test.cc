@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "server/report/forms/terminal.h"
 #include "server/report/html/charts.h"
 #include "server/report/testing/test_report.h"
+#include "server/report/text/words.h"
 
 namespace castscope::report {
 namespace {
@@ -60,7 +62,43 @@ TEST_F(MetricsTest, AValueThatIsNoNumberHasItsStep) {
   EXPECT_TRUE(json["step_values"][3]["metric_value"].is_null());
   const std::vector<Series> charts = metric_series(model_of(data));
   ASSERT_EQ(charts.size(), 1u);
-  EXPECT_EQ(charts[0].stretches.size(), 2u);
+  EXPECT_EQ(charts[0].title, "loss: " + line(data).substr(5));
+  Html html;
+  draw(html, charts[0]);
+  const std::string drawn = html.take();
+  EXPECT_THAT(drawn, HasSubstr("steps 0 to 3: at most 3"));  // the steps without a value too
+  EXPECT_THAT(drawn, Not(HasSubstr("nan")));
+}
+
+TEST_F(MetricsTest, AGapOfTheCurveIsWhereAValueIsNoNumber) {
+  const auto curve_of = [](const std::vector<double>& values) {
+    Series series{.title = "loss", .stretches = {}, .label = real};
+    for (std::uint64_t i = 0; i < values.size(); ++i) series.stretches.push_back({i, i, values[i]});
+    Html html;
+    draw(html, series);
+    return html.take();
+  };
+  const auto pens_down = [](const std::string& drawn) {
+    const std::string curve = drawn.substr(drawn.find("\"curve\""));
+    return std::ranges::count(curve.substr(0, curve.find("/>")), 'M');
+  };
+  EXPECT_EQ(pens_down(curve_of({1, 2, 3})), 1);
+  EXPECT_EQ(pens_down(curve_of({1, kNan, 3})), 2);
+  EXPECT_THAT(curve_of({-10, -3}), HasSubstr("at most -3"));
+  for (const auto& values : {std::vector{kNan, kNan}, std::vector{1.7e308, -1e308}}) {
+    EXPECT_THAT(curve_of(values), Not(HasSubstr("<svg")));
+    EXPECT_THAT(curve_of(values), HasSubstr("<figcaption>loss</figcaption>"));
+  }
+}
+
+TEST_F(MetricsTest, WhatAReaderWantsToSeeComesFirst) {
+  const store::RunData data = recorded([](TestRun& run) {
+    for (const char* name : {"epoch", "lr", "throughput", "train/loss"}) run.metric(fact(run, name), -12345);
+    run.metric(fact(run, "grad_norm"), kNan).update(run.fact(lanes::FactKind::kUpdate, 12), 8, 8);
+  });
+  EXPECT_EQ(line(data),
+            "grad_norm NaN (not finite 1 time, first in step 0); train/loss -12,345; gradient scale 8; and 3 more");
+  EXPECT_THAT(summary(data, {.width = 80, .full = true}), HasSubstr("throughput -12,345"));
 }
 
 // The ring was full: the count is exact all the same.

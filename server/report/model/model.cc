@@ -172,7 +172,7 @@ std::string totals_line(const Model& model) {
   if (const store::Counts& compiled = model.totals.compiled; compiled.casts > 0)
     text += "; " + counted(compiled.casts, "cast", "casts") + " in compiled graphs, " +
             rules::readable_bytes(compiled.bytes) + ", not timed";
-  if (model.steps > 1) text += "; " + counted(model.steps, "step", "steps");
+  if (model.steps > 1 || model.evaluations > 0) text += "; " + counted(model.steps, "step", "steps");
   if (model.evaluations > 0) text += " and " + counted(model.evaluations, "evaluation", "evaluations");
   const std::size_t processes = model.run.processes.size();
   if (processes > 1) text += "; " + counted(processes, "process", "processes");
@@ -193,7 +193,8 @@ std::string other_causes(const Model& model) {
   }
   const store::Counts& all = model.totals.others;
   if (!list.empty())
-    list += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
+    list += "; " + rules::readable_bytes(all.bytes) + " copied" +
+            (all.cpu_ns == 0 ? ", not timed" : " in " + duration(all.cpu_ns) + " of CPU time");
   return list;
 }
 

@@ -24,6 +24,7 @@ std::string share_sentence(const Model& model, const Costs& costs) {
   if (model.gpu.timed()) return "Casts take " + exact_percent(model.gpu.cast_share()) + " of the GPU's time. ";
   if (costs.told_ns == 0)
     return model.totals.compiled.casts > 0 ? "All casts are in compiled graphs, where they are not timed. " : "";
+  if (model.run.region_uses.empty()) return "";  // the time of a step is that of its regions
   const rules::StepTime time = rules::step_time(model.run);
   if (time.typical_ns <= 0) return "";
   // The first casts, which mostly are in the first step, are left out.

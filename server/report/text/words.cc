@@ -44,8 +44,8 @@ std::string duration(std::uint64_t ns) {
 std::string real(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-  if (number >= 1000 && number < 1e15 && number == std::floor(number))
-    return grouped(static_cast<std::uint64_t>(number));
+  if (std::abs(number) >= 1000 && std::abs(number) < 1e15 && number == std::floor(number))
+    return (number < 0 ? "-" : "") + grouped(static_cast<std::uint64_t>(std::abs(number)));
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", number);
   return text;
