@@ -142,8 +142,8 @@ def test_thousands_of_sites_take_little_room(reports):
     assert len(report["layers"]) < 20, "modules that did the same are one row"
 
 
-IDS = {"run_id", "pid", "parent_pid", "tid", "site", "region", "process", "parent", "behaviour", "sites_not_looked_at",
-       "regions_not_looked_at"}
+IDS = {"run_id", "pid", "parent_pid", "tid", "site", "forward_site", "region", "process", "parent", "behaviour",
+       "sites_not_looked_at", "regions_not_looked_at"}
 TIMES = re.compile(r"(^|_)ns$|^(start|end)$|share|^deep_operators$|^enforcing_would_save$|^savings$")
 
 

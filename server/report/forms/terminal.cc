@@ -131,11 +131,8 @@ class Page {
   void costliest_casts(std::size_t most, bool with_counts) {
     if (costs_.all.empty()) return;
     lines_.emplace_back();
-    add(text_.beginning(
-        text_.paragraph({"costliest casts", "1"}, "  ",
-                        (costs_.with_gradients ? " with those of their gradients, by share of " : ", by share of ") +
-                            what_shares_are_of(costs_)),
-        with_counts ? SIZE_MAX : 1));
+    add(text_.beginning(text_.paragraph({"costliest casts", "1"}, "  ", ", by share of " + what_shares_are_of(costs_)),
+                        with_counts ? SIZE_MAX : 1));
     for (std::size_t i = 0; i < std::min(costs_.all.size(), most); ++i) {
       const Cost& cost = costs_.all[i];
       const std::string share = percent(cost.share), whole = place_of(model_, cost);

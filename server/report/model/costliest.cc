@@ -58,10 +58,7 @@ std::vector<Cost> put_together(const Model& model) {
 Costs costliest(const Model& model) {
   Costs costs;
   costs.all = put_together(model);
-  for (const Cost& cost : costs.all) {
-    costs.without_first |= cost.counts.cpu_ns > cost.first_ns;
-    costs.with_gradients |= !cost.in_backward && cost.gradients > 0;
-  }
+  for (const Cost& cost : costs.all) costs.without_first |= cost.counts.cpu_ns > cost.first_ns;
   for (Cost& cost : costs.all) {
     cost.told_ns = cost.counts.cpu_ns - (costs.without_first ? cost.first_ns : 0);
     costs.told_ns += cost.told_ns;
@@ -124,7 +121,7 @@ std::string time_or_bytes(const Cost& cost) {
 }  // namespace
 
 std::string brief_description(const Model& model, const Cost& cost) {
-  return what_is_cast(model, cost) + ": " + time_or_bytes(cost) + ", " + counted(cost.counts.casts, "cast", "casts");
+  return what_is_cast(model, cost) + ": " + time_or_bytes(cost) + ", " + casts_of(cost);
 }
 
 std::string description(const Model& model, const Cost& cost) {

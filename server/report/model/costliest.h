@@ -33,9 +33,8 @@ struct Cost {
 };
 struct Costs {
   bool without_first = false;
-  bool by_bytes = false;        // none was timed
-  std::uint64_t told_ns = 0;    // of all
-  bool with_gradients = false;  // some stand for casts in backward, too
+  bool by_bytes = false;      // none was timed
+  std::uint64_t told_ns = 0;  // of all
   // The costliest comes first. Sites that only hit are left out, and those without a time where others have one.
   std::vector<Cost> all;
 };
@@ -43,7 +42,8 @@ Costs costliest(const Model&);
 
 // "train.py:14", "in backward"
 std::string place_of(const Model&, const Cost&);
-// "linear weight of encoder.0 and 11 more: 3.1 ms, 1,200 casts": what a line may be cut off of comes last.
+// "linear weight of encoder.0 and 11 more: 3.1 ms, 1,200 casts (600 in backward)": what a line may be cut off of comes
+// last.
 std::string brief_description(const Model&, const Cost&);
 // "linear weight of encoder.0 and 11 more, float32 to bfloat16: 1,200 casts, 3.1 ms, not kept: a view"
 std::string description(const Model&, const Cost&);
