@@ -14,7 +14,8 @@ struct CallFacts {
   lanes::Phase phase = lanes::Phase::kUnknown;
   lanes::WhyNotCached why = lanes::WhyNotCached::kNone;
   bool requires_grad = false, leaf = true, view = false, parameter = false, grad_mode = true;
-  // In backward: the site of the cast whose gradient this one converts; 0 = not known. It is part of the key's place.
+  // In backward: the site of the cast whose gradient this one converts; 0 = not known. The hook mixes it
+  // into the place of the CallKey.
   std::uint32_t forward_site = 0;
 
   std::uint64_t pack() const {

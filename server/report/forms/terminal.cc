@@ -154,7 +154,8 @@ class Page {
       write("casts not made by autocast: " + others);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       write("by the policy " + policy + ", which castscope enforced");
-    if (const std::string metrics = metrics_line(model_, options_.full ? SIZE_MAX : 3); !metrics.empty())
+    if (const std::string metrics = options_.full ? metrics_line(model_, SIZE_MAX) : metrics_line(model_);
+        !metrics.empty())
       add(options_.full ? text_.paragraph({"  "}, "    ", metrics) : TerminalLines{text_.one_line({{"  " + metrics}})});
   }
 

@@ -120,6 +120,12 @@ TerminalLines lines_of(const TerminalText& text, const Shown& one) {
   return lines;
 }
 
+// For each finding its place and a line of its title.
+std::size_t least_lines(const Model& model) {
+  const Parted parts = parted(model);
+  return 2 * parts.named.size() + (parts.folded.empty() ? 0 : 1) + (ignored_text(model).empty() ? 0 : 1) + 1;
+}
+
 }  // namespace
 
 TerminalLines all_findings(const Model& model, const TerminalText& text) {
@@ -132,11 +138,6 @@ TerminalLines all_findings(const Model& model, const TerminalText& text) {
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     append(lines, text.paragraph({"  "}, "  ", ignored));
   return lines;
-}
-
-std::size_t least_lines(const Model& model) {
-  const Parted parts = parted(model);
-  return 2 * parts.named.size() + (parts.folded.empty() ? 0 : 1) + (ignored_text(model).empty() ? 0 : 1) + 1;
 }
 
 std::size_t lines_to_first_fix(const Model& model, const TerminalText& text) {

@@ -108,7 +108,7 @@ std::vector<Series> metric_series(const Model& model) {
 
 namespace {
 
-// What is drawn of a series. Where it has no value, the curve has a gap.
+// The SVG paths that draw a series. A step without a value interrupts both.
 struct Paths {
   std::string curve, area;
 };

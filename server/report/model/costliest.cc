@@ -22,7 +22,8 @@ const store::Site& origin_of(const store::RunData& run, const store::Site& site)
   return *origin;
 }
 
-// Of a graph's casts in backward the graph itself knows the line in the forward pass.
+// Whether the line in the forward pass is unknown for a cast in backward. The casts of scripted and compiled code stand
+// at that line by themselves: the agent takes their stacks from the graph.
 bool knows_no_line(const store::RunData& run, const store::Site& site) {
   const bool of_graph = site.call_site != 0 || site.compiled();
   return site.cause == lanes::Cause::kBackward && !(of_graph && run.user_location(site.stack));

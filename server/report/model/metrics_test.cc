@@ -126,7 +126,7 @@ TEST_F(MetricsTest, ThereIsRoomForAFew) {
     for (const char* name : {"a", "b", "c", "d", "e"}) run.metric(fact(run, name), 1);
   });
   EXPECT_EQ(line(data), "a 1; b 1; c 1; and 2 more");
-  EXPECT_THAT(summary(data, {.width = 20}), HasSubstr("…"));
+  EXPECT_THAT(summary(data, {.width = 20}), HasSubstr("\n  a 1; b 1; c 1; an…\n"));
 }
 
 TEST_F(MetricsTest, ANumberThatNeverChangesIsOneNumber) {

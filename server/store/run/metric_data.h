@@ -28,7 +28,7 @@ struct Metric {
   std::uint32_t number = 0;  // 1, 2, … in the process
   std::string name;
   MetricSource source{};
-  // Of all values that arrived, several in a step included.
+  // These count and compare each value that arrived, also those that a later one of the same step replaced in `kept`.
   std::uint64_t values = 0, not_finite = 0;
   std::uint32_t first_step = 0, first_not_finite_step = 0;  // the latter where not_finite > 0
   double first = 0, last = 0;

@@ -49,7 +49,8 @@ std::uint64_t TrainingSteps::before(ProcessId process, std::uint32_t step) const
   const auto after = std::ranges::upper_bound(rows, step, {}, &Row::first);
   if (after == rows.begin()) return 0;
   const Row& row = *std::prev(after);
-  // Of a row of both kinds it is not known which step was which.
+  // A row of both kinds does not tell which of its steps were evaluations: they are taken to lie evenly among the
+  // others.
   return row.before + std::min<std::uint64_t>(step - row.first, row.length) * row.training / row.length;
 }
 

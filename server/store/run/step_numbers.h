@@ -51,7 +51,8 @@ std::uint64_t training_steps(const Process&, std::uint64_t seen);
 struct StepCounts {
   std::uint64_t training = 0, evaluations = 0;
 };
-// Of the process that made the most training steps: ranks that train together make theirs together.
+// Returns the counts of the process that made the most training steps. They are not added up over processes, since
+// ranks that train together take each step together.
 StepCounts step_counts(const RunData&);
 
 }  // namespace castscope::store
