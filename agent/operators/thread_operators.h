@@ -8,8 +8,8 @@
 #include "agent/gpu/gpu.h"
 #include "agent/matmuls/matmuls.h"
 #include "agent/memory/own_memory.h"
+#include "agent/operators/counting.h"
 #include "agent/operators/places.h"
-#include "agent/operators/value_sample.h"
 #include "agent/session/thread_state.h"
 
 namespace castscope::operators {
@@ -27,7 +27,8 @@ struct OpenUse {
   bool grad_mode = false, others_open = false;
   bool script = false;                 // TorchScript's interpreter called it
   std::int64_t most_elements = 0;      // elements of the largest argument
-  ValueSample integers;                // of an argument that gets the dtype of a half beside it
+  ValueSample integers;                // of an argument that gets the dtype of a half, if the result is in one
+  Counting counting;                   // what arange or linspace counts
   const void* python_frame = nullptr;  // the frame that called it
   c10::DispatchKeySet keys;            // dispatch keys of the first tensor
   std::uint64_t begin = 0;

@@ -6,7 +6,7 @@
 #include "agent/casts/role.h"
 #include "agent/gpu/gpu.h"
 #include "agent/operators/picture.h"
-#include "agent/operators/promoted_integers.h"
+#include "agent/operators/rounded_integers.h"
 #include "agent/operators/script_casts.h"
 #include "agent/operators/values.h"
 #include "agent/regions/regions.h"
@@ -220,13 +220,14 @@ void count_flows(ThreadState& t, ThreadOperators& o, const OpenUse& use, std::ui
   }
 }
 
+bool is_half(std::uint8_t dtype) {
+  return dtype == static_cast<std::uint8_t>(ScalarType::Half) ||
+         dtype == static_cast<std::uint8_t>(ScalarType::BFloat16);
+}
+
 bool was_cast_down(const OpenUse& use) {
-  const auto is_low = [](std::uint8_t dtype) {
-    return dtype == static_cast<std::uint8_t>(ScalarType::Half) ||
-           dtype == static_cast<std::uint8_t>(ScalarType::BFloat16);
-  };
   for (std::size_t i = 0; use.second_call && i < use.n; ++i)
-    if (is_low(use.given[i].inside) && !is_low(use.given[i].dtype)) return true;
+    if (is_half(use.given[i].inside) && !is_half(use.given[i].dtype)) return true;
   return false;
 }
 
@@ -316,7 +317,8 @@ void begin_use(const agent::MayWait& may_wait, ThreadState& t, ThreadOperators& 
   const lanes::FactKind scaling = use.place->scaling;
   const bool nothing = scaling == lanes::FactKind::kClip && leaves_gradients(o, info);
   if (scaling != lanes::FactKind::kUnknown && !nothing) agent::note_scaling(may_wait, t, scaling);
-  use.integers = promoted_integers(use);
+  use.integers = integers_given(use);
+  use.counting = counting_of(info, inputs);
   use.begin = t.lane.now();
 }
 
@@ -365,7 +367,8 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   note_foreign_region(t, use);
   note_stopped_region(t, use, counted.id);
   made_by(o, results, counted.id, use.place->use.phase);
-  if (use.integers.sampled > 0) note_promoted(t, use.integers, counted.id);
+  if (is_half(result))
+    note_integers(t, use.integers.sampled > 0 ? use.integers : integers_counted(use, r.first), counted.id);
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
   return counted.id;
 }

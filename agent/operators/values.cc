@@ -100,8 +100,10 @@ ValueSample sample_of_integers(const TensorImpl* t) {
   }
 }
 
-void note_promoted(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use) {
-  if (use != 0) tell(t, sample, use, lanes::kFlagArgument);
+ValueSample sample_of_half(const TensorImpl* t) { return sample(t, std::numeric_limits<double>::max()); }
+
+void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use) {
+  if (use != 0 && sample.sampled > 0) tell(t, sample, use, lanes::kFlagArgument);
 }
 
 }  // namespace castscope::operators

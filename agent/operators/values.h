@@ -16,8 +16,10 @@ void note_values(agent::ThreadState& t, const c10::TensorImpl* tensor, std::uint
 
 // A sample of a tensor of integers, in the same way; nothing is sampled of any other tensor.
 ValueSample sample_of_integers(const c10::TensorImpl* tensor);
-// Tells a sample of an integer argument of this operator use, which gave it the dtype of a half.
-void note_promoted(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use);
+// A sample of a tensor in float16 or bfloat16.
+ValueSample sample_of_half(const c10::TensorImpl* tensor);
+// Tells a sample of integers that this operator use brought to a half. Nothing is told of an empty one.
+void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use);
 
 // Whether the cast is to fewer bits, or to as many bits with another split between exponent and mantissa (float16,
 // bfloat16).

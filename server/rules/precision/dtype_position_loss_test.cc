@@ -8,13 +8,13 @@ namespace {
 using DtypePositionLossTest = RulesTest;
 
 std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::string& argument = "self",
-                        Role role = Role::kInput) {
+                        Role role = Role::kInput, lanes::Cause cause = lanes::Cause::kAutocast) {
   store::SiteInfo info;
   info.stack = run.line("train.py", 8);
   info.call_site = run.call_site("aten::matmul", 0, argument);
   info.region = 1;
   info.role = role;
-  info.cause = lanes::Cause::kAutocast;
+  info.cause = cause;
   info.why = WhyNotCached::kNoRequiresGrad;
   info.phase = lanes::Phase::kForward;
   info.from = kFloat32;
@@ -22,9 +22,10 @@ std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::st
   return run.site(info);
 }
 
-void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFloat16) {
+void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFloat16,
+             lanes::Cause cause = lanes::Cause::kAutocast) {
   const auto region = run.region("train.py", 5);
-  const auto site = positions(run, to);
+  const auto site = positions(run, to, "self", Role::kInput, cause);
   run.enter(region).deep().cast(site, 0x10).values(site, sample).exit();
 }
 
@@ -55,6 +56,56 @@ TEST_F(DtypePositionLossTest, IntegersBesideAHalf) {
   expect_none(promoted(judge, "aten::add.Tensor", 256));
   expect_none(promoted(judge, "aten::mul.Tensor", 624));          // exact, and so are its products with ones
   expect_none(promoted(judge, "aten::add.Tensor", 10000, true));  // as large as this, or 0: a mask
+}
+
+// A use that gives back a half, of integers: what it counts where it has no operands.
+std::uint32_t use_of_integers(TestRun& run, const std::string& op, std::vector<lanes::Operand> operands,
+                              std::uint16_t flags = 0) {
+  std::vector<std::string> names(operands.size(), "self");
+  return run.use({.op = op,
+                  .line = 8,
+                  .operands = std::move(operands),
+                  .computed = kBFloat16,
+                  .result = kBFloat16,
+                  .flags = flags,
+                  .names = std::move(names)});
+}
+
+void called_with(TestRun& run, std::uint32_t use, double most, std::uint32_t taker = 0, std::uint8_t argument = 0) {
+  const auto region = run.region("train.py", 5);
+  run.enter(region).deep().called(use).integers(use, {.most = most, .sampled = 64, .integers = 64});
+  if (taker != 0) run.called(taker).flowed(run.flow(use, taker, argument));
+  run.exit();
+}
+
+TEST_F(DtypePositionLossTest, CountedInAHalf) {
+  const auto counts = [&](const std::string& op, double most, std::vector<lanes::Operand> operands = {}) {
+    return judged([&](TestRun& run) { called_with(run, use_of_integers(run, op, operands), most); });
+  };
+  expect_golden("dtype_position_loss_counted_in_a_half", counts("aten::arange", 767));
+  expect_none(counts("aten::arange", 255));
+  EXPECT_EQ(counts("aten::cumsum", 768, {operand(kBFloat16)}).size(), 1u) << "sums are as they were rounded";
+}
+
+TEST_F(DtypePositionLossTest, ConvertedToAHalf) {
+  const auto converted = [&](const std::string& taker, std::uint8_t argument) {
+    return judged([&](TestRun& run) {
+      const auto use = use_of_integers(run, "aten::to.dtype", {operand(store::kInt64)}, lanes::kUseConverts);
+      const auto next = run.use({.op = taker, .line = 9, .operands = {operand(kBFloat16), operand(kBFloat16)}});
+      called_with(run, use, 767, next, argument);
+    });
+  };
+  expect_golden("dtype_position_loss_converted_to_a_half", converted("aten::mul.Tensor", 0));
+  EXPECT_EQ(converted("aten::div.Tensor", 0).size(), 1u);
+  expect_none(converted("aten::div.Tensor", 1));  // a mean over so many
+}
+
+TEST_F(DtypePositionLossTest, WholeNumbersOfAFloatThatTheCodeConverts) {
+  const auto of = [&](lanes::Cause cause) {
+    return judged([&](TestRun& run) { cast_of(run, {.most = 767, .sampled = 64, .integers = 64}, kBFloat16, cause); });
+  };
+  EXPECT_EQ(of(lanes::Cause::kUserTo).size(), 1u);
+  expect_none(of(lanes::Cause::kBackward));
 }
 
 TEST_F(DtypePositionLossTest, SmallIds) {

@@ -28,7 +28,9 @@
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/evidence/places/regions.h"
 #include "server/rules/inquiry/rule.h"
+#include "server/rules/precision/positions.h"
 #include "server/rules/precision/rotation.h"
+#include "server/rules/precision/upcast_fix.h"
 #include "server/rules/precision/widened.h"
 #include "server/store/run/names.h"
 
@@ -236,26 +238,6 @@ bool is_only_joined(const UseGraph& graph, const Promotion& promotion) {
   });
 }
 
-constexpr std::string_view kStreamFix =
-    "To have the stream in low precision, and save these casts, bring it there where it begins (x = "
-    "x.to(torch.bfloat16) before the first block). Where float32 is meant, which is the more exact, say so: x + "
-    "block(x).float().";
-
-std::string fix_for(const store::OperatorUse& use, bool state) {
-  if (state)
-    return "Give the initial state in the region's dtype (torch.zeros(…, dtype=torch.bfloat16)): without one PyTorch "
-           "makes it in the input's, float32.";
-  const lanes::Operand* wide = wide_operand(use);
-  if (wide->role == lanes::Role::kWeight && is_one_of(base_name(use.op), kAdds))
-    return "Let the operator of the matrix product add it (F.linear(x, w, b), torch.addmm), which autocast casts as a "
-           "whole, or cast it: b.to(x.dtype).";
-  if (wide->role == lanes::Role::kActivation || wide->role == lanes::Role::kInput)
-    return "Bring the float32 value to the other's dtype where it enters (x = x.to(torch.bfloat16) before the first of "
-           "these lines), or, if float32 is meant from here on, say so with .float().";
-  return "Cast it to the other operand's dtype here (t.to(x.dtype)), or, if float32 is meant from here on, say so with "
-         ".float().";
-}
-
 void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(promotion.uses.front());
@@ -298,7 +280,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all,
     if (finding.related.size() < kMostRelated) add_related(finding, data, graph.use(id).stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, way.casts_down));
-  finding.fix = stream ? std::string(kStreamFix) : fix_for(use, promotion.state);
+  finding.fix = stream ? fix_of_stream() : promotion.state ? fix_of_state() : fix_of_upcast(data, graph, use);
 }
 
 // Returns the uses from which the float32 operand ultimately comes, through operators in float32.
@@ -334,13 +316,24 @@ bool have_one_cause(const store::RunData& data, const UseGraph& graph, const Pro
   return wide_operand(first)->role != lanes::Role::kWeight && std::abs(at->line - next->line) <= kNextLines;
 }
 
+// The low-precision value holds integers that it cannot tell apart: dtype-position-loss reports that where it was made.
+bool meets_rounded_integers(const UseGraph& graph, const Promotion& promotion,
+                            const std::set<store::OperatorUseId>& rounding) {
+  return !promotion.state && std::ranges::any_of(promotion.uses, [&](store::OperatorUseId id) {
+    return is_made_by(graph, id, low_operand(graph.use(id))->argument,
+                      [&](const store::OperatorUse& from) { return rounding.contains(from.id); });
+  });
+}
+
 void judge_upcasts(Inquiry& inquiry) {
   const UseGraph graph(inquiry.data);
+  const std::set<store::OperatorUseId> rounding = uses_that_round_integers(inquiry.data, graph);
   std::vector<Promotion> told;
   const Promotions promotions = find(inquiry.data, graph);
   for (const auto& [line, promotion] : promotions) {
     if (promotion.way.casts_down.empty() && !is_meant_by_nobody(graph, promotion)) continue;
     if (!promotion.state && times_of_its_own(graph, promotion, promotions) == 0) continue;
+    if (meets_rounded_integers(graph, promotion, rounding)) continue;
     const auto same = std::find_if(told.begin(), told.end(), [&](const Promotion& one) {
       return have_one_cause(inquiry.data, graph, one, promotion);
     });

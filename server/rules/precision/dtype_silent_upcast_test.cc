@@ -319,5 +319,33 @@ TEST_F(DtypeSilentUpcastTest, AddingUpInPlaceInFloat32) {
   }));
 }
 
+// positions × frequencies, whose positions were made in a half at line 7.
+std::vector<Finding> of_positions(const auto& judged, double most) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto arange = run.use({.op = "aten::arange", .line = 7, .computed = kBFloat16, .result = kBFloat16});
+    const auto angles = add(run, 8, Role::kBuffer, "aten::mul.Tensor"), cos = on_float32(run, 9, "aten::cos");
+    const auto head = linear(run, 10, kFloat32);
+    run.enter(region).deep().called(arange).integers(arange, {.most = most, .sampled = 64, .integers = 64});
+    run.called(angles).called(cos).called(head).flowed(run.flow(arange, angles)).flowed(run.flow(angles, cos));
+    run.flowed(run.flow(cos, head, 0, kBFloat16)).exit().step();
+  });
+}
+
+TEST_F(DtypeSilentUpcastTest, AHalfThatTheCodeMadeIsNamedWhereItWasMade) {
+  const auto findings = of_positions([this](const auto& act) { return judged(act); }, 200);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "dtype-silent-upcast");
+  EXPECT_THAT(findings[0].fix, testing::HasSubstr("Cast the buffer to bfloat16 here (.to(torch.bfloat16))."));
+  EXPECT_THAT(findings[0].fix, testing::HasSubstr("in float32 where it is made (train.py:7, arange)"));
+}
+
+TEST_F(DtypeSilentUpcastTest, IntegersThatTheHalfRoundedAreTheCause) {
+  const auto findings = of_positions([this](const auto& act) { return judged(act); }, 767);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "dtype-position-loss");
+  EXPECT_EQ(findings[0].location->line, 7);
+}
+
 }  // namespace
 }  // namespace castscope::rules::dtype_silent_upcast

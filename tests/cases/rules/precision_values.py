@@ -71,6 +71,66 @@ def c35_positions_and_a_step_in_low_precision():
         angles.cos()
 
 
+def rotated(positions, x, frequencies):
+    """Rotary positions, as many models write them."""
+    angles = positions[:, None] * frequencies
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1)
+
+
+def steps_with_positions(positions_for, length=768):
+    layer, head, frequencies = nn.Linear(32, 32), nn.Linear(32, 32), 1 / 200 ** torch.linspace(0, 1, 16)
+    for _ in range(2):
+        with region():
+            h = layer(torch.randn(length, 32))
+            out = head(rotated(positions_for(h), h, frequencies))
+        out.float().sum().backward()
+
+
+def c35_counted_in_a_half():
+    steps_with_positions(lambda h: torch.arange(len(h), dtype=h.dtype))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(5, 5 + len(h), dtype=h.dtype))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(9, 9 + 3 * len(h), 3, dtype=h.dtype))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.linspace(0, 767, 768, dtype=h.dtype))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.ones(len(h), dtype=h.dtype).cumsum(0))  # finds: dtype-position-loss
+
+
+def c35_converted_to_a_half():
+    steps_with_positions(lambda h: torch.arange(len(h)).to(h.dtype))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(len(h)).type_as(h))  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(len(h)).bfloat16())  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(len(h)).float().to(h))  # finds: dtype-position-loss
+
+
+def c35_counted_in_float16():
+    with region(torch.float16):
+        positions = torch.arange(4096, dtype=torch.float16)  # finds: dtype-position-loss
+        positions[:, None].cos()
+
+
+def c35n_counted_in_float32():
+    steps_with_positions(lambda h: torch.arange(len(h), dtype=torch.float32))
+    steps_with_positions(lambda h: torch.arange(len(h)).float())
+    steps_with_positions(lambda h: torch.ones(len(h)).cumsum(0))
+
+
+def c35n_counted_so_far_as_the_dtype_goes():
+    steps_with_positions(lambda h: torch.arange(len(h), dtype=h.dtype), 256)
+    with region():
+        grid_ = torch.arange(0, 640, 16, dtype=torch.bfloat16), torch.linspace(-1, 1, 640, dtype=torch.bfloat16)
+        nn.Conv2d(3, 8, 3)(torch.rand(1, 3, 9, 9)) * grid_[0].mean()
+    with region(torch.float16):
+        torch.arange(2048, dtype=torch.float16).cos()
+
+
+def c35n_a_mean_over_so_many():
+    layer, lengths = nn.Linear(32, 32), torch.tensor([413, 377])
+    with region():
+        h = layer(rows(2))
+        h / lengths.to(h.dtype)[:, None]
+        h / lengths.to(h.dtype).clamp(min=1)[:, None]
+
+
 def c35n_a_grid_of_anchors_in_float32():
     features = nn.Conv2d(3, 8, 16, 16)
     with region():

@@ -1,0 +1,30 @@
+// Finds operators that bring integers to a half in which neighbours become equal.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+// How integers came to be in a half.
+enum class IntegersAs : std::uint8_t {
+  kPromoted,   // the operator took them together with a half, whose dtype they got
+  kConverted,  // the code converts them
+  kCounted,    // the operator counts in a half (arange, linspace, cumsum)
+};
+
+// Returns the distance between two neighbours of this size in a half: 2^(exponent - significant bits + 1), at least 1.
+double spacing(double value, std::uint8_t dtype);
+
+// Returns how this use, of which `range` is the sample, brings integers to a half that does not hold them; nothing
+// where it does not. Neither masks, nor denominators (a mean over so many) are positions.
+std::optional<IntegersAs> rounds_integers(const UseGraph&, const store::ValueRange& range);
+
+// Returns all such uses of a run.
+std::set<store::OperatorUseId> uses_that_round_integers(const store::RunData&, const UseGraph&);
+
+}  // namespace castscope::rules
