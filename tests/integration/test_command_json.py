@@ -17,7 +17,7 @@ CLEAN = TRAIN.replace(".requires_grad_(False)", "")
 
 
 # Documents that got a name since the first of their format.
-MINORS = {"rules": 1}
+MINORS = {"diff": 1, "rules": 1}
 
 
 @functools.cache

@@ -53,6 +53,30 @@ def test_new_and_gone(runs, castscope):
     assert castscope("diff", "b.castscope", "a.castscope").returncode == 0  # without --exit-code
 
 
+def test_code_under_another_name_is_no_difference(runs, castscope):
+    split = FINDS.replace("torch.randn(2, 32)", "x")
+    in_two_lines = TRAIN.replace(FINDS, f"x = torch.randn(2, 32)\n{' ' * 16}{split}")
+    for edited in (TRAIN.replace("train(", "fit("), in_two_lines):
+        status, told = runs(edited)
+        assert status == 0 and not told["differs"], told["site_changes"]
+        assert {change for change, _ in changes(told)} == {"elsewhere"}
+        [moved] = told["finding_changes"]["moved_findings"]
+        assert moved["before"]["rule"] == moved["after"]["rule"] == RULE
+        checked = castscope("check", "--baseline", "a.json", "b.castscope", "--fail-on", "info")
+        assert checked.returncode == 0 and b"1 of them at another place" in checked.stdout, checked.stdout
+
+
+def test_a_gate_names_what_fails(runs, castscope):
+    def status_of(*kinds):
+        return castscope("diff", "--fail-on", ",".join(kinds), "a.castscope", "b.castscope").returncode
+    runs(TRAIN.replace(".requires_grad_(False)", ""))  # fewer casts, and a finding less
+    assert status_of("any") == 1 and status_of("new-findings", "new-casts", "dtypes") == 0
+    runs(TRAIN.replace("bfloat16", "float16"))
+    assert status_of("dtypes") == 1 and status_of("new-casts") == 0
+    wrong = castscope("diff", "--fail-on", "casts", "a.castscope", "b.castscope")
+    assert wrong.returncode == 2 and b'"casts" is none of new-findings, new-casts, dtypes and any' in wrong.stderr
+
+
 def test_longer_runs_of_the_same_code_are_no_difference(runs):
     trained = TRAIN.replace(".requires_grad_(False)", "").replace("model(torch.randn(2, 32))",
                                                                   "model(torch.randn(2, 32)).sum().backward()")
@@ -118,3 +142,33 @@ def test_a_trainer_and_an_engine_without_autocast_are_held_against_each_other(ca
     assert (moved["before"]["computed_in"], moved["after"]["computed_in"]) == ("bfloat16", "float32")
     text = " ".join(castscope("diff", "train.castscope", "blind.castscope").stdout.decode().split())
     assert "blind.castscope: no operator was looked at" in text
+
+
+POSITIONS = """\
+import contextlib
+import sys
+import castscope
+import torch
+
+layer = torch.nn.Linear(16, 16)
+region = torch.autocast("cpu", dtype=torch.bfloat16) if "bf16" in sys.argv else contextlib.nullcontext()
+with region:
+    h = layer(torch.randn(600, 16))
+    positions = torch.arange(len(h), dtype=h.dtype)
+    out = torch.softmax(h.float() * positions[:, None].cos(), -1)
+castscope.metric("loss", 3.25 if "bf16" in sys.argv else 1.5)
+"""
+
+
+def test_a_half_that_the_code_asked_for_is_told_before_what_the_lists_explain(castscope, python):
+    (castscope.folder / "net.py").write_text(POSITIONS)
+    for name in ("fp32", "bf16"):
+        assert castscope("run", "-o", name, "--deep", "always", "--", python, "net.py", name).returncode == 0
+    told = json.loads(castscope("diff", "-f", "json", "fp32.castscope", "bf16.json").stdout)
+    assert [(one["after"]["operator"], one["after"]["half_from"]) for one in told["precision_changes"]] == [
+        ("aten::arange", "code"), ("aten::cos", "arguments"), ("aten::linear", None)]
+    assert all((one["before"]["computed_in"], one["after"]["computed_in"]) == ("float32", "bfloat16")
+               for one in told["precision_changes"])
+    assert told["metric_changes"] == [{"metric_name": "loss", "before": 1.5, "after": 3.25}]
+    text = " ".join(castscope("diff", "fp32.castscope", "bf16.castscope").stdout.decode().split())
+    assert "arange: was float32, is bfloat16; the code asks for it" in text and "loss, last 1.5 3.25" in text

@@ -1,11 +1,15 @@
 // castscope diff: what changed from one run to the next.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
@@ -17,10 +21,35 @@
 namespace castscope::cli {
 namespace {
 
+using report::Fault;
+constexpr Fault kFaults[] = {Fault::kNewFindings, Fault::kNewCasts, Fault::kDtypes, Fault::kAny};
+
 struct DiffOptions {
-  std::string before, after, config, format = "text";
+  std::string before, after, config, fail_on, format = "text";
   bool exit_code = false;
 };
+
+std::vector<std::string> names_of_faults() {
+  std::vector<std::string> names;
+  for (const Fault fault : kFaults) names.emplace_back(name(fault));
+  return names;
+}
+
+std::string problem_of_faults(const std::string& list) {
+  const std::vector<std::string> known = names_of_faults();
+  for (const std::string& one : std::vector<std::string>(absl::StrSplit(list, ',')))
+    if (std::ranges::find(known, one) == known.end())
+      return absl::StrCat("\"", one, "\" is none of ", report::listed(known),
+                          ", which may stand in a list with commas between them");
+  return "";
+}
+
+bool fails(const report::Difference& difference, const std::string& fail_on) {
+  const std::vector<std::string> wanted = absl::StrSplit(fail_on, ',');
+  return std::ranges::any_of(kFaults, [&](Fault fault) {
+    return std::ranges::find(wanted, name(fault)) != wanted.end() && has(difference, fault);
+  });
+}
 
 int diff(const DiffOptions& options) {
   const auto settings = settings_here(options.config);
@@ -43,9 +72,10 @@ int diff(const DiffOptions& options) {
     whole = false;
   }
   if (!whole) return kIncompleteData;
-  if (!options.exit_code) return 0;
+  if (!options.exit_code && options.fail_on.empty()) return 0;
+  const bool found = fails(difference, options.fail_on.empty() ? std::string(name(Fault::kAny)) : options.fail_on);
   if (!difference.doubts.empty()) return kIncompleteData;
-  return difference.any() ? kFound : 0;
+  return found ? kFound : 0;
 }
 
 }  // namespace
@@ -57,14 +87,24 @@ void add_diff(CommandLine& line) {
   command.option("B", options->after, "The run after").required().given();
   command.flag("--exit-code", options->exit_code,
                "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
+  command
+      .option("--fail-on", options->fail_on,
+              "Exit so for these alone, with commas between them: new-findings; new-casts (new places of casts, or "
+              "more casts a step); dtypes (casts to another dtype, operators that compute in another); any, which is "
+              "what --exit-code does")
+      .given()
+      .check(problem_of_faults);
   add_config_option(command, options->config);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
   command.footer(
       absl::StrCat("Examples:\n"
                    "  castscope diff before.castscope after.castscope\n"
                    "  castscope diff --exit-code main.json branch.json\n"
-                   "  castscope diff -f json a.castscope b.castscope | jq '.sites[] | select(.change == \"new\")'\n\n"
-                   "Places are aligned by their code, not by line numbers.\n\n",
+                   "  castscope diff --fail-on new-casts,dtypes main.json branch.json\n"
+                   "  castscope diff -f json a.castscope b.castscope | jq '.site_changes[] | select(.change == "
+                   "\"new\")'\n\n"
+                   "Places are aligned by their code, not by line numbers. A function or a file that was renamed, and "
+                   "a line\nthat was split, are the same place.\n\n",
                    exit_statuses_of("diff")));
   command.on_run([options] { return diff(*options); });
 }

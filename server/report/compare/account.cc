@@ -69,6 +69,22 @@ void add_rule(Account& account, AccountRule rule) {
   (sampled ? account.sampled : account.unjudged).push_back(std::move(rule));
 }
 
+std::string_view AccountSite::known_text() const {
+  return text == absl::StrCat("line ", line) ? std::string_view() : std::string_view(text);
+}
+
+void note_lines(const store::SourceLines& source, Account& account) {
+  for (const store::Finding& finding : account.findings) {
+    const auto text = finding.location ? source.line(finding.location->file, finding.location->line) : std::nullopt;
+    account.lines.push_back(text ? normalised(*text) : "");
+  }
+}
+
+void add_metric(Account& account, AccountMetric metric) {
+  if (std::ranges::find(account.metrics, metric.name, &AccountMetric::name) == account.metrics.end())
+    account.metrics.push_back(std::move(metric));
+}
+
 bool cuts_short(std::string_view incomplete_reason) {
   return incomplete_reason != store::name(store::IncompleteReason::kEventsMissing);
 }

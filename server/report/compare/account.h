@@ -29,16 +29,28 @@ struct AccountSite {
   std::string op, argument, phase, cause, from, to;
   std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
   bool looked_at = true;  // false: no operator was ever looked at there
+  // "" where the text is not known.
+  std::string_view known_text() const;
   bool operator==(const AccountSite&) const = default;
 };
 
-// The dtype that an operator with weights computed in (model/precision.h). Reports of the first castscopes have none.
+// The dtype that an operator computed in. Products with weights (model/precision.h) tell whether grad mode was on, and
+// how often they were called in deep steps; reports of the first castscopes have none of them.
 struct AccountPrecision {
   std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
   std::int64_t line = 0;
   bool grad_mode = false;
-  std::uint64_t calls = 0;  // in deep steps
+  std::uint64_t calls = 0;
+  std::string half_from;  // of other operators, where it is a half: name(HalfFrom)
   bool operator==(const AccountPrecision&) const = default;
+  auto operator<=>(const AccountPrecision&) const = default;
+};
+
+// A number of the steps (model/metrics.h), of the first process that told it.
+struct AccountMetric {
+  std::string name;
+  std::optional<double> last;  // nothing: it is not finite
+  bool operator==(const AccountMetric&) const = default;
 };
 
 // A rule that could not judge all of the run (rules/judged_rules.h).
@@ -62,10 +74,13 @@ struct Account {
   std::uint64_t steps_ns = 0;  // the duration of the steps, of all processes together
   std::vector<store::Finding> findings;
   std::vector<std::string> fingerprints;  // of `findings`
+  std::vector<std::string> lines;         // of `findings`: the text, normalised; "" where it is not known
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
-  std::vector<AccountSite> sites;         // in the report's order
-  std::set<std::string> files_with_text;  // as in portable_path: the text of some of their lines is known
-  std::vector<AccountPrecision> precision;
+  std::vector<AccountSite> sites;           // in the report's order
+  std::set<std::string> files_with_text;    // as in portable_path: the text of some of their lines is known
+  std::vector<AccountPrecision> precision;  // of products with weights
+  std::vector<AccountPrecision> operators;  // of all others, but for conversions and backward passes; in order
+  std::vector<AccountMetric> metrics;       // in the order of the report
   // Rules that settings select and do not ignore, and that could not judge all of the run, or judged a sample of its
   // steps. Of the first reports none is known.
   std::vector<AccountRule> unjudged, sampled;
@@ -84,6 +99,12 @@ void note_files_with_text(const store::SourceLines& source, Account& account);
 
 // Puts a rule into `unjudged` or `sampled`; one that judged all of the run, into neither.
 void add_rule(Account&, AccountRule);
+
+// Notes the text of the lines of all findings.
+void note_lines(const store::SourceLines& source, Account& account);
+
+// Adds a metric, unless one of its name is there.
+void add_metric(Account&, AccountMetric);
 
 // Returns true if this reason of an incomplete run cuts its account short. Events that never arrived were counted, at
 // their sites. Reasons that a newer castscope gives are taken for the worse.

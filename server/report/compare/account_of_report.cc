@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/account_operators.h"
 #include "server/report/compare/format_1.h"
 #include "server/report/compare/report_part.h"
 #include "server/report/findings/fingerprint.h"
@@ -139,6 +140,14 @@ void read_findings(const ReportPart& report, const rules::Settings& settings, co
   account.ignored_in_code += judgement.ignored_in_code;
   account.findings = std::move(judgement.findings);
   account.fingerprints = fingerprints(account.findings, source, account.project);
+  note_lines(source, account);
+}
+
+// Older reports have none.
+void read_metrics(const ReportPart& report, Account& account) {
+  if (!report.has("metrics")) return;
+  for (const ReportPart& one : report.parts("metrics"))
+    add_metric(account, {.name = one.text("metric_name"), .last = one.real_or_nothing("last_value")});
 }
 
 // null means that the end is not known, as for a run that was never closed; `complete` says that.
@@ -234,6 +243,8 @@ absl::StatusOr<Account> account_of(const Json& written, const std::string& name,
     account.sites.push_back(site_of(site, lists, source, account.project));
   for (const ReportPart& one : whole.parts("weight_products"))
     account.precision.push_back(precision_of(one, account.project));
+  account.operators = operators_of(whole, account.project);
+  read_metrics(whole, account);
   // The first reports of format 1 had none.
   if (format == 2 || whole.has("coverage"))
     read_coverage(whole.part("coverage"), ignored_rules(whole), settings, account);

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/account.h"
+#include "server/report/compare/account_operators.h"
 #include "server/report/findings/fingerprint.h"
+#include "server/report/model/metrics.h"
 #include "server/report/model/model.h"
 #include "server/report/model/precision.h"
 #include "server/report/text/words.h"
@@ -58,6 +61,13 @@ AccountPrecision precision_of(PrecisionRow row, const std::string& project) {
           .calls = row.calls};
 }
 
+AccountMetric metric_of(const MetricTotal& total) {
+  AccountMetric one{.name = total.name, .last = {}};
+  if (total.metric != nullptr && total.metric->values > 0 && std::isfinite(total.metric->last))
+    one.last = total.metric->last;
+  return one;
+}
+
 void take_numbers(const Model& model, Account& account) {
   const store::Counts& totals = model.totals.autocast;
   account.casts = totals.casts;
@@ -103,6 +113,9 @@ Account account_of(const Model& model, const std::string& name) {
     note_reach(account, rule);
     if (!of.deselected && !model.settings.ignores(of.rule->name)) add_rule(account, std::move(rule));
   }
+  account.operators = operators_of(model, account.project);
+  for (const MetricTotal& total : metric_totals(model)) add_metric(account, metric_of(total));
+  note_lines(run.source, account);
   note_files_with_text(run.source, account);
   account.deep = rules::deep_mode(model.run);
   account.left_out_new_code = model.looked_at.refused > 0;

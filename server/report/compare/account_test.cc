@@ -261,7 +261,10 @@ TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
                .line = 12,
                .operands = {store::operand(store::kBFloat16), store::operand(store::kBFloat16, lanes::Role::kWeight)},
                .module = "head"});
-  run.deep().called(mm).shallow().exit().end();
+  const auto arange = run.use({.op = "aten::arange", .line = 13, .computed = store::kBFloat16, .module = "head"});
+  const auto to = run.use({.op = "aten::to.dtype", .line = 14, .operands = {store::operand(store::kFloat32)}});
+  const auto loss = run.fact(lanes::FactKind::kMetric, 15, {.text = "loss"});
+  run.deep().called(mm).called(arange).called(to).shallow().metric(loss, 1.5).exit().end();
   ASSERT_TRUE((*opened)->notice("a notice").ok());
   ASSERT_TRUE(
       (*opened)->finish({.end_ns = 2'000'000'000'000'000'000, .exit_status = 3, .signal = {}, .complete = true}).ok());
@@ -277,6 +280,12 @@ TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
   EXPECT_EQ(one.failure, "exit status 3");
   EXPECT_EQ(one.sites, other.sites);
   EXPECT_EQ(one.precision, other.precision);
+  ASSERT_EQ(one.operators.size(), 1u) << "a product with a weight and a conversion are told elsewhere";
+  EXPECT_EQ(one.operators[0].half_from, "code");
+  EXPECT_EQ(one.operators, other.operators);
+  EXPECT_EQ(one.metrics, (std::vector<AccountMetric>{{"loss", 1.5}}));
+  EXPECT_EQ(one.metrics, other.metrics);
+  EXPECT_EQ(one.lines, other.lines);
   EXPECT_EQ(one.fingerprints, other.fingerprints);
   EXPECT_EQ(one.notices, other.notices);
   EXPECT_EQ(one.files_with_text, other.files_with_text);

@@ -1,8 +1,10 @@
 #include "server/report/compare/comparable.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/text/words.h"
@@ -33,7 +35,69 @@ void go_by_number(const std::set<std::string>& files, Account& account) {
     places.push_back(i);
   }
   const std::vector<std::string> prints = fingerprints(findings, store::SourceLines(), account.project);
-  for (std::size_t i = 0; i < places.size(); ++i) account.fingerprints[places[i]] = prints[i];
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    account.fingerprints[places[i]] = prints[i];
+    if (places[i] < account.lines.size()) account.lines[places[i]].clear();
+  }
+}
+
+std::set<std::string> words_of(std::string_view line) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : line) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_')
+      word += c;
+    else if (!word.empty())
+      words.insert(std::exchange(word, ""));
+  }
+  if (!word.empty()) words.insert(word);
+  return words;
+}
+
+// One has half of the words of the other, which is shorter: model(rows(2)) became x = rows(2) and model(x).
+bool are_alike(const std::set<std::string>& a, const std::set<std::string>& b) {
+  const auto both = std::ranges::count_if(a, [&](const std::string& word) { return b.contains(word); });
+  return both > 0 && 2 * static_cast<std::size_t>(both) >= std::min(a.size(), b.size());
+}
+
+CodePlace place_of(const Account& account, std::size_t i, const std::string& file) {
+  const store::Finding& finding = account.findings[i];
+  return {.file = file,
+          .function = finding.location ? std::string_view(finding.location->function) : "",
+          .text = i < account.lines.size() ? std::string_view(account.lines[i]) : ""};
+}
+
+// Titles tell how often something happened.
+std::string without_numbers(std::string_view title) {
+  std::string rest;
+  for (const char c : title)
+    if (c < '0' || c > '9') rest += c;
+  return rest;
+}
+
+bool is_the_same_elsewhere(const Account& before, std::size_t was, const Account& after, std::size_t is) {
+  const store::Finding &a = before.findings[was], &b = after.findings[is];
+  if (a.rule != b.rule || !a.location || !b.location || without_numbers(a.title) != without_numbers(b.title))
+    return false;
+  const std::string file_a = file_of(a, before), file_b = file_of(b, after);
+  return is_nearly(place_of(before, was, file_a), place_of(after, is, file_b));
+}
+
+void pair_moved(Comparable& two) {
+  const std::set<std::string> was(two.before.fingerprints.begin(), two.before.fingerprints.end());
+  const std::set<std::string> is(two.after.fingerprints.begin(), two.after.fingerprints.end());
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < two.before.findings.size(); ++i) {
+    if (is.contains(two.before.fingerprints[i])) continue;
+    for (std::size_t j = 0; j < two.after.findings.size(); ++j) {
+      if (was.contains(two.after.fingerprints[j]) || taken.contains(j)) continue;
+      if (!is_the_same_elsewhere(two.before, i, two.after, j)) continue;
+      taken.insert(j);
+      two.moved.emplace_back(i, j);
+      break;
+    }
+  }
+  for (const auto& [i, j] : two.moved) two.after.fingerprints[j] = two.before.fingerprints[i];
 }
 
 }  // namespace
@@ -48,15 +112,23 @@ std::optional<std::string> Comparable::sentence() const {
 }
 
 Comparable comparable(const Account& before, const Account& after) {
-  Comparable two{.before = before, .after = after, .by_number = {}};
+  Comparable two{.before = before, .after = after, .moved = {}, .by_number = {}};
   const std::set<std::string> there = files_of(after);
   for (const std::string& file : files_of(before))
     if (there.contains(file) && before.files_with_text.contains(file) != after.files_with_text.contains(file))
       two.by_number.insert(file);
-  if (two.by_number.empty()) return two;
-  go_by_number(two.by_number, two.before);
-  go_by_number(two.by_number, two.after);
+  if (!two.by_number.empty()) {
+    go_by_number(two.by_number, two.before);
+    go_by_number(two.by_number, two.after);
+  }
+  pair_moved(two);
   return two;
+}
+
+bool is_nearly(const CodePlace& a, const CodePlace& b) {
+  const bool file = a.file == b.file && !a.file.empty(), function = a.function == b.function && !a.function.empty();
+  if (a.text == b.text && !a.text.empty()) return file || function;
+  return file && function && are_alike(words_of(a.text), words_of(b.text));
 }
 
 std::vector<InOther> in_other(const Account& account, const Account& other) {

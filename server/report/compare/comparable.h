@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/report/compare/account.h"
@@ -14,14 +15,24 @@
 namespace castscope::report {
 
 struct Comparable {
-  // The accounts as they were given, except for the files in `by_number`. There, lines are known by their numbers, in
-  // `text` of the sites and in the fingerprints of findings.
+  // The accounts as they were given, except for the files in `by_number`, and for moved findings. In those files lines
+  // are known by their numbers, in `text` of the sites and in the fingerprints of findings. A finding that moved has
+  // the fingerprint that it had before.
   Account before, after;
+  // Findings that stand at another place now (is_nearly), with the same title. Index in `before`, index in `after`.
+  std::vector<std::pair<std::size_t, std::size_t>> moved;
   std::set<std::string> by_number;  // as in portable_path: one of the two knows the text of the file's lines
 
   // A sentence about the files in `by_number`; nothing where there are none.
   std::optional<std::string> sentence() const;
 };
+
+// Returns whether two places are one that was renamed or edited: the text of the line is the same, and so is the file
+// or the function; or both of these are, and the lines have half of their words in common (one was split).
+struct CodePlace {
+  std::string_view file, function, text;
+};
+bool is_nearly(const CodePlace&, const CodePlace&);
 
 Comparable comparable(const Account& before, const Account& after);
 

@@ -67,6 +67,15 @@ class Comparison {
     for (const auto& [dtypes, site] : after) changes.push_back({Change::kNew, {}, site});
   }
 
+  // The same place under another name.
+  void compare_moved(const AccountSite& before, const AccountSite& after) {
+    const std::size_t known = changes.size();
+    compare_costs(before, after);
+    if (changes.size() > known && !changes.back().by_time_alone) return;
+    changes.resize(known);
+    changes.push_back({Change::kElsewhere, before, after});
+  }
+
   std::vector<SiteChange> changes;
 
  private:
@@ -93,41 +102,54 @@ class Comparison {
   }
   void compare_costs(const AccountSite& before, const AccountSite& after) {
     int way = compare_counts(before.casts, after.casts);
+    const bool more_casts = way > 0;
     if (way == 0) way = compare_counts(before.bytes, after.bytes);
     const bool by_time_alone = way == 0;
     if (way == 0) way = compare_times(before.cpu_ns, after.cpu_ns);
-    if (way != 0) changes.push_back({way > 0 ? Change::kCostlier : Change::kCheaper, before, after, by_time_alone});
+    if (way != 0)
+      changes.push_back({way > 0 ? Change::kCostlier : Change::kCheaper, before, after, by_time_alone, more_casts});
   }
 
   const std::uint64_t before_steps_, after_steps_;
   const double all_ns_per_step_;
 };
 
-// The key is the dtype. If anything ran with grad mode in this run, only that counts: the comparison is about the code
-// that trains.
-using ComputedIn = std::map<std::string, AccountPrecision>;
-std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> operators_of(const Account& account) {
-  std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> trained, all;
-  for (const AccountPrecision& one : account.precision) {
-    // The same model may stand in another file; without a model, file and function have to be the same.
-    const auto key = one.model.empty() ? std::make_tuple(one.file, one.function, one.op)
-                                       : std::make_tuple(one.model, one.module, one.op);
-    if (one.grad_mode) trained[key].try_emplace(one.computed, one);
-    all[key].try_emplace(one.computed, one);
-  }
-  for (auto& [key, dtypes] : trained) all[key] = std::move(dtypes);
-  return all;
+// Returns the new place to which a site that is gone moved.
+std::vector<SiteChange>::iterator moved_to(const SiteChange& gone, std::vector<SiteChange>& changes) {
+  return std::ranges::find_if(changes, [&](const SiteChange& one) {
+    const AccountSite &was = gone.before, &is = one.after;
+    if (one.change != Change::kNew || was.op != is.op || was.argument != is.argument || was.phase != is.phase)
+      return false;
+    if (was.cause != is.cause || was.from != is.from || was.to != is.to) return false;
+    return is_nearly({was.file, was.function, was.known_text()}, {is.file, is.function, is.known_text()});
+  });
 }
 
-std::vector<PrecisionChange> precision_changes(const Account& before, const Account& after) {
-  const auto there = operators_of(after);
-  std::vector<PrecisionChange> changes;
-  for (const auto& [key, was] : operators_of(before)) {
-    const auto found = there.find(key);
-    if (found == there.end()) continue;
-    const ComputedIn& is = found->second;
-    if (std::none_of(was.begin(), was.end(), [&](const auto& one) { return is.contains(one.first); }))
-      changes.push_back({was.begin()->second, is.begin()->second});
+// What is gone at one place, and is new at another of nearly the same code, moved.
+void pair_moved(Comparison& comparison) {
+  std::vector<SiteChange>& changes = comparison.changes;
+  std::vector<SiteChange> gone;
+  std::erase_if(changes, [&](const SiteChange& one) {
+    if (one.change == Change::kGone) gone.push_back(one);
+    return one.change == Change::kGone;
+  });
+  for (SiteChange& one : gone) {
+    const auto to = moved_to(one, changes);
+    if (to == changes.end()) {
+      changes.push_back(std::move(one));
+      continue;
+    }
+    const AccountSite is = to->after;
+    changes.erase(to);
+    comparison.compare_moved(one.before, is);
+  }
+}
+
+std::vector<MetricChange> metric_changes(const Account& before, const Account& after) {
+  std::vector<MetricChange> changes;
+  for (const AccountMetric& was : before.metrics) {
+    const auto is = std::ranges::find(after.metrics, was.name, &AccountMetric::name);
+    if (is != after.metrics.end()) changes.push_back({was, *is});
   }
   return changes;
 }
@@ -150,13 +172,36 @@ void doubt_unseen(const Account& account, const Account& other, const std::vecto
 }  // namespace
 
 std::string_view name(Change change) {
-  constexpr std::array<std::string_view, 5> kNames = {"new", "gone", "moved", "costlier", "cheaper"};
+  constexpr std::array<std::string_view, 6> kNames = {"new", "gone", "moved", "costlier", "cheaper", "elsewhere"};
   return kNames[static_cast<std::size_t>(change)];
 }
 
 bool Difference::any() const {
-  return !new_findings.empty() || !fixed_findings.empty() || !precision.empty() ||
-         std::any_of(sites.begin(), sites.end(), [](const SiteChange& change) { return !change.by_time_alone; });
+  return !new_findings.empty() || !fixed_findings.empty() || !precision.empty() || !new_in_a_half.empty() ||
+         std::any_of(sites.begin(), sites.end(), [](const SiteChange& change) {
+           return !change.by_time_alone && change.change != Change::kElsewhere;
+         });
+}
+
+std::string_view name(Fault fault) {
+  constexpr std::array<std::string_view, 4> kNames = {"new-findings", "new-casts", "dtypes", "any"};
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+bool has(const Difference& difference, Fault fault) {
+  const auto has_site = [&](auto condition) { return std::ranges::any_of(difference.sites, condition); };
+  switch (fault) {
+    case Fault::kNewFindings:
+      return !difference.new_findings.empty();
+    case Fault::kNewCasts:
+      return has_site([](const SiteChange& one) { return one.change == Change::kNew || one.more_casts; });
+    case Fault::kDtypes:
+      return !difference.precision.empty() || !difference.new_in_a_half.empty() ||
+             has_site([](const SiteChange& one) { return one.change == Change::kMoved; });
+    case Fault::kAny:
+      break;
+  }
+  return difference.any();
 }
 
 Difference difference_of(const Account& before, const Account& after) {
@@ -174,12 +219,16 @@ Difference difference_of(const Account& before, const Account& after) {
   difference.per_step = comparison.differ_in_length();
   for (const auto& [place, sites] : first) comparison.compare(sites, std::exchange(second[place], {}));
   for (const auto& [place, sites] : second) comparison.compare({}, sites);
+  pair_moved(comparison);
   difference.sites = std::move(comparison.changes);
   const auto cost = [](const SiteChange& change) { return std::max(change.before.cpu_ns, change.after.cpu_ns); };
   std::stable_sort(difference.sites.begin(), difference.sites.end(), [&](const SiteChange& a, const SiteChange& b) {
     return std::make_pair(a.change, cost(b)) < std::make_pair(b.change, cost(a));
   });
   difference.precision = precision_changes(before, after);
+  difference.new_in_a_half = new_in_a_half(before, after);
+  difference.metrics = metric_changes(before, after);
+  difference.moved_findings = two.moved;
   find_only_in(two.after, two.before, difference.new_findings, difference.unseen_before);
   find_only_in(two.before, two.after, difference.fixed_findings, difference.unseen_after);
   for (const Account* account : {&before, &after}) {

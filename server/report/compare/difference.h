@@ -2,12 +2,16 @@
 // new.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "server/report/compare/account.h"
+#include "server/report/compare/computed_in.h"
 
 namespace castscope::report {
 
@@ -17,13 +21,15 @@ enum class Change {
   kMoved,     // casts from or to another dtype
   kCostlier,  // more casts or bytes a step, or clearly more time
   kCheaper,
+  kElsewhere,  // the same casts at another place: a function, a file or the text of a line changed
 };
-std::string_view name(Change);  // "new", "gone", "moved", "costlier", "cheaper"
+std::string_view name(Change);  // "new", "gone", "moved", "costlier", "cheaper", "elsewhere"
 
 struct SiteChange {
   Change change{};
   AccountSite before, after;   // counts of the whole runs; empty where the site is missing
   bool by_time_alone = false;  // casts and bytes are the same: a measurement, not a fact
+  bool more_casts = false;     // it casts more often than before, a step
 };
 
 struct TotalChange {
@@ -31,17 +37,19 @@ struct TotalChange {
   std::uint64_t before = 0, after = 0;
 };
 
-// The same operator of the same model computed in another dtype, as when a trainer and an inference engine differ.
-struct PrecisionChange {
-  AccountPrecision before, after;  // in each run the first one in the account's order
+struct MetricChange {
+  AccountMetric before, after;
 };
 
 struct Difference {
   std::vector<TotalChange> totals;
-  std::vector<SiteChange> sites;  // new, gone, moved, costlier, cheaper; each the costliest first
+  std::vector<SiteChange> sites;  // in the order of Change; each the costliest first
   std::vector<PrecisionChange> precision;
-  std::vector<std::size_t> new_findings;    // of the second account
-  std::vector<std::size_t> fixed_findings;  // of the first
+  std::vector<AccountPrecision> new_in_a_half;                      // of the second account
+  std::vector<MetricChange> metrics;                                // that both runs have
+  std::vector<std::size_t> new_findings;                            // of the second account
+  std::vector<std::size_t> fixed_findings;                          // of the first
+  std::vector<std::pair<std::size_t, std::size_t>> moved_findings;  // Comparable::moved
   // Findings of the second at code that the first did not look at, and the other way round: nobody knows whether they
   // are new, or fixed.
   std::vector<std::size_t> unseen_before, unseen_after;
@@ -50,9 +58,19 @@ struct Difference {
   std::vector<std::string> doubts;
   // The runs differ in length, so sites are compared by what one step does.
   bool per_step = false;
-  // Whether anything but times differs.
+  // Whether anything but times and places differs.
   bool any() const;
 };
+
+// What a gate may ask of a difference: `castscope diff --fail-on`.
+enum class Fault : std::uint8_t {
+  kNewFindings,
+  kNewCasts,  // casts at new places, or more of them a step
+  kDtypes,    // casts to another dtype, or operators that compute in another
+  kAny,       // anything but times and places
+};
+std::string_view name(Fault);  // "new-findings", "new-casts", "dtypes", "any"
+bool has(const Difference&, Fault);
 
 Difference difference_of(const Account& before, const Account& after);
 std::string difference_text(const Account& before, const Account& after, const Difference&, int width);

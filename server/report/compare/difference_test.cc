@@ -78,8 +78,8 @@ TEST(DifferenceTest, NewGoneMovedCostlierCheaper) {
   EXPECT_TRUE(difference.any());
   const std::string text = difference_text(before, after, difference, 120);
   EXPECT_THAT(text, HasSubstr("casts new: 1\n    train.py:5\n"));
-  EXPECT_THAT(text, HasSubstr("was float32 to bfloat16 (5 casts, 5 µs), is float32 to float16"));
-  EXPECT_THAT(text, HasSubstr("was 5 casts, 5 µs, is 6 casts, 6 µs"));
+  EXPECT_THAT(text, HasSubstr("was float32 to bfloat16 (5 casts, 500 bytes, 5 µs), is float32 to float16"));
+  EXPECT_THAT(text, HasSubstr("was 5 casts, 500 bytes, 5 µs, is 6 casts, 600 bytes, 6 µs"));
 }
 
 // Modules in a loop, ranks, and stacks that differ further out make one place.
@@ -116,6 +116,87 @@ TEST(DifferenceTest, TimeAloneIsNoDifference) {
   EXPECT_THAT(changes(difference_of(before, after)), ElementsAre());
 }
 
+// A function or a file gets another name, or a line is split.
+TEST(DifferenceTest, TheSameCastsUnderAnotherNameAreNoDifference) {
+  const Account before = account({site(8, "y = f(x)", 10)});
+  for (const auto& rename : std::vector<void (*)(AccountSite&)>{[](AccountSite& at) { at.file = "trainer.py"; },
+                                                                [](AccountSite& at) { at.function = "fit"; },
+                                                                [](AccountSite& at) { at.text = "y = f(x).relu()"; }}) {
+    Account after = before;
+    rename(after.sites[0]);
+    const Difference difference = difference_of(before, after);
+    ASSERT_EQ(difference.sites.size(), 1u);
+    EXPECT_EQ(name(difference.sites[0].change), "elsewhere");
+    EXPECT_FALSE(difference.any());
+    EXPECT_THAT(difference_text(before, after, difference, 80), HasSubstr("which is no difference: 1\n"));
+    after.sites[0].casts = 20;
+    EXPECT_THAT(name(difference_of(before, after).sites.at(0).change), "costlier");
+    after.sites[0].argument = "bias";
+    EXPECT_EQ(difference_of(before, after).sites.size(), 2u) << "another argument is another cast";
+  }
+  Account unlike = before;
+  unlike.sites[0].file = "trainer.py";
+  unlike.sites[0].function = "fit";
+  EXPECT_EQ(difference_of(before, unlike).sites.size(), 2u) << "the text alone tells nothing";
+}
+
+TEST(DifferenceTest, AFindingUnderAnotherNameIsTheSame) {
+  Account before = account({}), after = account({});
+  for (Account* const one : {&before, &after}) {
+    add_finding(*one, "cast-undoes-float", one == &before ? "f:1" : "g:1");
+    one->findings[0].location = {"train.py", "fit", 8};
+    one->lines = {"y = f(x)"};
+  }
+  after.findings[0].location->function = "train";
+  after.findings[0].title = "cast-undoes-float happens";
+  const Difference difference = difference_of(before, after);
+  EXPECT_THAT(difference.moved_findings, ElementsAre(std::pair<std::size_t, std::size_t>(0, 0)));
+  EXPECT_FALSE(difference.any());
+  EXPECT_THAT(difference_text(before, after, difference, 80),
+              HasSubstr("cast-undoes-float  train.py:8, was at train.py:8"));
+  EXPECT_EQ(difference_json(before, after, difference)["finding_changes"]["moved_findings"].size(), 1u);
+  after.lines = {"z = g(y)"};
+  EXPECT_TRUE(difference_of(before, after).any()) << "the file alone tells nothing";
+  after.findings[0].location->function = "fit";
+  EXPECT_TRUE(difference_of(before, after).any()) << "another line of the function";
+  after.lines = {"f(rows)"};
+  EXPECT_FALSE(difference_of(before, after).any()) << "half of the words are the same";
+}
+
+TEST(DifferenceTest, WhatAGateAsksOf) {
+  const auto faults = [](const Account& before, const Account& after) {
+    std::string all;
+    for (const Fault fault : {Fault::kNewFindings, Fault::kNewCasts, Fault::kDtypes, Fault::kAny})
+      if (has(difference_of(before, after), fault)) all += std::string(name(fault)) + " ";
+    return all;
+  };
+  const Account before = account({site(8, "y = f(x)", 10)});
+  EXPECT_EQ(faults(before, before), "");
+  EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 9)})), "any ") << "fewer casts are no fault";
+  EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 11)})), "new-casts any ");
+  EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 10), site(9, "z = g(y)", 1)})), "new-casts any ");
+  EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 10, "float16")})), "dtypes any ");
+  Account larger = before, found = before;
+  larger.sites[0].bytes *= 2;
+  EXPECT_EQ(faults(before, larger), "any ") << "as many casts, of more bytes";
+  add_finding(found, "cache-grows", "f:1");
+  EXPECT_EQ(faults(before, found), "new-findings any ");
+}
+
+TEST(DifferenceTest, MetricsThatBothHaveStandBesideTheTotals) {
+  Account before = account({}), after = account({});
+  before.metrics = {{"loss", 1.952}, {"gradient scale", 65536}};
+  after.metrics = {{"accuracy", 0.5}, {"loss", std::nullopt}};
+  const Difference difference = difference_of(before, after);
+  EXPECT_FALSE(difference.any());
+  EXPECT_THAT(difference_text(before, after, difference, 80), HasSubstr("loss, last"));
+  EXPECT_THAT(difference_text(before, after, difference, 80), HasSubstr("not finite"));
+  const nlohmann::ordered_json json = difference_json(before, after, difference)["metric_changes"];
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["before"], 1.952);
+  EXPECT_TRUE(json[0]["after"].is_null());
+}
+
 AccountPrecision computed(std::string dtype, std::string file = "train.py", bool grad_mode = true) {
   AccountPrecision one;
   one.file = std::move(file);
@@ -137,9 +218,10 @@ TEST(DifferenceTest, TheSameModelInAnotherDtype) {
   const Difference difference = difference_of(before, after);
   ASSERT_EQ(difference.precision.size(), 1u);
   EXPECT_TRUE(difference.any());
-  EXPECT_THAT(difference_text(before, after, difference, 100),
-              HasSubstr("operators in another dtype (phase-dtype-drift): 1\n    serve.py:8\n      Net.fc, linear: was "
-                        "bfloat16 (train.py:8), is float32\n"));
+  EXPECT_THAT(
+      difference_text(before, after, difference, 100),
+      HasSubstr("operators in another dtype: 1\n    serve.py:8\n      Net.fc, linear: was bfloat16 (train.py:8), is "
+                "float32\n"));
   EXPECT_EQ(difference_json(before, after, difference)["precision_changes"][0]["after"]["computed_in"], "float32");
 }
 

@@ -2,21 +2,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/account_operators.h"
 #include "server/report/compare/difference.h"
 #include "server/report/findings/fingerprint.h"
-#include "server/report/model/json_values.h"
-#include "server/report/text/document.h"
 #include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 
 namespace castscope::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShown = 15;  // of each kind; the JSON has all
 
@@ -40,24 +39,36 @@ std::string total_name(const TotalChange& total) {
   return std::string(total.name);
 }
 
+// "+12.5 %"; "same"; "" where there is no share.
+std::string way(double before, double after) {
+  if (before == after) return "same";
+  if (before <= 0) return before == 0 ? "new" : "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", 100 * (after / before - 1));
+  return text;
+}
+
+std::string metric_value(const AccountMetric& metric) { return metric.last ? real(*metric.last) : "not finite"; }
+
+using TotalRow = std::array<std::string, 4>;
+
+TotalRow row_of(const MetricChange& metric) {
+  return {on_one_line(metric.before.name) + ", last", metric_value(metric.before), metric_value(metric.after),
+          metric.before.last && metric.after.last ? way(*metric.before.last, *metric.after.last) : ""};
+}
+
 std::string totals_text(const Difference& difference) {
-  std::vector<std::array<std::string, 4>> rows;
+  std::vector<TotalRow> rows;
+  for (const TotalChange& total : difference.totals)
+    rows.push_back({total_name(total), amount(total, total.before), amount(total, total.after),
+                    way(static_cast<double>(total.before), static_cast<double>(total.after))});
+  for (std::size_t n = 0; n < std::min(difference.metrics.size(), kShown); ++n)
+    rows.push_back(row_of(difference.metrics[n]));
   std::array<std::size_t, 3> widest{};
-  for (const TotalChange& total : difference.totals) {
-    std::string way = "same";
-    if (total.before != total.after && total.before > 0) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%+.1f %%",
-                    100 * (static_cast<double>(total.after) / static_cast<double>(total.before) - 1));
-      way = text;
-    } else if (total.before != total.after) {
-      way = "new";
-    }
-    rows.push_back({total_name(total), amount(total, total.before), amount(total, total.after), way});
-    for (std::size_t i = 0; i < widest.size(); ++i) widest[i] = std::max(widest[i], columns(rows.back()[i]));
-  }
+  for (const TotalRow& row : rows)
+    for (std::size_t i = 0; i < widest.size(); ++i) widest[i] = std::max(widest[i], columns(row[i]));
   std::string all;
-  for (const auto& row : rows) {
+  for (const TotalRow& row : rows) {
     const auto pad = [&](std::size_t i) { return std::string(widest[i] - columns(row[i]), ' '); };
     all += "  " + row[0] + pad(0) + "  " + pad(1) + row[1] + "  " + pad(2) + row[2] + "  " + row[3] + "\n";
   }
@@ -80,7 +91,7 @@ std::string dtypes(const AccountSite& site) { return site.from + " to " + site.t
 std::string counts_text(const AccountSite& site) {
   std::string text = counted(site.casts, "cast", "casts");
   if (site.hits > 0) text += ", " + counted(site.hits, "cache hit", "cache hits");
-  return text + ", " + duration(site.cpu_ns);
+  return text + ", " + rules::readable_bytes(site.bytes) + ", " + duration(site.cpu_ns);
 }
 
 std::string site_text(const SiteChange& change, int width) {
@@ -97,49 +108,111 @@ std::string site_text(const SiteChange& change, int width) {
       break;
     case Change::kCostlier:
     case Change::kCheaper:
-      text += dtypes(site) + ": was " + counts_text(change.before) + ", is " + counts_text(site) +
-              (change.by_time_alone ? " (by time alone)" : "");
+      text += dtypes(site) + ": was " + counts_text(change.before) + ", is " + counts_text(site);
+      break;
+    case Change::kElsewhere:
+      text += dtypes(site) + ": was at " + place(change.before);
       break;
   }
   return "    " + place(site) + "\n" + wrapped("      ", "      ", on_one_line(text), width);
 }
 
+std::string_view heading(Change change) {
+  constexpr std::array<std::string_view, 6> kHeadings = {
+      "casts new",      "casts gone",    "casts in another dtype",
+      "casts costlier", "casts cheaper", "the same casts at another place, which is no difference"};
+  return kHeadings[static_cast<std::size_t>(change)];
+}
+
+std::string and_more(std::size_t count) {
+  return count > kShown ? "    and " + grouped(count - kShown) + " more (-f json has all)\n" : "";
+}
+
+// Places that differ by time alone are counted: a list of them would hide what was changed.
 std::string sites_text(const Difference& difference, Change change, int width) {
   std::string all;
   std::size_t count = 0;
-  for (const SiteChange& site : difference.sites) {
-    if (site.change == change && ++count <= kShown) all += site_text(site, width);
-  }
+  for (const SiteChange& site : difference.sites)
+    if (site.change == change && !site.by_time_alone && ++count <= kShown) all += site_text(site, width);
   if (count == 0) return "";
-  if (count > kShown) all += "    and " + grouped(count - kShown) + " more (-f json has all)\n";
-  return "\n  casts " + std::string(name(change)) + ": " + grouped(count) + "\n" + all;
+  return "\n  " + std::string(heading(change)) + ": " + grouped(count) + "\n" + all + and_more(count);
 }
 
-std::string name_of(const AccountPrecision& one) {
-  const std::string op = one.op.starts_with("aten::") ? one.op.substr(6) : one.op;
-  return one.model.empty() ? op : absl::StrCat(one.model, one.module.empty() ? "" : ".", one.module, ", ", op);
+std::string times_text(const Difference& difference, int width) {
+  const auto count = static_cast<std::uint64_t>(std::ranges::count_if(difference.sites, &SiteChange::by_time_alone));
+  if (count == 0) return "";
+  return "\n" + wrapped("  ", "  ",
+                        counted(count, "place differs", "places differ") +
+                            " in the time of the casts alone, which is no difference (-f json has all)",
+                        width);
+}
+
+std::string module_of(const AccountPrecision& one) {
+  return one.model.empty() ? "" : absl::StrCat(one.model, one.module.empty() ? "" : ".", one.module);
+}
+
+std::string place(const AccountPrecision& one) {
+  return one.line == 0 ? "no Python line" : absl::StrCat(one.file, ":", one.line);
+}
+
+std::string why_half(const AccountPrecision& one) {
+  if (one.half_from == name(HalfFrom::kCode)) return "the code asks for it";
+  if (one.half_from == name(HalfFrom::kArguments)) return "its arguments came in it";
+  return one.half_from == name(HalfFrom::kAutocast) ? "autocast casts for it" : "";
+}
+
+// Modules that do the same at one line are told together.
+struct Operators {
+  const AccountPrecision *before, *after;  // of the first module; before: nullptr = not there
+  std::size_t modules = 0;
+};
+
+std::string operators_text(const Operators& of, int width) {
+  const AccountPrecision& is = *of.after;
+  const std::string op = is.op.starts_with("aten::") ? is.op.substr(6) : is.op, module = module_of(is);
+  std::string text = absl::StrCat(module, of.modules > 1 ? absl::StrCat(" and ", of.modules - 1, " more") : "",
+                                  module.empty() ? "" : ", ", op, ": ");
+  if (of.before != nullptr) {
+    absl::StrAppend(&text, "was ", of.before->computed);
+    if (place(*of.before) != place(is)) absl::StrAppend(&text, " (", place(*of.before), ")");
+    absl::StrAppend(&text, ", is ");
+  }
+  absl::StrAppend(&text, is.computed);
+  const std::string why = is.half_from.empty() && of.before != nullptr ? "" : why_half(is);
+  if (!why.empty()) absl::StrAppend(&text, "; ", why);
+  return "    " + on_one_line(place(is)) + "\n" + wrapped("      ", "      ", on_one_line(text), width);
+}
+
+std::string operators_text(const char* title, const std::vector<Operators>& all, int width) {
+  std::vector<Operators> groups;
+  const auto look = [](const Operators& of) {
+    return std::make_tuple(place(*of.after), of.after->op, of.before == nullptr ? "" : of.before->computed,
+                           of.after->computed, of.after->half_from);
+  };
+  std::map<decltype(look(Operators())), std::size_t> known;
+  for (const Operators& of : all) {
+    const auto [at, is_new] = known.try_emplace(look(of), groups.size());
+    if (is_new) groups.push_back(of);
+    ++groups[at->second].modules;
+  }
+  if (groups.empty()) return "";
+  std::string text = absl::StrCat("\n  ", title, ": ", grouped(groups.size()), "\n");
+  for (std::size_t n = 0; n < std::min(groups.size(), kShown); ++n) text += operators_text(groups[n], width);
+  return text + and_more(groups.size());
 }
 
 std::string precision_text(const Difference& difference, int width) {
-  if (difference.precision.empty()) return "";
-  std::string all =
-      "\n  operators in another dtype (phase-dtype-drift): " + grouped(difference.precision.size()) + "\n";
-  for (std::size_t n = 0; n < std::min(difference.precision.size(), kShown); ++n) {
-    const auto& [before, after] = difference.precision[n];
-    all += "    " + on_one_line(absl::StrCat(after.file, ":", after.line)) + "\n";
-    all += wrapped("      ", "      ",
-                   on_one_line(absl::StrCat(name_of(after), ": was ", before.computed, " (", before.file, ":",
-                                            before.line, "), is ", after.computed)),
-                   width);
-  }
-  if (difference.precision.size() > kShown)
-    all += "    and " + grouped(difference.precision.size() - kShown) + " more (-f json has all)\n";
-  return all;
+  std::vector<Operators> changed, fresh;
+  for (const auto& [before, after] : difference.precision) changed.push_back({&before, &after});
+  for (const AccountPrecision& one : difference.new_in_a_half) fresh.push_back({nullptr, &one});
+  return operators_text("operators in another dtype", changed, width) +
+         operators_text("operators in a half that the first run does not have", fresh, width);
 }
 
 // Dtypes of one run cannot be compared with those of a run that did not look at them.
 std::string not_looked_at(const Account& account, const Account& other, int width) {
-  if (!account.precision.empty() || other.precision.empty()) return "";
+  const auto looked = [](const Account& one) { return !one.precision.empty() || !one.operators.empty(); };
+  if (looked(account) || !looked(other)) return "";
   return "\n" + wrapped("  ", "  ",
                         on_one_line(absl::StrCat(account.name,
                                                  ": no operator was looked at, so what they compute in "
@@ -147,21 +220,9 @@ std::string not_looked_at(const Account& account, const Account& other, int widt
                         width);
 }
 
-Json line_json(const auto& at) {
-  return {{"file", text_or_null(at.file)},
-          {"line", at.line > 0 ? Json(at.line) : Json()},
-          {"function", text_or_null(at.function)}};
-}
-
-Json precision_json(const AccountPrecision& one) {
-  Json json = line_json(one);
-  json.update({{"model", text_or_null(one.model)},
-               {"module", one.model.empty() ? Json() : Json(one.module)},
-               {"operator", one.op},
-               {"computed_in", text_or_null(one.computed)},
-               {"calls", one.calls},
-               {"grad_mode", one.grad_mode}});
-  return json;
+std::string place(const Account& account, std::size_t i) {
+  const auto& at = account.findings[i].location;
+  return at ? on_one_line(absl::StrCat(portable_path(at->file, account.project), ":", at->line)) : "no Python line";
 }
 
 std::string findings_text(const Account& account, const std::vector<std::size_t>& which, const char* title, int width) {
@@ -169,46 +230,47 @@ std::string findings_text(const Account& account, const std::vector<std::size_t>
   std::string all = "\n  findings " + std::string(title) + ": " + grouped(which.size()) + "\n";
   for (std::size_t n = 0; n < std::min(which.size(), kShown); ++n) {
     const store::Finding& finding = account.findings[which[n]];
-    const std::string at = finding.location ? absl::StrCat(portable_path(finding.location->file, account.project), ":",
-                                                           finding.location->line)
-                                            : "no Python line";
-    all += "    " + finding.severity + " " + finding.rule + "  " + on_one_line(at) + "\n";
+    all += "    " + finding.severity + " " + finding.rule + "  " + place(account, which[n]) + "\n";
     all += wrapped("      ", "      ", on_one_line(finding.title), width);
   }
-  if (which.size() > kShown) all += "    and " + grouped(which.size() - kShown) + " more (-f json has all)\n";
-  return all;
+  return all + and_more(which.size());
 }
 
-Json site_json(const AccountSite& site) {
-  const bool has_text = site.line > 0 && site.text != absl::StrCat("line ", site.line);
-  Json json = line_json(site);
-  json.update({{"source_text", has_text ? Json(site.text) : Json()},
-               {"operator", text_or_null(site.op)},
-               {"argument", text_or_null(site.argument)},
-               {"phase", site.phase},
-               {"cause", site.cause},
-               {"from_dtype", site.from},
-               {"to_dtype", site.to},
-               {"casts", site.casts},
-               {"cache_hits", site.hits},
-               {"bytes", site.bytes},
-               {"cpu_ns", site.cpu_ns}});
-  return json;
-}
-
-Json findings_json(const Account& account, const std::vector<std::size_t>& which) {
-  Json list = Json::array();
-  for (const std::size_t i : which) {
-    const store::Finding& finding = account.findings[i];
-    const store::CodeLocation at = finding.location.value_or(store::CodeLocation());
-    list.push_back({{"rule", finding.rule},
-                    {"severity", finding.severity},
-                    {"file", finding.location ? Json(portable_path(at.file, account.project)) : Json()},
-                    {"line", finding.location ? Json(at.line) : Json()},
-                    {"title", finding.title},
-                    {"fingerprint", account.fingerprints[i]}});
+std::string moved_text(const Account& before, const Account& after, const Difference& difference, int width) {
+  if (difference.moved_findings.empty()) return "";
+  std::string all =
+      "\n  the same findings at another place, which is no difference: " + grouped(difference.moved_findings.size()) +
+      "\n";
+  for (std::size_t n = 0; n < std::min(difference.moved_findings.size(), kShown); ++n) {
+    const auto& [was, is] = difference.moved_findings[n];
+    all += wrapped("    ", "      ",
+                   after.findings[is].rule + "  " + place(after, is) + ", was at " + place(before, was), width);
   }
-  return list;
+  return all + and_more(difference.moved_findings.size());
+}
+
+// "differs: 1 new finding, 3 operators in another dtype"
+std::string verdict_of(const Difference& difference) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t count, std::string_view one, std::string_view many) {
+    if (count > 0) parts.push_back(counted(count, one, many));
+  };
+  const auto places = [&](Change change) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        difference.sites, [&](const SiteChange& site) { return site.change == change && !site.by_time_alone; }));
+  };
+  add(difference.new_findings.size(), "new finding", "new findings");
+  add(difference.fixed_findings.size(), "fixed finding", "fixed findings");
+  add(difference.precision.size(), "operator of a module in another dtype", "operators of modules in another dtype");
+  add(difference.new_in_a_half.size(), "new operator in a half", "new operators in a half");
+  add(places(Change::kMoved), "place that casts another dtype", "places that cast another dtype");
+  add(places(Change::kNew), "new place of casts", "new places of casts");
+  add(places(Change::kGone), "place of casts gone", "places of casts gone");
+  add(places(Change::kCostlier), "place with more casts or bytes", "places with more casts or bytes");
+  add(places(Change::kCheaper), "place with fewer casts or bytes", "places with fewer casts or bytes");
+  if (!parts.empty()) return "differs: " + listed(parts);
+  return difference.doubts.empty() ? "the same casts at the same places, and the same findings"
+                                   : "nothing that was seen differs; what was not seen cannot be compared";
 }
 
 }  // namespace
@@ -216,53 +278,25 @@ Json findings_json(const Account& account, const std::vector<std::size_t>& which
 std::string difference_text(const Account& before, const Account& after, const Difference& difference, int width) {
   std::string all =
       wrapped("castscope diff: ", "  ", on_one_line(before.name) + " → " + on_one_line(after.name), width);
+  all += wrapped("  ", "    ", verdict_of(difference), width);
   for (const std::string& doubt : difference.doubts)
     all += wrapped("  incomplete: ", "    ", on_one_line(doubt), width);
   all += "\n" + totals_text(difference);
   all += findings_text(after, difference.new_findings, "new", width);
   all += findings_text(before, difference.fixed_findings, "fixed", width);
+  all += moved_text(before, after, difference, width);
   all += findings_text(after, difference.unseen_before, "not looked at before", width);
   all += findings_text(before, difference.unseen_after, "not looked at after", width);
   all += precision_text(difference, width);
   all += not_looked_at(before, after, width) + not_looked_at(after, before, width);
-  for (const Change change : {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper})
+  for (const Change change :
+       {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper, Change::kElsewhere})
     all += sites_text(difference, change, width);
+  all += times_text(difference, width);
   if (difference.per_step && !difference.sites.empty())
     all += "\n" + wrapped("  ", "  ",
                           "The runs have different numbers of steps: sites are compared by what a step does.", width);
-  if (!difference.any())
-    all += difference.doubts.empty() ? "\n  the same casts at the same places, and the same findings\n"
-                                     : "\n  nothing that was seen differs; what was not seen cannot be compared\n";
   return all;
-}
-
-Json difference_json(const Account& before, const Account& after, const Difference& difference) {
-  Json totals = Json::object();
-  for (const TotalChange& total : difference.totals)
-    totals[std::string(total.name)] = {{"before", total.before}, {"after", total.after}};
-  Json sites = Json::array();
-  for (const SiteChange& change : difference.sites) {
-    sites.push_back({{"change", name(change.change)},
-                     {"by_time_alone", change.by_time_alone},
-                     {"before", change.change == Change::kNew ? Json() : site_json(change.before)},
-                     {"after", change.change == Change::kGone ? Json() : site_json(change.after)}});
-  }
-  Json precision = Json::array();
-  for (const PrecisionChange& change : difference.precision)
-    precision.push_back({{"before", precision_json(change.before)}, {"after", precision_json(change.after)}});
-  return document(kDiffForm, {{"before", {{"compared_file", before.name}, {"complete", before.complete}}},
-                              {"after", {{"compared_file", after.name}, {"complete", after.complete}}},
-                              {"differs", difference.any()},
-                              {"doubts", difference.doubts},
-                              {"per_step", difference.per_step},
-                              {"total_changes", totals},
-                              {"finding_changes",
-                               {{"new_findings", findings_json(after, difference.new_findings)},
-                                {"fixed_findings", findings_json(before, difference.fixed_findings)},
-                                {"unseen_before", findings_json(after, difference.unseen_before)},
-                                {"unseen_after", findings_json(before, difference.unseen_after)}}},
-                              {"precision_changes", precision},
-                              {"site_changes", sites}});
 }
 
 }  // namespace castscope::report

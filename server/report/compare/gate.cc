@@ -44,6 +44,7 @@ void examine_findings(const Comparable& two, const Gate& gate, Verdict& verdict)
         .push_back(i);
   for (std::size_t i = 0; i < now.size(); ++i)
     if (now[i] != InOther::kThere) (now[i] == InOther::kNotThere ? verdict.gone : verdict.unseen_now).push_back(i);
+  verdict.moved = two.moved.size();
   verdict.by_number = two.sentence();
 }
 

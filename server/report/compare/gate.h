@@ -37,6 +37,7 @@ struct Verdict {
   Outcome outcome = Outcome::kClean;
   std::vector<std::size_t> failing, below;       // below: of lower severity than `fail_on`
   std::vector<std::size_t> known;                // in the baseline
+  std::size_t moved = 0;                         // so many of them stood at another place there (Comparable::moved)
   std::vector<std::size_t> unseen_before;        // not in the baseline, whose run may have missed them
   std::vector<std::size_t> gone;                 // of the baseline's findings: not there any more
   std::vector<std::size_t> unseen_now;           // of the baseline's findings: this run may have missed them

@@ -87,7 +87,8 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
   if (!verdict.below.empty())
     all.push_back(counted(verdict.below.size(), "finding", "findings") + " below " + gate.fail_on);
   if (!verdict.known.empty())
-    all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name));
+    all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name) +
+                  (verdict.moved == 0 ? "" : ", " + grouped(verdict.moved) + " of them at another place"));
   if (!verdict.unseen_before.empty())
     all.push_back(counted(verdict.unseen_before.size(), "finding", "findings") + " that the run of " +
                   on_one_line(baseline->name) + " may have missed: it " + std::string(kLookedLess));

@@ -118,6 +118,19 @@ std::optional<ReportPart> ReportPart::referred(std::string_view key, const std::
   return std::nullopt;
 }
 
+std::vector<ReportPart> ReportPart::referred_all(std::string_view key, const std::vector<ReportPart>& list) const {
+  std::vector<ReportPart> all;
+  const Json* const places = this->list(key);
+  for (std::size_t i = 0; places != nullptr && i < places->size(); ++i) {
+    const Json& place = (*places)[i];
+    if (is_count(place) && place.get<std::uint64_t>() < list.size())
+      all.push_back(list[place.get<std::uint64_t>()]);
+    else
+      complain(std::string(key) + "[" + std::to_string(i) + "]", "names a place that its list does not have");
+  }
+  return all;
+}
+
 std::int64_t ReportPart::number(std::string_view key) const {
   const Json* const value = find(key);
   if (value == nullptr) return 0;
@@ -127,5 +140,13 @@ std::int64_t ReportPart::number(std::string_view key) const {
 }
 
 std::int64_t ReportPart::number_or_0(std::string_view key) const { return is_null(key) ? 0 : number(key); }
+
+std::optional<double> ReportPart::real_or_nothing(std::string_view key) const {
+  const Json* const value = find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  complain(key, "is not a number");
+  return std::nullopt;
+}
 
 }  // namespace castscope::report

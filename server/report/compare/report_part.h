@@ -32,11 +32,15 @@ class ReportPart {
   std::uint64_t count(std::string_view key) const;
   std::uint64_t count_or_0(std::string_view key) const;  // 0 where it is left out
   std::int64_t number(std::string_view key) const;
-  std::int64_t number_or_0(std::string_view key) const;  // 0 for null
+  std::int64_t number_or_0(std::string_view key) const;               // 0 for null
+  std::optional<double> real_or_nothing(std::string_view key) const;  // nothing for null
 
   // Returns the element of `list` whose place stands under `key`. Nothing where the key is left out or null, or where
   // the list has no such place, which is reported.
   std::optional<ReportPart> referred(std::string_view key, const std::vector<ReportPart>& list) const;
+
+  // Returns the elements of `list` whose places stand in the list under `key`.
+  std::vector<ReportPart> referred_all(std::string_view key, const std::vector<ReportPart>& list) const;
 
   // `sentence` goes on from the key: "is not a severity".
   void complain(std::string_view key, std::string_view sentence) const;

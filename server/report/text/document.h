@@ -14,7 +14,7 @@ struct DocumentForm {
 
 inline constexpr DocumentForm kReportForm = {"report", 2, 0};
 inline constexpr DocumentForm kCheckForm = {"check", 2, 0};
-inline constexpr DocumentForm kDiffForm = {"diff", 2, 0};
+inline constexpr DocumentForm kDiffForm = {"diff", 2, 1};
 inline constexpr DocumentForm kRulesForm = {"rules", 2, 1};
 inline constexpr DocumentForm kPolicyCheckForm = {"policy-check", 2, 0};
 inline constexpr DocumentForm kPolicyExplainForm = {"policy-explain", 2, 0};

@@ -93,7 +93,7 @@ export class ComparePanel implements Panel {
     const cwd = this.state.run?.cwd ?? '';
     const { per_step } = difference;
     const steps = stepsOf(difference);
-    const rows: SiteRow[] = difference.site_changes.map(({ change, before, after }) => {
+    const rows: SiteRow[] = difference.site_changes.filter((one) => !one.by_time_alone && one.change !== 'elsewhere').map(({ change, before, after }) => {
       const one = (after ?? before) as DiffSite;
       return {
         change,
