@@ -37,6 +37,13 @@ const Rule* find_rule(std::string_view name) {
   return it == kRules.end() ? nullptr : *it;
 }
 
+Harm harm_of(const Finding& finding) {
+  const Rule* const rule = find_rule(finding.rule);
+  return rule == nullptr || finding.severity == "info" ? Harm::kNone
+         : finding.severity == "performance"           ? Harm::kTime
+                                                       : rule->harm;
+}
+
 std::vector<Finding> judge(const store::RunData& data, const Settings& settings) {
   if (data.damage && data.damage->evidence) return {};
   std::vector<Finding> findings;

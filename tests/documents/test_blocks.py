@@ -42,7 +42,8 @@ PICTURES = {
 }
 # Pages whose blocks build on each other, in a folder of their own; each is one test. Blocks of Python that are scripts
 # have their names, those that have none are run.
-STORIES = {"docs/first-finding.md": ["train.py"], "docs/package.md": [None, None, None, "model.py"]}
+STORIES = {"docs/first-finding.md": ["train.py"], "docs/wrong-loss.md": ["model.py", "train.py"],
+           "docs/package.md": [None, None, None, "model.py"]}
 # Pages whose blocks a test of their own runs; here their form is checked.
 OWN_TESTS = {"docs/launchers.md": "tests/documents/test_launchers.py", "docs/audit.md": "tests/audit/test_audit.py",
              "docs/gallery.md": "tests/documents/test_gallery.py"}

@@ -78,6 +78,8 @@ def test_a_function_by_its_name(compare, tmp_path):
 
 @pytest.mark.parametrize(("arguments", "sentence"), [
     ((), "nothing to compare"),
+    (("a.castscope", "b.json"), "`castscope diff a.castscope b.json` compares runs; this command compares modes"),
+    (("train.py",), "these words stand for nothing: train.py; castscope compare -- python SCRIPT"),
     (("--", "bash", "x"), "must begin with Python itself"),
     (("--", sys.executable), "a script, or -m and a module, must follow"),
     (("--", sys.executable, "-c", "pass"), "-c has no file to look into"),

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/toolkit/child.h"
@@ -87,9 +88,19 @@ Words comparison_of(const CompareOptions& options, const Words& job, std::string
   return command;
 }
 
-int compare(const CompareOptions& options, const Words& job) {
-  std::string wrong;
-  const Words command = comparison_of(options, job, &wrong);
+// Runs are compared by another command.
+std::string about_words(const Words& words) {
+  const bool are_runs = std::ranges::any_of(words, [](const std::string& word) {
+    return absl::EndsWith(word, ".castscope") || absl::EndsWith(word, ".json");
+  });
+  const std::string all = absl::StrJoin(words, " ");
+  if (are_runs) return absl::StrCat("`castscope diff ", all, "` compares runs; this command compares modes: ", kHow);
+  return absl::StrCat("these words stand for nothing: ", all, "; ", kHow);
+}
+
+int compare(const CompareOptions& options, const Words& extra, const Words& job) {
+  std::string wrong = extra.empty() ? "" : about_words(extra);
+  const Words command = wrong.empty() ? comparison_of(options, job, &wrong) : Words();
   if (!wrong.empty()) {
     say(wrong);
     return kUsage;
@@ -155,6 +166,7 @@ void add_compare(CommandLine& line) {
   command.option("--color", options->color, "auto (on a terminal), always or never")
       .one_of({"auto", "always", "never"})
       .shows_default();
+  command.takes_other_words();
   command.takes_job("[-- python SCRIPT [ARGUMENT...]]");
   command.footer(absl::StrCat(
       "A script says what is compared, with `@castscope.entry(inputs=make_inputs)` on a function, or\n"
@@ -166,7 +178,7 @@ void add_compare(CommandLine& line) {
       "  castscope compare --json modes.json --html modes.html -- python train.py\n"
       "  castscope compare -f html -o modes.html --force -- python train.py\n\n",
       exit_statuses_of("compare")));
-  command.on_run([&line, options] { return compare(*options, line.job); });
+  command.on_run([&line, options, command] { return compare(*options, command.remaining(), line.job); });
 }
 
 }  // namespace castscope::cli

@@ -39,12 +39,13 @@ std::string total_name(const TotalChange& total) {
   return std::string(total.name);
 }
 
-// "+12.5 %"; "same"; "" where there is no share.
-std::string way(double before, double after) {
-  if (before == after) return "same";
-  if (before <= 0) return before == 0 ? "new" : "";
+// "+12.5 %"
+std::string way(const TotalChange& total) {
+  if (total.before == total.after) return "same";
+  if (total.before == 0) return "new";
   char text[32];
-  std::snprintf(text, sizeof text, "%+.1f %%", 100 * (after / before - 1));
+  std::snprintf(text, sizeof text, "%+.1f %%",
+                100 * (static_cast<double>(total.after) / static_cast<double>(total.before) - 1));
   return text;
 }
 
@@ -53,15 +54,13 @@ std::string metric_value(const AccountMetric& metric) { return metric.last ? rea
 using TotalRow = std::array<std::string, 4>;
 
 TotalRow row_of(const MetricChange& metric) {
-  return {on_one_line(metric.before.name) + ", last", metric_value(metric.before), metric_value(metric.after),
-          metric.before.last && metric.after.last ? way(*metric.before.last, *metric.after.last) : ""};
+  return {on_one_line(metric.before.name) + ", last", metric_value(metric.before), metric_value(metric.after), ""};
 }
 
 std::string totals_text(const Difference& difference) {
   std::vector<TotalRow> rows;
   for (const TotalChange& total : difference.totals)
-    rows.push_back({total_name(total), amount(total, total.before), amount(total, total.after),
-                    way(static_cast<double>(total.before), static_cast<double>(total.after))});
+    rows.push_back({total_name(total), amount(total, total.before), amount(total, total.after), way(total)});
   for (std::size_t n = 0; n < std::min(difference.metrics.size(), kShown); ++n)
     rows.push_back(row_of(difference.metrics[n]));
   std::array<std::size_t, 3> widest{};
@@ -70,7 +69,8 @@ std::string totals_text(const Difference& difference) {
   std::string all;
   for (const TotalRow& row : rows) {
     const auto pad = [&](std::size_t i) { return std::string(widest[i] - columns(row[i]), ' '); };
-    all += "  " + row[0] + pad(0) + "  " + pad(1) + row[1] + "  " + pad(2) + row[2] + "  " + row[3] + "\n";
+    all += "  " + row[0] + pad(0) + "  " + pad(1) + row[1] + "  " + pad(2) + row[2];
+    all += (row[3].empty() ? "" : "  " + row[3]) + "\n";
   }
   return all;
 }
@@ -183,7 +183,7 @@ std::string operators_text(const Operators& of, int width) {
   return "    " + on_one_line(place(is)) + "\n" + wrapped("      ", "      ", on_one_line(text), width);
 }
 
-std::string operators_text(const char* title, const std::vector<Operators>& all, int width) {
+std::vector<Operators> in_groups(const std::vector<Operators>& all) {
   std::vector<Operators> groups;
   const auto look = [](const Operators& of) {
     return std::make_tuple(place(*of.after), of.after->op, of.before == nullptr ? "" : of.before->computed,
@@ -195,18 +195,26 @@ std::string operators_text(const char* title, const std::vector<Operators>& all,
     if (is_new) groups.push_back(of);
     ++groups[at->second].modules;
   }
+  return groups;
+}
+
+std::vector<Operators> changed_operators(const Difference& difference) {
+  std::vector<Operators> all;
+  for (const auto& [before, after] : difference.precision) all.push_back({&before, &after});
+  return in_groups(all);
+}
+
+std::vector<Operators> new_operators(const Difference& difference) {
+  std::vector<Operators> all;
+  for (const AccountPrecision& one : difference.new_in_a_half) all.push_back({nullptr, &one});
+  return in_groups(all);
+}
+
+std::string operators_text(const char* title, const std::vector<Operators>& groups, int width) {
   if (groups.empty()) return "";
   std::string text = absl::StrCat("\n  ", title, ": ", grouped(groups.size()), "\n");
   for (std::size_t n = 0; n < std::min(groups.size(), kShown); ++n) text += operators_text(groups[n], width);
   return text + and_more(groups.size());
-}
-
-std::string precision_text(const Difference& difference, int width) {
-  std::vector<Operators> changed, fresh;
-  for (const auto& [before, after] : difference.precision) changed.push_back({&before, &after});
-  for (const AccountPrecision& one : difference.new_in_a_half) fresh.push_back({nullptr, &one});
-  return operators_text("operators in another dtype", changed, width) +
-         operators_text("operators in a half that the first run does not have", fresh, width);
 }
 
 // Dtypes of one run cannot be compared with those of a run that did not look at them.
@@ -261,8 +269,8 @@ std::string verdict_of(const Difference& difference) {
   };
   add(difference.new_findings.size(), "new finding", "new findings");
   add(difference.fixed_findings.size(), "fixed finding", "fixed findings");
-  add(difference.precision.size(), "operator of a module in another dtype", "operators of modules in another dtype");
-  add(difference.new_in_a_half.size(), "new operator in a half", "new operators in a half");
+  add(changed_operators(difference).size(), "operator in another dtype", "operators in another dtype");
+  add(new_operators(difference).size(), "new operator in a half", "new operators in a half");
   add(places(Change::kMoved), "place that casts another dtype", "places that cast another dtype");
   add(places(Change::kNew), "new place of casts", "new places of casts");
   add(places(Change::kGone), "place of casts gone", "places of casts gone");
@@ -287,7 +295,8 @@ std::string difference_text(const Account& before, const Account& after, const D
   all += moved_text(before, after, difference, width);
   all += findings_text(after, difference.unseen_before, "not looked at before", width);
   all += findings_text(before, difference.unseen_after, "not looked at after", width);
-  all += precision_text(difference, width);
+  all += operators_text("operators in another dtype", changed_operators(difference), width);
+  all += operators_text("operators in a half that the first run does not have", new_operators(difference), width);
   all += not_looked_at(before, after, width) + not_looked_at(after, before, width);
   for (const Change change :
        {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper, Change::kElsewhere})

@@ -78,6 +78,7 @@ Json rule_json(const rules::Rule& rule) {
   const rules::Explanation& words = rule.explanation;
   return {{"rule", rule.name},
           {"severity", rule.severity},
+          {"harm", rules::name(rule.harm)},
           {"rule_group", group_of(rule)},
           {"summary", rule.summary},
           {"thresholds", thresholds_json(rule)},
@@ -131,7 +132,9 @@ std::string words_of_casts(int width) {
 std::string explanation_text(const rules::Rule& rule, int width) {
   const rules::Explanation& words = rule.explanation;
   const std::string name(rule.name);
-  std::string all = name + " (" + std::string(rule.severity) + ")\n" + wrapped("  ", "  ", rule.summary, width);
+  const std::string harm(rules::words(rule.harm));
+  std::string all = name + " (" + std::string(rule.severity) + (harm.empty() ? "" : ", " + harm) + ")\n" +
+                    wrapped("  ", "  ", rule.summary, width);
   all += section("What happens", words.what, width) + section("Why it matters", words.why, width);
   if (!words.example.empty()) all += "\nExample\n" + code(words.example);
   all += section("Fix", words.fix, width);

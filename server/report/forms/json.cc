@@ -20,6 +20,7 @@
 #include "server/report/modes/modes.h"
 #include "server/report/text/document.h"
 #include "server/report/text/json_rows.h"
+#include "server/rules/rules.h"
 #include "server/store/run/names.h"
 
 namespace castscope::report {
@@ -85,6 +86,7 @@ Json findings_json(const Model& model) {
     for (const store::CodeLocation& at : finding.related) related.push_back(location_json(model.run, at));
     list.push_back({{"rule", finding.rule},
                     {"severity", finding.severity},
+                    {"harm", rules::name(rules::harm_of(finding))},
                     {"title", finding.title},
                     {"location", location_json(model.run, finding.location)},
                     {"related", related},

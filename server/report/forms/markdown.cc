@@ -14,6 +14,7 @@
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
+#include "server/rules/rules.h"
 #include "server/store/run/names.h"
 #include "server/utf8/utf8.h"
 
@@ -124,9 +125,10 @@ std::string findings(const Model& model) {
   const std::size_t shown = std::min(model.findings.size(), kMarkdownFindings);
   for (std::size_t i = 0; i < shown; ++i) {
     const rules::Finding& finding = model.findings[i];
-    const std::string row = "| " + finding.severity + " | " + code_cell(finding.rule) + " | " +
-                            code_cell(place(model.run, finding.location)) + " | " + markdown_escaped(finding.title) +
-                            " |\n";
+    const std::string harm(rules::words(rules::harm_of(finding)));
+    const std::string row = "| " + finding.severity + (harm.empty() ? "" : ", " + harm) + " | " +
+                            code_cell(finding.rule) + " | " + code_cell(place(model.run, finding.location)) + " | " +
+                            markdown_escaped(finding.title) + " |\n";
     const std::string more = details(model, finding);
     if (table.size() + folded.size() + row.size() + more.size() > kMostOfFindings) {
       return table + "\n" + others_are(model.findings.size() - i, "finding", "findings") + folded;

@@ -5,6 +5,7 @@
 
 #include "server/report/model/verdict.h"
 #include "server/report/text/words.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {
@@ -31,10 +32,13 @@ struct Told {
 Told told(const Model& model, const TerminalText& text, const rules::Finding& finding) {
   std::vector<store::CodeLocation> all_places = places_of(finding);
   Told all;
-  all.head = text.one_line({{"  "},
-                            {finding.severity, colour_of(finding)},
-                            {" " + finding.rule + "  "},
-                            {place(model.run, first_place_of(finding)), "36"}});
+  std::vector<TerminalText::Head> head = {{"  "},
+                                          {finding.severity, colour_of(finding)},
+                                          {" " + finding.rule + "  "},
+                                          {place(model.run, first_place_of(finding)), "36"}};
+  if (const std::string harm(rules::words(rules::harm_of(finding))); !harm.empty()) head.push_back({"  " + harm});
+  if (!text.fits(head)) head.resize(4);
+  all.head = text.one_line(head);
   all.title = text.paragraph({"    "}, "    ", finding.title + ".");
   if (all_places.size() > 1) {
     all_places.erase(all_places.begin());

@@ -90,6 +90,22 @@ TEST_F(TerminalTest, WhatIsWorthMostComesFirst) {
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1));
 }
 
+TEST_F(TerminalTest, WhatMayChangeResultsIsToldFirst) {
+  finding("warning", 3).rule = "cache-grows";
+  EXPECT_THAT(text({.width = 160}), HasSubstr("1 finding, worth mending today: train.py:3\n"));
+  EXPECT_THAT(text(), HasSubstr("cache-grows  train.py:3  costs memory\n"));
+  finding("warning", 4).rule = "dtype-position-loss";
+  finding("info", 5).rule = "dtype-overflow";
+  EXPECT_THAT(text({.width = 160}),
+              HasSubstr("3 findings, 2 worth mending today, 1 may change results: train.py:4 first"));
+  EXPECT_THAT(text(), HasSubstr("dtype-position-loss  train.py:4  may change results\n"));
+  finding("performance", 6, 0.1).rule = "dtype-overflow";
+  EXPECT_THAT(text(), HasSubstr("dtype-overflow  train.py:6  costs time\n"));
+  judgement_.findings.erase(judgement_.findings.begin());
+  judgement_.findings.resize(1);
+  EXPECT_THAT(text({.width = 160}), HasSubstr("1 finding, which may change results: train.py:4\n"));
+}
+
 TEST_F(TerminalTest, FiveFindingsFitOnAScreen) {
   for (int line = 1; line <= 5; ++line) finding(line < 3 ? "warning" : "performance", line, 0.1);
   for (const int width : {80, 120}) {

@@ -61,6 +61,12 @@ std::string TerminalText::cut(const std::string& text) const {
   return columns(text) <= width ? text : first_characters(text, width - 1).append(kCut);
 }
 
+bool TerminalText::fits(const std::vector<Head>& words) const {
+  std::size_t taken = 0;
+  for (const Head& word : words) taken += columns(on_one_line(word.text));
+  return taken <= static_cast<std::size_t>(width_);
+}
+
 std::string TerminalText::one_line(const std::vector<Head>& words) const {
   std::string plain;
   for (const Head& word : words) plain += on_one_line(word.text);

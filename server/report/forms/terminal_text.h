@@ -24,6 +24,8 @@ class TerminalText {
   TerminalLines beginning(TerminalLines lines, std::size_t most) const;
   // One line, cut at the width: "  41 %  train.py:14  linear weight": `styled` words in their styles.
   std::string one_line(const std::vector<Head>& words) const;
+  // Whether one_line() would show all of it.
+  bool fits(const std::vector<Head>& words) const;
   std::string styled(const char* style, const std::string& text) const;
 
  private:

@@ -60,6 +60,8 @@ void write_finding(Html& html, const Model& model, const rules::Finding& finding
     if (finding.location && !finding.location->function.empty()) {
       html.leaf("span", "in " + finding.location->function, {{"class", "soft wrap"}});
     }
+    if (const std::string_view harm = rules::words(rules::harm_of(finding)); !harm.empty())
+      html.leaf("span", std::string(harm), {{"class", "soft"}});
   }
   html.leaf("p", finding.title + ".");
   if (finding.location) write_source(html, model, *finding.location);

@@ -10,11 +10,14 @@
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/places/packages.h"
 #include "server/rules/inquiry/settings.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {
 
 double saved_share(const rules::Finding& finding) { return finding.savings ? finding.savings->share_of_step : 0; }
+
+bool may_change_results(const rules::Finding& finding) { return rules::harm_of(finding) == rules::Harm::kResults; }
 
 bool anything_was_cast(const Model& model) {
   return std::ranges::any_of(model.sites, [](const SiteTotal& total) { return total.counts.casts > 0; });
@@ -44,7 +47,12 @@ std::string findings_sentence(const Model& model) {
   const auto worth = static_cast<std::uint64_t>(
       std::ranges::count_if(order, [&](std::size_t at) { return is_worth_mending(model.findings[at]); }));
   if (worth == 0) return text + ", none worth mending today.";
-  text += model.findings.size() == 1 ? ", worth mending today: " : ", " + grouped(worth) + " worth mending today: ";
+  const auto wrong = static_cast<std::uint64_t>(std::ranges::count_if(model.findings, may_change_results));
+  if (model.findings.size() == 1)
+    text += wrong > 0 ? ", which may change results: " : ", worth mending today: ";
+  else
+    text += ", " + grouped(worth) + " worth mending today" +
+            (wrong > 0 ? ", " + grouped(wrong) + " may change results: " : ": ");
   text += place(model.run, first_place_of(model.findings[order.front()]));
   return text + (worth > 1 ? " first" : "");
 }
@@ -60,7 +68,8 @@ std::vector<std::size_t> by_worth(const Model& model) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t at) {
     const rules::Finding& finding = model.findings[at];
-    return std::make_tuple(rules::place_of_severity(finding.severity), -saved_share(finding));
+    return std::make_tuple(rules::place_of_severity(finding.severity), !may_change_results(finding),
+                           -saved_share(finding));
   });
   return order;
 }

@@ -17,7 +17,8 @@ namespace castscope::report {
 inline constexpr double kWorthMending = 0.02;
 bool is_worth_mending(const rules::Finding&);
 
-// Returns the places in Model::findings: errors, warnings, then by what they save, at last what is only worth knowing.
+// Returns the places in Model::findings: errors, warnings (those that may change results first), then by what they
+// save, at last what is only worth knowing.
 std::vector<std::size_t> by_worth(const Model&);
 
 // Returns the lines that a finding stands at, the user's own first: nobody changes a library.

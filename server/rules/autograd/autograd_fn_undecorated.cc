@@ -52,6 +52,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "autograd-fn-undecorated",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "the backward of a custom autograd Function runs outside autocast, its forward ran inside",
     .thresholds = {},
     .sees = kOperators,

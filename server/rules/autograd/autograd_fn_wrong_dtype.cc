@@ -53,6 +53,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "autograd-fn-wrong-dtype",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "the backward of a custom autograd Function is cast to another dtype than its forward",
     .thresholds = {},
     .sees = kOperators,

@@ -129,6 +129,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "checkpoint-recompute-differs",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "what a checkpoint recomputes during backward has another dtype than in forward",
     .thresholds = {},
     .sees = kOperators,

@@ -38,6 +38,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-blocks-swap",
     .severity = "warning",
+    .harm = Harm::kError,
     .summary = "the autocast cache's reference to a weight keeps it from being swapped",
     .thresholds = {},
     .explanation = {.what = "`torch.utils.swap_tensors`, or `module.to()` with "

@@ -69,6 +69,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-grows",
     .severity = "warning",
+    .harm = Harm::kMemory,
     .summary = "new entries keep going into the autocast cache of one long region",
     .thresholds = kThresholds,
     .sees = kEvents,

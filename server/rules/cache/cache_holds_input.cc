@@ -86,6 +86,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-holds-input",
     .severity = "warning",
+    .harm = Harm::kMemory,
     .summary = "the autocast cache holds inputs that require grad",
     .thresholds = kThresholds,
     .sees = kEvents,

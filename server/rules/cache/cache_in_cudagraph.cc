@@ -26,6 +26,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-in-cudagraph",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "CUDA graphs are captured with the autocast cache on",
     .thresholds = {},
     .explanation = {.what = "`torch.cuda.make_graphed_callables` was called within an autocast region whose cache is "

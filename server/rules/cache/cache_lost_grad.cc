@@ -34,6 +34,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-lost-grad",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "the autocast cache serves a weight's copy that no gradient flows through",
     .thresholds = {},
     .explanation = {.what = "A weight was first cast under `torch.no_grad()`, and then used with gradients in the same "

@@ -55,6 +55,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-never-cleared",
     .severity = "warning",
+    .harm = Harm::kMemory,
     .summary = "autocast is switched on in a way in which nothing clears its cache",
     .thresholds = {},
     .sees = kEvents,

@@ -44,6 +44,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-stale-weight",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "the autocast cache serves a weight as it was before it changed",
     .thresholds = {},
     .explanation = {.what = "A weight changed while an autocast region was open, and the region went on with the copy "

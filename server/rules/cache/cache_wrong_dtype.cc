@@ -72,6 +72,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cache-wrong-dtype",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "the autocast cache serves a copy in another dtype than the region's",
     .thresholds = {},
     .explanation = {.what = "A weight was cast in one autocast region, and used again in a region of another dtype "

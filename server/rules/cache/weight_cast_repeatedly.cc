@@ -274,6 +274,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "weight-cast-repeatedly",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "a weight is cast again at each use because its copy is not kept, or not long enough",
     .thresholds = {},
     .sees = kEvents,

@@ -115,6 +115,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-contains-backward",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "backward is called inside an autocast region",
     .thresholds = {},
     .explanation =

@@ -84,6 +84,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-disabled-silently",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary =
         "a region that should have autocast on has it off: the device is not there, or autocast does not support the "
         "dtype",

@@ -136,6 +136,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-empty",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a region ends before the work that it is meant for begins",
     .thresholds = {},
     .sees = kOperators | kEvents,

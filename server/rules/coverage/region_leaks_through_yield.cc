@@ -63,6 +63,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-leaks-through-yield",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a region is open across an await or yield, and other code that runs meanwhile is cast",
     .thresholds = {},
     .sees = kOperators,

@@ -66,6 +66,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-never-closed",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a region is entered and never left, or leaving it has no effect",
     .thresholds = {},
     .explanation =

@@ -151,6 +151,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-spans-steps",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "a region is open over several optimizer steps",
     .thresholds = kThresholds,
     .sees = kEvents,

@@ -89,6 +89,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-wrong-device",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a region is for another device than all operators in it",
     .thresholds = {},
     .sees = kOperators,

@@ -149,6 +149,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "thread-lost-region",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a thread started inside a region computes without autocast",
     .thresholds = {},
     .sees = kOperators | kEvents,

@@ -96,6 +96,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "thread-wrong-dtype",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a backward thread computes in another low dtype than the region that it serves",
     .thresholds = {},
     .sees = kOperators,

@@ -74,6 +74,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "fsdp-autocast-conflict",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "FSDP's mixed precision and autocast both cast one module",
     .thresholds = {},
     .explanation = {.what = "A module that was given to `fully_shard` with a `MixedPrecisionPolicy` is called in an "

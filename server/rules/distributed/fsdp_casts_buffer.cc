@@ -84,6 +84,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "fsdp-casts-buffer",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "FSDP casts a table or positions that were meant to stay in float32",
     .thresholds = {},
     .sees = kOperators | kEvents,

@@ -306,6 +306,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-mismatch-error",
     .severity = "error",
+    .harm = Harm::kError,
     .summary =
         "an operator raised because a tensor of float16 or bfloat16 met another dtype, or because the operator "
         "has no kernel for float16 or bfloat16",

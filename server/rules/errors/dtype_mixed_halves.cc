@@ -24,6 +24,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-mixed-halves",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "float16 and bfloat16 met in an operator that takes the widest dtype",
     .thresholds = {},
     .explanation = {.what = "An operator such as `cat` or `stack`, which autocast runs in the widest dtype of its "

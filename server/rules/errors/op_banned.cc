@@ -41,6 +41,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "op-banned",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "an operator that autocast refuses was called in a region",
     .thresholds = {},
     .explanation = {.what = "`binary_cross_entropy` (or `BCELoss`) was called in an enabled region on a GPU, and "

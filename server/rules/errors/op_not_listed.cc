@@ -164,6 +164,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "op-not-listed",
     .severity = "warning",
+    .harm = Harm::kError,
     .summary = "an operator that autocast does not know got arguments of different dtypes",
     .thresholds = {},
     .sees = kOperators,

@@ -70,6 +70,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "gpu-casts-dominate",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "casts take a large part of the GPU's time",
     .thresholds = kThresholds,
     .sees = kEvents | kDevice,

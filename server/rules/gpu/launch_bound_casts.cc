@@ -85,6 +85,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "launch-bound-casts",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "most kernels of a step are casts too small for their launch",
     .thresholds = kThresholds,
     .sees = kDevice,

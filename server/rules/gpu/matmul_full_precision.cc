@@ -73,6 +73,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "matmul-full-precision",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "a matrix product computes in true float32 though autocast is on",
     .thresholds = kThresholds,
     .sees = kOperators | kDevice,

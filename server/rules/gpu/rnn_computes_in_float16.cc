@@ -65,6 +65,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "rnn-computes-in-float16",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "cuDNN's RNN computes in float16 though the region is of bfloat16",
     .thresholds = {},
     .explanation = {.what = "An LSTM, GRU or RNN is called on a GPU in an autocast region of bfloat16. Autocast's "

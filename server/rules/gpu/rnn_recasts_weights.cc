@@ -107,6 +107,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "rnn-recasts-weights",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "cuDNN's RNN has the same weights cast again at every call",
     .thresholds = kThresholds,
     .sees = kOperators,

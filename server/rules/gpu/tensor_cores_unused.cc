@@ -87,6 +87,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "tensor-cores-unused",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "sizes or alignment keep a matrix product off Tensor Cores, or slow on them",
     .thresholds = kThresholds,
     .sees = kOperators | kDevice,

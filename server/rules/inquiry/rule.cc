@@ -1,6 +1,7 @@
 #include "server/rules/inquiry/rule.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "server/rules/evidence/places/packages.h"
@@ -21,6 +22,17 @@ std::optional<store::CodeLocation> line_outside_packages(const store::RunData& d
 }
 
 }  // namespace
+
+std::string_view name(Harm harm) {
+  constexpr std::array<std::string_view, 6> kNames = {"none", "time", "memory", "precision", "results", "error"};
+  return kNames[static_cast<std::size_t>(harm)];
+}
+
+std::string_view words(Harm harm) {
+  constexpr std::array<std::string_view, 6> kWords = {
+      "", "costs time", "costs memory", "another precision than meant", "may change results", "raises an error"};
+  return kWords[static_cast<std::size_t>(harm)];
+}
 
 double Inquiry::threshold(std::string_view name) const {
   if (const auto of_rule = settings_.thresholds.find(rule_.name); of_rule != settings_.thresholds.end())

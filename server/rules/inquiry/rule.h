@@ -27,6 +27,18 @@ struct Threshold {
   std::string_view meaning;  // one line: "fewer entries of one line in one region are ordinary code"
 };
 
+// What a job suffers from what a rule finds.
+enum class Harm : std::uint8_t {
+  kNone,  // it is only worth knowing
+  kTime,
+  kMemory,
+  kPrecision,  // code computes in another dtype than it says, or than the same code elsewhere
+  kResults,    // numbers are lost: the results may be wrong
+  kError,      // an exception is raised, or will be
+};
+std::string_view name(Harm);   // "none", "time", "memory", "precision", "results", "error"
+std::string_view words(Harm);  // "may change results"; "" for kNone
+
 // What a rule looks at beyond counts, definitions and facts, which are exact and of the whole run. Where that was not
 // recorded, or not all of it, an empty answer does not mean that all is well (judged_rules.h).
 enum Sees : std::uint8_t {
@@ -54,7 +66,8 @@ class Inquiry;
 struct Rule {
   std::string_view name;      // "cache-grows"
   std::string_view severity;  // error, warning, performance, info
-  std::string_view summary;   // one line, for lists
+  Harm harm = Harm::kNone;
+  std::string_view summary;  // one line, for lists
   std::span<const Threshold> thresholds;
   std::uint8_t sees = kCountsAlone;  // Sees, together; without it there is nothing that the rule could find
   Explanation explanation;

@@ -194,6 +194,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "phase-dtype-drift",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "evaluation computes in another dtype than training does",
     .thresholds = {},
     .sees = kOperators,

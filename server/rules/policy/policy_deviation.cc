@@ -209,6 +209,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "policy-deviation",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "autocast deviates from the policy that the run is checked against",
     .thresholds = {},
     .sees = kSomeOperators,

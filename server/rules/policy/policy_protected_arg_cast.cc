@@ -113,6 +113,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "policy-protected-arg-cast",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "bounding boxes are rounded by autocast on their way to the operator that takes them",
     .thresholds = {},
     .sees = kOperators | kEvents,

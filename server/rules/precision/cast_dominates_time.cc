@@ -139,6 +139,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cast-dominates-time",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "casting weights that do not change takes much of an operator's time",
     .thresholds = kThresholds,
     .sees = kOperators,

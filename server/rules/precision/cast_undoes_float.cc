@@ -144,6 +144,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "cast-undoes-float",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "a value is brought to float32 by the code and cast straight back by autocast",
     .thresholds = {},
     .sees = kOperators,

@@ -114,6 +114,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-double-cast",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "autocast casts what is float16 to bfloat16, or the other way round",
     .thresholds = {},
     .sees = kOperators,

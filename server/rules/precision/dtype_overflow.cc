@@ -190,6 +190,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-overflow",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "finite values become infinite in float16",
     .thresholds = {},
     .sees = kOperators | kEvents,

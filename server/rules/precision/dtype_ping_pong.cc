@@ -147,6 +147,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-ping-pong",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "autocast takes one value up to float32 and down again, several times in a step",
     .thresholds = kThresholds,
     .sees = kOperators,

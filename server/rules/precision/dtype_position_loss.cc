@@ -176,6 +176,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-position-loss",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "integers too large for low precision are cast to it, so that neighbours become equal",
     .thresholds = {},
     .sees = kOperators | kEvents,

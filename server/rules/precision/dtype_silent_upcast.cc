@@ -353,6 +353,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "dtype-silent-upcast",
     .severity = "warning",
+    .harm = Harm::kTime,
     .summary = "a float32 operand makes a low-precision stream float32 from there on",
     .thresholds = {},
     .sees = kOperators,

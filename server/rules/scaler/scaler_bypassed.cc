@@ -71,6 +71,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-bypassed",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "scaled gradients were used without being unscaled",
     .thresholds = {},
     .sees = kSomeOperators | kEvents,

@@ -55,6 +55,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-collapse",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "GradScaler skips step after step, and its scale falls towards 0",
     .thresholds = kThresholds,
     .sees = kEvents,

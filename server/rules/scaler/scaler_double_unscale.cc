@@ -30,6 +30,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-double-unscale",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "gradients were to be unscaled twice",
     .thresholds = {},
     .explanation = {.what = "`GradScaler.unscale_` was called a second time for the same optimizer before `update()`, "

@@ -23,6 +23,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-fp16-params",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "GradScaler cannot unscale the gradients of float16 parameters",
     .thresholds = {},
     .explanation = {.what = "`GradScaler.step` or `unscale_` met gradients in float16 and raised: the parameters "

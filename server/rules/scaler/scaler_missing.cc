@@ -152,6 +152,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-missing",
     .severity = "warning",
+    .harm = Harm::kResults,
     .summary = "float16 gradients vanish, or may vanish unseen, because the loss is not scaled",
     .thresholds = kThresholds,
     .sees = kOperators | kEvents,

@@ -35,6 +35,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "scaler-updated-midway",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "the scale changed while gradients were being accumulated",
     .thresholds = {},
     .sees = kOperators | kEvents,

@@ -32,6 +32,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "compile-backward-autocast",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "torch.compile runs backward under autocast where eager code does not",
     .thresholds = {},
     .explanation = {.what = "Compiled code is called within a region, backward is called outside of it, and the "

@@ -82,6 +82,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "compile-dtype-differs",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "compiled code computes in another dtype than eager code",
     .thresholds = {},
     .sees = kOperators,

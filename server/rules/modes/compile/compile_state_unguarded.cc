@@ -27,6 +27,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "compile-state-unguarded",
     .severity = "error",
+    .harm = Harm::kResults,
     .summary = "compiled code goes on with an old autocast default after the default has been changed",
     .thresholds = {},
     .explanation = {.what = "A region in compiled code has no dtype. The default for its device "

@@ -15,6 +15,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = kExportCheckFails,
     .severity = kExportSeverity,
+    .harm = Harm::kError,
     .summary = "an exported program checks for a dtype that its autocast region does not give",
     .thresholds = {},
     .explanation =

@@ -44,6 +44,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = kExportDropsRegion,
     .severity = kExportSeverity,
+    .harm = Harm::kPrecision,
     .summary = "torch.export dropped the autocast region around it",
     .thresholds = {},
     .explanation =

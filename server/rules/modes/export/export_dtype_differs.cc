@@ -57,6 +57,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "export-dtype-differs",
     .severity = kExportSeverity,
+    .harm = Harm::kPrecision,
     .summary = "an exported program computes in another dtype than eager code",
     .thresholds = {},
     .sees = kOperators,

@@ -86,6 +86,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-drops-decorator",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a scripted method is decorated with autocast, and runs without it",
     .thresholds = {},
     .explanation =

@@ -143,6 +143,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-dtype-differs",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a line computes in another dtype in TorchScript than in Python",
     .thresholds = {},
     .sees = kOperators,

@@ -37,6 +37,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-ignores-disable",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a script switches autocast off, and the region around its call casts all the same",
     .thresholds = {},
     .explanation = {.what = "Scripted code has `with torch.autocast(…, enabled=False)`, and is called within an "

@@ -40,6 +40,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-ignores-dtype",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "the dtype of a region in a script is not the one that it casts to",
     .thresholds = {},
     .explanation = {.what = "Scripted code has `with torch.autocast(…, dtype=dtype)` where `dtype` is an argument or "

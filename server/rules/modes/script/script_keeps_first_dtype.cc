@@ -60,6 +60,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-keeps-first-dtype",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a script casts to the dtype of the region that it first ran in",
     .thresholds = {},
     .explanation =

@@ -57,6 +57,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-recasts-weights",
     .severity = "performance",
+    .harm = Harm::kTime,
     .summary = "TorchScript casts the same weight again at each use",
     .thresholds = {},
     .sees = kEvents,

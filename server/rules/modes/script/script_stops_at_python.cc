@@ -58,6 +58,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-stops-at-python",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a region of a script does not reach the Python code that it calls",
     .thresholds = {},
     .sees = kOperators,

@@ -96,6 +96,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "script-unsupported-autocast",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "TorchScript refuses a way to use autocast",
     .thresholds = {},
     .explanation = {.what = "Scripted code uses autocast as a decorator, with an `enabled` that is not a constant, as "

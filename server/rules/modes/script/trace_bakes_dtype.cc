@@ -54,6 +54,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "trace-bakes-dtype",
     .severity = "warning",
+    .harm = Harm::kPrecision,
     .summary = "a trace that was made in a region casts wherever it runs",
     .thresholds = {},
     .explanation = {.what = "A function was traced within an autocast region (with cache_enabled=False), and the "

@@ -30,6 +30,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "trace-caches-weight",
     .severity = "error",
+    .harm = Harm::kError,
     .summary = "the autocast cache makes torch.jit.trace fail",
     .thresholds = {},
     .explanation = {.what = "A module whose weights require grad was traced within an autocast region that has its "

@@ -59,6 +59,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "trace-drops-disable",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a trace dropped a region with autocast off, and its operators are cast",
     .thresholds = {},
     .explanation =

@@ -26,6 +26,7 @@ extern const Rule rule;
 const Rule rule = {
     .name = "trace-drops-region",
     .severity = "error",
+    .harm = Harm::kPrecision,
     .summary = "a trace dropped the region around a call of scripted code",
     .thresholds = {},
     .explanation = {.what = "Within `with torch.autocast(…)` a traced function calls a scripted one.",
