@@ -11,7 +11,6 @@
 // Neither are weights, numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number
 // everywhere.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -25,27 +24,10 @@
 #include "server/rules/evidence/places/sites.h"
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/precision/positions.h"
-#include "server/store/run/causes.h"
 #include "server/store/run/names.h"
 
 namespace castscope::rules::dtype_position_loss {
 namespace {
-
-// Above this number float32 has whole numbers only (24 significant bits), so that being whole says nothing about
-// counting.
-constexpr double kNoFractions = 8388608;  // 2^23
-
-bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
-  const bool asked = site.cause == lanes::Cause::kUserTo;
-  if (!(store::is_autocasts(site.cause) || asked) || site.phase != lanes::Phase::kForward || !is_low(site.to))
-    return false;
-  if (site.role == lanes::Role::kGradient || site.role == lanes::Role::kWeight || is_low(site.from)) return false;
-  if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
-  if (!range.integers_differ || range.beyond > 0) return false;
-  if (range.most_integer >= kNoFractions || argument_text(data, site).find("mask") != std::string::npos) return false;
-  if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return false;
-  return range.zeros * 2 <= range.elements;
-}
 
 // Returns the names of the integer arguments; for an operator that counts, there are none.
 std::set<std::string> integer_arguments(const store::OperatorUse& use) {
@@ -59,14 +41,6 @@ std::set<std::string> integer_arguments(const store::OperatorUse& use) {
   return names;
 }
 
-// What happens to the numbers at one line.
-enum class Loss : std::uint8_t { kCast, kPromoted, kConverted, kCounted };
-
-Loss loss_of(IntegersAs as) {
-  if (as == IntegersAs::kPromoted) return Loss::kPromoted;
-  return as == IntegersAs::kConverted ? Loss::kConverted : Loss::kCounted;
-}
-
 struct Group {
   store::StackId stack = {};
   store::RegionId region = {};
@@ -75,24 +49,24 @@ struct Group {
   std::set<std::string> arguments = {};
   std::uint64_t tensors = 0, elements = 0;
   double most = 0;
-  Loss loss = Loss::kCast;
+  IntegersAs as = IntegersAs::kCast;
 };
 
 std::string fix_for(const store::RunData& data, const Group& group) {
   const std::string dtype(store::dtype_name(group.to));
-  switch (group.loss) {
-    case Loss::kPromoted:
+  switch (group.as) {
+    case IntegersAs::kPromoted:
       return "Bring the " + dtype +
              " tensor to float32 before it meets the integers (anchors.float()): integers get the dtype of the "
              "floating tensor beside them. Cast what comes out where low precision will do.";
-    case Loss::kConverted:
+    case IntegersAs::kConverted:
       return "Convert them to float32 instead (.float()), compute with them there, and cast what comes out (angles, "
              "embeddings) where low precision will do.";
-    case Loss::kCounted:
+    case IntegersAs::kCounted:
       return "Count in float32 (dtype=torch.float32 in place of " + dtype +
              ", or of another tensor's dtype), compute with the numbers there, and cast what comes out (angles, "
              "embeddings) where low precision will do.";
-    case Loss::kCast:
+    case IntegersAs::kCast:
       break;
   }
   return "Where these measure something (samples of sound, prices), normalise them to about 1 before. Where they are "
@@ -102,15 +76,15 @@ std::string fix_for(const store::RunData& data, const Group& group) {
          "frequencies), which autocast leaves in float32.";
 }
 
-std::string_view verb(Loss loss) {
-  switch (loss) {
-    case Loss::kCast:
+std::string_view verb(IntegersAs as) {
+  switch (as) {
+    case IntegersAs::kCast:
       return " casts whole numbers up to ";
-    case Loss::kPromoted:
+    case IntegersAs::kPromoted:
       return " brings integers up to ";
-    case Loss::kConverted:
+    case IntegersAs::kConverted:
       return " converts integers up to ";
-    case Loss::kCounted:
+    case IntegersAs::kCounted:
       break;
   }
   return " counts up to ";
@@ -122,8 +96,8 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   const auto most = static_cast<std::int64_t>(group.most);
   const auto exact = static_cast<std::int64_t>(largest_exact_integer(group.to));
   const auto apart = static_cast<std::int64_t>(spacing(group.most, group.to));
-  finding.title = short_name(group.op) + std::string(verb(group.loss)) + std::to_string(most) +
-                  (group.loss == Loss::kCounted ? " in " : " to ") + to + ", which does not tell those above " +
+  finding.title = short_name(group.op) + std::string(verb(group.as)) + std::to_string(most) +
+                  (group.as == IntegersAs::kCounted ? " in " : " to ") + to + ", which does not tell those above " +
                   std::to_string(exact) + " apart";
   finding.evidence_number = {{"largest_integer", most},
                              {"largest_exact", exact},
@@ -144,27 +118,29 @@ void add_range(Group& group, const store::ValueRange& range) {
   group.most = std::max(group.most, range.most_integer);
 }
 
+Group group_of(const store::RunData& data, const UseGraph& graph, const store::ValueRange& range, IntegersAs as) {
+  if (range.site == 0) {
+    const store::OperatorUse& use = graph.use(range.use);
+    return {.stack = use.stack, .to = use.result, .op = use.op, .as = as};
+  }
+  const store::Site& site = data.sites[range.site];
+  return {.stack = site.stack, .region = site.region, .to = site.to, .op = site.op, .as = as};
+}
+
 void judge_positions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
-  std::map<std::pair<Line, Loss>, Group> groups;
+  std::map<std::pair<Line, IntegersAs>, Group> groups;
   for (const store::ValueRange& range : data.value_ranges) {
-    if (range.site == 0 || !loses_positions(data, data.sites[range.site], range)) continue;
-    const store::Site& site = data.sites[range.site];
-    const Loss loss = site.cause == lanes::Cause::kUserTo ? Loss::kConverted : Loss::kCast;
-    Group& group = groups[{line_of(data, site.stack), loss}];
-    if (group.stack == 0)
-      group = {.stack = site.stack, .region = site.region, .to = site.to, .op = site.op, .loss = loss};
-    group.arguments.insert(argument_text(data, site));
-    add_range(group, range);
-  }
-  for (const store::ValueRange& range : data.value_ranges) {
-    const auto as = rounds_integers(graph, range);
+    const auto as = rounds_integers(data, graph, range);
     if (!as) continue;
-    const store::OperatorUse& use = graph.use(range.use);
-    Group& group = groups[{line_of(data, use.stack), loss_of(*as)}];
-    if (group.stack == 0) group = {.stack = use.stack, .to = use.result, .op = use.op, .loss = loss_of(*as)};
-    group.arguments.merge(integer_arguments(use));
+    const store::StackId stack = range.site != 0 ? data.sites[range.site].stack : graph.use(range.use).stack;
+    Group& group = groups[{line_of(data, stack), *as}];
+    if (group.stack == 0) group = group_of(data, graph, range, *as);
+    if (range.site != 0)
+      group.arguments.insert(argument_text(data, data.sites[range.site]));
+    else
+      group.arguments.merge(integer_arguments(graph.use(range.use)));
     add_range(group, range);
   }
   for (const auto& [line, group] : groups) add_finding(inquiry, group);

@@ -7,8 +7,15 @@
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/store/run/causes.h"
 
 namespace castscope::rules {
+
+double spacing(double value, std::uint8_t dtype) {
+  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
+}
+
 namespace {
 
 constexpr std::string_view kSums[] = {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"};
@@ -50,14 +57,28 @@ bool only_divides(const UseGraph& graph, store::OperatorUseId id) {
   return divides;
 }
 
-}  // namespace
+// Above this number float32 has whole numbers only (24 significant bits), so that being whole says nothing about
+// counting.
+constexpr double kNoFractions = 8388608;  // 2^23
 
-double spacing(double value, std::uint8_t dtype) {
-  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
+// Autocast, or the code, casts a float tensor that holds whole numbers alone.
+std::optional<IntegersAs> of_site(const store::RunData& data, const store::ValueRange& range) {
+  const store::Site& site = data.sites[range.site];
+  const bool asked = site.cause == lanes::Cause::kUserTo;
+  if (!(store::is_autocasts(site.cause) || asked) || site.phase != lanes::Phase::kForward || !is_low(site.to))
+    return std::nullopt;
+  if (site.role == lanes::Role::kGradient || site.role == lanes::Role::kWeight || is_low(site.from))
+    return std::nullopt;
+  if (range.most_integer <= largest_exact_integer(site.to)) return std::nullopt;
+  if (range.beyond > 0) return std::nullopt;
+  if (range.most_integer >= kNoFractions || argument_text(data, site).find("mask") != std::string::npos)
+    return std::nullopt;
+  if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return std::nullopt;
+  if (range.zeros * 2 > range.elements) return std::nullopt;
+  return asked ? IntegersAs::kConverted : IntegersAs::kCast;
 }
 
-std::optional<IntegersAs> rounds_integers(const UseGraph& graph, const store::ValueRange& range) {
-  if (range.use == 0 || range.integer_tensors == 0 || !range.integers_differ) return std::nullopt;
+std::optional<IntegersAs> of_use(const UseGraph& graph, const store::ValueRange& range) {
   const store::OperatorUse& use = graph.use(range.use);
   if (!is_forward(use) || !is_low(use.result)) return std::nullopt;
   if (range.most_integer <= largest_exact_integer(use.result)) return std::nullopt;
@@ -71,10 +92,24 @@ std::optional<IntegersAs> rounds_integers(const UseGraph& graph, const store::Va
   return as;
 }
 
+}  // namespace
+
+std::optional<IntegersAs> rounds_integers(const store::RunData& data, const UseGraph& graph,
+                                          const store::ValueRange& range) {
+  if (range.integer_tensors == 0 || !range.integers_differ) return std::nullopt;
+  return range.site != 0 ? of_site(data, range) : of_use(graph, range);
+}
+
 std::set<store::OperatorUseId> uses_that_round_integers(const store::RunData& data, const UseGraph& graph) {
   std::set<store::OperatorUseId> uses;
-  for (const store::ValueRange& range : data.value_ranges)
-    if (rounds_integers(graph, range)) uses.insert(range.use);
+  std::set<store::StackId> converted;  // a conversion is a use beside its cast
+  for (const store::ValueRange& range : data.value_ranges) {
+    const auto as = rounds_integers(data, graph, range);
+    if (as && range.use != 0) uses.insert(range.use);
+    if (as == IntegersAs::kConverted && range.site != 0) converted.insert(data.sites[range.site].stack);
+  }
+  for (const store::OperatorUse& use : data.operator_uses)
+    if (use.is(lanes::kUseConverts) && is_low(use.result) && converted.contains(use.stack)) uses.insert(use.id);
   return uses;
 }
 

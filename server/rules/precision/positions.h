@@ -12,6 +12,7 @@ namespace castscope::rules {
 
 // How integers came to be in a half.
 enum class IntegersAs : std::uint8_t {
+  kCast,       // autocast casts a float tensor that holds them
   kPromoted,   // the operator took them together with a half, whose dtype they got
   kConverted,  // the code converts them
   kCounted,    // the operator counts in a half (arange, linspace, cumsum)
@@ -20,11 +21,11 @@ enum class IntegersAs : std::uint8_t {
 // Returns the distance between two neighbours of this size in a half: 2^(exponent - significant bits + 1), at least 1.
 double spacing(double value, std::uint8_t dtype);
 
-// Returns how this use, of which `range` is the sample, brings integers to a half that does not hold them; nothing
-// where it does not. Neither masks, nor denominators (a mean over so many) are positions.
-std::optional<IntegersAs> rounds_integers(const UseGraph&, const store::ValueRange& range);
+// Returns how the site or the use, of which `range` is the sample, brings integers to a half that does not hold them;
+// nothing where it does not. Neither masks, nor denominators (a mean over so many) are positions.
+std::optional<IntegersAs> rounds_integers(const store::RunData&, const UseGraph&, const store::ValueRange& range);
 
-// Returns all such uses of a run.
+// Returns all operator uses of a run that do, conversions among them.
 std::set<store::OperatorUseId> uses_that_round_integers(const store::RunData&, const UseGraph&);
 
 }  // namespace castscope::rules

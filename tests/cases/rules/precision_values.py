@@ -99,6 +99,9 @@ def c35_converted_to_a_half():
     steps_with_positions(lambda h: torch.arange(len(h)).to(h.dtype))  # finds: dtype-position-loss
     steps_with_positions(lambda h: torch.arange(len(h)).type_as(h))  # finds: dtype-position-loss
     steps_with_positions(lambda h: torch.arange(len(h)).bfloat16())  # finds: dtype-position-loss
+
+
+def c35_converted_from_floats_to_a_half():
     steps_with_positions(lambda h: torch.arange(len(h)).float().to(h))  # finds: dtype-position-loss
 
 
