@@ -21,7 +21,7 @@ enum class HalfFrom : std::uint8_t {
 std::string_view name(HalfFrom);  // "autocast", "arguments", "code"
 
 std::vector<AccountPrecision> operators_of(const Model&, const std::string& project);
-// `lists`: whole reports, whose layers refer to its modules.
+// `report`: the whole of it, since its layers refer to its modules.
 std::vector<AccountPrecision> operators_of(const ReportPart& report, const std::string& project);
 
 }  // namespace castscope::report

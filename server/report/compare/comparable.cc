@@ -1,6 +1,7 @@
 #include "server/report/compare/comparable.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -75,28 +76,36 @@ std::string without_numbers(std::string_view title) {
   return rest;
 }
 
-bool is_the_same_elsewhere(const Account& before, std::size_t was, const Account& after, std::size_t is) {
-  const store::Finding &a = before.findings[was], &b = after.findings[is];
-  if (a.rule != b.rule || !a.location || !b.location || without_numbers(a.title) != without_numbers(b.title))
-    return false;
-  const std::string file_a = file_of(a, before), file_b = file_of(b, after);
-  return is_nearly(place_of(before, was, file_a), place_of(after, is, file_b));
+// What has to be the same of a finding that moved.
+using Look = std::pair<std::string, std::string>;  // rule, title
+Look look_of(const store::Finding& finding) { return {finding.rule, without_numbers(finding.title)}; }
+
+// Findings of the account that the other does not have, in their order.
+std::map<Look, std::vector<std::size_t>> findings_without(const Account& account, const Account& other) {
+  const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
+  std::map<Look, std::vector<std::size_t>> all;
+  for (std::size_t i = 0; i < account.findings.size(); ++i)
+    if (account.findings[i].location && !there.contains(account.fingerprints[i]))
+      all[look_of(account.findings[i])].push_back(i);
+  return all;
 }
 
 void pair_moved(Comparable& two) {
-  const std::set<std::string> was(two.before.fingerprints.begin(), two.before.fingerprints.end());
-  const std::set<std::string> is(two.after.fingerprints.begin(), two.after.fingerprints.end());
-  std::set<std::size_t> taken;
-  for (std::size_t i = 0; i < two.before.findings.size(); ++i) {
-    if (is.contains(two.before.fingerprints[i])) continue;
-    for (std::size_t j = 0; j < two.after.findings.size(); ++j) {
-      if (was.contains(two.after.fingerprints[j]) || taken.contains(j)) continue;
-      if (!is_the_same_elsewhere(two.before, i, two.after, j)) continue;
-      taken.insert(j);
-      two.moved.emplace_back(i, j);
-      break;
+  auto fresh = findings_without(two.after, two.before);
+  for (const auto& [look, gone] : findings_without(two.before, two.after)) {
+    std::vector<std::size_t>& left = fresh[look];
+    for (const std::size_t i : gone) {
+      const std::string file = file_of(two.before.findings[i], two.before);
+      const auto found = std::ranges::find_if(left, [&](std::size_t j) {
+        const std::string there = file_of(two.after.findings[j], two.after);
+        return is_nearly(place_of(two.before, i, file), place_of(two.after, j, there));
+      });
+      if (found == left.end()) continue;
+      two.moved.emplace_back(i, *found);
+      left.erase(found);
     }
   }
+  std::ranges::sort(two.moved);
   for (const auto& [i, j] : two.moved) two.after.fingerprints[j] = two.before.fingerprints[i];
 }
 

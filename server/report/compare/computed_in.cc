@@ -36,7 +36,7 @@ std::map<Key, ComputedIn> products_of(const Account& account) {
 
 // By line: a function may call an operator on several.
 using Lines = std::map<std::int64_t, ComputedIn>;
-std::map<Key, Lines> operators_of(const Account& account) {
+std::map<Key, Lines> lines_of(const Account& account) {
   std::map<Key, Lines> all;
   for (const AccountPrecision& one : account.operators)
     all[key_of_operator(one)][one.line].try_emplace(one.computed, one);
@@ -77,13 +77,13 @@ void compare_all(const OfBefore& before, const OfAfter& after, std::vector<Preci
 std::vector<PrecisionChange> precision_changes(const Account& before, const Account& after) {
   std::vector<PrecisionChange> changes;
   compare_all(products_of(before), products_of(after), changes);
-  compare_all(operators_of(before), operators_of(after), changes);
+  compare_all(lines_of(before), lines_of(after), changes);
   std::ranges::stable_sort(changes, {}, explained_by_lists);
   return changes;
 }
 
 std::vector<AccountPrecision> new_in_a_half(const Account& before, const Account& after) {
-  const auto there = operators_of(before);
+  const auto there = lines_of(before);
   std::set<Key> functions;
   for (const auto& [key, lines] : there) functions.insert({std::get<0>(key), std::get<1>(key), std::get<2>(key), ""});
   std::vector<AccountPrecision> all;

@@ -114,35 +114,32 @@ class Comparison {
   const double all_ns_per_step_;
 };
 
-// Returns the new place to which a site that is gone moved.
-std::vector<SiteChange>::iterator moved_to(const SiteChange& gone, std::vector<SiteChange>& changes) {
-  return std::ranges::find_if(changes, [&](const SiteChange& one) {
-    const AccountSite &was = gone.before, &is = one.after;
-    if (one.change != Change::kNew || was.op != is.op || was.argument != is.argument || was.phase != is.phase)
-      return false;
-    if (was.cause != is.cause || was.from != is.from || was.to != is.to) return false;
-    return is_nearly({was.file, was.function, was.known_text()}, {is.file, is.function, is.known_text()});
-  });
+// What has to be the same of casts that moved: operator, argument, phase, cause, dtypes.
+auto look_of(const AccountSite& site) {
+  return std::make_tuple(site.op, site.argument, site.phase, site.cause, site.from, site.to);
 }
+
+CodePlace place_of(const AccountSite& site) { return {site.file, site.function, site.known_text()}; }
 
 // What is gone at one place, and is new at another of nearly the same code, moved.
 void pair_moved(Comparison& comparison) {
-  std::vector<SiteChange>& changes = comparison.changes;
-  std::vector<SiteChange> gone;
-  std::erase_if(changes, [&](const SiteChange& one) {
-    if (one.change == Change::kGone) gone.push_back(one);
-    return one.change == Change::kGone;
-  });
-  for (SiteChange& one : gone) {
-    const auto to = moved_to(one, changes);
-    if (to == changes.end()) {
-      changes.push_back(std::move(one));
-      continue;
-    }
-    const AccountSite is = to->after;
-    changes.erase(to);
-    comparison.compare_moved(one.before, is);
+  std::map<decltype(look_of(AccountSite())), std::vector<std::size_t>> fresh;
+  std::vector<SiteChange> changes = std::exchange(comparison.changes, {});
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (changes[i].change == Change::kNew) fresh[look_of(changes[i].after)].push_back(i);
+  std::set<std::size_t> moved;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].change != Change::kGone) continue;
+    std::vector<std::size_t>& left = fresh[look_of(changes[i].before)];
+    const auto found = std::ranges::find_if(
+        left, [&](std::size_t j) { return is_nearly(place_of(changes[i].before), place_of(changes[j].after)); });
+    if (found == left.end()) continue;
+    comparison.compare_moved(changes[i].before, changes[*found].after);
+    moved.insert({i, *found});
+    left.erase(found);
   }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (!moved.contains(i)) comparison.changes.push_back(std::move(changes[i]));
 }
 
 std::vector<MetricChange> metric_changes(const Account& before, const Account& after) {

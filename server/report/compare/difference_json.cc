@@ -1,8 +1,8 @@
 // A difference as JSON: docs/diff.schema.json.
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "server/report/compare/difference.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/json_values.h"
@@ -33,9 +33,8 @@ Json precision_json(const AccountPrecision& one) {
 }
 
 Json site_json(const AccountSite& site) {
-  const bool has_text = site.line > 0 && site.text != absl::StrCat("line ", site.line);
   Json json = line_json(site);
-  json.update({{"source_text", has_text ? Json(site.text) : Json()},
+  json.update({{"source_text", text_or_null(std::string(site.known_text()))},
                {"operator", text_or_null(site.op)},
                {"argument", text_or_null(site.argument)},
                {"phase", site.phase},

@@ -49,7 +49,7 @@ std::string way(const TotalChange& total) {
   return text;
 }
 
-std::string metric_value(const AccountMetric& metric) { return metric.last ? real(*metric.last) : "not finite"; }
+std::string metric_value(const AccountMetric& metric) { return metric.last ? real(*metric.last) : "no number"; }
 
 using TotalRow = std::array<std::string, 4>;
 
