@@ -75,6 +75,7 @@ struct ValuesEvent {
   std::uint32_t integers = 0;               // … below 2^23: from there on float32 has only integers
   std::uint32_t beyond = 0;  // finite values beyond the largest finite number of the dtype cast to (casts only)
   bool differ = false;       // the finite nonzero values differ in size
+  bool rounds = false;       // the half that is cast to does not hold some of the whole numbers
 };
 inline ValuesEvent as_values(const Event& event) {
   const auto& dims = EventWords::dims(event);
@@ -85,12 +86,13 @@ inline ValuesEvent as_values(const Event& event) {
           .zeros = dims[2],
           .integers = dims[3],
           .beyond = EventWords::entries(event),
-          .differ = (event.flags & kFlagDiffer) != 0};
+          .differ = (event.flags & kFlagDiffer) != 0,
+          .rounds = (event.flags & kFlagRounds) != 0};
 }
 inline void put(Event& event, const ValuesEvent& values) {
   event.kind = EventKind::kValues;
   event.bytes = values.elements;
-  event.flags = values.differ ? kFlagDiffer : std::uint8_t{0};
+  event.flags = static_cast<std::uint8_t>((values.differ ? kFlagDiffer : 0) | (values.rounds ? kFlagRounds : 0));
   EventWords::tensor(event) = std::bit_cast<std::uint64_t>(values.most);
   EventWords::entries(event) = values.beyond;
   auto& dims = EventWords::dims(event);

@@ -121,6 +121,8 @@ inline constexpr std::uint8_t kFlagFirst = 16;
 inline constexpr std::uint8_t kFlagGradMode = 32;
 // kValues: of an integer argument that the operator took together with a half, whose dtype it got.
 inline constexpr std::uint8_t kFlagArgument = 64;
+// kValues: the half that is cast to does not hold some of the sampled whole numbers.
+inline constexpr std::uint8_t kFlagRounds = 128;
 
 // The meaning of the private words depends on the kind: event_views.h.
 struct alignas(64) Event {

@@ -75,16 +75,18 @@ Counting counting_of(const OperatorInfo& info, c10::ArrayRef<c10::IValue> inputs
 }
 
 ValueSample integers_counted(const OpenUse& use, const c10::TensorImpl* result) {
-  const auto dtype = agent::dtype_of(result);
   if (use.counting.step != 0) {
-    const bool plain = agent::has_plain_sizes(result);
-    return plain ? counted_numbers(use.counting, static_cast<std::uint64_t>(result->numel_default()),
-                                   dtype == ScalarType::Half ? 11 : 8)
-                 : ValueSample{};
+    if (!agent::has_plain_sizes(result)) return {};
+    const ValueSample numbers = counted_numbers(use.counting, static_cast<std::uint64_t>(result->numel_default()));
+    return numbers.integers == numbers.sampled ? numbers : ValueSample{};
   }
   if (use.info->base != "aten::cumsum") return {};
-  const ValueSample sums = sample_of_half(result);
-  return sums.integers == sums.sampled ? if_large(sums) : ValueSample{};
+  ValueSample sums = sample_of_half(result);
+  if (sums.integers < sums.sampled) return {};
+  // They were rounded before anybody sees them.
+  sums.rounds_in_bfloat16 = sums.most > 1 << kBitsOfBFloat16;
+  sums.rounds_in_float16 = sums.most > 1 << kBitsOfFloat16;
+  return if_large(sums);
 }
 
 }  // namespace castscope::operators

@@ -368,7 +368,8 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   note_stopped_region(t, use, counted.id);
   made_by(o, results, counted.id, use.place->use.phase);
   if (is_half(result))
-    note_integers(t, use.integers.sampled > 0 ? use.integers : integers_counted(use, r.first), counted.id);
+    note_integers(t, use.integers.sampled > 0 ? use.integers : integers_counted(use, r.first), counted.id,
+                  static_cast<ScalarType>(result));
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
   return counted.id;
 }

@@ -41,6 +41,14 @@ TEST(ValueSample, OfManyTheFirstAndTheLastAreSeen) {
   EXPECT_EQ(s.most, 99'999);
 }
 
+// The differences of 512 positions, row by row, where every 1028th is even.
+TEST(ValueSample, EvenDistancesDoNotMeetEvenValuesAlone) {
+  std::vector<double> memory(512 * 512);
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    memory[i] = static_cast<double>(i % 512) - static_cast<double>(i / 512);
+  EXPECT_TRUE(sample(memory, {512, 512}, {512, 1}).rounds_in_bfloat16);
+}
+
 TEST(ValueSample, FollowsStrides) {
   // The transpose of a 2 x 3 matrix, and one row expanded: the elements between belong to neither.
   const std::vector<double> memory = {1, 2, 3, 40, 50, 60};

@@ -49,8 +49,12 @@ ValueSample sample(const TensorImpl* t, double limit) {
   }
 }
 
+bool rounds_in(const ValueSample& s, std::optional<ScalarType> dtype) {
+  return dtype == ScalarType::BFloat16 ? s.rounds_in_bfloat16 : dtype == ScalarType::Half && s.rounds_in_float16;
+}
+
 // Writes the event of a sample.
-void tell(agent::ThreadState& t, const ValueSample& s, std::uint32_t number, std::uint8_t flags) {
+void tell(agent::ThreadState& t, const ValueSample& s, std::uint32_t number, std::uint8_t flags, bool rounds) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
   *e = lanes::Event{};
@@ -65,7 +69,8 @@ void tell(agent::ThreadState& t, const ValueSample& s, std::uint32_t number, std
                              .zeros = s.zeros,
                              .integers = s.integers,
                              .beyond = s.beyond,
-                             .differ = s.least < s.most});
+                             .differ = s.least < s.most,
+                             .rounds = rounds});
   e->flags = static_cast<std::uint8_t>(e->flags | flags);
   t.lane.publish();
 }
@@ -81,7 +86,7 @@ void note_values(agent::ThreadState& t, const TensorImpl* tensor, std::uint32_t 
   if (number == 0) return;
   const ValueSample s = sample(tensor, largest(to));
   if (s.sampled == 0) return;
-  tell(t, s, number, 0);
+  tell(t, s, number, 0, rounds_in(s, to));
 }
 
 ValueSample sample_of_integers(const TensorImpl* t) {
@@ -102,8 +107,8 @@ ValueSample sample_of_integers(const TensorImpl* t) {
 
 ValueSample sample_of_half(const TensorImpl* t) { return sample(t, std::numeric_limits<double>::max()); }
 
-void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use) {
-  if (use != 0 && sample.sampled > 0) tell(t, sample, use, lanes::kFlagArgument);
+void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use, ScalarType half) {
+  if (use != 0 && sample.sampled > 0) tell(t, sample, use, lanes::kFlagArgument, rounds_in(sample, half));
 }
 
 }  // namespace castscope::operators

@@ -18,8 +18,8 @@ void note_values(agent::ThreadState& t, const c10::TensorImpl* tensor, std::uint
 ValueSample sample_of_integers(const c10::TensorImpl* tensor);
 // A sample of a tensor in float16 or bfloat16.
 ValueSample sample_of_half(const c10::TensorImpl* tensor);
-// Tells a sample of integers that this operator use brought to a half. Nothing is told of an empty one.
-void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use);
+// Tells a sample of integers that this operator use brought to this half. Nothing is told of an empty one.
+void note_integers(agent::ThreadState& t, const ValueSample& sample, std::uint32_t use, c10::ScalarType half);
 
 // Whether the cast is to fewer bits, or to as many bits with another split between exponent and mantissa (float16,
 // bfloat16).

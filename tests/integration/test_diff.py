@@ -169,6 +169,7 @@ def test_a_half_that_the_code_asked_for_is_told_before_what_the_lists_explain(ca
         ("aten::arange", "code"), ("aten::cos", "arguments"), ("aten::linear", None)]
     assert all((one["before"]["computed_in"], one["after"]["computed_in"]) == ("float32", "bfloat16")
                for one in told["precision_changes"])
-    assert told["metric_changes"] == [{"metric_name": "loss", "before": 1.5, "after": 3.25}]
+    assert told["metric_changes"] == [{"metric_name": "loss", "first_value": {"before": 1.5, "after": 3.25},
+                                       "last_value": {"before": 1.5, "after": 3.25}}]
     text = " ".join(castscope("diff", "fp32.castscope", "bf16.castscope").stdout.decode().split())
     assert "arange: was float32, is bfloat16; the code asks for it" in text and "loss, last 1.5 3.25" in text

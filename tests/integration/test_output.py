@@ -206,3 +206,12 @@ def test_a_name_with_a_line_end_is_shown_on_one_line(castscope):
     done = castscope.run("true", output="a\nb")
     assert (castscope.folder / "a\nb.json").exists()
     assert b"a?b.json\n" in done.stderr and b"a\nb" not in done.stderr
+
+
+def test_the_report_does_not_take_the_place_of_a_policy_that_the_run_reads(castscope, python):
+    policy = castscope.folder / "mine.json"
+    policy.write_text('{"extends": "torch-cpu"}')
+    for option in ("--enforce", "--policy"):
+        done = castscope("run", "--force", "-o", "mine", option, "mine.json", "--", python, "-c", "pass")
+        assert done.returncode == 125 and b"would take the place of mine.json: choose another -o NAME" in done.stderr
+        assert policy.read_text() == '{"extends": "torch-cpu"}'

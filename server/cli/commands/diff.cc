@@ -86,14 +86,16 @@ void add_diff(CommandLine& line) {
   command.option("A", options->before, "The run before: NAME.castscope, or its report NAME.json").required().given();
   command.option("B", options->after, "The run after").required().given();
   command.flag("--exit-code", options->exit_code,
-               "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
+               "Exit with 1 when anything but times, places and metrics differs, with 3 when the runs cannot be "
+               "compared for sure");
   command
       .option("--fail-on", options->fail_on,
               "Exit so for these alone, with commas between them: new-findings; new-casts (new places of casts, or "
               "more casts a step); dtypes (casts to another dtype, operators that compute in another); any, which is "
               "what --exit-code does")
       .given()
-      .check(problem_of_faults);
+      .check(problem_of_faults)
+      .excludes("--exit-code");
   add_config_option(command, options->config);
   command.option("-f,--format", options->format, "text or json").one_of({"text", "json"}).shows_default();
   command.footer(

@@ -1,11 +1,14 @@
 #include "server/cli/commands/run_options.h"
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
+#include "server/cli/recording/output_name.h"
 #include "server/relay/connect.h"
 
 namespace castscope::cli {
@@ -83,11 +86,23 @@ void add_run_options(const Command& command, RunOptions& options) {
   add_collector_options(command, options);
 }
 
+// The files that the run reads are not to be written over by its report, even with --force.
+std::string overwritten_by(const RunOptions& options) {
+  if (options.output.empty()) return "";
+  const std::string report = without_suffix(options.output) + ".json";
+  for (const std::string& file : {options.policy, options.enforce, options.config}) {
+    std::error_code error;
+    if (!file.empty() && std::filesystem::equivalent(file, report, error))
+      return absl::StrCat("the report of the run would take the place of ", file, ": choose another -o NAME");
+  }
+  return "";
+}
+
 std::string problem_of(const RunOptions& options, bool names_output) {
   if (options.command.empty()) return "run needs a command: castscope run -- python train.py";
   if (names_output && options.output.empty())
     return "-o is given an empty name: name the run, or leave -o out for a default name";
-  if (options.collector.address.empty()) return "";
+  if (options.collector.address.empty()) return overwritten_by(options);
   if (const absl::Status status = relay::check_address(options.collector.address); !status.ok())
     return std::string(status.message());
   if (!options.live.empty())

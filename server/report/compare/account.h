@@ -49,7 +49,7 @@ struct AccountPrecision {
 // A number of the steps (model/metrics.h), of the first process that told it.
 struct AccountMetric {
   std::string name;
-  std::optional<double> last;  // nothing: it is not finite, or did not arrive
+  std::optional<double> first, last;  // nothing: it is not finite, or did not arrive
   bool operator==(const AccountMetric&) const = default;
 };
 

@@ -147,7 +147,9 @@ void read_findings(const ReportPart& report, const rules::Settings& settings, co
 void read_metrics(const ReportPart& report, Account& account) {
   if (!report.has("metrics")) return;
   for (const ReportPart& one : report.parts("metrics"))
-    add_metric(account, {.name = one.text("metric_name"), .last = one.real_or_nothing("last_value")});
+    add_metric(account, {.name = one.text("metric_name"),
+                         .first = one.real_or_nothing("first_value"),
+                         .last = one.real_or_nothing("last_value")});
 }
 
 // null means that the end is not known, as for a run that was never closed; `complete` says that.

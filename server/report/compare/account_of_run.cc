@@ -62,10 +62,13 @@ AccountPrecision precision_of(PrecisionRow row, const std::string& project) {
 }
 
 AccountMetric metric_of(const MetricTotal& total) {
-  AccountMetric one{.name = total.name, .last = {}};
-  if (total.metric != nullptr && total.metric->values > 0 && std::isfinite(total.metric->last))
-    one.last = total.metric->last;
-  return one;
+  const auto known = [&](double value) {
+    return total.metric != nullptr && total.metric->values > 0 && std::isfinite(value) ? std::optional(value)
+                                                                                       : std::nullopt;
+  };
+  static const store::Metric kNone{};
+  const store::Metric& metric = total.metric == nullptr ? kNone : *total.metric;
+  return {.name = total.name, .first = known(metric.first), .last = known(metric.last)};
 }
 
 void take_numbers(const Model& model, Account& account) {

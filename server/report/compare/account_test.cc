@@ -283,7 +283,7 @@ TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
   ASSERT_EQ(one.operators.size(), 1u) << "a product with a weight and a conversion are told elsewhere";
   EXPECT_EQ(one.operators[0].half_from, "code");
   EXPECT_EQ(one.operators, other.operators);
-  EXPECT_EQ(one.metrics, (std::vector<AccountMetric>{{"loss", 1.5}}));
+  EXPECT_EQ(one.metrics, (std::vector<AccountMetric>{{"loss", 1.5, 1.5}}));
   EXPECT_EQ(one.metrics, other.metrics);
   EXPECT_EQ(one.lines, other.lines);
   EXPECT_EQ(one.fingerprints, other.fingerprints);

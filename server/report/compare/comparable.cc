@@ -90,7 +90,20 @@ std::map<Look, std::vector<std::size_t>> findings_without(const Account& account
   return all;
 }
 
+// The functions that a run has been in, as "file function".
+std::set<std::string> functions_of(const Account& account) {
+  std::set<std::string> functions;
+  for (const AccountSite& site : account.sites) functions.insert(absl::StrCat(site.file, " ", site.function));
+  for (const AccountPrecision& one : account.operators) functions.insert(absl::StrCat(one.file, " ", one.function));
+  return functions;
+}
+
+std::string function_of(const store::Finding& finding, const std::string& file) {
+  return absl::StrCat(file, " ", finding.location->function);
+}
+
 void pair_moved(Comparable& two) {
+  const std::set<std::string> left_functions = functions_of(two.after);
   auto fresh = findings_without(two.after, two.before);
   for (const auto& [look, gone] : findings_without(two.before, two.after)) {
     std::vector<std::size_t>& left = fresh[look];
@@ -98,6 +111,9 @@ void pair_moved(Comparable& two) {
       const std::string file = file_of(two.before.findings[i], two.before);
       const auto found = std::ranges::find_if(left, [&](std::size_t j) {
         const std::string there = file_of(two.after.findings[j], two.after);
+        const std::string was = function_of(two.before.findings[i], file);
+        // Where the old function still runs, its fault was mended, and the same in another one is new.
+        if (was != function_of(two.after.findings[j], there) && left_functions.contains(was)) return false;
         return is_nearly(place_of(two.before, i, file), place_of(two.after, j, there));
       });
       if (found == left.end()) continue;

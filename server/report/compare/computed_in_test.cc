@@ -62,6 +62,40 @@ TEST(ComputedIn, AnEditedFunctionIsComparedAsAWhole) {
   EXPECT_THAT(precision_changes(before, after), ::testing::IsEmpty());
 }
 
+// state.copy_(state * 0.999 + weight * 0.001), where the state is in bfloat16.
+TEST(ComputedIn, ALineThatCallsAnOperatorTwice) {
+  const Account before = run_with({called(8, "aten::mul", "float32")});
+  const Account after = run_with({called(8, "aten::mul", "bfloat16", "arguments"), called(8, "aten::mul", "float32")});
+  for (const auto& changes : {precision_changes(before, after), precision_changes(after, before)}) {
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_TRUE(changes[0].in_part);
+  }
+  EXPECT_EQ(precision_changes(before, after)[0].after.computed, "bfloat16");
+  EXPECT_THAT(precision_changes(after, after), ::testing::IsEmpty());
+}
+
+TEST(ComputedIn, WhatLosesMostComesBeforeWhatLosesNothing) {
+  const Account before = run_with({called(8, "aten::cat", "float32"), called(9, "aten::gelu", "float32"),
+                                   called(10, "aten::sub.Tensor", "float32")});
+  Account after = before;
+  for (AccountPrecision& one : after.operators) one.computed = "bfloat16", one.half_from = "arguments";
+  EXPECT_THAT(ops(precision_changes(before, after)),
+              ::testing::ElementsAre("aten::sub.Tensor float32 bfloat16", "aten::gelu float32 bfloat16",
+                                     "aten::cat float32 bfloat16"));
+}
+
+TEST(ComputedIn, AModelUnderAnotherName) {
+  const Account before = run_with({called(8, "aten::cos", "float32")});
+  Account after = run_with({called(8, "aten::cos", "bfloat16", "arguments")});
+  after.operators[0].model = "Wrapper";
+  after.operators[0].module = "inner.block";
+  EXPECT_EQ(precision_changes(before, after).size(), 1u) << "it stands in another model";
+  after.operators[0].function = "Network.forward";
+  EXPECT_EQ(precision_changes(before, after).size(), 1u) << "its class was renamed";
+  after.operators[0].file = "other.py";
+  EXPECT_EQ(precision_changes(before, after).size(), 0u);
+}
+
 TEST(ComputedIn, WhatTheFirstRunDoesNotHave) {
   const Account before = run_with({called(8, "aten::mul", "float32")});
   Account after = run_with({called(8, "aten::mul", "float32"), called(9, "aten::arange", "bfloat16", "code"),

@@ -131,8 +131,12 @@ void pair_moved(Comparison& comparison) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (changes[i].change != Change::kGone) continue;
     std::vector<std::size_t>& left = fresh[look_of(changes[i].before)];
-    const auto found = std::ranges::find_if(
-        left, [&](std::size_t j) { return is_nearly(place_of(changes[i].before), place_of(changes[j].after)); });
+    const auto nearly = [&](std::size_t j) {
+      return is_nearly(place_of(changes[i].before), place_of(changes[j].after));
+    };
+    const auto alike = [&](std::size_t j) { return changes[j].after.casts == changes[i].before.casts && nearly(j); };
+    auto found = std::ranges::find_if(left, alike);
+    if (found == left.end()) found = std::ranges::find_if(left, nearly);
     if (found == left.end()) continue;
     comparison.compare_moved(changes[i].before, changes[*found].after);
     moved.insert({i, *found});
@@ -158,6 +162,8 @@ void find_only_in(const Account& account, const Account& other, std::vector<std:
   for (std::size_t i = 0; i < there.size(); ++i)
     if (there[i] != InOther::kThere) (there[i] == InOther::kNotThere ? only : unseen).push_back(i);
 }
+
+bool looked_at_operators(const Account& account) { return !account.precision.empty() || !account.operators.empty(); }
 
 void doubt_unseen(const Account& account, const Account& other, const std::vector<std::size_t>& unseen,
                   std::vector<std::string>& doubts) {
@@ -191,7 +197,8 @@ bool has(const Difference& difference, Fault fault) {
     case Fault::kNewFindings:
       return !difference.new_findings.empty();
     case Fault::kNewCasts:
-      return has_site([](const SiteChange& one) { return one.change == Change::kNew || one.more_casts; });
+      return has_site(
+          [](const SiteChange& one) { return (one.change == Change::kNew && one.after.casts > 0) || one.more_casts; });
     case Fault::kDtypes:
       return !difference.precision.empty() || !difference.new_in_a_half.empty() ||
              has_site([](const SiteChange& one) { return one.change == Change::kMoved; });
@@ -233,6 +240,11 @@ Difference difference_of(const Account& before, const Account& after) {
   }
   if (const auto sentence = two.sentence(); sentence && difference.any()) difference.doubts.push_back(*sentence);
   if (const auto differ = how_steps_differ(before, after)) difference.doubts.push_back(before.name + ": " + *differ);
+  for (const auto& [one, other] : {std::pair(&before, &after), std::pair(&after, &before)})
+    if (looked_at_operators(*other) && !looked_at_operators(*one))
+      difference.doubts.push_back(one->name +
+                                  ": no operator was looked at, so what they compute in is not compared; "
+                                  "record it with --deep always");
   doubt_unseen(after, before, difference.unseen_before, difference.doubts);
   doubt_unseen(before, after, difference.unseen_after, difference.doubts);
   return difference;

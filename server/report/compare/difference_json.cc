@@ -89,13 +89,16 @@ Json difference_json(const Account& before, const Account& after, const Differen
   }
   Json precision = Json::array();
   for (const PrecisionChange& change : difference.precision)
-    precision.push_back({{"before", precision_json(change.before)}, {"after", precision_json(change.after)}});
+    precision.push_back({{"before", precision_json(change.before)},
+                         {"after", precision_json(change.after)},
+                         {"in_part", change.in_part}});
   Json new_in_a_half = Json::array();
   for (const AccountPrecision& one : difference.new_in_a_half) new_in_a_half.push_back(precision_json(one));
   Json metrics = Json::array();
   for (const auto& [was, is] : difference.metrics)
-    metrics.push_back(
-        {{"metric_name", was.name}, {"before", real_or_null(was.last)}, {"after", real_or_null(is.last)}});
+    metrics.push_back({{"metric_name", was.name},
+                       {"first_value", {{"before", real_or_null(was.first)}, {"after", real_or_null(is.first)}}},
+                       {"last_value", {{"before", real_or_null(was.last)}, {"after", real_or_null(is.last)}}}});
   return document(kDiffForm, {{"before", {{"compared_file", before.name}, {"complete", before.complete}}},
                               {"after", {{"compared_file", after.name}, {"complete", after.complete}}},
                               {"differs", difference.any()},

@@ -163,6 +163,25 @@ TEST(DifferenceTest, AFindingUnderAnotherNameIsTheSame) {
   EXPECT_FALSE(difference_of(before, after).any()) << "half of the words are the same";
 }
 
+TEST(DifferenceTest, AFaultThatWasMendedAndMadeElsewhereIsNew) {
+  Account before = account({site(8, "y = f(x)", 1)}), after = before;
+  for (Account* const one : {&before, &after}) {
+    add_finding(*one, "cast-undoes-float", one == &before ? "f:1" : "g:1");
+    one->findings[0].location = {one == &before ? "train.py" : "other.py", "train", 8};
+    one->lines = {"y = f(x)"};
+  }
+  EXPECT_EQ(difference_of(before, after).new_findings.size(), 1u) << "the old function still runs";
+  after.sites.clear();
+  EXPECT_EQ(difference_of(before, after).moved_findings.size(), 1u);
+}
+
+TEST(DifferenceTest, ARunThatLookedAtNoOperatorCannotBeCompared) {
+  Account before = account({}), after = account({});
+  before.precision = {{.file = "net.py", .op = "aten::linear", .computed = "float32", .calls = 1}};
+  EXPECT_THAT(difference_of(before, after).doubts, ElementsAre(HasSubstr("no operator was looked at")));
+  EXPECT_THAT(difference_of(after, before).doubts, ElementsAre(HasSubstr("no operator was looked at")));
+}
+
 TEST(DifferenceTest, WhatAGateAsksOf) {
   const auto faults = [](const Account& before, const Account& after) {
     std::string all;
@@ -176,6 +195,8 @@ TEST(DifferenceTest, WhatAGateAsksOf) {
   EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 11)})), "new-casts any ");
   EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 10), site(9, "z = g(y)", 1)})), "new-casts any ");
   EXPECT_EQ(faults(before, account({site(8, "y = f(x)", 10, "float16")})), "dtypes any ");
+  Account hits = account({site(8, "y = f(x)", 10), site(9, "z = g(y)", 0)});
+  EXPECT_EQ(faults(before, hits), "any ") << "a place of cache hits alone casts nothing";
   Account larger = before, found = before;
   larger.sites[0].bytes *= 2;
   EXPECT_EQ(faults(before, larger), "any ") << "as many casts, of more bytes";
@@ -185,16 +206,17 @@ TEST(DifferenceTest, WhatAGateAsksOf) {
 
 TEST(DifferenceTest, MetricsThatBothHaveStandBesideTheTotals) {
   Account before = account({}), after = account({});
-  before.metrics = {{"loss", 1.952}, {"gradient scale", 65536}};
-  after.metrics = {{"accuracy", 0.5}, {"loss", std::nullopt}};
+  before.metrics = {{"loss", 3.5, 1.952}, {"gradient scale", 65536, 65536}};
+  after.metrics = {{"accuracy", 0.1, 0.5}, {"loss", 3.5, std::nullopt}};
   const Difference difference = difference_of(before, after);
   EXPECT_FALSE(difference.any());
   EXPECT_THAT(difference_text(before, after, difference, 80), HasSubstr("loss, last"));
   EXPECT_THAT(difference_text(before, after, difference, 80), HasSubstr("no number"));
   const nlohmann::ordered_json json = difference_json(before, after, difference)["metric_changes"];
   ASSERT_EQ(json.size(), 1u);
-  EXPECT_EQ(json[0]["before"], 1.952);
-  EXPECT_TRUE(json[0]["after"].is_null());
+  EXPECT_EQ(json[0]["first_value"]["after"], 3.5);
+  EXPECT_EQ(json[0]["last_value"]["before"], 1.952);
+  EXPECT_TRUE(json[0]["last_value"]["after"].is_null());
 }
 
 AccountPrecision computed(std::string dtype, std::string file = "train.py", bool grad_mode = true) {

@@ -49,12 +49,15 @@ std::string way(const TotalChange& total) {
   return text;
 }
 
-std::string metric_value(const AccountMetric& metric) { return metric.last ? real(*metric.last) : "no number"; }
+std::string metric_value(const std::optional<double>& value) { return value ? real(*value) : "no number"; }
 
 using TotalRow = std::array<std::string, 4>;
 
-TotalRow row_of(const MetricChange& metric) {
-  return {on_one_line(metric.before.name) + ", last", metric_value(metric.before), metric_value(metric.after), ""};
+// The first value shows a fault of the forward pass alone, before any training.
+void add_rows_of(const MetricChange& metric, std::vector<TotalRow>& rows) {
+  const auto& [was, is] = metric;
+  rows.push_back({on_one_line(was.name) + ", first", metric_value(was.first), metric_value(is.first), ""});
+  rows.push_back({on_one_line(was.name) + ", last", metric_value(was.last), metric_value(is.last), ""});
 }
 
 std::string totals_text(const Difference& difference) {
@@ -62,7 +65,7 @@ std::string totals_text(const Difference& difference) {
   for (const TotalChange& total : difference.totals)
     rows.push_back({total_name(total), amount(total, total.before), amount(total, total.after), way(total)});
   for (std::size_t n = 0; n < std::min(difference.metrics.size(), kShown); ++n)
-    rows.push_back(row_of(difference.metrics[n]));
+    add_rows_of(difference.metrics[n], rows);
   std::array<std::size_t, 3> widest{};
   for (const TotalRow& row : rows)
     for (std::size_t i = 0; i < widest.size(); ++i) widest[i] = std::max(widest[i], columns(row[i]));
@@ -164,6 +167,7 @@ std::string why_half(const AccountPrecision& one) {
 // Modules that do the same at one line are told together.
 struct Operators {
   const AccountPrecision *before, *after;  // of the first module; before: nullptr = not there
+  bool in_part = false;
   std::size_t modules = 0;
 };
 
@@ -177,7 +181,7 @@ std::string operators_text(const Operators& of, int width) {
     if (place(*of.before) != place(is)) absl::StrAppend(&text, " (", place(*of.before), ")");
     absl::StrAppend(&text, ", is ");
   }
-  absl::StrAppend(&text, is.computed);
+  absl::StrAppend(&text, is.computed, of.in_part ? " in part" : "");
   const std::string why = is.half_from.empty() && of.before != nullptr ? "" : why_half(is);
   if (!why.empty()) absl::StrAppend(&text, "; ", why);
   return "    " + on_one_line(place(is)) + "\n" + wrapped("      ", "      ", on_one_line(text), width);
@@ -187,7 +191,7 @@ std::vector<Operators> in_groups(const std::vector<Operators>& all) {
   std::vector<Operators> groups;
   const auto look = [](const Operators& of) {
     return std::make_tuple(place(*of.after), of.after->op, of.before == nullptr ? "" : of.before->computed,
-                           of.after->computed, of.after->half_from);
+                           of.after->computed, of.after->half_from, of.in_part);
   };
   std::map<decltype(look(Operators())), std::size_t> known;
   for (const Operators& of : all) {
@@ -200,7 +204,8 @@ std::vector<Operators> in_groups(const std::vector<Operators>& all) {
 
 std::vector<Operators> changed_operators(const Difference& difference) {
   std::vector<Operators> all;
-  for (const auto& [before, after] : difference.precision) all.push_back({&before, &after});
+  for (const PrecisionChange& change : difference.precision)
+    all.push_back({&change.before, &change.after, change.in_part});
   return in_groups(all);
 }
 
@@ -217,15 +222,14 @@ std::string operators_text(const char* title, const std::vector<Operators>& grou
   return text + and_more(groups.size());
 }
 
-// Dtypes of one run cannot be compared with those of a run that did not look at them.
-std::string not_looked_at(const Account& account, const Account& other, int width) {
-  const auto looked = [](const Account& one) { return !one.precision.empty() || !one.operators.empty(); };
-  if (looked(account) || !looked(other)) return "";
-  return "\n" + wrapped("  ", "  ",
-                        on_one_line(absl::StrCat(account.name,
-                                                 ": no operator was looked at, so what they compute in "
-                                                 "is not compared; record it with --deep always")),
-                        width);
+// What a run did not look at is not told as different, and may be.
+std::string some_steps_text(const Account& account, int width) {
+  if (account.deep == "always" || !account.skipped_steps.value_or(true)) return "";
+  return wrapped("  ", "    ",
+                 on_one_line(account.name) +
+                     ": the operators of some steps only were looked at (--deep always looks at all); others are not "
+                     "compared",
+                 width);
 }
 
 std::string place(const Account& account, std::size_t i) {
@@ -297,7 +301,8 @@ std::string difference_text(const Account& before, const Account& after, const D
   all += findings_text(before, difference.unseen_after, "not looked at after", width);
   all += operators_text("operators in another dtype", changed_operators(difference), width);
   all += operators_text("operators in a half that the first run does not have", new_operators(difference), width);
-  all += not_looked_at(before, after, width) + not_looked_at(after, before, width);
+  const std::string sampled = some_steps_text(before, width) + some_steps_text(after, width);
+  if (!sampled.empty()) all += "\n" + sampled;
   for (const Change change :
        {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper, Change::kElsewhere})
     all += sites_text(difference, change, width);

@@ -1,6 +1,8 @@
 #include "server/report/forms/terminal_findings.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/report/model/verdict.h"
@@ -23,6 +25,14 @@ std::string places(const Model& model, const std::vector<store::CodeLocation>& a
   return list;
 }
 
+// Leaves out the outermost folder of a path: "…/attention/rotary.py:11". Returns false where there is none.
+bool shorten(std::string& at) {
+  const std::size_t from = at.starts_with("…/") ? std::string_view("…/").size() : 1, slash = at.find('/', from);
+  if (slash == std::string::npos) return false;
+  at = "…" + at.substr(slash);
+  return true;
+}
+
 // The paragraphs about a finding.
 struct Told {
   std::string head;
@@ -32,13 +42,20 @@ struct Told {
 Told told(const Model& model, const TerminalText& text, const rules::Finding& finding) {
   std::vector<store::CodeLocation> all_places = places_of(finding);
   Told all;
-  std::vector<TerminalText::Head> head = {{"  "},
-                                          {finding.severity, colour_of(finding)},
-                                          {" " + finding.rule + "  "},
-                                          {place(model.run, first_place_of(finding)), "36"}};
-  if (const std::string harm(rules::words(rules::harm_of(finding))); !harm.empty()) head.push_back({"  " + harm});
-  if (!text.fits(head)) head.resize(4);
-  all.head = text.one_line(head);
+  const auto head = [&](const std::string& at, const std::string& harm) {
+    return std::vector<TerminalText::Head>{{"  "},
+                                           {finding.severity, colour_of(finding)},
+                                           {" " + finding.rule + "  "},
+                                           {at, "36"},
+                                           {harm.empty() ? "" : "  " + harm}};
+  };
+  const std::string place_text = place(model.run, first_place_of(finding));
+  std::string harm(rules::words(rules::harm_of(finding)));
+  std::string at = place_text;
+  while (!text.fits(head(at, harm)) && shorten(at)) {
+  }
+  if (!text.fits(head(at, harm))) harm.clear();
+  all.head = text.one_line(head(at, harm));
   all.title = text.paragraph({"    "}, "    ", finding.title + ".");
   if (all_places.size() > 1) {
     all_places.erase(all_places.begin());

@@ -106,6 +106,15 @@ TEST_F(TerminalTest, WhatMayChangeResultsIsToldFirst) {
   EXPECT_THAT(text({.width = 160}), HasSubstr("1 finding, which may change results: train.py:4\n"));
 }
 
+TEST_F(TerminalTest, OfALongPathTheEndIsShown) {
+  rules::Finding& one = finding("warning", 11);
+  one.rule = "dtype-position-loss";
+  one.location->file = "/home/user/project/src/models/blocks/attention/rotary_layers.py";
+  EXPECT_THAT(text({.width = 82}),
+              HasSubstr("  warning dtype-position-loss  …/attention/rotary_layers.py:11  may change results\n"));
+  EXPECT_THAT(text({.width = 60}), HasSubstr("  warning dtype-position-loss  …/rotary_layers.py:11\n"));
+}
+
 TEST_F(TerminalTest, FiveFindingsFitOnAScreen) {
   for (int line = 1; line <= 5; ++line) finding(line < 3 ? "warning" : "performance", line, 0.1);
   for (const int width : {80, 120}) {

@@ -75,8 +75,8 @@ std::string metric_text(const Model& model, const MetricTotal& total) {
     more.push_back("not finite " + counted(m.not_finite, "time", "times") + ", first in step " + grouped(step));
   }
   const bool has_finite = m.not_finite < m.values;
-  if (has_finite && m.least != m.first && m.least != m.last) more.push_back("at least " + real(m.least));
-  if (has_finite && m.most != m.first && m.most != m.last) more.push_back("at most " + real(m.most));
+  if (has_finite && m.least != m.first && m.least != m.last) more.push_back("lowest " + real(m.least));
+  if (has_finite && m.most != m.first && m.most != m.last) more.push_back("highest " + real(m.most));
   if (total.missing() > 0) more.push_back(grouped(total.missing()) + " of " + grouped(total.told) + " did not arrive");
   if (more.empty()) return text;
   text += " (";

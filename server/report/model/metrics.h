@@ -20,7 +20,7 @@ struct MetricTotal {
 // Those of the job come first, each kind by process and in the order in which they were first told.
 std::vector<MetricTotal> metric_totals(const Model&);
 
-// "2.31 to 0.118 (at least 0.11)", "2.31 to NaN (not finite 3 times, first in step 17)"; of one that never changed:
+// "2.31 to 0.118 (lowest 0.11)", "2.31 to NaN (not finite 3 times, first in step 17)"; of one that never changed:
 // "65,536"
 std::string metric_text(const Model&, const MetricTotal&);
 // "loss 2.31 to 0.118; gradient scale 65,536 to 32,768": of the first process that has any; "" without one. What was

@@ -55,7 +55,7 @@ TEST_F(MetricsTest, AValueThatIsNoNumberHasItsStep) {
     const auto loss = fact(run, "loss");
     for (const double value : {3.0, 1.0, kNan, kNan}) run.enter(region).exit().metric(loss, value).step();
   });
-  EXPECT_EQ(line(data), "loss 3 to NaN (not finite 2 times, first in step 2, at least 1)");
+  EXPECT_EQ(line(data), "loss 3 to NaN (not finite 2 times, first in step 2, lowest 1)");
   const auto json = to_json(data)["metrics"][0];
   EXPECT_EQ(json["first_not_finite_step"], 2);
   EXPECT_TRUE(json["last_value"].is_null());

@@ -6,11 +6,12 @@
 // 2^11 (11 bits). The distance doubles with each further power of two, so that 65,536 … 65,599 become one or two
 // bfloat16 numbers.
 //
-// Not a finding: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words,
-// one-hot); and one whose largest number is exact in the low precision (powers of two and their small multiples).
-// Neither are weights, numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number
-// everywhere.
+// Not a finding: what is then only a measure (something is divided by it, or it is normalised by a number); masks,
+// whose largest number means "none of this"; a tensor that is mostly zeros (counts of words, one-hot); and one all of
+// whose sampled numbers are exact in the low precision (powers of two and their small multiples). Neither are weights,
+// numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number everywhere.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -39,6 +40,11 @@ std::set<std::string> integer_arguments(const store::OperatorUse& use) {
     names.insert(name.empty() ? std::to_string(operand.argument) : name);
   }
   return names;
+}
+
+// Returns the distance between two neighbours of this size in a half: 2^(exponent - significant bits + 1), at least 1.
+double spacing(double value, std::uint8_t dtype) {
+  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
 }
 
 struct Group {

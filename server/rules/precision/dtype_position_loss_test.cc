@@ -36,7 +36,7 @@ TEST_F(DtypePositionLossTest, PositionsBeyond65536) {
 
 // Integers and a half are added, multiplied or joined: the integers get the half's dtype.
 std::vector<Finding> promoted(const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged,
-                              const std::string& op, double most, bool even = false) {
+                              const std::string& op, double most, bool even = false, bool exact = false) {
   return judged([&](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto use = run.use({.op = op,
@@ -44,7 +44,8 @@ std::vector<Finding> promoted(const std::function<std::vector<Finding>(const std
                               .operands = {operand(store::kInt64, Role::kInput), operand(kBFloat16, Role::kInput)},
                               .computed = kBFloat16,
                               .names = {"self", "other"}});
-    run.enter(region).deep().called(use).integers(use, {.most = most, .sampled = 64, .integers = 64, .even = even});
+    run.enter(region).deep().called(use).integers(
+        use, {.most = most, .sampled = 64, .integers = 64, .even = even, .exact = exact});
     run.exit();
   });
 }
@@ -54,8 +55,9 @@ TEST_F(DtypePositionLossTest, IntegersBesideAHalf) {
   expect_golden("dtype_position_loss_integers_beside_a_half", promoted(judge, "aten::add.Tensor", 624));
   EXPECT_EQ(promoted(judge, "aten::mul.Tensor", 625).size(), 1u);
   expect_none(promoted(judge, "aten::add.Tensor", 256));
-  expect_none(promoted(judge, "aten::mul.Tensor", 624));          // exact, and so are its products with ones
-  expect_none(promoted(judge, "aten::add.Tensor", 10000, true));  // as large as this, or 0: a mask
+  expect_none(promoted(judge, "aten::mul.Tensor", 624, false, true));  // exact, and so are its products with ones
+  EXPECT_EQ(promoted(judge, "aten::add.Tensor", 624, false, true).size(), 1u);  // a sum is not
+  expect_none(promoted(judge, "aten::add.Tensor", 10000, true));                // as large as this, or 0: a mask
 }
 
 // A use that gives back a half, of integers: what it counts where it has no operands.
@@ -123,7 +125,8 @@ TEST_F(DtypePositionLossTest, NumbersThatAreNotAllWholeAreNoPositions) {
 }
 
 TEST_F(DtypePositionLossTest, NumbersThatLowPrecisionHoldsExactly) {
-  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65536, .sampled = 64, .integers = 64}); }));
+  expect_none(
+      judged([](TestRun& run) { cast_of(run, {.most = 65536, .sampled = 64, .integers = 64, .exact = true}); }));
 }
 
 TEST_F(DtypePositionLossTest, MasksCountNothing) {

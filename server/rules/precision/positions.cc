@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
@@ -12,14 +15,13 @@
 
 namespace castscope::rules {
 
-double spacing(double value, std::uint8_t dtype) {
-  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
-}
-
 namespace {
 
 constexpr std::string_view kSums[] = {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"};
-constexpr std::string_view kLimits[] = {"aten::clamp", "aten::clamp_min", "aten::clip", "aten::maximum"};
+// What somebody divides by is limited, or gets something added that is not 0.
+constexpr std::string_view kSteps[] = {"aten::clamp", "aten::clamp_min", "aten::clip", "aten::maximum", "aten::sqrt"};
+constexpr std::string_view kTakers[] = {"aten::rsqrt", "aten::reciprocal", "aten::log", "aten::log1p", "aten::gt",
+                                        "aten::lt",    "aten::ge",         "aten::le",  "aten::eq",    "aten::ne"};
 
 std::optional<IntegersAs> how(const store::OperatorUse& use) {
   if (use.operands.empty() || base_name(use.op) == "aten::cumsum") return IntegersAs::kCounted;
@@ -35,26 +37,65 @@ bool takes_a_mask(const store::OperatorUse& use) {
                              [](const std::string& name) { return name.find("mask") != std::string::npos; });
 }
 
-// Something is divided by what the use gives back, and nothing else comes of it.
-bool only_divides(const UseGraph& graph, store::OperatorUseId id) {
-  std::set<store::OperatorUseId> seen = {id};
-  std::vector<store::OperatorUseId> open = {id};
-  bool divides = false;
+bool is_number(const lanes::Operand& operand) { return (operand.flags & lanes::kOperandNumber) != 0; }
+
+// The operator takes the value together with a Python number.
+bool takes_a_number(const store::OperatorUse& use) {
+  return use.operands.size() == 1 || std::ranges::any_of(use.operands, is_number);
+}
+
+// How an operator takes a value that may be only a measure. For a measure the relative precision of a half is as good
+// as for any other number; a position is compared with its neighbours.
+enum class Taken : std::uint8_t { kAsMeasure, kOn, kScaled, kElse };
+
+Taken taken_by(const store::OperatorUse& taker, std::uint8_t argument, bool scaled) {
+  const std::string_view op = base_name(taker.op);
+  if ((op == "aten::div" && argument == 1) || is_one_of(op, kTakers)) return Taken::kAsMeasure;
+  if (op == "aten::div" || op == "aten::mul") return takes_a_number(taker) ? Taken::kScaled : Taken::kElse;
+  if (is_product(taker.op)) return scaled ? Taken::kAsMeasure : Taken::kElse;
+  return is_one_of(op, kSteps) || (is_one_of(op, kSums) && takes_a_number(taker)) ? Taken::kOn : Taken::kElse;
+}
+
+// Nothing comes of what the use gives back, except as a measure: something is divided by it, it is compared, or it is
+// normalised by a number before a product takes it.
+bool is_only_a_measure(const UseGraph& graph, store::OperatorUseId id) {
+  using Place = std::pair<store::OperatorUseId, bool>;  // with whether it is scaled
+  std::set<Place> seen = {{id, false}};
+  std::vector<Place> open = {{id, false}};
+  bool measures = false;
   while (!open.empty()) {
-    const store::OperatorUseId next = open.back();
+    const auto [next, scaled] = open.back();
     open.pop_back();
+    measures |= scaled;
     for (const UseGraph::Edge& edge : graph.out_of(next)) {
       const store::OperatorUse& taker = graph.use(edge.flow->to);
       if (!is_forward(taker)) continue;
-      if (base_name(taker.op) == "aten::div" && edge.flow->argument == 1)
-        divides = true;
-      else if (!is_one_of(base_name(taker.op), kLimits))
-        return false;
-      else if (seen.insert(taker.id).second)
-        open.push_back(taker.id);
+      const Taken taken = taken_by(taker, edge.flow->argument, scaled);
+      if (taken == Taken::kElse) return false;
+      if (taken == Taken::kAsMeasure)
+        measures = true;
+      else if (seen.insert({taker.id, scaled || taken == Taken::kScaled}).second)
+        open.emplace_back(taker.id, scaled || taken == Taken::kScaled);
     }
   }
-  return divides;
+  return measures;
+}
+
+// The conversions of a line, which are uses beside their casts.
+template <typename See>
+void each_conversion(const UseGraph& graph, const store::RunData& data, store::StackId stack, See see) {
+  for (const store::OperatorUse& use : data.operator_uses)
+    if (use.is(lanes::kUseConverts) && is_low(use.result) && use.stack == stack && graph.total(use.id).times > 0)
+      see(use);
+}
+
+bool converts_a_measure(const store::RunData& data, const UseGraph& graph, store::StackId stack) {
+  std::size_t all = 0, measures = 0;
+  each_conversion(graph, data, stack, [&](const store::OperatorUse& use) {
+    ++all;
+    measures += is_only_a_measure(graph, use.id);
+  });
+  return all > 0 && measures == all;
 }
 
 // Above this number float32 has whole numbers only (24 significant bits), so that being whole says nothing about
@@ -62,7 +103,7 @@ bool only_divides(const UseGraph& graph, store::OperatorUseId id) {
 constexpr double kNoFractions = 8388608;  // 2^23
 
 // Autocast, or the code, casts a float tensor that holds whole numbers alone.
-std::optional<IntegersAs> of_site(const store::RunData& data, const store::ValueRange& range) {
+std::optional<IntegersAs> of_site(const store::RunData& data, const UseGraph& graph, const store::ValueRange& range) {
   const store::Site& site = data.sites[range.site];
   const bool asked = site.cause == lanes::Cause::kUserTo;
   if (!(store::is_autocasts(site.cause) || asked) || site.phase != lanes::Phase::kForward || !is_low(site.to))
@@ -73,8 +114,9 @@ std::optional<IntegersAs> of_site(const store::RunData& data, const store::Value
   if (range.beyond > 0) return std::nullopt;
   if (range.most_integer >= kNoFractions || argument_text(data, site).find("mask") != std::string::npos)
     return std::nullopt;
-  if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return std::nullopt;
+  if (!range.integers_rounded) return std::nullopt;
   if (range.zeros * 2 > range.elements) return std::nullopt;
+  if (asked && converts_a_measure(data, graph, site.stack)) return std::nullopt;
   return asked ? IntegersAs::kConverted : IntegersAs::kCast;
 }
 
@@ -84,11 +126,9 @@ std::optional<IntegersAs> of_use(const UseGraph& graph, const store::ValueRange&
   if (range.most_integer <= largest_exact_integer(use.result)) return std::nullopt;
   const auto as = how(use);
   if (!as || takes_a_mask(use)) return std::nullopt;
-  // Pixels at a distance of 16 are exact in bfloat16; what is added to them (the corner of a box) then is not. A sum is
-  // rounded before anybody sees it.
-  const bool sums = is_one_of(base_name(use.op), kSums) || (as == IntegersAs::kCounted && !use.operands.empty());
-  if (!sums && std::fmod(range.most_integer, spacing(range.most_integer, use.result)) == 0) return std::nullopt;
-  if (as == IntegersAs::kConverted && only_divides(graph, use.id)) return std::nullopt;
+  // Pixels at a distance of 16 are exact in bfloat16; what is added to them (the corner of a box) then is not.
+  if (!range.integers_rounded && !is_one_of(base_name(use.op), kSums)) return std::nullopt;
+  if (as != IntegersAs::kPromoted && is_only_a_measure(graph, use.id)) return std::nullopt;
   return as;
 }
 
@@ -97,19 +137,17 @@ std::optional<IntegersAs> of_use(const UseGraph& graph, const store::ValueRange&
 std::optional<IntegersAs> rounds_integers(const store::RunData& data, const UseGraph& graph,
                                           const store::ValueRange& range) {
   if (range.integer_tensors == 0 || !range.integers_differ) return std::nullopt;
-  return range.site != 0 ? of_site(data, range) : of_use(graph, range);
+  return range.site != 0 ? of_site(data, graph, range) : of_use(graph, range);
 }
 
 std::set<store::OperatorUseId> uses_that_round_integers(const store::RunData& data, const UseGraph& graph) {
   std::set<store::OperatorUseId> uses;
-  std::set<store::StackId> converted;  // a conversion is a use beside its cast
   for (const store::ValueRange& range : data.value_ranges) {
     const auto as = rounds_integers(data, graph, range);
     if (as && range.use != 0) uses.insert(range.use);
-    if (as == IntegersAs::kConverted && range.site != 0) converted.insert(data.sites[range.site].stack);
+    if (as == IntegersAs::kConverted && range.site != 0)
+      each_conversion(graph, data, data.sites[range.site].stack, [&](const auto& use) { uses.insert(use.id); });
   }
-  for (const store::OperatorUse& use : data.operator_uses)
-    if (use.is(lanes::kUseConverts) && is_low(use.result) && converted.contains(use.stack)) uses.insert(use.id);
   return uses;
 }
 

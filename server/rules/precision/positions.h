@@ -18,11 +18,9 @@ enum class IntegersAs : std::uint8_t {
   kCounted,    // the operator counts in a half (arange, linspace, cumsum)
 };
 
-// Returns the distance between two neighbours of this size in a half: 2^(exponent - significant bits + 1), at least 1.
-double spacing(double value, std::uint8_t dtype);
-
 // Returns how the site or the use, of which `range` is the sample, brings integers to a half that does not hold them;
-// nothing where it does not. Neither masks, nor denominators (a mean over so many) are positions.
+// nothing where it does not. Neither masks are positions, nor what is only a measure (a mean over so many, samples
+// that are normalised).
 std::optional<IntegersAs> rounds_integers(const store::RunData&, const UseGraph&, const store::ValueRange& range);
 
 // Returns all operator uses of a run that do, conversions among them.

@@ -1,9 +1,12 @@
 // region-redundant: nothing was ever cast in an autocast region: the model in it is in the region's low precision
-// already, weights and all. Autocast then only inspects each argument of each operator.
+// already, weights and all. Autocast then only inspects each argument of each operator. Where an optimizer updates
+// these weights, that is likely a mistake.
 //
 // Not a finding: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
 // operators belong to no model, and one that does nothing for another reason (region-empty, region-wrong-device).
+#include <algorithm>
 #include <map>
+#include <string>
 
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/use_graph.h"
@@ -60,6 +63,13 @@ std::map<store::RegionId, Stay> stays(const store::RunData& data, const UseGraph
   return by_region;
 }
 
+// An optimizer updates weights in this dtype.
+bool trains_in(const store::RunData& data, std::uint8_t dtype) {
+  return std::ranges::any_of(data.operator_uses, [&](const store::OperatorUse& use) {
+    return is_upkeep(use) && use.operands.front().role == lanes::Role::kWeight && use.operands.front().dtype == dtype;
+  });
+}
+
 void judge_redundant_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
@@ -76,14 +86,17 @@ void judge_redundant_regions(Inquiry& inquiry) {
     const auto& [id, stay] = entry;
     if (stay.casts > 0 || stay.passes == 0 || stay.products == 0) continue;
     const std::string dtype(store::dtype_name(data.regions[id].dtype));
-    Finding& finding = inquiry.add(data.regions[id].stack);
-    finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already";
+    const bool trains = trains_in(data, data.regions[id].dtype);
+    Finding& finding = trains ? inquiry.add(data.regions[id].stack, "warning") : inquiry.add(data.regions[id].stack);
+    finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already" +
+                    (trains ? ", and an optimizer updates its weights in it, which loses small updates" : "");
     finding.evidence_number = {
         {"casts", 0}, {"pass_throughs", stay.passes}, {"operators_in_low_precision", stay.products}};
     finding.evidence_text = {{"region_dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
     add_related(finding, data, data.operator_uses[stay.first_use].stack);
-    finding.fix = "Leave the region out; or keep the model in float32 (leave out .half() or .to(torch." + dtype +
-                  ")) and let autocast choose the dtype of each operator.";
+    const std::string keep = "eep the model in float32 (leave out .half() or .to(torch." + dtype +
+                             ")) and let autocast choose the dtype of each operator.";
+    finding.fix = trains ? "K" + keep : "Leave the region out; or k" + keep;
   }
 }
 
@@ -93,19 +106,21 @@ extern const Rule rule;
 const Rule rule = {
     .name = "region-redundant",
     .severity = "info",
+    .harm = Harm::kResults,
     .summary = "an autocast region casts nothing, because the model in it is already in low precision",
     .thresholds = {},
     .sees = kOperators,
     .explanation = {.what = "An autocast region in which nothing was cast: the weights and what goes in are in the "
                             "region's low precision already.",
-                    .why = "It does nothing, and hides that the model has no float32 weights any more: an optimizer "
-                           "that updates weights in low precision loses small updates.",
+                    .why = "It does nothing, and hides that the model has no float32 weights any more. Where an "
+                           "optimizer updates them, the finding is a warning: bfloat16 has 8 significant bits, so that "
+                           "an update of less than 1/512 of a weight is lost.",
                     .example = R"(import torch
 
 layer = torch.nn.Linear(64, 64).bfloat16()
 with torch.autocast("cpu", dtype=torch.bfloat16):
     y = layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
-                    .fix = "Leave the region out, or keep the weights in float32.",
+                    .fix = "Where the model is trained, keep its weights in float32. Else leave the region out.",
                     .fixed_example = R"(import torch
 
 layer = torch.nn.Linear(64, 64).bfloat16()

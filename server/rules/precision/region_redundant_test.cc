@@ -23,6 +23,24 @@ TEST_F(RegionRedundantTest, ALowPrecisionModelInARegionOfItsDtype) {
                 }));
 }
 
+TEST_F(RegionRedundantTest, WeightsThatAnOptimizerUpdatesInLowPrecision) {
+  const auto updated = [&](std::uint8_t dtype, Role role) {
+    const auto findings = judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto pass = run.pass_through("aten::linear"), use = linear(run, kBFloat16);
+      const auto update = run.use({.op = "aten::add_.Tensor",
+                                   .line = 12,
+                                   .operands = {operand(dtype, role), operand(dtype)},
+                                   .flags = lanes::kUseWrites});
+      run.enter(region).deep().pass(pass, 3).called(use).exit().called(update);
+    });
+    return findings.size() == 1 ? findings[0].severity : "";
+  };
+  EXPECT_EQ(updated(kBFloat16, Role::kWeight), "warning");
+  EXPECT_EQ(updated(kBFloat16, Role::kBuffer), "info");
+  EXPECT_EQ(updated(kFloat32, Role::kWeight), "info");
+}
+
 TEST_F(RegionRedundantTest, OneFloat32WeightIsLeft) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -1,5 +1,6 @@
 #include "server/rules/precision/upcast_fix.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "server/rules/evidence/operators/dtypes.h"
@@ -13,13 +14,23 @@ namespace {
 
 constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
 
+// The value was in low precision before: x.float().to(torch.bfloat16).
+bool was_low_before(const UseGraph& graph, const store::OperatorUse& conversion) {
+  const auto into = graph.into(conversion.id);
+  return std::any_of(into.begin(), into.end(), [&](const UseGraph::Edge& edge) {
+    const store::OperatorUse& from = graph.use(edge.flow->from);
+    return std::ranges::any_of(from.operands, [](const lanes::Operand& operand) { return is_low(operand.dtype); });
+  });
+}
+
 // Returns the use that gave the low-precision value its dtype, where the code asked for that: a conversion, or an
 // operator that made the value of nothing (arange, randn); nullptr where autocast's own products made it.
 const store::OperatorUse* made_low_by(const UseGraph& graph, const store::OperatorUse& use) {
   for (const UseGraph::Edge& edge : graph.into(use.id)) {
     const store::OperatorUse& from = graph.use(edge.flow->from);
     if (edge.flow->argument != low_operand(use)->argument || !is_low(from.result)) continue;
-    if (from.operands.empty() || from.is(lanes::kUseConverts)) return &from;
+    if (from.operands.empty()) return &from;
+    if (from.is(lanes::kUseConverts) && !was_low_before(graph, from)) return &from;
   }
   return nullptr;
 }

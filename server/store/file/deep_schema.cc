@@ -27,10 +27,12 @@ CREATE TABLE operator_use_counts (id INTEGER PRIMARY KEY, process INTEGER, lane 
 -- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together.
 -- beyond_range: finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were
 -- integers; of a use, integer arguments that got the dtype of a half. not_finite_tensors: with one that is not finite; first_not_finite_in_process_ns: the time of the first of
--- them, 0 = none. integers_differ: tensors of integers held more than one size of number.
+-- them, 0 = none. integers_differ: tensors of integers held more than one size of number. integers_rounded:
+-- they held numbers that the half which they were brought to does not.
 CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, sampled_tensors INTEGER,
   sampled_elements INTEGER, not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond_range INTEGER,
   integer_tensors INTEGER, not_finite_tensors INTEGER, largest REAL, largest_integer REAL, integers_differ INTEGER,
+  integers_rounded INTEGER,
   first_not_finite_in_process_ns INTEGER, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
 -- From events: how the process scaled gradients. The last four are facts; but for last_update they stand in a wrong
 -- place. scaled_losses: in deep steps.
@@ -109,7 +111,7 @@ SELECT p.process, p.host, p.pid, p.rank, coalesce(s.file, u.file) AS file, coale
   coalesce(s.from_dtype, u.result_dtype) AS sampled_dtype, s.to_dtype,
   nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.sampled_tensors, r.sampled_elements,
   r.not_finite, r.zeros, r.integers, r.beyond_range, r.integer_tensors, r.not_finite_tensors, r.largest,
-  r.largest_integer, r.integers_differ,
+  r.largest_integer, r.integers_differ, r.integers_rounded,
   nullif(r.first_not_finite_in_process_ns, 0) AS first_not_finite_in_process_ns
 FROM value_ranges r JOIN v_process_order p ON p.process = r.process LEFT JOIN v_site_names s ON s.site = r.site
   LEFT JOIN v_operator_use_names u ON u.operator_use = r.operator_use

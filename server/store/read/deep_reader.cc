@@ -80,19 +80,20 @@ absl::Status read_metrics(const Database& database, RunData& data) {
 }
 
 absl::Status read_events_evidence(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT process, site, operator_use, sampled_tensors, sampled_elements, not_finite, "
-                                 "zeros, integers, beyond_range, "
-                                 "integer_tensors, not_finite_tensors, largest, largest_integer, integers_differ, "
-                                 "first_not_finite_in_process_ns FROM value_ranges "
-                                 "ORDER BY process, site, operator_use",
-                                 [&](const Statement& row) {
-                                   ValueRange& r = data.value_ranges.emplace_back();
-                                   row.read(r.process, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros,
-                                            r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors);
-                                   r.most = row.real(11), r.most_integer = row.real(12);
-                                   row.read_from(13, r.integers_differ, r.first_not_finite);
-                                 }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, site, operator_use, sampled_tensors, sampled_elements, not_finite, "
+           "zeros, integers, beyond_range, "
+           "integer_tensors, not_finite_tensors, largest, largest_integer, integers_differ, integers_rounded, "
+           "first_not_finite_in_process_ns FROM value_ranges "
+           "ORDER BY process, site, operator_use",
+           [&](const Statement& row) {
+             ValueRange& r = data.value_ranges.emplace_back();
+             row.read(r.process, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond,
+                      r.integer_tensors, r.not_finite_tensors);
+             r.most = row.real(11), r.most_integer = row.real(12);
+             row.read_from(13, r.integers_differ, r.integers_rounded, r.first_not_finite);
+           }));
   CASTSCOPE_RETURN_IF_ERROR(read_metrics(database, data));
   return each(
       database,

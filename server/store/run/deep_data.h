@@ -89,6 +89,7 @@ struct ValueRange {  // (process, site or use)
   double most = 0;                       // largest finite |x|
   double most_integer = 0;               // of the tensors that hold integers only
   bool integers_differ = false;          // … hold more than one size of number, zeros aside
+  bool integers_rounded = false;         // … hold numbers that the half which they are brought to does not
   std::uint64_t first_not_finite = 0;    // when the first such tensor was looked at; 0 = none was, or it is not known
 };
 

@@ -156,7 +156,8 @@ TestRun& TestRun::values(std::uint32_t site_or_use, const Sample& sample) {
                                 .zeros = sample.zeros,
                                 .integers = sample.integers,
                                 .beyond = sample.beyond,
-                                .differ = !sample.even});
+                                .differ = !sample.even,
+                                .rounds = sample.integers > 0 && !sample.exact});
   return *this;
 }
 

@@ -86,7 +86,7 @@ class TestRun : public TestDefinitions {
   struct Sample {
     double most = 1;
     std::uint32_t sampled = 256, not_finite = 0, zeros = 0, integers = 0, beyond = 0;
-    bool even = false;
+    bool even = false, exact = false;  // of one size; held by the half
   };
   TestRun& values(std::uint32_t site_or_use, const Sample& sample);
   // A sample of an integer argument that got the dtype of a half.

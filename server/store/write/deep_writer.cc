@@ -20,6 +20,7 @@ void add_integers(ValueRange& range, const lanes::ValuesEvent& values) {
   ++range.integer_tensors;
   const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
   range.integers_differ |= values.differ || differs_from_others;
+  range.integers_rounded |= values.rounds;
   range.most_integer = std::max(range.most_integer, most);
 }
 
@@ -284,7 +285,7 @@ absl::Status DeepWriter::write_ranges() {
     const ValueRange& r = known.range;
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(
         process_, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond, r.integer_tensors,
-        r.not_finite_tensors, r.most, r.most_integer, r.integers_differ, r.first_not_finite));
+        r.not_finite_tensors, r.most, r.most_integer, r.integers_differ, r.integers_rounded, r.first_not_finite));
   }
   return absl::OkStatus();
 }

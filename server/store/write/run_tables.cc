@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_local_use, "INSERT OR REPLACE INTO local_operator_uses VALUES (?,?,?)"},
       {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
       {&tables->put_use_count, use_count.c_str()},
-      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_metric, "INSERT OR REPLACE INTO metrics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_metric_value, "INSERT OR REPLACE INTO metric_values VALUES (?,?,?)"},

@@ -102,6 +102,17 @@ def c35_converted_from_floats_to_a_half():
     steps_with_positions(lambda h: torch.arange(len(h)).float().to(h))  # finds: dtype-position-loss
 
 
+def c35_the_largest_is_exact():
+    steps_with_positions(lambda h: torch.arange(1, len(h) + 1).to(h.dtype), 1024)  # finds: dtype-position-loss
+    steps_with_positions(lambda h: torch.arange(len(h), dtype=h.dtype), 513)  # finds: dtype-position-loss
+
+
+def c35_differences_and_numbers_of_which_the_largest_is_exact():
+    with region():
+        (torch.arange(512)[None] - torch.arange(512)[:, None]).bfloat16().cos()  # finds: dtype-position-loss
+        nn.Linear(64, 16)(torch.arange(1.0, 1025.0).view(16, 64))  # finds: dtype-position-loss
+
+
 def c35_counted_in_float16():
     with region(torch.float16):
         positions = torch.arange(4096, dtype=torch.float16)  # finds: dtype-position-loss
@@ -123,12 +134,28 @@ def c35n_counted_so_far_as_the_dtype_goes():
         torch.arange(2048, dtype=torch.float16).cos()
 
 
+def c35_positions_that_are_scaled():
+    with region():
+        angles = torch.arange(700).to(torch.bfloat16) * 0.5  # finds: dtype-position-loss
+        angles.cos()
+
+
 def c35n_a_mean_over_so_many():
     layer, lengths = nn.Linear(32, 32), torch.tensor([413, 377])
     with region():
         h = layer(rows(2))
         h / lengths.to(h.dtype)[:, None]
         h / lengths.to(h.dtype).clamp(min=1)[:, None]
+        h / (lengths.float().to(h.dtype)[:, None] + 1e-6)
+        h * lengths.to(h.dtype)[:, None].rsqrt()
+        h[lengths.to(h.dtype) > 400]
+
+
+def c35n_samples_that_are_normalised():
+    conv, layer = nn.Conv1d(1, 4, 9), nn.Linear(8, 32)
+    with region():
+        conv(torch.randint(-32000, 32000, (2, 1, 400)).bfloat16() / 32768)
+        layer(torch.randint(0, 1000, (2, 8)).float().bfloat16() * 1e-3)
 
 
 def c35n_a_grid_of_anchors_in_float32():
