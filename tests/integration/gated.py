@@ -43,11 +43,11 @@ def outputs_of(python, text):
         return {path.name: path.read_bytes() for path in pathlib.Path(folder).glob("run.*")}
 
 
-def have(castscope, python, text=TRAIN):
+def have(castscope, python, text=TRAIN, name="run"):
     """As record() with no options, for what reads the run: the text is run once for all who ask for it."""
     (castscope.folder / "train.py").write_text(text)
-    for name, content in outputs_of(python, text).items():
-        (castscope.folder / name).write_bytes(content)
+    for file, content in outputs_of(python, text).items():
+        (castscope.folder / file.replace("run.", f"{name}.")).write_bytes(content)
 
 
 def line_of(text, part=FINDS):

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from gated import FINDS, RULE, TRAIN, record
+from gated import FINDS, RULE, TRAIN, have, record
 
 
 @pytest.fixture
 def runs(castscope, python):
     """Records the text as it is, and as it became; returns the difference."""
     def difference(after, before=TRAIN):
-        record(castscope, python, before, "a")
+        have(castscope, python, before, "a")
         record(castscope, python, after, "b")
         done = castscope("diff", "--exit-code", "-f", "json", "a.castscope", "b.castscope")
         return done.returncode, json.loads(done.stdout)

@@ -163,10 +163,10 @@ const Rule rule = {
     .thresholds = {},
     .sees = kOperators | kEvents,
     .explanation =
-        {.what = "A tensor of whole numbers (positions, times, samples of sound) is cast to bfloat16 or float16 for an "
-                 "operator, or a tensor of integers gets that dtype from a tensor beside it, or the code converts "
-                 "integers to it, or counts in it (torch.arange(n, dtype=x.dtype)), and the largest are beyond what "
-                 "that dtype can tell apart.",
+        {.what = "In an autocast region, a tensor of whole numbers (positions, times, samples of sound) is cast to "
+                 "bfloat16 or float16 for an operator, or a tensor of integers gets that dtype from a tensor beside "
+                 "it, or the code converts integers to it, or counts in it (torch.arange(n, dtype=x.dtype)), and the "
+                 "largest are beyond what that dtype can tell apart.",
          .why = "bfloat16 has 8 significant bits: above 256 neighbouring numbers fall together, at 65,536 "
                 "512 of them at a time. float16 has 11 bits: above 2048. Rotary or sinusoidal embeddings "
                 "made from such positions are the same for many of them, and no error is raised. Samples of "

@@ -5,7 +5,9 @@
 // Not a finding: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
 // operators belong to no model, and one that does nothing for another reason (region-empty, region-wrong-device).
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "server/rules/evidence/finding.h"
@@ -64,16 +66,17 @@ std::map<store::RegionId, Stay> stays(const store::RunData& data, const UseGraph
 }
 
 // An optimizer updates weights in this dtype.
-bool trains_in(const store::RunData& data, std::uint8_t dtype) {
+bool trains_in(const store::RunData& data, const UseGraph& graph, std::uint8_t dtype) {
   return std::ranges::any_of(data.operator_uses, [&](const store::OperatorUse& use) {
-    return is_upkeep(use) && use.operands.front().role == lanes::Role::kWeight && use.operands.front().dtype == dtype;
+    return graph.total(use.id).times > 0 && is_upkeep(use) && use.operands.front().role == lanes::Role::kWeight &&
+           use.operands.front().dtype == dtype;
   });
 }
 
-void judge_redundant_regions(Inquiry& inquiry) {
-  const store::RunData& data = inquiry.data;
-  const UseGraph graph(data);
-  std::map<Line, std::pair<store::RegionId, Stay>> lines;  // with the region
+// The lines of regions in which nothing was cast, each with the first region there.
+using Redundant = std::map<Line, std::pair<store::RegionId, Stay>>;
+Redundant redundant_regions(const store::RunData& data, const UseGraph& graph) {
+  Redundant lines;
   for (const auto& [id, stay] : stays(data, graph)) {
     const store::Region& region = data.regions[id];
     if (!region.enabled || region.kind != lanes::RegionKind::kContext) continue;
@@ -82,21 +85,38 @@ void judge_redundant_regions(Inquiry& inquiry) {
     sum.casts += stay.casts, sum.passes += stay.passes, sum.products += stay.products;
     if (sum.first_use == 0) sum.first_use = stay.first_use;
   }
-  for (const auto& [line, entry] : lines) {
-    const auto& [id, stay] = entry;
-    if (stay.casts > 0 || stay.passes == 0 || stay.products == 0) continue;
-    const std::string dtype(store::dtype_name(data.regions[id].dtype));
-    const bool trains = trains_in(data, data.regions[id].dtype);
-    Finding& finding = trains ? inquiry.add(data.regions[id].stack, "warning") : inquiry.add(data.regions[id].stack);
-    finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already" +
-                    (trains ? ", and an optimizer updates its weights in it, which loses small updates" : "");
-    finding.evidence_number = {
-        {"casts", 0}, {"pass_throughs", stay.passes}, {"operators_in_low_precision", stay.products}};
-    finding.evidence_text = {{"region_dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
-    add_related(finding, data, data.operator_uses[stay.first_use].stack);
-    const std::string keep = "eep the model in float32 (leave out .half() or .to(torch." + dtype +
-                             ")) and let autocast choose the dtype of each operator.";
-    finding.fix = trains ? "K" + keep : "Leave the region out; or k" + keep;
+  std::erase_if(lines, [](const auto& line) {
+    const Stay& stay = line.second.second;
+    return stay.casts > 0 || stay.passes == 0 || stay.products == 0;
+  });
+  return lines;
+}
+
+void add_finding(Inquiry& inquiry, const store::Region& region, const Stay& stay, bool trains) {
+  const store::RunData& data = inquiry.data;
+  const std::string dtype(store::dtype_name(region.dtype));
+  Finding& finding = trains ? inquiry.add(region.stack, "warning") : inquiry.add(region.stack);
+  finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already" +
+                  (trains ? ", and an optimizer updates its weights in it, which loses small updates" : "");
+  finding.evidence_number = {
+      {"casts", 0}, {"pass_throughs", stay.passes}, {"operators_in_low_precision", stay.products}};
+  finding.evidence_text = {{"region_dtype", dtype}, {"first_operator", data.operator_uses[stay.first_use].op}};
+  add_related(finding, data, data.operator_uses[stay.first_use].stack);
+  const std::string keep = "the model in float32 (leave out .half() or .to(torch." + dtype +
+                           ")) and let autocast choose the dtype of each operator.";
+  finding.fix = trains ? "Keep " + keep : "Leave the region out; or keep " + keep;
+}
+
+// Weights that are trained in low precision are one cause, however many regions use them.
+void judge_redundant_regions(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  std::set<std::uint8_t> told;
+  for (const auto& [line, entry] : redundant_regions(data, graph)) {
+    const store::Region& region = data.regions[entry.first];
+    const bool trains = trains_in(data, graph, region.dtype);
+    if (trains && !told.insert(region.dtype).second) continue;
+    add_finding(inquiry, region, entry.second, trains);
   }
 }
 

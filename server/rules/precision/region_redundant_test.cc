@@ -41,6 +41,27 @@ TEST_F(RegionRedundantTest, WeightsThatAnOptimizerUpdatesInLowPrecision) {
   EXPECT_EQ(updated(kFloat32, Role::kWeight), "info");
 }
 
+TEST_F(RegionRedundantTest, TrainingAndEvaluationHaveOneCause) {
+  const auto found = [&](bool trains) {
+    return judged([&](TestRun& run) {
+      for (const std::int64_t line : {5, 15}) {
+        const auto region = run.region("train.py", line);
+        const auto pass = run.pass_through("aten::linear"), use = linear(run, kBFloat16);
+        run.enter(region).deep().pass(pass, 3).called(use).exit();
+      }
+      const auto update = run.use({.op = "aten::add_.Tensor",
+                                   .line = 12,
+                                   .operands = {operand(kBFloat16, Role::kWeight)},
+                                   .flags = lanes::kUseWrites});
+      if (trains) run.called(update);
+    });
+  };
+  const auto one = found(true);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].location->line, 5);
+  EXPECT_EQ(found(false).size(), 2u);
+}
+
 TEST_F(RegionRedundantTest, OneFloat32WeightIsLeft) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
