@@ -1,7 +1,6 @@
 #include "server/rules/precision/positions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,14 +13,14 @@
 #include "server/store/run/causes.h"
 
 namespace castscope::rules {
-
 namespace {
 
 constexpr std::string_view kSums[] = {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"};
 // What somebody divides by is limited, or gets something added that is not 0.
 constexpr std::string_view kSteps[] = {"aten::clamp", "aten::clamp_min", "aten::clip", "aten::maximum", "aten::sqrt"};
-constexpr std::string_view kTakers[] = {"aten::rsqrt", "aten::reciprocal", "aten::log", "aten::log1p", "aten::gt",
-                                        "aten::lt",    "aten::ge",         "aten::le",  "aten::eq",    "aten::ne"};
+constexpr std::string_view kTakers[] = {"aten::rsqrt", "aten::reciprocal", "aten::log", "aten::log1p"};
+// With a number: positions that are compared with each other (a causal mask) have to be told apart.
+constexpr std::string_view kComparisons[] = {"aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::eq", "aten::ne"};
 
 std::optional<IntegersAs> how(const store::OperatorUse& use) {
   if (use.operands.empty() || base_name(use.op) == "aten::cumsum") return IntegersAs::kCounted;
@@ -51,13 +50,14 @@ enum class Taken : std::uint8_t { kAsMeasure, kOn, kScaled, kElse };
 Taken taken_by(const store::OperatorUse& taker, std::uint8_t argument, bool scaled) {
   const std::string_view op = base_name(taker.op);
   if ((op == "aten::div" && argument == 1) || is_one_of(op, kTakers)) return Taken::kAsMeasure;
+  if (is_one_of(op, kComparisons)) return takes_a_number(taker) ? Taken::kAsMeasure : Taken::kElse;
   if (op == "aten::div" || op == "aten::mul") return takes_a_number(taker) ? Taken::kScaled : Taken::kElse;
   if (is_product(taker.op)) return scaled ? Taken::kAsMeasure : Taken::kElse;
   return is_one_of(op, kSteps) || (is_one_of(op, kSums) && takes_a_number(taker)) ? Taken::kOn : Taken::kElse;
 }
 
-// Nothing comes of what the use gives back, except as a measure: something is divided by it, it is compared, or it is
-// normalised by a number before a product takes it.
+// Nothing comes of what the use gives back, except as a measure: something is divided by it, it is compared with a
+// number, or it is normalised by one before a product takes it.
 bool is_only_a_measure(const UseGraph& graph, store::OperatorUseId id) {
   using Place = std::pair<store::OperatorUseId, bool>;  // with whether it is scaled
   std::set<Place> seen = {{id, false}};

@@ -134,6 +134,12 @@ def c35n_counted_so_far_as_the_dtype_goes():
         torch.arange(2048, dtype=torch.float16).cos()
 
 
+def c35_positions_that_are_compared():
+    with region():
+        positions = torch.arange(600, dtype=torch.bfloat16)  # finds: dtype-position-loss
+        torch.where(positions[:, None] >= positions[None], 0.0, -torch.inf)
+
+
 def c35_positions_that_are_scaled():
     with region():
         angles = torch.arange(700).to(torch.bfloat16) * 0.5  # finds: dtype-position-loss
