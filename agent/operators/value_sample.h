@@ -17,15 +17,15 @@ struct ValueSample {
   std::uint32_t beyond = 0;  // finite values larger than the largest finite number of the dtype cast to
   double most = 0;           // largest finite |x|
   double least = 0;          // smallest |x| that is not 0; 0 = none
-  // Whether one of the integers has no equal in bfloat16, in float16.
+  // bfloat16 rounds one of the sampled integers; float16 rounds one.
   bool rounds_in_bfloat16 = false, rounds_in_float16 = false;
 };
 
 inline constexpr int kBitsOfBFloat16 = 8, kBitsOfFloat16 = 11;  // significant bits
 
-// Returns whether a dtype with so many significant bits does not hold this whole number.
+// Returns whether a dtype with so many significant bits rounds this whole number. It holds all up to 2^bits.
 inline bool is_rounded(double x, int significant_bits) {
-  return x != 0 && std::fmod(x, std::ldexp(1, std::ilogb(x) + 1 - significant_bits)) != 0;
+  return x > 1 << significant_bits && std::fmod(x, std::ldexp(1, std::ilogb(x) + 1 - significant_bits)) != 0;
 }
 
 // Notes a whole number.

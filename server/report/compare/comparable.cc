@@ -76,7 +76,7 @@ std::string without_numbers(std::string_view title) {
   return rest;
 }
 
-// What has to be the same of a finding that moved.
+// Two findings are paired as moved only if these are equal.
 using Look = std::pair<std::string, std::string>;  // rule, title
 Look look_of(const store::Finding& finding) { return {finding.rule, without_numbers(finding.title)}; }
 

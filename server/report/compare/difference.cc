@@ -114,14 +114,14 @@ class Comparison {
   const double all_ns_per_step_;
 };
 
-// What has to be the same of casts that moved: operator, argument, phase, cause, dtypes.
+// Casts of two places are paired as moved only if these are equal.
 auto look_of(const AccountSite& site) {
   return std::make_tuple(site.op, site.argument, site.phase, site.cause, site.from, site.to);
 }
 
 CodePlace place_of(const AccountSite& site) { return {site.file, site.function, site.known_text()}; }
 
-// What is gone at one place, and is new at another of nearly the same code, moved.
+// Pairs each place that the second run lacks with a new one of nearly the same code: its casts moved there.
 void pair_moved(Comparison& comparison) {
   std::map<decltype(look_of(AccountSite())), std::vector<std::size_t>> fresh;
   std::vector<SiteChange> changes = std::exchange(comparison.changes, {});

@@ -58,11 +58,11 @@ struct Difference {
   std::vector<std::string> doubts;
   // The runs differ in length, so sites are compared by what one step does.
   bool per_step = false;
-  // Whether anything but times and places differs.
+  // Returns true if the runs differ in findings, casts or dtypes. Times, metrics and moved places do not count.
   bool any() const;
 };
 
-// What a gate may ask of a difference: `castscope diff --fail-on`.
+// The kinds of differences that `castscope diff --fail-on` names.
 enum class Fault : std::uint8_t {
   kNewFindings,
   kNewCasts,  // casts at new places, or more of them a step

@@ -42,20 +42,18 @@ struct Told {
 Told told(const Model& model, const TerminalText& text, const rules::Finding& finding) {
   std::vector<store::CodeLocation> all_places = places_of(finding);
   Told all;
-  const auto head = [&](const std::string& at, const std::string& harm) {
+  std::string at = place(model.run, first_place_of(finding)), harm(rules::words(rules::harm_of(finding)));
+  const auto head = [&] {
     return std::vector<TerminalText::Head>{{"  "},
                                            {finding.severity, colour_of(finding)},
                                            {" " + finding.rule + "  "},
                                            {at, "36"},
                                            {harm.empty() ? "" : "  " + harm}};
   };
-  const std::string place_text = place(model.run, first_place_of(finding));
-  std::string harm(rules::words(rules::harm_of(finding)));
-  std::string at = place_text;
-  while (!text.fits(head(at, harm)) && shorten(at)) {
+  while (!text.fits(head()) && shorten(at)) {
   }
-  if (!text.fits(head(at, harm))) harm.clear();
-  all.head = text.one_line(head(at, harm));
+  if (!text.fits(head())) harm.clear();
+  all.head = text.one_line(head());
   all.title = text.paragraph({"    "}, "    ", finding.title + ".");
   if (all_places.size() > 1) {
     all_places.erase(all_places.begin());
