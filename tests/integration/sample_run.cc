@@ -4,6 +4,7 @@
 //   sample_run one-event FILE    a single cast
 //   sample_run week FILE         three bursts of casts within seven days
 //   sample_run many-lanes FILE   512 threads with a few casts each
+//   sample_run many-findings FILE   a weight on each of 9,999 lines, cast again and again
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -150,6 +151,23 @@ void many_lanes(RunStore& store) {
   run.end();
 }
 
+void many_findings(RunStore& store) {
+  TestRun run(store);
+  const std::uint32_t region = run.region("train.py", 5);
+  std::vector<std::uint32_t> weights;
+  for (int line = 1; line <= 9'999; ++line)
+    weights.push_back(
+        run.weight("model.py", line, "part" + std::to_string(line), lanes::WhyNotCached::kNoRequiresGrad));
+  for (int number = 0; number < 3; ++number) {
+    run.step().enter(region);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      for (int use = 0; use < 2; ++use)
+        run.cast(weights[i], i + 1, false, 4'096, 1'000 + static_cast<std::uint32_t>(i % 97) * 10).wait(500);
+    run.exit().optimizer().flush();
+  }
+  run.end();
+}
+
 absl::Status write(const std::string& file, const std::function<void(RunStore&)>& happen) {
   auto store = RunStore::create(file,
                                 {.run_id = "sample",
@@ -180,10 +198,11 @@ int main(int argc, char** argv) {
       {"training", castscope::training},
       {"one-event", castscope::one_event},
       {"week", castscope::week},
-      {"many-lanes", castscope::many_lanes}};
+      {"many-lanes", castscope::many_lanes},
+      {"many-findings", castscope::many_findings}};
   const auto kind = argc == 3 ? kinds.find(argv[1]) : kinds.end();
   if (kind == kinds.end()) {
-    std::fputs("usage: sample_run training|one-event|week|many-lanes FILE\n", stderr);
+    std::fputs("usage: sample_run training|one-event|week|many-lanes|many-findings FILE\n", stderr);
     return 2;
   }
   const absl::Status status = castscope::write(argv[2], kind->second);

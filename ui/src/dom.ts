@@ -58,10 +58,18 @@ export function nothing(text: string): HTMLElement {
   return el('p', { class: 'nothing' }, text);
 }
 
+// Screen readers read what changes in it, so it is there from the begin.
+const toasts = el('div', { class: 'toasts', role: 'status' });
+let toastTimer = 0;
+
 /** Shows short words at the bottom of the page, which disappear by themselves; screen readers read them. */
 export function toast(text: string): void {
-  document.querySelector('.toast')?.remove();
-  const element = el('div', { class: 'toast', role: 'status' }, text);
-  document.body.append(element);
-  setTimeout(() => element.remove(), 2600);
+  if (!toasts.isConnected) document.body.append(toasts);
+  fill(toasts, el('div', { class: 'toast' }, text));
+  clearTimeout(toastTimer);
+  toastTimer = window.setTimeout(dismissToast, 2600);
+}
+
+export function dismissToast(): void {
+  fill(toasts);
 }

@@ -1,5 +1,6 @@
 // Puts the page together: state, feed, timeline, panels, and the view in the address.
 
+import { Address, askedFor } from './address.ts';
 import { api } from './api/client.ts';
 import { lookUp } from './feed/feed.ts';
 import { Timeline } from './draw/timeline.ts';
@@ -8,7 +9,6 @@ import { Pointer } from './interact/pointer.ts';
 import { visibleRows } from './model/lanes.ts';
 import { State } from './model/state.ts';
 import { loadOf, streamsOf } from './model/streams.ts';
-import { fromFragment, toFragment } from './model/url_state.ts';
 import { fitting } from './model/time_window.ts';
 import { ChartsPanel } from './panels/charts.ts';
 import { ComparePanel } from './panels/compare.ts';
@@ -29,7 +29,7 @@ import { SourcePanel } from './panels/source.ts';
 import { Tip } from './panels/tip.ts';
 import { Viewer } from './viewer.ts';
 
-const asked = fromFragment(location.hash);
+const asked = askedFor(location.hash);
 // The request is already under way while the page is put together.
 const opening = lookUp(asked.run);
 opening.catch(() => undefined); // the code that waits for it reports errors
@@ -40,10 +40,7 @@ const timeline = new Timeline(state);
 const tip = new Tip(state);
 
 const header = new Header(state, {
-  open: (run) => {
-    location.hash = toFragment({ ...fromFragment(''), run, theme: state.themeChoice });
-    location.reload();
-  },
+  open: (run) => address.open(run),
   follow: () => viewer.follow(),
   colourBy: (by) => viewer.colourBy(by),
   theme: () => viewer.nextTheme(),
@@ -56,20 +53,28 @@ const viewer: Viewer = new Viewer(state, timeline, {
   search: header.search,
   foldSide: () => side.fold(),
   pointer: () => pointer,
+  findings: () => findings,
 });
 
 const legend = new Legend(state, () => {
   viewer.feed.wantAll();
   state.tell('hidden');
   if (state.find !== '') void viewer.find(state.find);
-  remember();
 });
 const notice = new Notice(state, () => viewer.feed.tryNow());
 const source = (file: string, line: number | null) => viewer.openSource(file, line);
 const zoomTo = (begin: number, end: number) => state.show(fitting(begin, end, state.whole, 0.04), performance.now());
 const compare = new ComparePanel(state);
-const side = new Side(state, [
-  new FindingsPanel(state, { goTo: (finding) => viewer.goToFinding(finding), source }),
+const side = new Side(state);
+const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.goToFinding(finding), source });
+const pointer = new Pointer(state, timeline, {
+  choose: (track, at, withinNs) => void viewer.choose(track, at, withinNs),
+  findings: (marked) => viewer.openFindings(marked),
+  hover: (under, x, y) => tip.show(under, x, y),
+  hint: toast,
+});
+side.put([
+  findings,
   new SitesPanel(state, (site) => void viewer.chooseSubject('casts', site)),
   new SourcePanel(state, (sites) => void viewer.chooseSubject('casts', sites[0])),
   new ModulesPanel(state, (text) => void viewer.find(text)),
@@ -85,15 +90,12 @@ const side = new Side(state, [
     step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
     fit: () => viewer.act('fitEvent'),
     acrossLaunch: () => viewer.act('acrossLaunch'),
+    finding: (finding) => viewer.openFinding(finding),
   }),
   new ListPanel(state, (track, at) => void viewer.choose(track, at, 0)),
   compare,
 ]);
-const pointer = new Pointer(state, timeline, {
-  choose: (track, at, withinNs) => void viewer.choose(track, at, withinNs),
-  hover: (hit, x, y) => tip.show(hit, x, y),
-  hint: toast,
-});
+const address = new Address(state, (view) => viewer.restore(view));
 new Keys(state, pointer, (action) => viewer.act(action));
 
 const kMostStreams = 8;
@@ -128,14 +130,6 @@ async function countStreams(run: string, begin: number, end: number): Promise<vo
   state.tell('loads');
 }
 
-let remembering = 0;
-/** Puts the view into the address; browsers allow only some changes a second. */
-function remember(): void {
-  clearTimeout(remembering);
-  remembering = window.setTimeout(() => history.replaceState(null, '', `#${toFragment(state.viewState())}`), 250);
-}
-
-state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab', 'compare', 'tables'], remember);
 state.on('window', countSoon);
 let wasLive = false;
 state.on('run', () => {
@@ -167,8 +161,5 @@ await viewer.feed.open(asked.run, opening);
 timeline.filter.value = state.filter;
 countSoon();
 if (state.find !== '') void viewer.find(state.find);
-if (asked.event && state.missing === null) {
-  const tab = state.tab;
-  void viewer.choose(asked.event.track, asked.event.at, 0).then(() => state.openTab(tab));
-}
-window.addEventListener('hashchange', () => location.reload());
+if (asked.event && state.missing === null) await viewer.choose(asked.event.track, asked.event.at, 0, false);
+address.arrived();

@@ -8,20 +8,25 @@ import { kColourBy } from './model/colours.ts';
 import type { ColourBy } from './model/colours.ts';
 import { grouped, stepOf } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
+import type { ViewState } from './model/url_state.ts';
+import type { FindingsPanel } from './panels/findings.ts';
 import type { State } from './model/state.ts';
 import { rowOf, tracksOf } from './model/lanes.ts';
-import { fitting, lengthOf, showing } from './model/time_window.ts';
+import { centred, fitting, lengthOf, showing } from './model/time_window.ts';
+import { keep } from './kept.ts';
 import { otherEnd } from './launch.ts';
 import { openHelp } from './panels/help.ts';
-import { toast } from './dom.ts';
+import { dismissToast, toast } from './dom.ts';
 import type { Pointer } from './interact/pointer.ts';
 
 const kAroundInstantNs = 10_000;
+const kAroundFindingNs = 50e6;
 
 export interface Parts {
   search: HTMLInputElement;
   foldSide(): void;
   pointer(): Pointer;
+  findings(): FindingsPanel;
 }
 
 export class Viewer {
@@ -57,6 +62,8 @@ export class Viewer {
       search: () => this.parts.search.select(),
       searchNext: () => void this.findStep('next'),
       searchPrevious: () => void this.findStep('previous'),
+      findingNext: () => this.stepFinding(1),
+      findingPrevious: () => this.stepFinding(-1),
       siteNext: () => void this.neighbour('next', true),
       sitePrevious: () => void this.neighbour('previous', true),
       eventNext: () => void this.neighbour('next', false),
@@ -84,12 +91,14 @@ export class Viewer {
 
   colourBy(by: ColourBy): void {
     this.state.colourBy = by;
+    keep('colours', by);
     this.state.tell('look');
   }
 
   nextTheme(): void {
     const order = ['system', 'light', 'dark'] as const;
     this.state.themeChoice = order[(order.indexOf(this.state.themeChoice) + 1) % order.length];
+    keep('theme', this.state.themeChoice);
     this.applyTheme();
   }
 
@@ -101,25 +110,38 @@ export class Viewer {
     state.tell('look');
   }
 
-  /** Shows details of the event at this place of a track. */
-  async choose(track: number, at: number, withinNs: number): Promise<void> {
+  /** Shows a view that an address names, as after Back. */
+  async restore(view: ViewState): Promise<void> {
+    const { state } = this;
+    state.take(view);
+    if (!state.chosen && !state.live) state.window = state.allWindow();
+    state.event = null;
+    this.parts.search.value = view.find;
+    state.layOut();
+    for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'window', 'event', 'finding', 'tab'] as const) state.tell(topic);
+    await this.find(view.find);
+    if (view.event) await this.choose(view.event.track, view.event.at, 0, false);
+  }
+
+  /** Chooses the event at this place of a track, and shows its details unless the panel should stay as it is. */
+  async choose(track: number, at: number, withinNs: number, details = true): Promise<void> {
     const { state } = this;
     if (!state.run) return;
     try {
       const event = await api.event(state.run.run_name, track, at, withinNs);
       if (!event) return toast('Single events of this stretch are no longer held.');
-      this.choseEvent(event);
+      this.choseEvent(event, details);
     } catch {
       toast('That event could not be asked for.');
     }
   }
 
-  choseEvent(event: EventDetail): void {
+  choseEvent(event: EventDetail, details = true): void {
     const { state } = this;
     state.event = event;
     state.pause();
     state.tell('event');
-    state.openTab('detail');
+    if (details) state.openTab('detail');
   }
 
   private async neighbour(direction: 'next' | 'previous', sameSite: boolean): Promise<void> {
@@ -161,11 +183,11 @@ export class Viewer {
     toast(otherwise);
   }
 
-  private async goToEvent(event: EventDetail): Promise<void> {
+  private async goToEvent(event: EventDetail, details = true): Promise<void> {
     const { state } = this;
     state.show(showing(state.window, event.begin_ns, event.end_ns, state.whole), performance.now());
     this.revealTrack(event.track);
-    await this.choose(event.track, event.begin_ns, 0);
+    await this.choose(event.track, event.begin_ns, 0, details);
   }
 
   /** Brings both ends of a launch into sight, and chooses the other one. */
@@ -191,14 +213,42 @@ export class Viewer {
     else if (row.y + row.height > scrollTop + room) this.timeline.scrollBy(row.y + row.height - room - scrollTop);
   }
 
+  /** Shows the first event of a finding in the timeline, and marks all of them. The panel stays as it is. */
   goToFinding(finding: Finding): void {
     if (finding.first_event_ns === null) return;
     const { state } = this;
-    const length = Math.min(lengthOf(state.window), 50e6);
-    state.show({ begin: finding.first_event_ns - length / 2, end: finding.first_event_ns + length / 2 }, performance.now());
+    this.chooseFinding(finding);
+    const length = Math.min(lengthOf(state.window), kAroundFindingNs, lengthOf(state.whole) / 4);
+    state.show(centred(finding.first_event_ns, length, state.whole), performance.now());
     if (finding.track === null) return;
     this.revealTrack(finding.track);
-    void this.choose(finding.track, finding.first_event_ns, 1e3).then(() => state.openTab('findings'));
+    void this.choose(finding.track, finding.first_event_ns, 1e3, false);
+  }
+
+  /** Shows a finding among the others. */
+  openFinding(finding: Finding): void {
+    this.state.openTab('findings');
+    this.chooseFinding(finding);
+  }
+
+  /** Shows the first of the findings that one mark stands for, or the one after the chosen one. */
+  openFindings(marked: readonly Finding[]): void {
+    const at = marked.findIndex((one) => one.fingerprint === this.state.finding);
+    this.openFinding(marked[(at + 1) % marked.length]);
+  }
+
+  private chooseFinding(finding: Finding | null): void {
+    const { state } = this;
+    state.finding = finding?.fingerprint ?? null;
+    state.tell('finding');
+    this.feed.wantAll();
+  }
+
+  private stepFinding(step: 1 | -1): void {
+    const next = this.parts.findings().neighbour(step);
+    if (!next) return toast(this.state.findings.length === 0 ? 'There are no findings.' : step > 0 ? 'That was the last finding.' : 'That was the first finding.');
+    this.openFinding(next);
+    this.goToFinding(next);
   }
 
   openSource(file: string, line: number | null): void {
@@ -229,12 +279,13 @@ export class Viewer {
     const { state } = this;
     const step = stepOf(this.parts.search.value);
     if (step !== null) return this.goToStep(step);
-    if (!state.run || state.find === '') return this.parts.search.focus();
+    const { marked } = state;
+    if (!state.run || marked === '') return this.parts.search.focus();
     const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.run_name, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
+    const event = await api.neighbour(state.run.run_name, middle, direction, { find: marked, hide: state.hiddenShades() }).catch(() => null);
     if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
     if (!event) return toast(state.found?.event_count === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
-    await this.goToEvent(event);
+    await this.goToEvent(event, state.find !== '');
   }
 
   private async goToStep(step: number): Promise<void> {
@@ -291,7 +342,9 @@ export class Viewer {
       state.event = null;
       state.tell('selection');
       state.tell('event');
+      this.chooseFinding(null);
     }
+    dismissToast();
     (document.activeElement as HTMLElement | null)?.blur();
     this.timeline.lanes.focus({ preventScroll: true });
     this.timeline.soon();

@@ -1,14 +1,18 @@
-// The routes that give what castscope's commands write about runs: the difference between two, and every report format.
+// The routes that give what castscope's commands write: what rules mean, the difference between two runs, and every
+// report format.
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/account.h"
 #include "server/report/compare/difference.h"
+#include "server/report/findings/explain.h"
 #include "server/report/forms/formats.h"
 #include "server/web/api/routes.h"
 
 namespace castscope::web {
 namespace {
+
+Answer rules(Call&) { return json_answer(report::rule_list_json()); }
 
 absl::StatusOr<report::Account> account_of(RunSource& run) {
   const auto snapshot = run.snapshot();
@@ -82,6 +86,7 @@ Answer report_of(Call& call) {
 }  // namespace
 
 void add_report_routes(std::vector<Route>& routes) {
+  routes.push_back({"rules", {}, rules});
   routes.push_back({"runs/{run}/compare", {"with_run"}, compare, true});
   routes.push_back({"runs/{run}/report", {"format"}, report_of});
 }

@@ -100,6 +100,9 @@ Response without_token(const Request& request) {
   constexpr char kWhere[] =
       "the token is missing or wrong: it stands in the path as /t/TOKEN/, as in the address that castscope printed, or "
       "in the header as Authorization: Bearer TOKEN";
+  // A person with a browser asked for the page. A browser that cannot show an error's type shows one of its own.
+  if (!absl::StrContains(request.path, "/api/"))
+    return {.status = 404, .type = "text/plain; charset=utf-8", .body = absl::StrCat("castscope: ", kWhere, ".\n")};
   if (!request.path.starts_with("/api/")) return problem(404, kWhere);
   Response response = problem(401, kWhere);
   response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"castscope\"");

@@ -124,6 +124,8 @@ export const api = {
 
   findings: (id: string) =>
     list(run(id, 'findings'), (answer: Part & { findings: types.Finding[] }) => answer.findings),
+  /** What the rules mean; the same for all runs. */
+  rules: () => json<{ rules: types.RuleWords[] }>('rules').then((answer) => answer.rules),
   sites: (id: string) => list(run(id, 'sites'), (answer: Part & { sites: types.SiteCounts[] }) => answer.sites),
   modules: (id: string) =>
     json<{ models: { model: string; modules: types.ModuleRow[] }[] }>(run(id, 'modules')).then((answer) => answer.models),

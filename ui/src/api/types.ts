@@ -256,6 +256,8 @@ export type Severity = 'error' | 'warning' | 'performance' | 'info';
 export interface Finding {
   rule: string;
   severity: Severity;
+  /** What the job suffers: "results", "time" and so on (docs/report.schema.json). */
+  harm: string;
   title: string;
   location: Place;
   related: Place[];
@@ -267,6 +269,14 @@ export interface Finding {
   first_event_ns: number | null;
   track: number | null;
   site_ids: number[];
+}
+
+/** What a rule means, the same for each of its findings. */
+export interface RuleWords {
+  rule: string;
+  summary: string;
+  what_happens: string;
+  why_it_matters: string;
 }
 
 export interface SiteCounts {

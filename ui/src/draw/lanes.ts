@@ -98,7 +98,7 @@ export class LaneDrawing {
     const width = surface.canvas.width;
     const rows = strips.reduce((sum, strip) => sum + strip.rows, 0);
     this.fill(this.raster, state, width, strips, rows, state.picture, state.overview);
-    const searching = state.find !== '' && state.foundPicture !== null;
+    const searching = state.foundPicture !== null;
     if (searching) this.fill(this.foundRaster, state, width, strips, rows, state.foundPicture, null);
     context.imageSmoothingEnabled = false;
     context.setTransform(1, 0, 0, 1, 0, 0);

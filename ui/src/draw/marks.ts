@@ -1,6 +1,7 @@
 // Draws what lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
 
-import { duration } from '../model/format.ts';
+import type { FindingMark } from '../model/finding_marks.ts';
+import { duration, grouped } from '../model/format.ts';
 import { isStream } from '../model/lanes.ts';
 import type { Row } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
@@ -111,22 +112,48 @@ function drawSelection({ state, surface, scale, ink }: Scene): void {
   context.strokeRect(Math.round(left) + 0.5, Math.round(top) + 0.5, Math.round(width), Math.round(bottom - top) - 1);
 }
 
+/** A mark of findings over a row, and where it is, css px on the surface. */
+export interface PlacedMark extends FindingMark {
+  y: number;
+}
+
+/** The marks over the rows in sight. */
+export function findingMarksOf(state: State, scale: TimeScale, heightPx: number): PlacedMark[] {
+  const marks = state.marks();
+  const placed: PlacedMark[] = [];
+  for (const track of marks.tracks()) {
+    const span = spanOfTrack(state, track);
+    if (!span || span.y < state.layout.pinnedHeight - 10 || span.y > heightPx) continue;
+    placed.push(...marks.onTrack(track, scale).map((mark) => ({ ...mark, y: span.y })));
+  }
+  return placed;
+}
+
 function drawFindings({ state, surface, scale, ink }: Scene): void {
   const { context } = surface;
-  for (const finding of state.findings) {
-    if (finding.first_event_ns === null || finding.track === null) continue;
-    const x = scale.px(finding.first_event_ns);
-    if (x < -8 || x > surface.width + 8) continue;
-    const span = spanOfTrack(state, finding.track);
-    if (!span || span.y < state.layout.pinnedHeight - 10 || span.y > surface.height) continue;
-    context.fillStyle = ink[finding.severity];
+  context.font = `600 10px ${ink.font}`;
+  context.textBaseline = 'middle';
+  for (const { x, y, findings } of findingMarksOf(state, scale, surface.height)) {
+    const chosen = findings.some((one) => one.fingerprint === state.finding);
+    const size = chosen ? 7 : 5;
+    context.fillStyle = ink[findings[0].severity];
     context.beginPath();
-    context.moveTo(x - 5, span.y - 4);
-    context.lineTo(x + 5, span.y - 4);
-    context.lineTo(x, span.y + 4);
-    context.fill();
-    context.strokeStyle = ink.back;
+    context.moveTo(x - size, y - 4);
+    context.lineTo(x + size, y - 4);
+    context.lineTo(x, y - 4 + size * 1.6);
+    context.closePath();
+    context.strokeStyle = chosen ? ink.text : ink.back;
+    context.lineWidth = chosen ? 2 : 1;
     context.stroke();
+    context.fill();
+    context.lineWidth = 1;
+    if (findings.length === 1) continue;
+    const text = `×${grouped(findings.length)}`;
+    const width = context.measureText(text).width + 4;
+    context.fillStyle = ink.back;
+    context.fillRect(x + size + 1, y - 6, width, 12);
+    context.fillStyle = ink.text;
+    context.fillText(text, x + size + 3, y + 0.5);
   }
 }
 

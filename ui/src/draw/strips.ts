@@ -2,11 +2,15 @@
 
 import { eachRun, nsOfColumn } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
+import { grouped } from '../model/format.ts';
 import type { Ruler } from '../model/ruler.ts';
 import type { State } from '../model/state.ts';
 import { TimeScale } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
+
+/** How far marks of findings reach down from the top of the minimap, css px. */
+export const kMinimapMarkPx = 9;
 
 /** How much happens in each column of the overview, 0…1 of the busiest. */
 export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float32Array {
@@ -42,10 +46,15 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
     }
     context.globalAlpha = 1;
   }
-  for (const finding of state.findings) {
-    if (finding.first_event_ns === null) continue;
-    context.fillStyle = ink[finding.severity];
-    context.fillRect(scale.px(finding.first_event_ns) - 1, 0, 3, 7);
+  context.font = `600 9px ${ink.font}`;
+  context.textBaseline = 'middle';
+  for (const { x, findings } of state.marks().onAll(scale)) {
+    const chosen = findings.some((one) => one.fingerprint === state.finding);
+    context.fillStyle = ink[findings[0].severity];
+    context.fillRect(x - (chosen ? 2 : 1), 0, chosen ? 5 : 3, kMinimapMarkPx);
+    if (findings.length === 1) continue;
+    context.fillStyle = ink.text;
+    context.fillText(`×${grouped(findings.length)}`, x + 4, kMinimapMarkPx / 2 + 0.5);
   }
   if (state.foundOverview) drawFound(context, state.foundOverview, scale, base, ink);
   drawWindow(context, surface, scale, state.window, ink);

@@ -184,7 +184,7 @@ export class Feed {
         this.take(await api.run(run.run_name));
         this.state.runs = await api.runs();
       }
-      const moving = this.state.live || run.run_state === 'loading' || run.run_state === 'lost';
+      const moving = ['live', 'loading', 'lost'].includes(this.state.run?.run_state ?? '');
       this.later(() => this.refreshRun(), moving ? kRunMs : 5 * kRunMs);
     });
   }
@@ -258,13 +258,13 @@ export class Feed {
         hide: state.hiddenShades(),
         box: kMostColumns,
       };
-      const find = state.find;
+      const find = state.marked;
       const overview = await api.picture(run.run_name, query);
       release(state.overview);
       state.overview = overview;
       const found = find === '' ? null : await api.picture(run.run_name, { ...query, find });
-      release(find === state.find ? state.foundOverview : found);
-      if (find === state.find) state.foundOverview = found;
+      release(find === state.marked ? state.foundOverview : found);
+      if (find === state.marked) state.foundOverview = found;
       this.state.tell('picture');
     } catch {
       // This is only the background; the picture itself reports when nothing answers.
@@ -300,13 +300,13 @@ export class Feed {
         hide: state.hiddenShades(),
         box: Math.max(6 * this.fineness.share, 2),
       };
-      const find = state.find;
+      const find = state.marked;
       const [picture, found] = await Promise.all([
         api.picture(state.run!.run_name, { ...query, counters: true }),
         find === '' ? null : api.picture(state.run!.run_name, { ...query, box: kMostColumns, find }),
       ]);
-      release(find === state.find ? state.foundPicture : found);
-      if (find === state.find) state.foundPicture = found;
+      release(find === state.marked ? state.foundPicture : found);
+      if (find === state.marked) state.foundPicture = found;
       this.answered(picture, performance.now() - begunMs);
     });
     this.inFlight = false;

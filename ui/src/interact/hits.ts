@@ -1,7 +1,10 @@
 // Finds what is under a point of the lanes (css px from their top left) in the picture that is shown.
 
 import { eachRun, nsOfColumn } from '../api/picture.ts';
-import type { Track } from '../api/types.ts';
+import type { Finding, Track } from '../api/types.ts';
+import { findingMarksOf } from '../draw/marks.ts';
+import { kMinimapMarkPx } from '../draw/strips.ts';
+import type { FindingMark } from '../model/finding_marks.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
 import { visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
@@ -53,6 +56,22 @@ export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit
   const hit = track ? hitOn(state, scale, track, x) : null;
   if (hit || at.row.kind === 'process' || !at.row.regions) return hit;
   return hitOn(state, scale, at.row.regions, x);
+}
+
+/** The findings of the mark under a point of the lanes. */
+export function findingsAt(state: State, scale: TimeScale, x: number, y: number, heightPx: number): Finding[] {
+  return findingMarksOf(state, scale, heightPx).find((mark) => onMark(mark, x) && Math.abs(y - mark.y) <= 9)?.findings ?? [];
+}
+
+/** The findings of the mark under a point of the minimap. `scale` is that of the whole run. */
+export function findingsInMinimapAt(state: State, scale: TimeScale, x: number, y: number): Finding[] {
+  if (y > kMinimapMarkPx + 3) return [];
+  return state.marks().onAll(scale).find((mark) => onMark(mark, x))?.findings ?? [];
+}
+
+/** A mark that stands for several findings has their number at its right. */
+function onMark({ x, findings }: FindingMark, at: number): boolean {
+  return at >= x - 8 && at <= x + (findings.length > 1 ? 24 : 8);
 }
 
 /** The tracks of every row that [top, bottom] touches; null = all tracks. */

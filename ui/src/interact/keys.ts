@@ -25,10 +25,9 @@ export class Keys {
 
   private down(event: KeyboardEvent): void {
     const { target } = event;
-    const typing =
-      target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+    const typing = target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type !== 'checkbox');
     if (document.querySelector('dialog[open]')) return;
-    const action = actionOf({ key: event.key, ctrl: event.ctrlKey, meta: event.metaKey, alt: event.altKey, typing });
+    const action = actionOf({ key: event.key, code: event.code, ctrl: event.ctrlKey, meta: event.metaKey, alt: event.altKey, typing });
     if (action === null || this.belongsTo(target, event.key)) return;
     event.preventDefault();
     if (!kHeld.has(action)) return this.act(action);
@@ -43,6 +42,8 @@ export class Keys {
   /** Whether the key has a meaning for the element that has the focus. */
   private belongsTo(target: EventTarget | null, key: string): boolean {
     if (!(target instanceof HTMLElement)) return false;
+    // A select that is closed chooses with these; letters are the timeline's.
+    if (target instanceof HTMLSelectElement) return /^(Arrow|Page|Home|End|Enter|Escape)/.test(key) || key === ' ';
     if (key === 'Enter') return target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement || target.tabIndex === 0 && target.tagName === 'TR';
     if (key.startsWith('Arrow') || key.startsWith('Page'))
       return target.closest('.side, .tabs, .legend') !== null;

@@ -4,7 +4,8 @@ import type { Timeline } from '../draw/timeline.ts';
 import type { State } from '../model/state.ts';
 import { TimeScale, fitting, lengthOf, panned, zoomed } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
-import { hitAt, snapped, tracksBetween } from './hits.ts';
+import type { Finding } from '../api/types.ts';
+import { findingsAt, findingsInMinimapAt, hitAt, snapped, tracksBetween } from './hits.ts';
 import type { Hit } from './hits.ts';
 
 const kClickPx = 4;
@@ -12,7 +13,9 @@ const kWheelStep = 0.0016;
 
 export interface Hands {
   choose(track: number, at: number, withinNs: number): void;
-  hover(hit: Hit | null, x: number, y: number): void;
+  /** A click on the mark of these findings. */
+  findings(findings: readonly Finding[]): void;
+  hover(under: Hit | readonly Finding[] | null, x: number, y: number): void;
   hint(text: string): void;
 }
 
@@ -95,7 +98,14 @@ export class Pointer {
       measure.to = snapped(this.state, scale, event.offsetX, event.offsetY);
       this.timeline.soon();
     }
-    if (event.buttons === 0) this.hands.hover(hitAt(this.state, scale, event.offsetX, event.offsetY), event.clientX, event.clientY);
+    if (event.buttons !== 0) return;
+    const findings = this.findingsAt(event.offsetX, event.offsetY);
+    this.timeline.lanes.classList.toggle('over-mark', findings.length > 0);
+    this.hands.hover(findings.length > 0 ? findings : hitAt(this.state, scale, event.offsetX, event.offsetY), event.clientX, event.clientY);
+  }
+
+  private findingsAt(x: number, y: number): Finding[] {
+    return findingsAt(this.state, this.scale(), x, y, this.timeline.lanesSurface.height);
   }
 
   private down(event: PointerEvent): void {
@@ -145,6 +155,8 @@ export class Pointer {
 
   private click(x: number, y: number): void {
     const scale = this.scale();
+    const findings = this.findingsAt(x, y);
+    if (findings.length > 0) return this.hands.findings(findings);
     const hit = hitAt(this.state, scale, x, y);
     if (hit) this.hands.choose(hit.track.track, scale.ns(x), 5 / scale.pxPerNs);
     else if (this.state.selection || this.state.event) {
@@ -202,7 +214,18 @@ export class Pointer {
 
   private onMinimap(): void {
     const { minimap } = this.timeline;
+    const findingsUnder = (event: PointerEvent) =>
+      findingsInMinimapAt(this.state, new TimeScale(this.state.allWindow(), this.timeline.widthPx), event.offsetX, event.offsetY);
+    minimap.addEventListener('pointermove', (event) => {
+      if (event.buttons !== 0) return;
+      const findings = findingsUnder(event);
+      minimap.classList.toggle('over-mark', findings.length > 0);
+      this.hands.hover(findings.length > 0 ? findings : null, event.clientX, event.clientY);
+    });
+    minimap.addEventListener('pointerleave', () => this.hands.hover(null, 0, 0));
     minimap.addEventListener('pointerdown', (event) => {
+      const findings = findingsUnder(event);
+      if (findings.length > 0) return this.hands.findings(findings);
       const scale = new TimeScale(this.state.allWindow(), this.timeline.widthPx);
       const from = this.state.window;
       const at = scale.ns(event.offsetX);

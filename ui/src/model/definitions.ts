@@ -1,6 +1,6 @@
 // The names of sites, regions, operator uses and kernels: all are fetched once, then only the new ones.
 
-import type { DefinitionsAnswer, Kernel, OperatorUse, Region, Site, Track, TrackKind } from '../api/types.ts';
+import type { DefinitionsAnswer, Kernel, OperatorUse, Place, Region, Site, Track, TrackKind } from '../api/types.ts';
 
 export class Definitions {
   readonly sites = new Map<number, Site>();
@@ -34,6 +34,12 @@ export class Definitions {
     if (track === 'regions') return this.regions.get(subject)?.label ?? `region ${subject}`;
     if (track === 'steps') return `step ${subject}`;
     return '';
+  }
+
+  /** The line of the source that the subject of an event comes from; null if it is of a kind that has none. */
+  placeOf(track: TrackKind, subject: number): Place | null {
+    const tables: Partial<Record<TrackKind, ReadonlyMap<number, Place>>> = { casts: this.sites, operators: this.uses, kernels: this.kernels, regions: this.regions };
+    return tables[track]?.get(subject) ?? null;
   }
 
   /** The text for a box: the most telling part of the name. */

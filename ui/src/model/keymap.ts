@@ -4,22 +4,24 @@ export type Action =
   | 'zoomIn' | 'zoomOut' | 'panLeft' | 'panRight'
   | 'scrollUp' | 'scrollDown' | 'pageUp' | 'pageDown'
   | 'all' | 'back' | 'follow' | 'measure' | 'colours' | 'theme'
-  | 'search' | 'searchNext' | 'searchPrevious' | 'siteNext' | 'sitePrevious'
+  | 'search' | 'searchNext' | 'searchPrevious' | 'findingNext' | 'findingPrevious' | 'siteNext' | 'sitePrevious'
   | 'eventNext' | 'eventPrevious' | 'fitEvent' | 'acrossLaunch' | 'selectWindow' | 'list' | 'filterLanes' | 'side' | 'copyLink'
   | 'help' | 'escape';
 
 export interface KeyLine {
   keys: string[];
+  /** The key at this place of the keyboard, whatever letter a layout has there: W A S D lie together everywhere. */
+  code?: string;
   action: Action;
   says: string;
   group: 'Move' | 'Find' | 'Look';
 }
 
 export const kKeys: readonly KeyLine[] = [
-  { keys: ['w', '+'], action: 'zoomIn', says: 'come nearer, at the pointer (hold it)', group: 'Move' },
-  { keys: ['s', '-'], action: 'zoomOut', says: 'go farther', group: 'Move' },
-  { keys: ['a', 'ArrowLeft'], action: 'panLeft', says: 'earlier', group: 'Move' },
-  { keys: ['d', 'ArrowRight'], action: 'panRight', says: 'later', group: 'Move' },
+  { code: 'KeyW', keys: ['w', '+'], action: 'zoomIn', says: 'come nearer, at the pointer (hold it)', group: 'Move' },
+  { code: 'KeyS', keys: ['s', '-'], action: 'zoomOut', says: 'go farther', group: 'Move' },
+  { code: 'KeyA', keys: ['a', 'ArrowLeft'], action: 'panLeft', says: 'earlier', group: 'Move' },
+  { code: 'KeyD', keys: ['d', 'ArrowRight'], action: 'panRight', says: 'later', group: 'Move' },
   { keys: ['ArrowUp'], action: 'scrollUp', says: 'lanes above', group: 'Move' },
   { keys: ['ArrowDown'], action: 'scrollDown', says: 'lanes below', group: 'Move' },
   { keys: ['PageUp'], action: 'pageUp', says: 'a page of lanes up', group: 'Move' },
@@ -28,8 +30,10 @@ export const kKeys: readonly KeyLine[] = [
   { keys: ['Backspace'], action: 'back', says: 'back to where you were', group: 'Move' },
   { keys: ['f'], action: 'follow', says: 'follow the run live; any move pauses', group: 'Move' },
   { keys: ['/'], action: 'search', says: 'search operators, modules, files, dtypes', group: 'Find' },
-  { keys: ['n'], action: 'searchNext', says: 'next hit', group: 'Find' },
-  { keys: ['N'], action: 'searchPrevious', says: 'previous hit', group: 'Find' },
+  { keys: ['n'], action: 'searchNext', says: 'next hit, or next event of the chosen finding', group: 'Find' },
+  { keys: ['N'], action: 'searchPrevious', says: 'previous one', group: 'Find' },
+  { keys: ['j'], action: 'findingNext', says: 'next finding', group: 'Find' },
+  { keys: ['k'], action: 'findingPrevious', says: 'previous finding', group: 'Find' },
   { keys: [']'], action: 'siteNext', says: 'next event of the same site', group: 'Find' },
   { keys: ['['], action: 'sitePrevious', says: 'previous event of the same site', group: 'Find' },
   { keys: ['.'], action: 'eventNext', says: 'next event of the lane', group: 'Find' },
@@ -52,6 +56,8 @@ export const kHeld: ReadonlySet<Action> = new Set(['zoomIn', 'zoomOut', 'panLeft
 
 export interface KeyStroke {
   key: string;
+  /** Its place on the keyboard, as in KeyboardEvent.code. */
+  code: string;
   ctrl: boolean;
   meta: boolean;
   alt: boolean;
@@ -62,11 +68,26 @@ export interface KeyStroke {
 export function actionOf(stroke: KeyStroke): Action | null {
   if (stroke.ctrl || stroke.meta || stroke.alt) return null;
   if (stroke.typing) return stroke.key === 'Escape' ? 'escape' : null;
-  const exact = kKeys.find((line) => line.keys.includes(stroke.key));
+  const atPlace = kKeys.find((line) => line.code === stroke.code);
+  if (atPlace) return atPlace.action;
+  const key = latin(stroke);
+  const exact = kKeys.find((line) => goesByLetter(line, key));
   if (exact) return exact.action;
-  // With caps lock, W means w if W has no meaning of its own.
-  const lower = stroke.key.length === 1 ? stroke.key.toLowerCase() : stroke.key;
-  return kKeys.find((line) => line.keys.includes(lower))?.action ?? null;
+  // With caps lock, F means f if F has no meaning of its own.
+  const lower = key.length === 1 ? key.toLowerCase() : key;
+  return kKeys.find((line) => goesByLetter(line, lower))?.action ?? null;
+}
+
+/** A key that goes by its place does nothing elsewhere: on other keyboards its letter lies under another finger. */
+function goesByLetter(line: KeyLine, key: string): boolean {
+  return line.keys.includes(key) && !(line.code !== undefined && line.code === `Key${key.toUpperCase()}`);
+}
+
+/** The key, or where the layout has no Latin letters, the one that a Latin layout has at its place. */
+function latin({ key, code }: KeyStroke): string {
+  const letter = /^Key([A-Z])$/.exec(code)?.[1];
+  if (letter === undefined || key.length !== 1 || key.charCodeAt(0) < 0x250) return key;
+  return key === key.toLowerCase() ? letter.toLowerCase() : letter;
 }
 
 const kShown: Record<string, string> = {

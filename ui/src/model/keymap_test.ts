@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { actionOf, kHeld, kKeys } from './keymap.ts';
 
-const stroke = (key: string, more = {}) => ({ key, ctrl: false, meta: false, alt: false, typing: false, ...more });
+const stroke = (key: string, more = {}) => ({ key, code: /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : '', ctrl: false, meta: false, alt: false, typing: false, ...more });
 
 test('no key does two things', () => {
   const keys = kKeys.flatMap((line) => line.keys);
@@ -19,6 +19,22 @@ test('n is next, N is previous; W with caps lock is still w', () => {
   assert.equal(actionOf(stroke('n')), 'searchNext');
   assert.equal(actionOf(stroke('N')), 'searchPrevious');
   assert.equal(actionOf(stroke('W')), 'zoomIn');
+});
+
+test('W A S D go by their place, other keys by their letter', () => {
+  const french = (key: string, code: string) => actionOf(stroke(key, { code }));
+  assert.equal(french('z', 'KeyW'), 'zoomIn');
+  assert.equal(french('q', 'KeyA'), 'panLeft');
+  assert.equal(french('w', 'KeyZ'), null);
+  assert.equal(french('a', 'KeyQ'), null);
+  assert.equal(french('m', 'Semicolon'), 'measure');
+});
+
+test('on a keyboard without Latin letters, letters are those of a Latin one', () => {
+  const russian = (key: string, code: string) => actionOf(stroke(key, { code }));
+  assert.equal(russian('ц', 'KeyW'), 'zoomIn');
+  assert.equal(russian('т', 'KeyN'), 'searchNext');
+  assert.equal(russian('Т', 'KeyN'), 'searchPrevious');
 });
 
 test("the browser's own keys stay its own", () => {

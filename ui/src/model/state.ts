@@ -6,6 +6,8 @@ import type { Picture } from '../api/picture.ts';
 import type { ColourBy, Theme } from './colours.ts';
 import { legendKey } from './colours.ts';
 import { Definitions } from './definitions.ts';
+import { FindingLinks, placeQuery } from './finding_links.ts';
+import { FindingMarks } from './finding_marks.ts';
 import { moving } from './lane_order.ts';
 import type { Layout, Row } from './lanes.ts';
 import { layoutOf, siblingsOf } from './lanes.ts';
@@ -26,6 +28,7 @@ export type Topic =
   | 'definitions'
   | 'judgement' // findings and counts have to be fetched again
   | 'findings'
+  | 'finding' // the chosen one
   | 'selection'
   | 'event'
   | 'find'
@@ -65,6 +68,8 @@ export class State {
   foundPicture: Picture | null = null;
   foundOverview: Picture | null = null;
   findings: Finding[] = [];
+  /** The fingerprint of the chosen finding; the finding may not have come yet. */
+  finding: string | null = null;
   window: TimeWindow = { begin: 0, end: 1e9 };
   readonly history = new WindowHistory();
   readonly clock = new LiveClock();
@@ -100,6 +105,9 @@ export class State {
   tables = new Map<string, string>();
   tab: Tab = 'findings';
   source: { file: string; line: number | null } | null = null;
+  /** Made when somebody asks; anew after findings or definitions have come. */
+  private knownLinks: FindingLinks | null = null;
+  private knownMarks: FindingMarks | null = null;
   private readonly listeners = new Map<Topic, (() => void)[]>();
 
   on(topics: Topic | Topic[], listener: () => void): void {
@@ -107,7 +115,26 @@ export class State {
   }
 
   tell(topic: Topic): void {
+    if (topic === 'findings' || topic === 'definitions') this.knownLinks = this.knownMarks = null;
     for (const listener of this.listeners.get(topic) ?? []) listener();
+  }
+
+  /** What stands out in the timeline: what the search finds, or else the events of the chosen finding. */
+  get marked(): string {
+    if (this.find !== '' || this.finding === null) return this.find;
+    const line = this.links().lineOf(this.finding);
+    return line === null ? '' : placeQuery(line);
+  }
+
+  /** Which findings and events belong together. */
+  links(): FindingLinks {
+    this.knownLinks ??= new FindingLinks(this.findings, this.definitions);
+    return this.knownLinks;
+  }
+
+  marks(): FindingMarks {
+    this.knownMarks ??= new FindingMarks(this.findings);
+    return this.knownMarks;
   }
 
   get newest(): number {
@@ -253,6 +280,7 @@ export class State {
     this.compareWith = view.compareWith;
     this.firstStretch = view.firstStretch;
     this.source = view.source;
+    this.finding = view.finding;
     if (view.tab) this.tab = view.tab;
     this.chosen = view.range !== null;
     if (view.range) {
@@ -275,6 +303,7 @@ export class State {
       find: this.find,
       selection: this.selection,
       event: this.event ? { track: this.event.track, at: this.event.begin_ns } : null,
+      finding: this.finding,
       compareWith: this.compareWith,
       tables: [...this.tables],
       firstStretch: this.firstStretch,

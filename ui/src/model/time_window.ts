@@ -53,11 +53,15 @@ export function showing(window: TimeWindow, begin: number, end: number, whole: T
   if (end - begin > length) return fitting(begin, end, whole);
   const margin = Math.min(length * 0.1, (length - (end - begin)) / 2);
   if (begin >= window.begin + margin && end <= window.end - margin) return window;
-  // Into the middle, but not beyond the ends of the run, where nothing is.
+  return centred((begin + end) / 2, length, whole);
+}
+
+/** The window of this length with `at` in its middle, but not beyond the ends of the run, where nothing is. */
+export function centred(at: number, length: number, whole: TimeWindow): TimeWindow {
   const air = lengthOf(whole) * kAir;
   const first = whole.begin - air;
   const last = Math.max(whole.end + air - length, first);
-  const from = Math.min(Math.max((begin + end - length) / 2, first), last);
+  const from = Math.min(Math.max(at - length / 2, first), last);
   return limited({ begin: from, end: from + length }, whole);
 }
 

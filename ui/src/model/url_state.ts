@@ -34,6 +34,8 @@ export interface ViewState {
   /** The lookText of each table. */
   tables: [string, string][];
   event: { track: number; at: number } | null;
+  /** The fingerprint of the chosen finding. */
+  finding: string | null;
   tab: Tab | null;
   source: { file: string; line: number | null } | null;
   theme: ThemeChoice;
@@ -55,6 +57,7 @@ export const kPlain: ViewState = {
   firstStretch: null,
   tables: [],
   event: null,
+  finding: null,
   tab: null,
   source: null,
   theme: 'system',
@@ -78,7 +81,7 @@ export function toFragment(view: ViewState): string {
   put('run', view.run);
   if (view.range) put('t', numbers([view.range.begin, view.range.end]));
   if (view.following) put('follow', '1');
-  if (view.colourBy !== 'kind') put('by', view.colourBy);
+  put('by', view.colourBy);
   put('hide', view.hidden.join('~'));
   put('fold', view.collapsed.join('~'));
   put('pin', view.pinned.join('~'));
@@ -90,9 +93,9 @@ export function toFragment(view: ViewState): string {
   if (view.firstStretch) put('first', areaText(view.firstStretch));
   for (const [name, look] of view.tables) parts.append('table', `${name}|${look}`);
   if (view.event) put('event', numbers([view.event.track, view.event.at]));
+  put('finding', view.finding);
   put('tab', view.tab);
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
-  if (view.theme !== 'system') put('theme', view.theme);
   return parts.toString();
 }
 
@@ -108,8 +111,14 @@ function oneOf<T extends string>(text: string | null, list: readonly T[], otherw
   return list.find((one) => one === text) ?? otherwise;
 }
 
-/** Parts that cannot be understood are left out: an old link still opens the run. */
-export function fromFragment(fragment: string): ViewState {
+/** What makes two views two visits: the panel, and what is chosen. */
+export function visitOf({ tab, finding, event, source }: ViewState): string {
+  return JSON.stringify([tab, finding, event, source]);
+}
+
+/** Parts that cannot be understood are left out: an old link still opens the run. Where it does not say how the page
+ * looks, it looks as in `look`. The theme is only read: whoever opens a link keeps their own. */
+export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' | 'theme'> = kPlain): ViewState {
   const parts = new URLSearchParams(fragment.replace(/^#/, ''));
   const range = numbersOf(parts.get('t'), 2);
   const event = numbersOf(parts.get('event'), 2);
@@ -119,7 +128,7 @@ export function fromFragment(fragment: string): ViewState {
     run: parts.get('run'),
     range: range && range[1] > range[0] ? { begin: range[0], end: range[1] } : null,
     following: parts.get('follow') === '1',
-    colourBy: oneOf(parts.get('by'), kColourBy, 'kind'),
+    colourBy: oneOf(parts.get('by'), kColourBy, look.colourBy),
     hidden: words(parts.get('hide')),
     collapsed: words(parts.get('fold')),
     pinned: words(parts.get('pin')),
@@ -131,8 +140,9 @@ export function fromFragment(fragment: string): ViewState {
     firstStretch: areaOf(parts.get('first')),
     tables: parts.getAll('table').flatMap((text) => (text.includes('|') ? [[text.slice(0, text.indexOf('|')), text.slice(text.indexOf('|') + 1)] as [string, string]] : [])),
     event: event ? { track: event[0], at: event[1] } : null,
+    finding: parts.get('finding'),
     tab: kTabs.find((one) => one === tab) ?? null,
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,
-    theme: oneOf(parts.get('theme'), ['system', 'light', 'dark'] as const, 'system'),
+    theme: oneOf(parts.get('theme'), ['system', 'light', 'dark'] as const, look.theme),
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fromFragment, kPlain, toFragment } from './url_state.ts';
+import { fromFragment, kPlain, toFragment, visitOf } from './url_state.ts';
 import type { ViewState } from './url_state.ts';
 
 const everything: ViewState = {
@@ -20,8 +20,9 @@ const everything: ViewState = {
   tables: [['sites', 'bytes|down|module|a|b & c']],
   event: { track: 7, at: 123_456_789 },
   tab: 'source',
+  finding: '0123456789abcdef',
   source: { file: '/home/you/a b/model:v2.py', line: 41 },
-  theme: 'dark',
+  theme: 'system',
 };
 
 test('a view comes back from its address as it was', () => {
@@ -29,8 +30,22 @@ test('a view comes back from its address as it was', () => {
   assert.deepEqual(fromFragment(toFragment(kPlain)), kPlain);
 });
 
-test('a plain view has an empty address', () => {
-  assert.equal(toFragment(kPlain), '');
+test('a plain view names its colours alone: the reader of a link may have chosen others', () => {
+  assert.equal(toFragment(kPlain), 'by=kind');
+});
+
+test('what the address leaves out is as the reader likes it', () => {
+  const liked = { colourBy: 'dtype', theme: 'dark' } as const;
+  assert.deepEqual(fromFragment('#run=x', liked), { ...kPlain, ...liked, run: 'x' });
+  assert.equal(fromFragment('#by=cause', liked).colourBy, 'cause');
+  assert.equal(fromFragment('#theme=light', liked).theme, 'light');
+});
+
+test('another panel, finding, event or place in the source is a visit; a move is none', () => {
+  const at = visitOf(kPlain);
+  assert.equal(visitOf({ ...kPlain, range: { begin: 1, end: 2 }, colourBy: 'cost', find: 'q' }), at);
+  for (const other of [{ tab: 'sites' }, { finding: 'f' }, { event: { track: 1, at: 2 } }, { source: { file: 'a', line: 1 } }] as const)
+    assert.notEqual(visitOf({ ...kPlain, ...other }), at);
 });
 
 test('what makes no sense is left out, the rest is kept', () => {

@@ -1,6 +1,6 @@
 // Shows one event: what it is, its reasons, and its place in the source.
 
-import type { EventDetail, Place } from '../api/types.ts';
+import type { EventDetail, Finding, Place, TrackKind } from '../api/types.ts';
 import { causeName, kindName } from '../model/colours.ts';
 import { bytes, duration, moment, place } from '../model/format.ts';
 import type { State } from '../model/state.ts';
@@ -13,6 +13,7 @@ export interface DetailActions {
   fit(): void;
   /** Goes from a kernel to its cast or operator, or from those to their first kernel. */
   acrossLaunch(): void;
+  finding(finding: Finding): void;
 }
 
 export class DetailPanel implements Panel {
@@ -25,7 +26,7 @@ export class DetailPanel implements Panel {
   constructor(state: State, actions: DetailActions) {
     this.state = state;
     this.actions = actions;
-    state.on(['event', 'definitions'], () => this.show());
+    state.on(['event', 'definitions', 'findings'], () => this.show());
   }
 
   show(): void {
@@ -51,11 +52,22 @@ export class DetailPanel implements Panel {
         el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
         this.across(event, kind),
       ),
+      ...this.findings(event, kind),
       this.facts(event, kind),
       kind === 'regions' && el('p', { class: 'soft' }, 'A region that holds others is shown in stretches: theirs are their own.'),
       ...this.stack(event),
       kind === 'kernels' && this.wholeName(event.subject),
     );
+  }
+
+  /** The findings at the line of the event, with links to them. */
+  private findings(event: EventDetail, kind: TrackKind): HTMLElement[] {
+    return this.state
+      .links()
+      .ofSubject(kind, event.subject)
+      .map((finding) =>
+        el('p', { class: `part-of ${finding.severity}` }, 'part of finding ', el('button', { class: 'link', click: () => this.actions.finding(finding) }, finding.title), el('span', { class: 'soft' }, ` ${finding.rule}`)),
+      );
   }
 
   /** The link to the other end of a launch, where there is one. */

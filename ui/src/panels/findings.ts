@@ -1,41 +1,81 @@
-// The findings of castscope, the most severe first. A click goes to the place in time, the link to the place in the
-// source.
+// The findings of castscope as a list to work through: by rule, with a filter, an order, and marks for what is done.
 
-import type { Finding } from '../api/types.ts';
-import { bytes, duration, grouped, percent, place } from '../model/format.ts';
+import { api } from '../api/client.ts';
+import type { Finding, RuleWords, SourceFile } from '../api/types.ts';
+import { keep, kept } from '../kept.ts';
+import { counted, duration, grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
+import { isOpenAtFirst, kFewFindings, kFindingOrders, workList } from '../model/work_list.ts';
+import type { FindingOrder, RuleGroup, WorkListLook } from '../model/work_list.ts';
 import { el, fill, nothing } from '../dom.ts';
+import { findingCard } from './finding_card.ts';
+import type { CardActions } from './finding_card.ts';
 import type { Panel } from './side.ts';
+import { TallListView } from './tall_list_view.ts';
+import type { Entry } from './tall_list_view.ts';
 
 export interface FindingActions {
   goTo(finding: Finding): void;
   source(file: string, line: number | null): void;
 }
 
-function savings(finding: Finding, steps: number): string {
-  if (!finding.savings) return '';
-  const { ns_per_step, share_of_step, held_bytes } = finding.savings;
-  const parts = [];
-  const [per, of] = steps > 1 ? ['a step', ''] : ['in all', ' of the time that autocast was in use'];
-  if (ns_per_step > 0) parts.push(`would save ${duration(ns_per_step)} ${per}${share_of_step > 0 ? ` (${percent(share_of_step)}${of})` : ''}`);
-  if (held_bytes > 0) parts.push(`a kept copy would hold ${bytes(held_bytes)}`);
-  return parts.join('; ');
-}
+const kOrderWords: Record<FindingOrder, string> = { severity: 'most severe first', saving: 'largest saving first', time: 'by time', place: 'by place' };
+// css px, before they are measured.
+const kGroupHeight = 34;
+const kClosedHeight = 92;
+const kOpenHeight = 340;
 
 export class FindingsPanel implements Panel {
   readonly tab = 'findings';
   readonly title = 'Findings';
-  readonly element = el('div', { class: 'findings' });
+  readonly element: HTMLElement;
   private readonly state: State;
-  private readonly actions: FindingActions;
-  private readonly opened = new Set<string>();
-  private shown: Finding[] | null = null;
-  private shownLive = false;
+  private readonly actions: CardActions;
+  private readonly says = el('p', { class: 'soft', role: 'status' });
+  private readonly tools: HTMLElement;
+  private readonly none = el('div');
+  private readonly list: TallListView;
+  private readonly look: WorkListLook = { order: 'severity', filter: '', hideDone: false };
+  /** Findings and groups that somebody opened (true) or closed. */
+  private readonly opened = new Map<string, boolean>();
+  private readonly files = new Map<string, Promise<SourceFile | null>>();
+  private rules: Promise<RuleWords[]> | null = null;
+  private done = new Set<string>();
+  private doneOf = '';
 
-  constructor(state: State, actions: FindingActions) {
+  constructor(state: State, scroller: HTMLElement, actions: FindingActions) {
     this.state = state;
-    this.actions = actions;
+    this.list = new TallListView(scroller);
+    this.actions = {
+      ...actions,
+      goTo: (finding) => {
+        this.opened.set(finding.fingerprint, true);
+        actions.goTo(finding);
+      },
+      toggle: (finding) => this.toggle(finding.fingerprint, this.isOpen(finding)),
+      done: (finding, done) => this.mark(finding, done),
+      file: (file) => this.file(file),
+      rule: (rule) => this.rule(rule),
+    };
+    this.tools = this.makeTools();
+    this.element = el('div', { class: 'findings' }, this.tools, this.none, this.list.element);
     state.on(['findings', 'run'], () => this.show());
+    state.on('finding', () => this.showChosen());
+  }
+
+  private makeTools(): HTMLElement {
+    const filter = el('input', { type: 'search', class: 'field', placeholder: 'filter', 'aria-label': 'Filter findings' });
+    filter.addEventListener('input', () => this.relook({ filter: filter.value }));
+    const order = el('select', { class: 'field', 'aria-label': 'Order of the findings' }, ...kFindingOrders.map((one) => el('option', { value: one }, kOrderWords[one])));
+    order.addEventListener('change', () => this.relook({ order: order.value as FindingOrder }));
+    const hide = el('input', { type: 'checkbox' });
+    hide.addEventListener('change', () => this.relook({ hideDone: hide.checked }));
+    return el('div', {}, el('div', { class: 'row table-tools' }, filter, order, el('label', {}, hide, ' hide done')), this.says);
+  }
+
+  private relook(change: Partial<WorkListLook>): void {
+    Object.assign(this.look, change);
+    this.show();
   }
 
   count(): number {
@@ -43,49 +83,147 @@ export class FindingsPanel implements Panel {
   }
 
   show(): void {
-    const { findings, live } = this.state;
-    if (!this.state.run || (findings === this.shown && live === this.shownLive)) return;
-    this.shown = findings;
-    this.shownLive = live;
-    if (findings.length === 0) {
-      fill(this.element, nothing(this.state.live ? 'Nothing found so far. Findings appear here as the run goes on.' : 'castscope found nothing to complain of in this run.'));
-      return;
-    }
-    fill(this.element, ...findings.map((finding) => this.card(finding)));
+    const { findings, run } = this.state;
+    if (!run) return;
+    this.remember(run.run_name);
+    const groups = workList(findings, this.done, this.look);
+    this.tools.hidden = findings.length === 0;
+    fill(this.none, findings.length === 0 ? nothing(this.nothingFound()) : groups.length === 0 && nothing('No finding fits.'));
+    const shown = groups.reduce((sum, group) => sum + group.findings.length, 0);
+    const done = findings.filter((one) => this.done.has(one.fingerprint)).length;
+    const words = `${shown < findings.length ? `${grouped(shown)} of ` : ''}${counted(findings.length, 'finding', 'findings')}${done > 0 ? `, ${grouped(done)} done` : ''}`;
+    if (this.says.textContent !== words) this.says.textContent = words;
+    this.list.set(this.entries(groups));
   }
 
-  private card(finding: Finding): HTMLElement {
-    const { state, actions } = this;
-    const cwd = state.run?.cwd ?? '';
-    const at = finding.location;
-    const link = el('button', { class: 'link mono', disabled: at.file === null, click: () => at.file !== null && actions.source(at.file, at.line) }, place(at, cwd));
-    const evidence = el(
-      'dl',
-      { class: 'facts-list' },
-      ...Object.entries(finding.evidence).flatMap(([name, value]) => [
-        el('dt', {}, name.replaceAll('_', ' ')),
-        el('dd', {}, typeof value === 'number' ? grouped(value) : value),
-      ]),
-    );
-    const related = finding.related.map((one) =>
-      el('button', { class: 'link mono', click: () => one.file !== null && actions.source(one.file, one.line) }, place(one, cwd)),
-    );
-    const more = el('details', { open: this.opened.has(finding.fingerprint) }, el('summary', {}, 'evidence'), evidence, related.length > 0 && el('p', { class: 'soft' }, 'see also ', ...related));
-    more.addEventListener('toggle', () => {
-      if (more.open) this.opened.add(finding.fingerprint);
-      else this.opened.delete(finding.fingerprint);
+  private nothingFound(): string {
+    const { run, live } = this.state;
+    if (live) return 'Nothing found so far. Findings appear here as the run goes on.';
+    if (!run || run.run_state === 'loading') return 'The run is being read.';
+    const { casts, cache_hits: hits, step_count: steps, event_count: events } = run.totals;
+    const ending = run.signal !== null ? 'The job was killed' : run.complete ? null : 'The run is incomplete';
+    if (casts + hits + events === 0) return `${ending === null ? 'Nothing' : `${ending}, and nothing`} was cast, so there was nothing to judge.`;
+    if (ending !== null) return `${ending}: nothing was found in what was seen of it, ${grouped(steps)} ${steps === 1 ? 'step' : 'steps'}.`;
+    return 'castscope found nothing to complain of in this run.';
+  }
+
+  private entries(groups: RuleGroup[]): Entry[] {
+    const entries: Entry[] = [];
+    const count = groups.reduce((sum, group) => sum + group.findings.length, 0);
+    let place = 0;
+    for (const group of groups) {
+      const open = this.opened.get(group.rule) ?? isOpenAtFirst(group, count);
+      entries.push({ key: `rule ${group.rule}`, estimate: kGroupHeight, contents: () => JSON.stringify([open, group.findings.length, group.savedNs]), build: () => this.head(group, open) });
+      for (const finding of group.findings) {
+        place += 1;
+        if (open) entries.push(this.entry(finding, place, count));
+      }
+    }
+    return entries;
+  }
+
+  private entry(finding: Finding, place: number, count: number): Entry {
+    const open = this.isOpen(finding);
+    const look = () => ({
+      open,
+      place,
+      count,
+      done: this.done.has(finding.fingerprint),
+      chosen: this.state.finding === finding.fingerprint,
+      cwd: this.state.run?.cwd ?? '',
+      steps: this.state.run?.totals.step_count ?? 0,
     });
-    const saved = savings(finding, state.run?.totals.step_count ?? 0);
+    return {
+      key: finding.fingerprint,
+      estimate: open ? kOpenHeight : kClosedHeight,
+      // What is chosen is marked in place: the card keeps its focus.
+      contents: () => JSON.stringify([finding, { ...look(), chosen: null, done: null }]),
+      build: () => findingCard(finding, look(), this.actions),
+    };
+  }
+
+  private head({ rule, severity, findings, savedNs }: RuleGroup, open: boolean): HTMLElement {
     return el(
-      'article',
-      { class: `finding ${finding.severity}` },
-      el('div', { class: 'head' }, el('span', { class: 'severity' }, finding.severity), el('code', {}, finding.rule), finding.deep_only && el('span', { class: 'soft' }, 'in deep steps')),
-      el('h2', {}, finding.title),
-      el('p', {}, link, at.function !== null && el('span', { class: 'soft' }, ` in ${at.function}`)),
-      el('p', { class: 'fix' }, finding.fix),
-      saved !== '' && el('p', { class: 'saved' }, saved),
-      el('p', { class: 'row' }, el('button', { class: 'act', disabled: finding.first_event_ns === null, title: finding.first_event_ns === null ? 'no event of it is in the timeline' : 'show it in the timeline', click: () => actions.goTo(finding) }, 'Show in timeline')),
-      more,
+      'h2',
+      { class: `rule-group ${severity}` },
+      el(
+        'button',
+        { 'aria-expanded': String(open), click: () => this.toggle(rule, open) },
+        `${open ? '▾' : '▸'} `,
+        el('code', {}, rule),
+        ` ×${grouped(findings.length)}`,
+        savedNs > 0 && el('span', { class: 'saved' }, ` would save ${duration(savedNs)}${(this.state.run?.totals.step_count ?? 0) > 1 ? ' a step' : ''}`),
+      ),
     );
+  }
+
+  private isOpen(finding: Finding): boolean {
+    return this.opened.get(finding.fingerprint) ?? this.state.findings.length <= kFewFindings;
+  }
+
+  private toggle(key: string, open: boolean): void {
+    this.opened.set(key, !open);
+    this.show();
+  }
+
+  /** Marks the chosen finding; scrolls to it if somebody chose it elsewhere. */
+  private showChosen(): void {
+    const { finding: chosen, findings } = this.state;
+    for (const one of this.list.element.querySelectorAll('[aria-current]')) {
+      one.removeAttribute('aria-current');
+      one.classList.remove('chosen');
+    }
+    const finding = findings.find((one) => one.fingerprint === chosen);
+    if (!finding) return;
+    const inside = this.list.elementOf(finding.fingerprint)?.contains(document.activeElement) === true;
+    if (!inside) {
+      this.opened.set(finding.fingerprint, true);
+      this.opened.set(finding.rule, true);
+    }
+    if (this.state.tab === 'findings') {
+      this.show();
+      if (!inside) this.list.reveal(finding.fingerprint);
+    }
+    const card = this.list.elementOf(finding.fingerprint);
+    card?.setAttribute('aria-current', 'true');
+    card?.classList.add('chosen');
+  }
+
+  /** The finding after the chosen one, or before it, in the order of the list. */
+  neighbour(step: 1 | -1): Finding | null {
+    const list = workList(this.state.findings, this.done, this.look).flatMap((group) => group.findings);
+    const at = list.findIndex((one) => one.fingerprint === this.state.finding);
+    return list[at < 0 ? (step > 0 ? 0 : list.length - 1) : at + step] ?? null;
+  }
+
+  /** Reads the marks of what is done, once for each run. */
+  private remember(run: string): void {
+    if (run === this.doneOf) return;
+    this.doneOf = run;
+    this.done = new Set((kept(`done.${run}`) ?? '').split(' ').filter((one) => one !== ''));
+  }
+
+  private mark(finding: Finding, done: boolean): void {
+    if (done) this.done.add(finding.fingerprint);
+    else this.done.delete(finding.fingerprint);
+    keep(`done.${this.doneOf}`, this.done.size === 0 ? null : [...this.done].join(' '));
+    this.list.elementOf(finding.fingerprint)?.classList.toggle('done', done);
+    this.show();
+  }
+
+  private file(file: string): Promise<SourceFile | null> {
+    const { run } = this.state;
+    const known = this.files.get(file) ?? (run ? api.sourceFile(run.run_name, file).catch(() => null) : Promise.resolve(null));
+    this.files.set(file, known);
+    return known;
+  }
+
+  private async rule(rule: string): Promise<RuleWords | null> {
+    this.rules ??= api.rules();
+    const words = await this.rules.catch(() => {
+      this.rules = null;
+      return [];
+    });
+    return words.find((one) => one.rule === rule) ?? null;
   }
 }

@@ -66,8 +66,9 @@ export class Notice {
   private say(matter: Matter | null): void {
     const text = matter?.text ?? '';
     if (this.element.hidden !== (matter === null)) this.element.hidden = matter === null;
-    if (matter === null || this.shown === text) return;
+    if (this.shown === text) return;
     this.shown = text;
+    if (matter === null) return fill(this.element);
     this.element.className = `notice ${matter.kind}`;
     const act = () => {
       if (matter.button === 'Try now') return this.tryNow();
@@ -91,7 +92,7 @@ export class Notice {
     if (!run) {
       if (problem !== null && !connection.lost) return ['This run cannot be read', `${problem} Others can be chosen above.`];
       if (connection.lost) return ['Not connected', 'castscope does not answer at this address. It may have ended; start it again and this page goes on.'];
-      return ['Waiting for a run', 'No run has come in yet. Start one with: castscope run --live -- python train.py'];
+      return ['Waiting for a run', `No run has come in yet. Start one with: castscope run --collector HOST:PORT -- python train.py, with the address that “castscope serve” listens at.`];
     }
     if (this.state.events > 0) return null;
     if (run.run_state === 'loading') return ['Reading the run file', `${percent(run.loaded)} so far.`];

@@ -1,9 +1,10 @@
 // The panel beside the timeline, with its tabs.
 
+import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Tab } from '../model/url_state.ts';
 import { drag } from '../interact/pointer.ts';
-import { el, fill } from '../dom.ts';
+import { el } from '../dom.ts';
 
 export interface Panel {
   tab: Tab;
@@ -14,28 +15,50 @@ export interface Panel {
   count?(): number | null;
 }
 
+interface TabButton {
+  panel: Panel;
+  button: HTMLButtonElement;
+  count: HTMLElement;
+}
+
+const kLeastPx = 280;
+const kGripStepPx = 40;
+
 export class Side {
   readonly element: HTMLElement;
+  /** Holds the panel that is shown, and scrolls it. */
+  readonly body = el('div', { class: 'panel', role: 'tabpanel', tabindex: 0, id: 'panel' });
   private readonly tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
-  private readonly body = el('div', { class: 'panel', role: 'tabpanel', tabindex: 0 });
   private readonly state: State;
-  private readonly panels: Panel[];
+  private buttons: TabButton[] = [];
+  /** How far each panel was scrolled when it was left. */
+  private readonly scrolled = new Map<Tab, number>();
 
-  constructor(state: State, panels: Panel[]) {
+  constructor(state: State) {
     this.state = state;
-    this.panels = panels;
-    const grip = el('div', { class: 'grip', 'aria-hidden': 'true' });
+    const grip = el('div', { class: 'grip', role: 'separator', tabindex: 0, 'aria-orientation': 'vertical', 'aria-label': 'Width of the panel' });
     this.element = el('aside', { class: 'side', 'aria-label': 'Details' }, grip, this.tabs, this.body);
     grip.addEventListener('pointerdown', (event) => {
-      const width = this.element.getBoundingClientRect().width;
-      drag(grip, event, (now) => {
-        const next = Math.min(Math.max(width + event.clientX - now.clientX, 280), window.innerWidth * 0.7);
-        this.element.style.width = `${next}px`;
-      }, () => undefined);
+      const width = this.width();
+      drag(grip, event, (now) => this.widen(width + event.clientX - now.clientX), () => undefined);
+    });
+    grip.addEventListener('keydown', (event) => {
+      const step = event.key === 'ArrowLeft' ? 1 : event.key === 'ArrowRight' ? -1 : 0;
+      if (step !== 0) this.widen(this.width() + step * kGripStepPx);
     });
     this.tabs.addEventListener('keydown', (event) => this.keys(event));
-    state.on('tab', () => this.open());
-    state.on('findings', () => this.label());
+  }
+
+  /** Called once. */
+  put(panels: readonly Panel[]): void {
+    this.buttons = panels.map((panel) => {
+      const count = el('span', { class: 'count' });
+      const button = el('button', { role: 'tab', id: `tab-${panel.tab}`, 'aria-controls': 'panel', click: () => this.state.openTab(panel.tab) }, panel.title, count);
+      return { panel, button, count };
+    });
+    this.tabs.append(...this.buttons.map((one) => one.button));
+    this.state.on('tab', () => this.open());
+    this.state.on('findings', () => this.label());
     this.open();
   }
 
@@ -43,47 +66,50 @@ export class Side {
     this.element.classList.toggle('folded');
   }
 
+  private width(): number {
+    return this.element.getBoundingClientRect().width;
+  }
+
+  private widen(px: number): void {
+    this.element.style.width = `${Math.min(Math.max(px, kLeastPx), window.innerWidth * 0.7)}px`;
+  }
+
   private keys(event: KeyboardEvent): void {
-    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-    if (step === 0) return;
-    const at = this.panels.findIndex((panel) => panel.tab === this.state.tab);
-    const next = this.panels[(at + step + this.panels.length) % this.panels.length];
-    this.state.openTab(next.tab);
-    this.tabs.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
+    const at = this.buttons.findIndex(({ panel }) => panel.tab === this.state.tab);
+    const last = this.buttons.length - 1;
+    const places: Record<string, number> = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last };
+    const place = places[event.key];
+    if (place === undefined) return;
+    event.preventDefault();
+    this.state.openTab(this.buttons[place].panel.tab);
+    this.buttons[place].button.focus();
   }
 
   private label(): void {
-    fill(
-      this.tabs,
-      ...this.panels.map((panel) => {
-        const count = panel.count?.() ?? null;
-        const chosen = panel.tab === this.state.tab;
-        return el(
-          'button',
-          {
-            role: 'tab',
-            'aria-selected': String(chosen),
-            tabindex: chosen ? 0 : -1,
-            click: () => this.state.openTab(panel.tab),
-          },
-          panel.title,
-          count !== null && el('span', { class: 'count' }, count),
-        );
-      }),
-    );
+    for (const { panel, button, count } of this.buttons) {
+      const chosen = panel.tab === this.state.tab;
+      button.setAttribute('aria-selected', String(chosen));
+      button.tabIndex = chosen ? 0 : -1;
+      const number = panel.count?.() ?? null;
+      const text = number === null ? '' : grouped(number);
+      if (count.textContent !== text) count.textContent = text;
+    }
   }
 
   private open(): void {
-    const panel = this.panels.find((one) => one.tab === this.state.tab) ?? this.panels[0];
+    const { panel, button } = this.buttons.find((one) => one.panel.tab === this.state.tab) ?? this.buttons[0];
     this.label();
     this.element.classList.remove('folded');
     // On a narrow screen the tabs are a row that scrolls.
-    this.tabs.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    this.body.setAttribute('aria-label', panel.title);
-    if (this.body.firstElementChild !== panel.element) {
-      this.body.replaceChildren(panel.element);
-      this.body.scrollTop = 0;
-    }
+    button.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    this.body.setAttribute('aria-labelledby', button.id);
+    const before = this.buttons.find((one) => one.panel.element === this.body.firstElementChild);
+    if (before?.panel === panel) return panel.show();
+    if (before) this.scrolled.set(before.panel.tab, this.body.scrollTop);
+    this.body.replaceChildren(panel.element);
+    this.body.scrollTop = this.scrolled.get(panel.tab) ?? 0;
     panel.show();
+    // What the panel has just put there may have made it tall enough.
+    this.body.scrollTop = this.scrolled.get(panel.tab) ?? 0;
   }
 }
