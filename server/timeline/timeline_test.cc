@@ -160,6 +160,11 @@ TEST_F(TimelineTest, StepsAreDeepAsLongAsOperatorsAreLookedAt) {
   EXPECT_EQ(shown(TrackKind::kSteps), "step_deep@10-20 step_deep@20-30 step@30-40 step@40-50 step@50+");
 }
 
+TEST_F(TimelineTest, AStepIsDeepIfOperatorsAreLookedAtInPartOfIt) {
+  feed_.step(10, 1).operate(11, 12, 1, 0, 1).deep(13).operate(14, 15, 1, 0, 1).step(20, 2);
+  EXPECT_EQ(shown(TrackKind::kSteps), "step_deep@10-20 step@20+");
+}
+
 TEST_F(TimelineTest, WhatBeginsWhereAnotherEndsIsMeant) {
   feed_.enter(10, Region::kOnRegion)
       .enter(20, Region::kOffRegion)

@@ -180,6 +180,7 @@ void TrackBuilder::add_event(Place& place, const lanes::Event& event) {
       place.process.waiting.push_back({time, event.step, EventKind::kStep});
       return;
     case EventKind::kDeep:
+      ++place.process.deep_changes;
       place.process.waiting.push_back({time, event.flags & 1u, EventKind::kDeep});
       return;
     case EventKind::kCacheClear:
@@ -282,8 +283,10 @@ void TrackBuilder::operate(Place& place, const lanes::Event& event) {
   begin_first_step(place, begin, event);
   operators.add(known.shade, {begin, end, with_flags(std::min(event.bytes, kMostItemBytes), 0), known.id}, holdings_);
   saw(place.lane, begin, end);
-  if (event.step == place.lane.looked_in) return;
-  place.lane.looked_in = event.step;
+  // One is enough, unless the deep step begins after it: the first step begins before castscope looks deeply.
+  const std::pair<std::uint32_t, std::uint32_t> now{event.step, place.process.deep_changes};
+  if (now == place.lane.looked_in) return;
+  place.lane.looked_in = now;
   place.process.waiting.push_back({begin, event.step, EventKind::kOperator});
 }
 

@@ -57,9 +57,10 @@ class TrackBuilder {
   };
   struct Lane {
     bool begun = false;
-    std::uint32_t looked_in = UINT32_MAX;  // the last step in which the lane had an operator
-    std::int64_t last = 0;                 // no later time may lie before it
-    std::int64_t seen_to = 0;              // the end of operators included, whose events come last
+    // The last step in which the lane had an operator, and how often deep steps had begun or ended by then.
+    std::pair<std::uint32_t, std::uint32_t> looked_in{UINT32_MAX, 0};
+    std::int64_t last = 0;     // no later time may lie before it
+    std::int64_t seen_to = 0;  // the end of operators included, whose events come last
     std::vector<OpenRegion> open;
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
@@ -74,7 +75,8 @@ class TrackBuilder {
   struct Process {
     std::int64_t begin = 0;
     std::vector<Shared> waiting;
-    bool deep = false;  // all operators are observed at the moment
+    bool deep = false;               // all operators are observed at the moment
+    std::uint32_t deep_changes = 0;  // how often that has changed, in what was fed
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth

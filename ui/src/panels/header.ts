@@ -1,6 +1,6 @@
 // The line at the top: the run's name, its state, and the tools.
 
-import type { FindAnswer, RunState } from '../api/types.ts';
+import type { FindAnswer, Run, RunState } from '../api/types.ts';
 import { kColourBy, kindName } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
 import { duration, grouped, percent, stepOf } from '../model/format.ts';
@@ -26,6 +26,13 @@ const kStates: Record<RunState, string> = {
   loading: 'loading',
   gone: 'its file is gone',
 };
+/** How a run ended that did not end well; null: it did. */
+function endingOf(run: Run): { words: string; looks: 'failed' | 'incomplete' } | null {
+  if (run.signal !== null) return { words: `killed by ${kSignals[run.signal] ?? `signal ${run.signal}`}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
+  if (run.exit_status !== null && run.exit_status !== 0) return { words: `failed: exit status ${run.exit_status}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
+  return run.complete ? null : { words: 'incomplete', looks: 'incomplete' };
+}
+
 // How far the timeline may lag before the badge calls it quiet instead.
 const kQuietNs = 2e9;
 
@@ -85,7 +92,8 @@ export class Header {
     const { run } = this.state;
     this.showRuns();
     if (!run) return;
-    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.run_state}`;
+    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.run_state === 'finished' ? (endingOf(run)?.looks ?? 'finished') : run.run_state}`;
+    this.stateText.title = run.run_state === 'finished' ? run.notices.join(' ') : '';
     const { totals } = run;
     const fact = (count: number, what: string, says = '') => el('span', { title: says }, el('b', {}, grouped(count)), ` ${what}`);
     const length = Math.max(run.end_ns ?? 0, this.state.whole.end);
@@ -94,12 +102,10 @@ export class Header {
       fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts', 'by autocast; the legend counts explicit ones too'),
       totals.compiled_casts > 0 && fact(totals.compiled_casts, 'in compiled graphs', 'casts by code of torch.compile, which are not timed'),
       fact(totals.cache_hits, 'from the cache'),
-      fact(totals.step_count, totals.step_count === 1 ? 'step' : 'steps'),
+      // A run in which nothing happened has taken no step.
+      totals.event_count > 0 && fact(totals.step_count, totals.step_count === 1 ? 'step' : 'steps'),
       totals.evaluation_count > 0 && fact(totals.evaluation_count, totals.evaluation_count === 1 ? 'evaluation' : 'evaluations'),
       el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
-      run.exit_status !== null && run.exit_status !== 0 && run.signal === null && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
-      run.signal !== null && el('span', {}, 'killed by ', el('b', {}, kSignals[run.signal] ?? `signal ${run.signal}`)),
-      run.run_state === 'finished' && !run.complete && el('span', { title: run.notices.join(' ') }, el('b', {}, 'incomplete')),
     );
   }
 
@@ -124,7 +130,7 @@ export class Header {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = state.connection.lost && run.run_state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.run_state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.run_state];
+    let text = state.connection.lost && run.run_state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.run_state === 'loading' ? `loading ${percent(run.loaded)}` : run.run_state === 'finished' ? (endingOf(run)?.words ?? kStates.finished) : kStates[run.run_state];
     if (run.run_state === 'live' && picture && !state.forgotten && !state.connection.lost) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }
