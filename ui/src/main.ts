@@ -6,6 +6,7 @@ import { lookUp } from './feed/feed.ts';
 import { Timeline } from './draw/timeline.ts';
 import { Keys } from './interact/keys.ts';
 import { Pointer } from './interact/pointer.ts';
+import { StripKeys } from './interact/strip_keys.ts';
 import { visibleRows } from './model/lanes.ts';
 import { State } from './model/state.ts';
 import { loadOf, streamsOf } from './model/streams.ts';
@@ -96,6 +97,7 @@ side.put([
   compare,
 ]);
 const address = new Address(state, (view) => viewer.restore(view));
+new StripKeys(state, timeline);
 new Keys(state, pointer, (action) => viewer.act(action));
 
 const kMostStreams = 8;

@@ -288,9 +288,10 @@ export class Viewer {
     await this.goToEvent(event, state.find !== '');
   }
 
-  private async goToStep(step: number): Promise<void> {
+  private async goToStep(number: number): Promise<void> {
     const { state } = this;
-    const missing = `There is no step ${step} in the timeline.`;
+    const missing = `There is no step ${number} in the timeline.`;
+    const step = state.definitions.steps.stepOf(number);
     if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
     // For the API, 0 means any step: either this is the first one, or there is none.
     const first = state.run && (await api.neighbour(state.run.run_name, -1, 'next', { track_kind: 'steps' }).catch(() => null));

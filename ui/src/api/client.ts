@@ -133,7 +133,7 @@ export const api = {
     json<{ source_files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.source_files),
   sourceFile: (id: string, file: string) => json<types.SourceFile>(run(id, 'source', { file })),
   steps: (id: string) =>
-    json<{ processes: { process: number; step_runs: types.StepRow[] }[] }>(run(id, 'steps')).then(
+    json<{ processes: types.ProcessSteps[] }>(run(id, 'steps')).then(
       (answer) => answer.processes,
     ),
   compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with_run: other })),

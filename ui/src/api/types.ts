@@ -317,6 +317,10 @@ export interface SourceFile {
 }
 
 export interface StepRow {
+  step_kind: 'training' | 'evaluation';
+  /** Of the first one; steps and evaluations are numbered apart. */
+  first_number: number;
+  /** As the process numbers them, steps and evaluations together. */
   first_step: number;
   last_step: number;
   begin_ns: number;
@@ -328,6 +332,11 @@ export interface StepRow {
   most_cleared_bytes: number;
   behaviour: number | string | null;
   incomplete: boolean;
+}
+
+export interface ProcessSteps {
+  process: number;
+  step_runs: StepRow[];
 }
 
 export interface DiffSite {

@@ -5,14 +5,16 @@ import { kUnknown } from '../api/picture.ts';
 import type { Picture, PictureCounter } from '../api/picture.ts';
 import { bytes } from '../model/format.ts';
 import type { State } from '../model/state.ts';
+import { TimeScale } from '../model/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 import { columnScale } from './raster.ts';
 import type { ColumnScale } from './raster.ts';
 
 const kMostCurves = 8;
 
-/** For each pixel the highest value of its columns as a share of `top`; −1 = not known. */
-export function curveOf(counter: PictureCounter, scale: ColumnScale, width: number, top: number): Float32Array {
+/** For each pixel the highest value of its columns as a share of `top`; −1 = not known. Nothing is known outside
+ * [from, to), px. */
+export function curveOf(counter: PictureCounter, scale: ColumnScale, width: number, top: number, from = 0, to = width): Float32Array {
   const shares = new Float32Array(width).fill(-1);
   for (let c = 0; c < counter.values.length; c += 1) {
     const value = counter.values[c];
@@ -22,8 +24,8 @@ export function curveOf(counter: PictureCounter, scale: ColumnScale, width: numb
     if (right <= 0) continue;
     if (left >= width) break;
     const share = ((value / 65534) * counter.top) / top;
-    const a = Math.max(0, Math.floor(left));
-    const b = Math.min(width, Math.max(a + 1, Math.ceil(right)));
+    const a = Math.max(0, Math.floor(left), Math.floor(from));
+    const b = Math.min(width, Math.max(a + 1, Math.ceil(right)), Math.ceil(to));
     for (let x = a; x < b; x += 1) if (share > shares[x]) shares[x] = share;
   }
   return shares;
@@ -96,7 +98,10 @@ function drawAll(surface: Surface, state: State, picture: Picture, known: Pictur
   const paper = { words, width, base: height - 2, room: height - 2 - Math.round(6 * surface.ratio) };
   const top = Math.max(...known.map((counter) => counter.top));
   const scale = columnScale(picture, state.window, width);
-  const curves = known.map((counter) => curveOf(counter, scale, width, top));
+  // The cache's size is known from the first event to the last one.
+  const time = new TimeScale(state.window, width);
+  const [from, to] = [time.px(state.whole.begin), time.px(state.whole.end)];
+  const curves = known.map((counter) => curveOf(counter, scale, width, top, from, to));
   if (curves.length === 1) drawArea(paper, curves[0], word(colour, back, 0.15));
   // Many curves lie over each other: they are paler then, so that all can be seen.
   for (const curve of curves) drawLine(paper, curve, word(colour, back, curves.length === 1 ? 1 : 0.6));

@@ -15,6 +15,10 @@ test('what is not known leaves a gap', () => {
   assert.deepEqual(rounded(curveOf(counter(65534, kUnknown, 0), { x0: 0, perColumn: 1 }, 4, 200)), [0.5, -1, 0, -1]);
 });
 
+test('outside the events nothing is known', () => {
+  assert.deepEqual(rounded(curveOf(counter(0, 65534, 65534, 0), { x0: 0, perColumn: 1 }, 4, 100, 1, 2)), [-1, 1, -1, -1]);
+});
+
 test('columns wider than pixels fill them all, those outside are left out', () => {
   assert.deepEqual(rounded(curveOf(counter(65534, 0, 65534), { x0: -2, perColumn: 2 }, 3, 100)), [0, 0, 1]);
 });

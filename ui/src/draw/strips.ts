@@ -122,6 +122,8 @@ export function drawRuler(surface: Surface, state: State, ruler: Ruler, drag: Ti
     const right = scale.px(Math.max(drag.begin, drag.end));
     context.fillStyle = ink.select;
     context.fillRect(left, 0, right - left, surface.height);
+    context.fillStyle = ink.accent;
+    context.fillRect(Math.round(scale.px(drag.end)), 0, 1, surface.height);
   }
   context.fillStyle = ink.line;
   context.fillRect(0, surface.height - 1, surface.width, 1);

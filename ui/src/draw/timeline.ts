@@ -17,8 +17,8 @@ import { densityOf, drawMinimap, drawRuler } from './strips.ts';
 export class Timeline {
   readonly element: HTMLElement;
   readonly lanes = canvas('lanes', 'Lanes: operators and casts over time. Keys move it; ? lists them.');
-  readonly ruler = canvas('ruler', 'Ruler: drag to zoom to a range');
-  readonly minimap = canvas('minimap', 'The whole run: drag to move the window');
+  readonly ruler = canvas('ruler', 'Ruler, in seconds since the first event: drag to zoom to a range. Arrows move a cursor, Shift and arrows select, Enter zooms');
+  readonly minimap = canvas('minimap', 'The whole run: drag to move the window. Arrows move it, Shift and arrows move its end, Home and End go to the ends');
   private readonly counters = canvas('counters', 'Bytes that the autocast cache holds, over time');
   private readonly counterTop = el('span');
   readonly filter = el('input', { type: 'search', placeholder: 'filter lanes', 'aria-label': 'Filter lanes by name' });
@@ -36,7 +36,7 @@ export class Timeline {
   private readonly stillness = matchMedia('(prefers-reduced-motion: reduce)');
   private recolour = true;
   private resized = true;
-  /** The window that is drawn while somebody drags in the ruler. */
+  /** What is selected in the ruler, while somebody drags there or selects by key. */
   rulerDrag: TimeWindow | null = null;
   /** Frame times for scripts that measure: ms of drawing. */
   readonly drawnMs: number[] = [];
@@ -135,7 +135,7 @@ export class Timeline {
         this.soon();
       }
     }
-    const ruler = rulerOf(state.window, this.rulerSurface.width);
+    const ruler = rulerOf(state.window, this.rulerSurface.width, state.whole.begin);
     this.drawing.draw(state, this.lanesSurface, this.ink, ruler);
     drawRuler(this.rulerSurface, state, ruler, this.rulerDrag, this.ink);
     const top = drawCounters(this.countersSurface, state, this.ink) || 'nothing held here';

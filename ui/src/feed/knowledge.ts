@@ -1,6 +1,7 @@
 // The meaning of events: definitions, which are fetched when there are new ones, and findings, which are fetched when
 // the rules have judged again.
 
+import type { Run } from '../api/types.ts';
 import type { State } from '../model/state.ts';
 import { api } from '../api/client.ts';
 
@@ -33,10 +34,20 @@ export class Knowledge {
     }
   }
 
+  /** Only a run that evaluates numbers its steps otherwise than its processes do. */
+  private async askSteps({ run_name, totals }: Run): Promise<void> {
+    if (totals.evaluation_count === 0) return;
+    const steps = await api.steps(run_name).catch(() => null);
+    if (!steps) return;
+    this.state.definitions.steps.set(steps);
+    this.state.tell('definitions');
+  }
+
   judge(judgement: number): void {
     if (judgement === this.judgement || !this.state.run) return;
     this.judgement = judgement;
     this.state.tell('judgement');
+    void this.askSteps(this.state.run);
     void api.findings(this.state.run.run_name).then(
       (findings) => {
         this.state.findings = findings;

@@ -47,14 +47,7 @@ export class Pointer {
   private onLanes(): void {
     const { lanes } = this.timeline;
     lanes.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
-    this.timeline.gutter.element.addEventListener(
-      'wheel',
-      (event) => {
-        event.preventDefault();
-        this.timeline.scrollBy(event.deltaY);
-      },
-      { passive: false },
-    );
+    this.timeline.gutter.element.addEventListener('wheel', (event) => this.scroll(event, event.deltaY), { passive: false });
     lanes.addEventListener('pointermove', (event) => this.move(event));
     lanes.addEventListener('pointerleave', () => {
       this.at = null;
@@ -69,23 +62,25 @@ export class Pointer {
   }
 
   private wheel(event: WheelEvent): void {
-    event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
     const [dx, dy] = [event.deltaX * lines, event.deltaY * lines];
-    const scale = this.scale();
-    if (event.ctrlKey || event.metaKey) {
-      const factor = Math.exp(Math.max(-200, Math.min(200, dy)) * kWheelStep * 2);
-      if (this.state.following) this.state.zoomFollowed(factor);
-      else this.show(zoomed(this.state.window, scale.ns(event.offsetX), factor, this.state.whole));
-      return;
-    }
     const across = event.shiftKey && dx === 0 ? dy : dx;
-    if (Math.abs(across) > Math.abs(dy) || event.shiftKey) {
-      this.show(panned(this.state.window, across / scale.pxPerNs, this.state.whole));
-      return;
-    }
+    const zooms = event.ctrlKey || event.metaKey;
+    if (!zooms && !event.shiftKey && Math.abs(across) <= Math.abs(dy)) return this.scroll(event, dy);
+    event.preventDefault();
+    const scale = this.scale();
+    if (!zooms) return this.show(panned(this.state.window, across / scale.pxPerNs, this.state.whole));
+    const factor = Math.exp(Math.max(-200, Math.min(200, dy)) * kWheelStep * 2);
+    if (this.state.following) this.state.zoomFollowed(factor);
+    else this.show(zoomed(this.state.window, scale.ns(event.offsetX), factor, this.state.whole));
+  }
+
+  /** Where all rows are in sight, the wheel scrolls the page, if that is taller than the screen. */
+  private scroll(event: WheelEvent, dy: number): void {
     const before = this.state.scrollTop;
     this.timeline.scrollBy(dy);
+    const page = document.documentElement;
+    if (before !== this.state.scrollTop || page.scrollHeight <= page.clientHeight) event.preventDefault();
     const fits = this.state.layout.height <= this.timeline.lanesSurface.height - this.state.layout.pinnedHeight;
     if (before === this.state.scrollTop && fits) this.hands.hint('Ctrl + wheel zooms, W and S too');
   }

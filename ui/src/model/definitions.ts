@@ -1,12 +1,17 @@
 // The names of sites, regions, operator uses and kernels: all are fetched once, then only the new ones.
 
 import type { DefinitionsAnswer, Kernel, OperatorUse, Place, Region, Site, Track, TrackKind } from '../api/types.ts';
+import { causeName } from './colours.ts';
+import { place } from './format.ts';
+import { StepNames } from './step_names.ts';
+import type { Trait } from './tell_apart.ts';
 
 export class Definitions {
   readonly sites = new Map<number, Site>();
   readonly regions = new Map<number, Region>();
   readonly uses = new Map<number, OperatorUse>();
   readonly kernels = new Map<number, Kernel>();
+  readonly steps = new StepNames();
 
   add(answer: DefinitionsAnswer): void {
     for (const site of answer.sites) this.sites.set(site.site, site);
@@ -24,6 +29,7 @@ export class Definitions {
     this.regions.clear();
     this.uses.clear();
     this.kernels.clear();
+    this.steps.clear();
   }
 
   /** The subject of an event, in words; its number if its definition has not come yet. */
@@ -32,7 +38,7 @@ export class Definitions {
     if (track === 'operators') return this.uses.get(subject)?.label ?? `operator ${subject}`;
     if (track === 'kernels') return this.kernels.get(subject)?.label ?? `kernel ${subject}`;
     if (track === 'regions') return this.regions.get(subject)?.label ?? `region ${subject}`;
-    if (track === 'steps') return `step ${subject}`;
+    if (track === 'steps') return stepWords(this.steps.nameOf(subject));
     return '';
   }
 
@@ -44,7 +50,7 @@ export class Definitions {
 
   /** The text for a box: the most telling part of the name. */
   labelOf(track: Track, subject: number): string {
-    if (track.track_kind === 'steps') return `${subject}`;
+    if (track.track_kind === 'steps') return this.steps.nameOf(subject);
     if (track.track_kind === 'casts') return this.castLabel(this.sites.get(subject));
     if (track.track_kind === 'operators') {
       const use = this.uses.get(subject);
@@ -68,6 +74,31 @@ export class Definitions {
     return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
   }
 
+  /** What may tell the subject from others of the same name, the most telling first; always the same traits for one
+   * kind of track. */
+  traitsOf(track: TrackKind, subject: number, cwd: string): Trait[] {
+    const at = this.placeOf(track, subject);
+    const line: Trait = { name: '', value: at?.file ? place(at, cwd) : '' };
+    if (track === 'casts') return [...siteTraits(this.sites.get(subject), this.regionOf(subject, cwd)), line, this.gradientOf(subject, cwd)];
+    if (track === 'regions') {
+      const region = this.regions.get(subject);
+      return [line, { name: '', value: region ? (region.cache_enabled ? 'cache on' : 'cache off') : '' }, { name: 'nesting', value: String(region?.nesting ?? '') }];
+    }
+    const of = this.uses.get(subject);
+    if (track === 'operators') return [{ name: '', value: of?.module ?? '' }, line, { name: '', value: of?.phase ?? '' }, { name: 'given', value: of?.argument_dtypes ?? '' }, { name: 'gives', value: of?.result_dtype ?? '' }];
+    return [line];
+  }
+
+  private regionOf(site: number, cwd: string): string {
+    const region = this.regions.get(this.sites.get(site)?.region ?? -1);
+    return region ? `${region.label} of ${place(region, cwd)}` : '';
+  }
+
+  private gradientOf(site: number, cwd: string): Trait {
+    const forward = this.sites.get(this.sites.get(site)?.forward_site ?? -1);
+    return { name: 'gradient of', value: forward ? `${forward.label}, ${place(forward, cwd)}` : '' };
+  }
+
   /** The kernels that GPUs ran for this cast site or operator use. */
   kernelsOf(track: string, subject: number): Kernel[] {
     if (track !== 'casts' && track !== 'operators') return [];
@@ -82,6 +113,23 @@ export class Definitions {
     const at = kernel.file === null ? '' : `${kernel.file.slice(kernel.file.lastIndexOf('/') + 1)}:${kernel.line}`;
     return [kernel.launched_by_text ?? '', at].filter((one) => one !== '').join(' · ');
   }
+}
+
+function siteTraits(site: Site | undefined, region: string): Trait[] {
+  return [
+    { name: '', value: site?.module ?? '' },
+    { name: '', value: site?.phase ?? '' },
+    { name: 'a', value: site?.role ?? '' },
+    { name: '', value: site ? causeName(site.cause) : '' },
+    { name: '', value: site?.why_not_cached?.replaceAll('_', ' ') ?? '' },
+    { name: 'in', value: region },
+    { name: 'model', value: site?.model ?? '' },
+  ];
+}
+
+/** "step 12", "evaluation 3". */
+function stepWords(name: string): string {
+  return /^\d/.test(name) ? `step ${name}` : name;
 }
 
 export function shortOperator(operator: string): string {

@@ -32,6 +32,11 @@ export function duration(ns: number): string {
     .join(' ');
 }
 
+/** The time of so many events; nobody times those of compiled graphs, for instance. */
+export function timeOf(ns: number, events: number): string {
+  return ns === 0 && events > 0 ? 'not timed' : duration(ns);
+}
+
 function digits(value: number): string {
   const size = Math.abs(value);
   return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);

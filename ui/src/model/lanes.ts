@@ -141,6 +141,12 @@ function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, gro
   };
 }
 
+/** Ranks in their order, then processes that have none. */
+function byRank(processes: readonly Process[]): Process[] {
+  const place = ({ rank }: Process) => rank ?? Infinity;
+  return [...processes].sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
+}
+
 function matches(lane: Lane, filter: string): boolean {
   if (filter === '') return true;
   return `${processName(lane.process)} ${lane.name}`.toLowerCase().includes(filter.toLowerCase());
@@ -173,7 +179,7 @@ function grownLayout(
     layout.pinned.push(row);
     layout.pinnedHeight += row.height;
   }
-  for (const process of ordered(processes, (one) => processKey(one.process), options.order)) {
+  for (const process of ordered(byRank(processes), (one) => processKey(one.process), options.order)) {
     const matching = (byProcess.get(process.process) ?? []).filter((lane) => matches(lane, options.filter));
     const lanes = ordered(matching, (lane) => lane.key, options.order);
     if (options.filter !== '' && lanes.length === 0) continue;

@@ -1,5 +1,5 @@
-// Chooses the ruler's ticks and their labels. No label appears twice: from 1 ms a tick on they show the time of the
-// run; below that, the distance from a moment that the ruler names at its left end.
+// Chooses the ruler's ticks and their labels. No label appears twice: from 1 ms a tick on they show the time since the
+// first event; below that, the distance from a moment that the ruler names at its left end.
 
 import { clock, grouped } from './format.ts';
 import type { TimeWindow } from './time_window.ts';
@@ -37,7 +37,7 @@ function decimalsOf(stepNs: number, unitNs: number): number {
   return decimals;
 }
 
-/** The time of the run, with as many decimals as a step needs: "1:02.35", "12.5 s". */
+/** A time with as many decimals as a step needs: "1:02.35", "12.5 s". */
 export function timeLabel(ns: number, stepNs: number): string {
   const decimals = stepNs >= 1e9 ? 0 : decimalsOf(stepNs, 1e9);
   const sign = ns < 0 ? '−' : '';
@@ -54,19 +54,21 @@ function microsLabel(ns: number, stepNs: number): string {
   return `${ns < 0 ? '−' : ''}${text} µs`;
 }
 
-export function rulerOf(window: TimeWindow, widthPx: number, labelPx = 96): Ruler {
+/** `origin` is where the labels count from. */
+export function rulerOf({ begin, end }: TimeWindow, widthPx: number, origin = 0, labelPx = 96): Ruler {
+  const window = { begin: begin - origin, end: end - origin };
   const length = window.end - window.begin;
   const stepNs = pleasantStep((length * labelPx) / Math.max(widthPx, 1));
   const first = Math.ceil(window.begin / stepNs);
   const last = Math.floor(window.end / stepNs);
   const fine = stepNs < 1e6;
-  // Near the run's begin no moment needs to be named: the labels show the time itself.
+  // Near the origin no moment needs to be named: the labels show the time itself.
   const anchorNs = fine ? Math.max(Math.floor(window.begin / 1e6) * 1e6, 0) : 0;
   const named = anchorNs > 0;
   const ticks: Tick[] = [];
   for (let at = first; at <= last && ticks.length < 200; at += 1) {
     const ns = at * stepNs;
-    ticks.push({ ns, label: fine ? `${named ? '+' : ''}${microsLabel(ns - anchorNs, stepNs)}` : timeLabel(ns, stepNs) });
+    ticks.push({ ns: origin + ns, label: fine ? `${named ? '+' : ''}${microsLabel(ns - anchorNs, stepNs)}` : timeLabel(ns, stepNs) });
   }
-  return { stepNs, anchor: named ? { ns: anchorNs, label: timeLabel(anchorNs, 1e6) } : null, ticks };
+  return { stepNs, anchor: named ? { ns: origin + anchorNs, label: timeLabel(anchorNs, 1e6) } : null, ticks };
 }

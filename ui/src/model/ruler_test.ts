@@ -37,6 +37,12 @@ test('below a millisecond labels count from a moment that is named', () => {
   assert.equal(ruler.ticks[0].label, '+10 µs');
 });
 
+test('labels count from the first event', () => {
+  const { ticks } = rulerOf({ begin: 100.3e9, end: 101.3e9 }, 200, 100.3e9);
+  assert.deepEqual(ticks.map((tick) => tick.label), ['0.0 s', '0.5 s', '1.0 s']);
+  assert.equal(ticks[1].ns, 100.8e9);
+});
+
 test('times read as a clock', () => {
   assert.equal(timeLabel(500e6, 500e6), '0.5 s');
   assert.equal(timeLabel(62.35e9, 10e6), '1:02.35');

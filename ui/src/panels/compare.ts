@@ -132,7 +132,7 @@ export class ComparePanel implements Panel {
 
   private findings(title: string, list: Difference['finding_changes']['new_findings']): (HTMLElement | false)[] {
     if (list.length === 0) return [];
-    return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`)))];
+    return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`, el('span', { class: 'soft' }, ` ${place(one.location, this.state.run?.cwd ?? '')}`))))];
   }
 
   private async stretches(): Promise<void> {

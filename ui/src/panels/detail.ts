@@ -86,9 +86,10 @@ export class DetailPanel implements Panel {
     const region = kind === 'regions' ? definitions.regions.get(event.subject) : undefined;
     const instant = event.begin_ns === event.end_ns && !event.open;
     const lines: [string, string | null | undefined][] = [
-      ['at', `${moment(event.begin_ns)} s`],
+      ['at', `${moment(event.begin_ns - this.state.whole.begin)} s after the first event`],
+      ['in the run', `${moment(event.begin_ns)} s after its start`],
       [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : kernel ? 'on the device' : 'took', instant ? null : duration(event.end_ns - event.begin_ns)],
-      ['step', event.step === null ? null : String(event.step)],
+      ['step', event.step === null ? null : definitions.steps.nameOf(event.step)],
       ['dtypes', site && site.from_dtype !== null ? `${site.from_dtype} → ${site.to_dtype}` : null],
       ['waited', event.launch?.launched_ns != null ? `${duration(event.begin_ns - event.launch.launched_ns)} from its launch to its begin` : null],
       ['launched for', kernel?.launched_by_text],
@@ -128,6 +129,19 @@ export class DetailPanel implements Panel {
     return el('details', {}, el('summary', {}, 'whole name'), el('p', { class: 'mono whole-name' }, kernel.kernel_name));
   }
 
+  /** The stack. Frames of installed packages are folded, as far as they are beside each other: people look for their
+   * own code. */
+  private frames(frames: Place[], line: (frame: Place) => HTMLElement): HTMLElement[] {
+    const parts: HTMLElement[] = [];
+    for (let from = 0, to = 0; from < frames.length; from = to) {
+      const library = isLibrary(frames[from]);
+      while (to < frames.length && isLibrary(frames[to]) === library) to += 1;
+      const list = el('ol', { class: `stack${library ? ' library' : ''}`, start: from + 1 }, ...frames.slice(from, to).map(line));
+      parts.push(library && to - from > 1 ? el('details', { class: 'frames' }, el('summary', {}, `${to - from} frames of ${packageOf(frames[from])}`), list) : list);
+    }
+    return parts;
+  }
+
   private stack(event: EventDetail): (HTMLElement | false)[] {
     const { definitions, run } = this.state;
     const cast = run?.tracks.find((one) => one.track === event.track)?.track_kind === 'casts';
@@ -145,9 +159,21 @@ export class DetailPanel implements Panel {
       forward?.file !== undefined && el('h3', {}, 'Converts the gradient of'),
       forward?.file !== undefined && el('ol', { class: 'stack' }, line(forward), el('li', { class: 'soft' }, forward.label)),
       frames.length > 0 && el('h3', {}, 'Called from, innermost first'),
-      frames.length > 0 && el('ol', { class: 'stack' }, ...frames.map(line)),
+      ...this.frames(frames, line),
       event.stack_truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
       cast && !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
     ];
   }
+}
+
+const kPackages = /-packages\/([^/]+)|\/lib\/python[\d.]+\/([^/]+)/;
+
+/** Whether a frame is of an installed package or of Python itself. */
+function isLibrary(frame: Place): boolean {
+  return frame.file !== null && kPackages.test(frame.file);
+}
+
+function packageOf(frame: Place): string {
+  const found = kPackages.exec(frame.file ?? '');
+  return found?.[1] ?? found?.[2] ?? 'a library';
 }

@@ -68,7 +68,7 @@ export class Header {
     this.element = el(
       'header',
       { class: 'header' },
-      el('div', { class: 'brand' }, el('i', { 'aria-hidden': 'true' }), el('span', {}, 'castscope')),
+      el('h1', { class: 'brand' }, el('i', { 'aria-hidden': 'true' }), el('span', {}, 'castscope')),
       this.runs,
       this.stateText,
       this.facts,

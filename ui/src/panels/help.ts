@@ -8,10 +8,11 @@ const kMouse: [string, string][] = [
   ['Ctrl + wheel', 'zoom at the pointer'],
   ['drag in lanes', 'select an area and sum it up'],
   ['Shift + drag', 'pan (the middle button too)'],
-  ['drag in ruler', 'zoom to a range'],
+  ['drag in ruler', 'zoom to a range; with the focus, Shift ← → and Enter'],
   ['click', 'details of an event'],
   ['double-click', 'fit an event to the screen'],
-  ['minimap', 'drag the window or its ends'],
+  ['minimap', 'drag the window or its ends; with the focus, ← → Home End'],
+  ['a mark ▼', 'the finding at this place'],
   ['drag a name', 'move a lane or a process (Alt ↑ ↓ too)'],
 ];
 

@@ -32,7 +32,7 @@ export class ListPanel implements Panel {
   constructor(state: State, choose: (track: number, at: number) => void) {
     this.state = state;
     const columns: Column<Row>[] = [
-      { key: 'begin', title: 'at (s)', number: true, value: (row) => row.begin, format: moment },
+      { key: 'begin', title: 'at (s)', number: true, value: (row) => row.begin - state.whole.begin, format: moment, says: 's since the first event' },
       { key: 'ns', title: 'took', number: true, value: (row) => row.ns, format: duration },
       { key: 'name', title: 'what', value: (row) => row.name, under: (row) => `${row.kind} · ${row.lane}` },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => row.kind },
@@ -76,7 +76,7 @@ export class ListPanel implements Panel {
         });
       }
     }
-    this.says.textContent = `${grouped(rows.length)} events are told alone from ${moment(Math.max(window.begin, 0))} to ${moment(window.end)} s.${this.state.following ? ' The list stands still while the timeline follows; open it again for what is new.' : ''}`;
+    this.says.textContent = `${grouped(rows.length)} events are told alone from ${moment(Math.max(window.begin - this.state.whole.begin, 0))} to ${moment(window.end - this.state.whole.begin)} s after the first event.${this.state.following ? ' The list stands still while the timeline follows; open it again for what is new.' : ''}`;
     this.table.set(rows);
   }
 }

@@ -4,9 +4,10 @@ import { api } from '../api/client.ts';
 import type { Site, SiteCounts } from '../api/types.ts';
 import { causeName } from '../model/colours.ts';
 import { argumentWords, castOf, shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
+import { bytes, duration, grouped, place, shortPath, timeOf } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
+import { toldApart } from '../model/tell_apart.ts';
 import { el } from '../dom.ts';
 import { exportButtons } from './export.ts';
 import type { Panel } from './side.ts';
@@ -33,7 +34,7 @@ export class SitesPanel implements Panel {
         key: 'site',
         title: 'site',
         value: (row) => nameOf(row),
-        under: (row) => [this.models > 1 ? (row.of?.model ?? '') : '', row.of?.module ?? '', row.of ? place(row.of, cwd()) : ''].filter((one) => one !== '').join(' · '),
+        under: (row) => [this.under(row), this.told.get(row) ?? ''].filter((one) => one !== '').join(' · '),
       },
       { key: 'model', title: 'model', hidden: true, value: (row) => row.of?.model ?? '' },
       { key: 'module', title: 'module', hidden: true, value: (row) => row.of?.module ?? '' },
@@ -41,7 +42,7 @@ export class SitesPanel implements Panel {
       { key: 'casts', title: 'casts', number: true, value: (row) => row.casts, format: grouped },
       { key: 'hits', title: 'hits', number: true, value: (row) => row.cache_hits, format: grouped, says: 'served from the cache' },
       { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes, says: 'of the copies' },
-      { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, format: duration, says: 'CPU time of the casts' },
+      { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, text: (row) => timeOf(row.cpu_ns, row.casts), format: duration, says: 'CPU time of the casts' },
     ];
     this.table = new TableView<Row>({
       columns,
@@ -71,6 +72,13 @@ export class SitesPanel implements Panel {
 
   private askedMs = -Infinity;
   private models = 0;
+  /** What rows that read the same differ by. */
+  private told = new Map<Row, string>();
+
+  private under({ of }: Row): string {
+    if (!of) return '';
+    return [this.models > 1 ? (of.model ?? '') : '', of.module ?? '', place(of, this.state.run?.cwd ?? '')].filter((one) => one !== '').join(' · ');
+  }
 
   show(): void {
     const { run, live } = this.state;
@@ -90,11 +98,12 @@ export class SitesPanel implements Panel {
   private put(): void {
     if (this.state.tab !== 'sites') return;
     this.models = new Set([...this.state.definitions.sites.values()].map((site) => site.model).filter((model) => model !== null)).size;
-    this.table.set(
-      this.counts
-        .filter((row) => row.casts + row.cache_hits + row.pass_throughs > 0)
-        .map((row) => ({ ...row, of: this.state.definitions.sites.get(row.site) })),
-    );
+    const { definitions, run } = this.state;
+    const rows = this.counts
+      .filter((row) => row.casts + row.cache_hits + row.pass_throughs > 0)
+      .map((row) => ({ ...row, of: definitions.sites.get(row.site) }));
+    this.told = toldApart(rows, (row) => nameOf(row) + this.under(row), (row) => definitions.traitsOf('casts', row.site, run?.cwd ?? ''), (row) => row.site);
+    this.table.set(rows);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { api } from '../api/client.ts';
 import type { SourceFile, SourceFileRow } from '../api/types.ts';
-import { counted, duration, grouped, shortPath } from '../model/format.ts';
+import { counted, grouped, shortPath, timeOf } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
@@ -67,7 +67,7 @@ export class SourcePanel implements Panel {
         'li',
         {},
         el('button', { class: 'link mono', title: row.file, click: () => this.open(row.file) }, shortPath(row.file, cwd)),
-        el('span', { class: 'soft number' }, `${counted(row.casts, 'cast', 'casts')} · ${duration(row.cpu_ns)}`),
+        el('span', { class: 'soft number' }, `${counted(row.casts, 'cast', 'casts')} · ${timeOf(row.cpu_ns, row.casts)}`),
         bar,
       );
     };
@@ -117,7 +117,7 @@ export class SourcePanel implements Panel {
         'button',
         {
           class: 'heat',
-          title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.cache_hits)} from the cache, ${duration(casts.cpu_ns)}: show in the timeline`,
+          title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.cache_hits)} from the cache, ${timeOf(casts.cpu_ns, casts.casts)}: show in the timeline`,
           click: () => this.chooseSites(casts.site_ids),
         },
         compact(casts.casts),
