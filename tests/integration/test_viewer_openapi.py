@@ -73,7 +73,8 @@ def questions(viewer, run):
     file = viewer.json("runs/run/source")["source_files"][0]["file"]
     forms = DOCUMENT["paths"]["/runs/{run}/report"]["get"]["parameters"][1]["schema"]["enum"]
     asked = {
-        "/rules": [{}], "/runs": [{}, {"limit": 1}], "/runs/{run}": [{}], "/runs/{run}/definitions": [{}, {"known_sites": 1}],
+        "/rules": [{}], "/runs": [{}, {"limit": 1}], "/runs/{run}": [{}],
+        "/runs/{run}/definitions": [{}, {"known_sites": 1}],
         "/runs/{run}/picture": [{"window_begin_ns": 0, "window_end_ns": end, "columns": 50}],
         "/runs/{run}/event": [{"track": casts, "at_ns": first}, {"track": casts, "at_ns": -5}],
         "/runs/{run}/neighbour": [{"track": casts, "at_ns": -1, "direction": "next"},

@@ -16,23 +16,13 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
-from program import BUILD, clean_environment
+from program import clean_environment
 from viewer import ENDLESS, Viewer
-from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: F401
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "viewer"
 SIZES = [(1600, 900), (1024, 768), (390, 844)]
-
-
-@pytest.fixture
-def sample(castscope, view):
-    def start(kind):
-        program = BUILD / "tests" / "integration" / "sample_run"
-        subprocess.run([program, kind, castscope.folder / f"{kind}.castscope"], check=True)
-        return view(f"{kind}.castscope")
-
-    return start
 
 
 def opened(look, sample, kind, **options):

@@ -1,12 +1,13 @@
-"""The viewer's page in a real Chromium, for the tests that look at it: import `browser` and `look` where they are used.
-"""
+"""The viewer's page in a real Chromium, for the tests that look at it: import the fixtures where they are used."""
 
 import re
+import subprocess
 
 import pytest
 
 pytest.importorskip("playwright")
 import chromium
+from program import BUILD
 
 HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
 
@@ -33,6 +34,30 @@ def look(browser, view):
     for page in pages:
         page.close()
     assert browser.complaints == []
+
+
+@pytest.fixture
+def sample(castscope, view):
+    """Opens a run that is the same each time (sample_run.cc)."""
+
+    def start(kind):
+        program = BUILD / "tests" / "integration" / "sample_run"
+        subprocess.run([program, kind, castscope.folder / f"{kind}.castscope"], check=True)
+        return view(f"{kind}.castscope")
+
+    return start
+
+
+def long_tasks(page):
+    """The lengths of the page's tasks above 50 ms, in ms, since this was first asked of the page."""
+    return page.evaluate("""() => {
+        if (!window.longTasks) {
+            window.longTasks = [];
+            new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((one) => one.duration)))
+                .observe({type: 'longtask', buffered: true});
+        }
+        return window.longTasks;
+    }""")
 
 
 def facts(page):

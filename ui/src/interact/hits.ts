@@ -71,7 +71,7 @@ export function findingsInMinimapAt(state: State, scale: TimeScale, x: number, y
 
 /** A mark that stands for several findings has their number at its right. */
 function onMark({ x, findings }: FindingMark, at: number): boolean {
-  return at >= x - 8 && at <= x + (findings.length > 1 ? 24 : 8);
+  return at >= x - 8 && at <= x + (findings.length > 1 ? 38 : 8);
 }
 
 /** The tracks of every row that [top, bottom] touches; null = all tracks. */

@@ -51,6 +51,7 @@ export class Pointer {
     lanes.addEventListener('pointermove', (event) => this.move(event));
     lanes.addEventListener('pointerleave', () => {
       this.at = null;
+      lanes.classList.remove('over-mark');
       this.hands.hover(null, 0, 0);
     });
     lanes.addEventListener('pointerdown', (event) => this.down(event));
@@ -217,7 +218,10 @@ export class Pointer {
       minimap.classList.toggle('over-mark', findings.length > 0);
       this.hands.hover(findings.length > 0 ? findings : null, event.clientX, event.clientY);
     });
-    minimap.addEventListener('pointerleave', () => this.hands.hover(null, 0, 0));
+    minimap.addEventListener('pointerleave', () => {
+      minimap.classList.remove('over-mark');
+      this.hands.hover(null, 0, 0);
+    });
     minimap.addEventListener('pointerdown', (event) => {
       const findings = findingsUnder(event);
       if (findings.length > 0) return this.hands.findings(findings);

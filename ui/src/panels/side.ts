@@ -100,8 +100,9 @@ export class Side {
     const { panel, button } = this.buttons.find((one) => one.panel.tab === this.state.tab) ?? this.buttons[0];
     this.label();
     this.element.classList.remove('folded');
-    // On a narrow screen the tabs are a row that scrolls.
-    button.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    // On a narrow screen the tabs are a row that scrolls; the page stays where it is.
+    const { offsetLeft: left, offsetWidth: width } = button;
+    this.tabs.scrollLeft = Math.min(Math.max(this.tabs.scrollLeft, left + width - this.tabs.clientWidth), left);
     this.body.setAttribute('aria-labelledby', button.id);
     const before = this.buttons.find((one) => one.panel.element === this.body.firstElementChild);
     if (before?.panel === panel) return panel.show();
