@@ -184,19 +184,25 @@ bool Choice::has(const Row& row) const {
 std::optional<Wanted> Choice::of(const Row& row, std::uint8_t shade) const {
   if (std::find(filter_.hidden.begin(), filter_.hidden.end(), shade) != filter_.hidden.end()) return std::nullopt;
   if (filter_.found == nullptr) return Wanted{};
-  switch (row.track.kind) {
+  const Selection::Ids* const ids = filter_.found->of(row.track.kind, shades_.all()[shade - std::size_t{1}].kind);
+  if (ids != nullptr && ids->empty()) return std::nullopt;
+  return Wanted{ids, 0};
+}
+
+const Selection::Ids* Selection::of(TrackKind track, ShadeKind kind) const {
+  if (const auto found = of_kind.find(kind); found != of_kind.end()) return found->second ? &*found->second : nullptr;
+  static const Ids kNone;
+  switch (track) {
     case TrackKind::kCasts:
-      return Wanted{&filter_.found->sites, 0};
+      return &sites;
     case TrackKind::kOperators:
-      return Wanted{&filter_.found->uses, 0};
+      return &uses;
     case TrackKind::kKernels:
-      return Wanted{&filter_.found->kernels, 0};
+      return &kernels;
     case TrackKind::kRegions:
-      return Wanted{&filter_.found->regions, 0};
-    default: {
-      const auto& shades = filter_.found->shades;
-      return shade < shades.size() && shades[shade] ? std::optional(Wanted{}) : std::nullopt;
-    }
+      return &regions;
+    default:
+      return &kNone;
   }
 }
 

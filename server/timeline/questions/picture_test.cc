@@ -201,14 +201,31 @@ TEST_P(PictureTest, ShowsOnlyWhatIsFound) {
   found.sites = {false, true, false, false, true};
   found.regions = {false, false, true};
   found.kernels = {false, false, true};
-  found.shades.resize(256);
-  for (const Shade& shade : timeline_.shades()) found.shades[shade.id] = shade.kind == ShadeKind::kClear;
+  found.of_kind[ShadeKind::kClear] = std::nullopt;
   Filter filter;
   filter.found = &found;
   check(30, filter, [](const Plain& one) {
     if (one.track == TrackKind::kCasts) return one.subject == 1 || one.subject == 4;
     if (one.track == TrackKind::kRegions || one.track == TrackKind::kKernels) return one.subject == 2;
     return one.kind == ShadeKind::kClear;
+  });
+}
+
+// A search may ask for hits alone, or for the regions that are off.
+TEST_P(PictureTest, ShowsOnlyTheKindsThatAreFound) {
+  happen(60, 2000);
+  Selection found;
+  found.sites = {false, true, true, true, true, true, true, true, true};
+  found.of_kind[ShadeKind::kHit] = Selection::Ids{false, false, true};
+  found.of_kind[ShadeKind::kDown] = Selection::Ids{};
+  found.of_kind[ShadeKind::kRegionOff] = std::nullopt;
+  Filter filter;
+  filter.found = &found;
+  check(30, filter, [](const Plain& one) {
+    if (one.kind == ShadeKind::kHit) return one.subject == 2;
+    if (one.kind == ShadeKind::kDown) return false;
+    return one.kind == ShadeKind::kRegionOff ||
+           (one.track == TrackKind::kCasts && one.subject >= 1 && one.subject <= 8);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -10,10 +11,17 @@
 
 namespace castscope::timeline {
 
-// The events whose names a search has found, by run-wide id: ids beyond the end of a list do not match.
+// The events that a search has found.
 struct Selection {
-  std::vector<bool> sites, uses, regions, kernels;
-  std::vector<bool> shades;  // of steps and marks, whose only name is that of their shade
+  // By run-wide id; what is beyond the end of a list is not found.
+  using Ids = std::vector<bool>;
+  Ids sites = {}, uses = {}, regions = {}, kernels = {};
+  // What is found of events of a kind, where that differs from the lists above; nothing = all of them. Those of marks
+  // are facts, and 0 a mark without one. Steps and marks that are not told of here are not found.
+  std::map<ShadeKind, std::optional<Ids>> of_kind = {};
+
+  // What is found of the events of a kind in tracks of a kind; null: all of them.
+  const Ids* of(TrackKind track, ShadeKind kind) const;
 };
 
 // Selects events. Pointers outlive the call; null = all.

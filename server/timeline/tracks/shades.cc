@@ -42,6 +42,31 @@ std::uint8_t Shades::of(TrackKind track, ShadeKind kind, std::uint8_t dtype, lan
   return all_.back().id;
 }
 
+TrackKind track_of(ShadeKind kind) {
+  switch (kind) {
+    case ShadeKind::kDown:
+    case ShadeKind::kUp:
+    case ShadeKind::kSame:
+    case ShadeKind::kHit:
+    case ShadeKind::kPass:
+      return TrackKind::kCasts;
+    case ShadeKind::kOperator:
+      return TrackKind::kOperators;
+    case ShadeKind::kRegion:
+    case ShadeKind::kRegionOff:
+      return TrackKind::kRegions;
+    case ShadeKind::kStep:
+    case ShadeKind::kStepDeep:
+      return TrackKind::kSteps;
+    case ShadeKind::kCastKernel:
+    case ShadeKind::kKernel:
+    case ShadeKind::kGpuCopy:
+      return TrackKind::kKernels;
+    default:
+      return TrackKind::kMarks;
+  }
+}
+
 std::string_view name(TrackKind kind) {
   constexpr std::array<std::string_view, 6> kNames = {"steps", "marks", "regions", "operators", "casts", "kernels"};
   return kNames[static_cast<std::size_t>(kind)];

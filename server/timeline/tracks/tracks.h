@@ -64,6 +64,7 @@ struct Shade {
   bool operator==(const Shade&) const = default;
 };
 
+TrackKind track_of(ShadeKind);     // the kind of the tracks that events of this kind lie in
 std::string_view name(TrackKind);  // "steps", "marks", "regions", "operators", "casts", "kernels"
 std::string_view name(ShadeKind);  // "down", …, "region_off", …
 

@@ -69,6 +69,7 @@ const std::vector<Route>& routes() {
     auto* list = new std::vector<Route>;
     add_run_routes(*list);
     add_timeline_routes(*list);
+    add_field_routes(*list);
     add_panel_routes(*list);
     add_source_routes(*list);
     add_report_routes(*list);

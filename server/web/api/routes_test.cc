@@ -134,7 +134,7 @@ TEST_F(RoutesTest, WhatHasNoSitesCountsAsTheTimelineHasIt) {
   record();
   show();
   loaded();
-  const Json found = json("runs/run/find", "find=autocast");
+  const Json found = json("runs/run/find", "find=kind:region");
   EXPECT_EQ(found["casts_and_cache_hits"], 0);
   EXPECT_EQ(found["event_count"], 2);  // regions
   EXPECT_EQ(found["by_shade_kind"][0]["shade_kind"], "region");

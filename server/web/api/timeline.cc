@@ -6,10 +6,11 @@
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/store/run/names.h"
+#include "server/timeline/tracks/shades.h"
 #include "server/web/api/event_detail.h"
 #include "server/web/api/launch.h"
 #include "server/web/api/routes.h"
-#include "server/web/api/selection.h"
+#include "server/web/search/searched_run.h"
 
 namespace castscope::web {
 namespace {
@@ -17,22 +18,25 @@ namespace {
 constexpr std::uint32_t kMostTracks = 1u << 24;
 constexpr std::uint32_t kMostShades = 255;
 
+// What the search that a request names finds; null: it is not one that can be understood, which is noted.
+SelectionPtr found_by(Call& call, const Snapshot& snapshot) {
+  auto found = searched(snapshot).find(call.parameters.text("find"));
+  if (found.ok()) return *std::move(found);
+  call.parameters.note("find", std::string(found.status().message()));
+  return nullptr;
+}
+
 // The tracks, the shades and the text that several routes take as parameters.
 struct Wanted {
   timeline::Filter filter;
-  timeline::Selection selection;
-  Wanted() = default;
-  Wanted(const Wanted&) = delete;
-  Wanted& operator=(const Wanted&) = delete;
+  SelectionPtr selection;
 
-  absl::Status read(Call& call, const Snapshot& snapshot, const timeline::Timeline& timeline) {
+  absl::Status read(Call& call, const Snapshot& snapshot) {
     filter.tracks = call.parameters.numbers("only_tracks", kMostTracks);
     for (const std::uint32_t shade : call.parameters.numbers("hidden_shades", kMostShades))
       filter.hidden.push_back(static_cast<std::uint8_t>(shade));
-    if (const std::string text = call.parameters.text("find"); !text.empty()) {
-      selection = select(snapshot, timeline.shades(), text);
-      filter.found = &selection;
-    }
+    if (!call.parameters.text("find").empty()) selection = found_by(call, snapshot);
+    filter.found = selection.get();
     return call.parameters.error();
   }
 };
@@ -56,7 +60,7 @@ Answer picture(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
   Wanted wanted;
-  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  if (absl::Status wrong = wanted.read(call, **snapshot); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
   const RunState state = call.run->state();
   query.live = state == RunState::kLive;
@@ -227,7 +231,7 @@ Answer neighbour(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
   Wanted wanted;
-  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  if (absl::Status wrong = wanted.read(call, **snapshot); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
   query.whole = wanted.filter.found != nullptr;  // hits of the search are counted the same way
   if (!kind.empty()) query.filter.tracks = tracks_of_kind(*timeline, kind);
@@ -255,19 +259,31 @@ Json kinds_json(const timeline::Summary& sums) {
   return kinds;
 }
 
+// Casts and cache hits in the whole run, also of those whose single events are no longer held.
+std::uint64_t count_casts_and_hits(const store::RunData& run, const timeline::Selection& found) {
+  std::uint64_t count = 0;
+  const auto has = [&](timeline::ShadeKind kind, store::SiteId site) {
+    const auto* const ids = found.of(timeline::TrackKind::kCasts, kind);
+    return ids == nullptr || (site < ids->size() && (*ids)[site]);
+  };
+  for (const store::SiteUse& use : run.site_uses) {
+    const store::Site& site = run.sites[use.site];
+    if (has(timeline::cast_kind(site.from, site.to), site.id)) count += use.counts.casts;
+    if (has(timeline::ShadeKind::kHit, site.id)) count += use.counts.hits;
+  }
+  return count;
+}
+
 Answer find(Call& call) {
-  const std::string text = call.parameters.text("find");
-  if (text.empty()) return wrong_parameter("find", "find is missing: the text that is to be found");
+  if (call.parameters.text("find").empty()) return wrong_parameter("find", "find is missing: what is to be found");
   const std::vector<std::uint32_t> hidden = call.parameters.numbers("hidden_shades", kMostShades);
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
+  const SelectionPtr found = found_by(call, **snapshot);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const timeline::Selection& selection = *found;
   const auto timeline = call.run->timeline();
-  const timeline::Selection selection = select(**snapshot, timeline->shades(), text);
-  std::uint64_t count = 0;
-  for (const store::SiteUse& use : (*snapshot)->data().site_uses) {
-    if (selection.sites[use.site]) count += use.counts.casts + use.counts.hits;
-  }
   timeline::NeighbourQuery from_the_begin{.at = -kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline->neighbour(from_the_begin);
@@ -279,7 +295,7 @@ Answer find(Call& call) {
                       {"operator_use_ids", found_ids(selection.uses)},
                       {"region_ids", found_ids(selection.regions)},
                       {"kernel_ids", found_ids(selection.kernels)},
-                      {"casts_and_cache_hits", count},
+                      {"casts_and_cache_hits", count_casts_and_hits((*snapshot)->data(), selection)},
                       {"event_count", held.events},
                       {"exact", held.exact},
                       {"by_shade_kind", kinds_json(held)},
@@ -297,7 +313,7 @@ Answer summary(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
   Wanted wanted;
-  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  if (absl::Status wrong = wanted.read(call, **snapshot); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
   const timeline::Summary sums = timeline->summary(query);
   Json rows = Json::array();

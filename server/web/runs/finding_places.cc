@@ -42,11 +42,8 @@ const Lines::Ids* Lines::of(const store::Finding& finding) const {
 }
 
 std::optional<FirstEvent> first_event(const Lines::Ids& ids, const timeline::Timeline& timeline) {
-  const timeline::Selection selection{.sites = mark_ids(ids.sites),
-                                      .uses = mark_ids(ids.uses),
-                                      .regions = mark_ids(ids.regions),
-                                      .kernels = {},
-                                      .shades = {}};
+  const timeline::Selection selection{
+      .sites = mark_ids(ids.sites), .uses = mark_ids(ids.uses), .regions = mark_ids(ids.regions)};
   timeline::NeighbourQuery from_the_begin{.at = -timeline::kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline.neighbour(from_the_begin);
