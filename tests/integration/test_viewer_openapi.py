@@ -80,6 +80,7 @@ def questions(viewer, run):
         "/runs/{run}/neighbour": [{"track": casts, "at_ns": -1, "direction": "next"},
                                   {"at_ns": end, "direction": "next"}],
         "/runs/{run}/find": [{"find": "linear"}, {"find": "nothing of that name"}],
+        "/check_search": [{"find": "op:mm"}, {"find": "layer:3"}],
         "/runs/{run}/fields": [{}, {"search_field": "cause"}, {"search_field": "op", "part_of_value": "lin"}],
         "/runs/{run}/summary": [{"window_begin_ns": 0, "window_end_ns": end}],
         "/runs/{run}/findings": [{}, {"limit": 1}],

@@ -43,7 +43,7 @@ def test_a_run_of_one_event(look, sample):
 def test_a_run_of_a_week(look, sample):
     page = opened(look, sample, "week")
     assert "6 d 23 h" in page.locator(".header .facts").inner_text()
-    page.get_by_role("searchbox", name="Search events").fill("step 200")
+    page.get_by_role("combobox", name="Search events").fill("step 200")
     page.keyboard.press("Enter")
     until(page, "() => /t=\\d+/.test(location.hash)")
     tab(page, "detail").get_by_text("200").first.wait_for()
@@ -86,7 +86,7 @@ def test_lanes_are_put_in_order(look, sample):
 def test_what_is_hidden_is_passed_over(look, sample):
     page = opened(look, sample, "training")
     page.get_by_role("toolbar", name=re.compile("Legend")).get_by_role("button", name=re.compile("cast down")).click()
-    page.get_by_role("searchbox", name="Search events").fill("attend")
+    page.get_by_role("combobox", name="Search events").fill("attend")
     page.keyboard.press("Enter")
     panel = tab(page, "detail")
     panel.get_by_text("linear in bfloat16").wait_for()  # its cast comes before
@@ -236,7 +236,7 @@ def test_how_a_table_is_looked_at_is_in_the_link(look, sample):
 def test_a_search_tells_what_is_hidden(look, sample):
     page = opened(look, sample, "training")
     legend = page.get_by_role("toolbar", name=re.compile("Legend"))
-    page.get_by_role("searchbox", name="Search events").fill("optimizer")
+    page.get_by_role("combobox", name="Search events").fill("optimizer")
     until(page, "() => document.querySelector('.search output').textContent === '24'")
     legend.get_by_role("button", name=re.compile("optimizer")).click()
     until(page, "() => document.querySelector('.search output').textContent === 'none'")
@@ -244,7 +244,7 @@ def test_a_search_tells_what_is_hidden(look, sample):
 
 def test_enter_finds_and_n_goes_on(look, sample):
     page = opened(look, sample, "training")
-    search = page.get_by_role("searchbox", name="Search events")
+    search = page.get_by_role("combobox", name="Search events")
     search.fill("bf16")
     until(page, "() => /\\d/.test(document.querySelector('.search output').textContent)")
     page.keyboard.press("Enter")
@@ -295,6 +295,6 @@ def test_a_link_to_two_stretches_shows_both(look, sample):
 def test_a_step_that_is_not_there(look, sample):
     page = opened(look, sample, "training")
     for text, said in (("step 0", "There is no step 0"), ("step 77", "There is no step 77")):
-        page.get_by_role("searchbox", name="Search events").fill(text)
+        page.get_by_role("combobox", name="Search events").fill(text)
         page.keyboard.press("Enter")
         page.get_by_text(said).wait_for()

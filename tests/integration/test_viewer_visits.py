@@ -218,12 +218,12 @@ def test_steps_have_the_numbers_that_the_header_counts(look, castscope, python, 
     assert castscope("run", "--deep", "always", "-o", "run", "--", python, "train.py").returncode == 0
     page = look(view("run.castscope").url)
     assert facts(page)["step"] == 6
-    page.get_by_role("searchbox", name="Search events").fill("step 5")
+    page.get_by_role("combobox", name="Search events").fill("step 5")
     page.keyboard.press("Enter")
     in_address(page, "event=")
     panel = tab(page, "detail")
     panel.get_by_role("heading", name="step 5").wait_for()
-    page.get_by_role("searchbox", name="Search events").fill("step 6")
+    page.get_by_role("combobox", name="Search events").fill("step 6")
     page.keyboard.press("Enter")
     page.get_by_text("There is no step 6 in the timeline.").wait_for()
 

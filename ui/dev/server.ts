@@ -104,6 +104,14 @@ function find(text: string): FindAnswer {
   };
 }
 
+/** A few fields and values: what they find is the collector's business. */
+function fields(query: URLSearchParams): object {
+  const field = query.get('search_field') as 'operator' | 'module' | null;
+  if (field === null) return { search_fields: [{ search_field: 'operator', field_meaning: 'the operator' }, { search_field: 'module', field_meaning: 'a module, and the modules in it' }] };
+  const values = [...new Set(run.sites.map((site) => site[field] ?? ''))].filter((value) => value.includes(query.get('part_of_value') ?? ''));
+  return { search_field: field, field_values: values.map((field_value) => ({ field_value, shown_name: null, event_count: run.step })), total: values.length };
+}
+
 function definitions(query: URLSearchParams): object {
   const after = (name: string) => Number(query.get(name) ?? 0);
   return {
@@ -119,6 +127,7 @@ function api(path: string, query: URLSearchParams): object | Buffer | null {
     const runs = [{ ...runAnswer(run), event_count: run.count }, { ...runAnswer(run), run_name: 'train-yesterday' }];
     return { runs, total: runs.length, next: null };
   }
+  if (path === 'check_search') return { search_problem: null };
   const route = path.replace(/^runs\/[^/]+\/?/, '');
   const number = (name: string) => Number(query.get(name));
   const routes: Record<string, () => object | Buffer> = {
@@ -128,6 +137,7 @@ function api(path: string, query: URLSearchParams): object | Buffer | null {
     event: () => ({ event: eventAnswer(run, number('track'), number('at_ns'), number('tolerance_ns')) }),
     neighbour: () => ({ event: neighbourAnswer(run, query) }),
     find: () => find(query.get('find') ?? ''),
+    fields: () => fields(query),
     summary: () => summaryAnswer(run, query),
     findings: () => ({ ...findingsAnswer(run), next: null }),
     sites: () => ({ ...sitesAnswer(run), next: null }),

@@ -23,6 +23,7 @@ import { Legend } from './panels/legend.ts';
 import { ListPanel } from './panels/list.ts';
 import { ModulesPanel } from './panels/modules.ts';
 import { Notice } from './panels/notice.ts';
+import { SearchBox } from './panels/search.ts';
 import { SelectionPanel } from './panels/selection.ts';
 import { Side } from './panels/side.ts';
 import { SitesPanel } from './panels/sites.ts';
@@ -40,18 +41,22 @@ state.take(asked); // before the panels are made, since they read the requested 
 const timeline = new Timeline(state);
 const tip = new Tip(state);
 
+const search = new SearchBox(state, {
+  find: (text) => void viewer.find(text),
+  findStep: (direction) => void viewer.findStep(direction),
+  toggleOnlyFound: () => viewer.toggleOnlyFound(),
+});
 const header = new Header(state, {
   open: (run) => address.open(run),
   follow: () => viewer.follow(),
   colourBy: (by) => viewer.colourBy(by),
   theme: () => viewer.nextTheme(),
   help: openHelp,
-  find: (text) => void viewer.find(text),
-  findStep: (direction) => void viewer.findStep(direction),
-});
+}, search.element);
 
 const viewer: Viewer = new Viewer(state, timeline, {
-  search: header.search,
+  search: search.input,
+  clearSearch: () => search.clear(),
   foldSide: () => side.fold(),
   pointer: () => pointer,
   findings: () => findings,
@@ -112,7 +117,7 @@ function countSoon(): void {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
     void countStreams(state.run.run_name, begin, end);
-    legend.count(await api.kinds(state.run.run_name, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
+    legend.count(await api.kinds(state.run.run_name, Math.max(begin, 0), Math.max(end, 1), undefined, state.onlyFind).catch(() => null));
     if (state.following) countSoon();
   }, ms);
 }
@@ -132,7 +137,7 @@ async function countStreams(run: string, begin: number, end: number): Promise<vo
   state.tell('loads');
 }
 
-state.on('window', countSoon);
+state.on(['window', 'find'], countSoon);
 let wasLive = false;
 state.on('run', () => {
   if (wasLive && !state.live) {

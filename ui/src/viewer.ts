@@ -1,7 +1,7 @@
 // The actions on the view, by key, mouse or panel: each in one place.
 
 import { Feed } from './feed/feed.ts';
-import { api } from './api/client.ts';
+import { api, release } from './api/client.ts';
 import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
 import { kColourBy } from './model/colours.ts';
@@ -24,6 +24,7 @@ const kAroundFindingNs = 50e6;
 
 export interface Parts {
   search: HTMLInputElement;
+  clearSearch(): void;
   foldSide(): void;
   pointer(): Pointer;
   findings(): FindingsPanel;
@@ -240,6 +241,7 @@ export class Viewer {
   private chooseFinding(finding: Finding | null): void {
     const { state } = this;
     state.finding = finding?.fingerprint ?? null;
+    if (state.marked === '') this.forgetFound();
     state.tell('finding');
     this.feed.wantAll();
   }
@@ -257,22 +259,52 @@ export class Viewer {
   }
 
   async find(asked: string): Promise<void> {
-    const { state, feed } = this;
+    const { state } = this;
     // A step is a place, not a name: Enter goes there.
     const text = stepOf(asked) === null ? asked : '';
     if (text === '' && state.find === '') return;
-    state.find = text;
-    state.found = null;
-    if (text === '') state.foundPicture = state.foundOverview = null;
-    state.tell('find');
-    feed.wantAll();
-    if (text === '' || !state.run) return;
     this.finding += 1;
     const turn = this.finding;
+    state.find = text;
+    state.found = null;
+    state.findProblem = null;
+    if (text === '') this.show('');
+    state.tell('find');
+    if (text === '' || !state.run) return;
+    // What is still being typed is often no search yet: then nothing else is asked for.
+    const problem = await api.searchProblem(text).catch(() => null);
+    if (turn !== this.finding) return;
+    state.findProblem = problem;
+    this.show(problem === null ? text : '');
+    if (problem !== null) return state.tell('find');
     const found = await api.find(state.run.run_name, text, state.hiddenShades()).catch(() => null);
     if (turn !== this.finding) return;
     state.found = found;
     state.tell('find');
+  }
+
+  /** Shows what this search finds, brighter than the rest or alone; '': everything. */
+  private show(search: string): void {
+    const { state } = this;
+    state.sought = search;
+    if (search === '') this.forgetFound();
+    this.feed.wantAll();
+  }
+
+  private forgetFound(): void {
+    const { state } = this;
+    release(state.foundPicture);
+    release(state.foundOverview);
+    state.foundPicture = state.foundOverview = null;
+  }
+
+  /** Hides what the search does not find, or shows it again. */
+  toggleOnlyFound(): void {
+    const { state } = this;
+    state.onlyFound = !state.onlyFound;
+    this.forgetFound();
+    state.tell('find');
+    this.feed.wantAll();
   }
 
   async findStep(direction: 'next' | 'previous'): Promise<void> {
@@ -280,7 +312,8 @@ export class Viewer {
     const step = stepOf(this.parts.search.value);
     if (step !== null) return this.goToStep(step);
     const { marked } = state;
-    if (!state.run || marked === '') return this.parts.search.focus();
+    if (!state.run || (state.find === '' && marked === '')) return this.parts.search.focus();
+    if (state.findProblem !== null) return toast(state.findProblem);
     const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
     const event = await api.neighbour(state.run.run_name, middle, direction, { find: marked, hide: state.hiddenShades() }).catch(() => null);
     if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
@@ -334,9 +367,7 @@ export class Viewer {
   private escape(): void {
     const { state } = this;
     if (document.activeElement === this.parts.search || state.find !== '') {
-      this.parts.search.value = '';
-      this.parts.search.blur();
-      void this.find('');
+      this.parts.clearSearch();
     } else if (state.measure) state.measure = null;
     else {
       state.selection = null;

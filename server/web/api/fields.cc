@@ -1,4 +1,5 @@
-// The route for the fields that a search can ask for, and the values of one of them.
+// The routes for those who type a search: which fields there are, the values of one of them, and whether a text is a
+// search.
 #include <ranges>
 
 #include "absl/strings/ascii.h"
@@ -36,10 +37,18 @@ Answer list_values(Call& call) {
 
 Answer fields(Call& call) { return call.parameters.has("search_field") ? list_values(call) : list_fields(); }
 
+// Somebody who types asks this for each letter, and a text that is not whole yet is no mistake: so it is an answer.
+Answer check(Call& call) {
+  if (!call.parameters.has("find")) return wrong_parameter("find", "find is missing: what may be a search");
+  const auto query = parse_search(call.parameters.text("find"));
+  return json_answer({{"search_problem", query.ok() ? Json() : Json(std::string(query.status().message()))}});
+}
+
 }  // namespace
 
 void add_field_routes(std::vector<Route>& routes) {
   routes.push_back({"runs/{run}/fields", {"search_field", "part_of_value"}, fields, true});
+  routes.push_back({"check_search", {"find"}, check});
 }
 
 }  // namespace castscope::web

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
+#include <random>
 
 #include "server/web/api/routes_test.h"
 #include "server/web/search/fields.h"
@@ -115,6 +117,23 @@ TEST_F(SearchRoutesTest, AWrongSearchIsToldWhatIsWrong) {
   EXPECT_EQ(Json::parse(ask("runs/run/find", "find=x:").body)["parameter"], "find");
 }
 
+TEST_F(SearchRoutesTest, AnyTextIsAnsweredOrRefused) {
+  std::mt19937 random(11);
+  const std::string_view pieces[] = {"op:", "file:", "*",    "\"",       "-",    " ", ",",
+                                     "a",   "é",     "\xff", "kind:hit", "not ", "\\"};
+  std::map<int, int> answers;
+  for (int i = 0; i < 500; ++i) {
+    std::string text = "x";
+    for (std::size_t n = random() % 8; n > 0; --n) text += pieces[random() % std::size(pieces)];
+    const Response response = ask("runs/run/find", "find=" + encoded(text));
+    ++answers[response.status];
+    EXPECT_FALSE(Json::parse(response.body, nullptr, false).is_discarded()) << text;
+  }
+  EXPECT_EQ(answers[200] + answers[400], 500);
+  EXPECT_GT(answers[200], 50);
+  EXPECT_GT(answers[400], 50);
+}
+
 TEST_F(SearchRoutesTest, EachFieldIsDocumented) {
   std::ifstream file(CASTSCOPE_SOURCE_DIR "/docs/search.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});
@@ -124,6 +143,13 @@ TEST_F(SearchRoutesTest, EachFieldIsDocumented) {
     for (const std::string& value : closed_list(field))
       if (value != "unknown") EXPECT_THAT(page, HasSubstr("`" + value + "`")) << "docs/search.md";
   }
+}
+
+TEST_F(SearchRoutesTest, ATextIsCheckedWithoutARefusal) {
+  EXPECT_EQ(json("check_search", "find=op:mm")["search_problem"], nullptr);
+  EXPECT_THAT(json("check_search", "find=op:")["search_problem"].get<std::string>(), HasSubstr("has no value"));
+  EXPECT_EQ(json("check_search", "find=")["search_problem"], "the search is empty");
+  EXPECT_THAT(trouble("check_search", "", 400), HasSubstr("find is missing"));
 }
 
 // What the page suggests for a value is what a search for it finds.

@@ -108,18 +108,27 @@ export const api = {
       run(id, 'neighbour', { at_ns: Math.round(at), direction, ...of, hidden_shades: joined(hide) }),
     ).then((answer) => answer.event),
 
+  /** Why the text is no search; null: it is one. */
+  searchProblem: (text: string) =>
+    json<{ search_problem: string | null }>(`check_search?${new URLSearchParams({ find: text }).toString()}`).then((answer) => answer.search_problem),
+
   find: (id: string, text: string, hide: readonly number[]) =>
     json<types.FindAnswer>(run(id, 'find', { find: text, hidden_shades: joined(hide) })),
 
-  summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[]) =>
+  fields: (id: string) => json<{ search_fields: types.SearchField[] }>(run(id, 'fields')).then((answer) => answer.search_fields),
+  /** The most frequent values that have the text in them. */
+  fieldValues: (id: string, field: string, text: string) =>
+    json<{ field_values: types.FieldValue[] }>(run(id, 'fields', { search_field: field, part_of_value: text })).then((answer) => answer.field_values),
+
+  summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[], find?: string) =>
     json<types.Summary>(
-      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), only_tracks: joined(tracks), hidden_shades: joined(hide) }),
+      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), only_tracks: joined(tracks), hidden_shades: joined(hide), find }),
     ),
 
   /** Sums by kind only: `by_subject` is empty. */
-  kinds: (id: string, begin: number, end: number, tracks?: readonly number[]) =>
+  kinds: (id: string, begin: number, end: number, tracks?: readonly number[], find?: string) =>
     json<types.Summary>(
-      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), with_rows: 0, only_tracks: joined(tracks) }),
+      run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), with_rows: 0, only_tracks: joined(tracks), find }),
     ),
 
   findings: (id: string) =>

@@ -233,6 +233,19 @@ export interface FindAnswer {
   first_event_ns: number | null;
 }
 
+/** What a search can ask for: `cause:`. */
+export interface SearchField {
+  search_field: string;
+  field_meaning: string;
+}
+
+export interface FieldValue {
+  field_value: string;
+  /** What the page prints for it; null: the value itself. */
+  shown_name: string | null;
+  event_count: number;
+}
+
 export interface SummaryRow {
   track_kind: TrackKind;
   subject: number;

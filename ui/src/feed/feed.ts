@@ -259,10 +259,11 @@ export class Feed {
         box: kMostColumns,
       };
       const find = state.marked;
-      const overview = await api.picture(run.run_name, query);
+      const only = state.onlyFind;
+      const overview = await api.picture(run.run_name, { ...query, find: only });
       release(state.overview);
       state.overview = overview;
-      const found = find === '' ? null : await api.picture(run.run_name, { ...query, find });
+      const found = find === '' || only !== undefined ? null : await api.picture(run.run_name, { ...query, find });
       release(find === state.marked ? state.foundOverview : found);
       if (find === state.marked) state.foundOverview = found;
       this.state.tell('picture');
@@ -301,9 +302,10 @@ export class Feed {
         box: Math.max(6 * this.fineness.share, 2),
       };
       const find = state.marked;
+      const only = state.onlyFind;
       const [picture, found] = await Promise.all([
-        api.picture(state.run!.run_name, { ...query, counters: true }),
-        find === '' ? null : api.picture(state.run!.run_name, { ...query, box: kMostColumns, find }),
+        api.picture(state.run!.run_name, { ...query, counters: true, find: only }),
+        find === '' || only !== undefined ? null : api.picture(state.run!.run_name, { ...query, box: kMostColumns, find }),
       ]);
       release(find === state.marked ? state.foundPicture : found);
       if (find === state.marked) state.foundPicture = found;

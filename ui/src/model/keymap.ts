@@ -29,7 +29,7 @@ export const kKeys: readonly KeyLine[] = [
   { keys: ['0'], action: 'all', says: 'show the whole run', group: 'Move' },
   { keys: ['Backspace'], action: 'back', says: 'back to where you were', group: 'Move' },
   { keys: ['f'], action: 'follow', says: 'follow the run live; any move pauses', group: 'Move' },
-  { keys: ['/'], action: 'search', says: 'search operators, modules, files, dtypes', group: 'Find' },
+  { keys: ['/'], action: 'search', says: 'search: words, or fields such as cause: and module:', group: 'Find' },
   { keys: ['n'], action: 'searchNext', says: 'next hit, or next event of the chosen finding', group: 'Find' },
   { keys: ['N'], action: 'searchPrevious', says: 'previous one', group: 'Find' },
   { keys: ['j'], action: 'findingNext', says: 'next finding', group: 'Find' },

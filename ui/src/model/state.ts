@@ -97,6 +97,12 @@ export class State {
   event: EventDetail | null = null;
   find = '';
   found: FindAnswer | null = null;
+  /** Why the collector does not understand the search. */
+  findProblem: string | null = null;
+  /** The search that is shown: `find`, as soon as the collector has said that it understands it. */
+  sought = '';
+  /** What the search does not find is hidden. */
+  onlyFound = false;
   measure: Measure | null = null;
   /** The run that this one is compared with, or the stretch that the next selection is compared with. */
   compareWith: string | null = null;
@@ -121,7 +127,7 @@ export class State {
 
   /** What stands out in the timeline: what the search finds, or else the events of the chosen finding. */
   get marked(): string {
-    if (this.find !== '' || this.finding === null) return this.find;
+    if (this.find !== '' || this.finding === null) return this.sought;
     const line = this.links().lineOf(this.finding);
     return line === null ? '' : placeQuery(line);
   }
@@ -250,6 +256,11 @@ export class State {
     this.layOut();
   }
 
+  /** The search that hides all else; undefined: none does. */
+  get onlyFind(): string | undefined {
+    return this.onlyFound && this.sought !== '' ? this.sought : undefined;
+  }
+
   hiddenShades(): number[] {
     if (this.hidden.size === 0 || !this.run) return [];
     return this.run.shades
@@ -276,6 +287,7 @@ export class State {
     for (const key of view.collapsed) this.collapsed.add(key);
     this.selection = view.selection;
     this.find = view.find;
+    this.onlyFound = view.onlyFound;
     this.tables = new Map(view.tables);
     this.compareWith = view.compareWith;
     this.firstStretch = view.firstStretch;
@@ -301,6 +313,7 @@ export class State {
       order: this.order,
       filter: this.filter,
       find: this.find,
+      onlyFound: this.onlyFound,
       selection: this.selection,
       event: this.event ? { track: this.event.track, at: this.event.begin_ns } : null,
       finding: this.finding,

@@ -27,6 +27,8 @@ export interface ViewState {
   order: readonly string[];
   filter: string;
   find: string;
+  /** What the search does not find is hidden. */
+  onlyFound: boolean;
   selection: Area | null;
   /** A run's id. */
   compareWith: string | null;
@@ -52,6 +54,7 @@ export const kPlain: ViewState = {
   order: [],
   filter: '',
   find: '',
+  onlyFound: false,
   selection: null,
   compareWith: null,
   firstStretch: null,
@@ -88,6 +91,7 @@ export function toFragment(view: ViewState): string {
   put('order', view.order.join('~'));
   put('lanes', view.filter);
   put('find', view.find);
+  if (view.onlyFound) put('only', '1');
   if (view.selection) put('area', areaText(view.selection));
   put('with', view.compareWith);
   if (view.firstStretch) put('first', areaText(view.firstStretch));
@@ -135,6 +139,7 @@ export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' 
     order: words(parts.get('order')),
     filter: parts.get('lanes') ?? '',
     find: parts.get('find') ?? '',
+    onlyFound: parts.get('only') === '1',
     selection: areaOf(parts.get('area')),
     compareWith: parts.get('with'),
     firstStretch: areaOf(parts.get('first')),

@@ -14,6 +14,7 @@ const everything: ViewState = {
   pinned: ['p2.1'],
   filter: 'rank 0 & more',
   find: 'layer_norm #3 ~ä',
+  onlyFound: true,
   selection: { begin: 5, end: 900, tracks: [3, 4] },
   compareWith: 'b-2',
   firstStretch: { begin: 7, end: 20, tracks: null },

@@ -1,9 +1,9 @@
 // The line at the top: the run's name, its state, and the tools.
 
-import type { FindAnswer, Run, RunState } from '../api/types.ts';
-import { kColourBy, kindName } from '../model/colours.ts';
+import type { Run, RunState } from '../api/types.ts';
+import { kColourBy } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
-import { duration, grouped, percent, stepOf } from '../model/format.ts';
+import { duration, grouped, percent } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
@@ -13,8 +13,6 @@ export interface HeaderActions {
   colourBy(by: ColourBy): void;
   theme(): void;
   help(): void;
-  find(text: string): void;
-  findStep(direction: 'next' | 'previous'): void;
 }
 
 const kSignals: Record<number, string> = { 1: 'SIGHUP', 2: 'SIGINT', 6: 'SIGABRT', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' };
@@ -38,8 +36,6 @@ const kQuietNs = 2e9;
 
 export class Header {
   readonly element: HTMLElement;
-  readonly search = el('input', { type: 'search', placeholder: 'search  /', 'aria-label': 'Search events', spellcheck: 'false' });
-  private readonly found = el('output');
   private readonly runs = el('select', { class: 'run-choice', 'aria-label': 'Run' });
   private readonly stateText = el('span', { class: 'state', role: 'status' });
   private readonly facts = el('div', { class: 'facts' });
@@ -49,22 +45,13 @@ export class Header {
   private readonly state: State;
   private shownRuns = '';
 
-  constructor(state: State, actions: HeaderActions) {
+  constructor(state: State, actions: HeaderActions, search: HTMLElement) {
     this.state = state;
     this.follow = el('button', { class: 'follow', 'aria-pressed': 'false', title: 'follow live (f)', click: () => actions.follow() });
     this.theme = el('button', { class: 'icon-button', click: () => actions.theme() });
     for (const by of kColourBy) this.colours.append(el('option', { value: by }, `colour: ${by}`));
     this.colours.addEventListener('change', () => actions.colourBy(this.colours.value as ColourBy));
     this.runs.addEventListener('change', () => actions.open(this.runs.value));
-    this.search.addEventListener('input', () => {
-      actions.find(this.search.value.trim());
-      this.finding(); // a step changes nothing that would cause this
-    });
-    this.search.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter') return;
-      actions.findStep(event.shiftKey ? 'previous' : 'next');
-      this.search.blur(); // from here on n and N go to the next and previous
-    });
     this.element = el(
       'header',
       { class: 'header' },
@@ -75,7 +62,7 @@ export class Header {
       el(
         'div',
         { class: 'tools' },
-        el('div', { class: 'search', role: 'search' }, this.search, this.found),
+        search,
         this.follow,
         this.colours,
         this.theme,
@@ -85,7 +72,6 @@ export class Header {
     state.on(['run', 'picture', 'window', 'connection'], () => this.badge());
     state.on('run', () => this.show());
     state.on('look', () => this.look());
-    state.on('find', () => this.finding());
   }
 
   private show(): void {
@@ -153,27 +139,4 @@ export class Header {
     this.theme.setAttribute('aria-label', `Theme: ${name}`);
     this.colours.value = this.state.colourBy;
   }
-
-  private finding(): void {
-    const { found, find } = this.state;
-    if (document.activeElement !== this.search) this.search.value = find;
-    const hiding = this.state.hidden.size > 0;
-    const step = stepOf(this.search.value);
-    this.found.textContent = step !== null ? '↵' : find === '' || !found ? '' : foundWords(found, hiding);
-    this.found.title = step !== null ? `Enter goes to step ${step}` : found ? foundMeaning(found, hiding) : '';
-  }
-}
-
-/** How many events n and N lead to. */
-function foundWords(found: FindAnswer, hiding: boolean): string {
-  if (found.event_count > 0) return grouped(found.event_count);
-  if (found.site_ids.length + found.operator_use_ids.length + found.region_ids.length + found.kernel_ids.length === 0) return 'none';
-  return hiding ? 'hidden' : 'not held';
-}
-
-function foundMeaning(found: FindAnswer, hiding: boolean): string {
-  const kinds = found.by_shade_kind.map((one) => `${grouped(one.event_count)} ${kindName(one.shade_kind)}`);
-  const seen = `${hiding ? 'not hidden' : 'in the timeline'}${found.exact ? '' : ' at least'}`;
-  const held = `${seen}: ${kinds.length === 0 ? 'none' : kinds.join(', ')}`;
-  return found.casts_and_cache_hits > 0 ? `${held}. The whole run: ${grouped(found.casts_and_cache_hits)} casts and cache hits` : held;
 }

@@ -16,6 +16,17 @@ const kMouse: [string, string][] = [
   ['drag a name', 'move a lane or a process (Alt ↑ ↓ too)'],
 ];
 
+const kSearch: [string, string][] = [
+  ['linear bf16', 'both words, in anything that the page prints'],
+  ['cause:user_to', 'a field: cause, role, dtype, from, to, module, model, op, argument, weight, rule, file, function, stack, kind, phase, cache, region'],
+  ['module:encoder', 'a module, and the modules in it'],
+  ['op:mm,add*', 'one of several values; * is any text'],
+  ['-role:weight', 'not that'],
+  ['"autocast cpu"', 'with its blanks'],
+  ['step 12', 'Enter goes there'],
+  ['Ctrl Enter', 'in the box: hides what is not found'],
+];
+
 export function openHelp(): void {
   const lines = (rows: [Node[], string][]) => el('dl', {}, ...rows.flatMap(([keys, says]) => [el('dt', {}, ...keys), el('dd', {}, says)]));
   const keys = (group: string) =>
@@ -34,6 +45,7 @@ export function openHelp(): void {
       { class: 'columns' },
       section('Move', keys('Move')),
       section('Find', keys('Find')),
+      section('Search', lines(kSearch.map(([what, says]) => [[el('span', { class: 'mono' }, what)], says]))),
       section('Look', keys('Look')),
       section('Mouse', lines(kMouse.map(([what, says]) => [[el('span', {}, what)], says]))),
     ),

@@ -4,6 +4,7 @@ import { api } from '../api/client.ts';
 import { colourOf, css } from '../model/colours.ts';
 import { shortDtype } from '../model/definitions.ts';
 import { duration, grouped, percent } from '../model/format.ts';
+import { searchForModule } from '../model/search.ts';
 import { moduleTree, precisionOf } from '../model/module_tree.ts';
 import type { ModuleNode } from '../model/module_tree.ts';
 import type { State } from '../model/state.ts';
@@ -53,11 +54,11 @@ export class ModulesPanel implements Panel {
     fill(
       this.element,
       el('p', { class: 'soft' }, looked ? 'Precision that operators computed in, in deep steps.' : 'To which precision was cast. Deep steps (castscope run --deep) tell what operators computed in.'),
-      el('ul', { class: 'tree', role: 'tree' }, ...this.trees.map((tree) => this.node(tree, 0, tree.name))),
+      el('ul', { class: 'tree', role: 'tree' }, ...this.trees.map((tree) => this.node(tree, 0, tree.name, tree.name))),
     );
   }
 
-  private node(at: ModuleNode, depth: number, key: string): HTMLElement {
+  private node(at: ModuleNode, depth: number, key: string, model: string): HTMLElement {
     const leaf = at.children.length === 0;
     const open = !leaf && (this.folds.get(key) ?? (depth < kOpenedDepth && at.children.length <= 64));
     const toggle = () => {
@@ -74,7 +75,7 @@ export class ModulesPanel implements Panel {
     }
     const words = shares.slice(0, 2).map((one) => (one.share > 0.995 ? shortDtype(one.dtype) : `${shortDtype(one.dtype)} ${percent(one.share)}`)).join(', ');
     const children = el('ul', { role: 'group' });
-    if (open) children.append(...at.children.slice(0, kMostChildren).map((child) => this.node(child, depth + 1, `${key}/${child.name}`)));
+    if (open) children.append(...at.children.slice(0, kMostChildren).map((child) => this.node(child, depth + 1, `${key}/${child.name}`, model)));
     return el(
       'li',
       { role: 'treeitem', 'aria-expanded': leaf ? null : String(open) },
@@ -82,7 +83,7 @@ export class ModulesPanel implements Panel {
         'div',
         { class: 'tree-row' },
         el('button', { class: 'fold', disabled: leaf, 'aria-label': `${open ? 'Fold' : 'Open'} ${at.name}`, click: toggle }, leaf ? '·' : open ? '▾' : '▸'),
-        el('button', { class: 'link name', title: 'find its casts in the timeline', click: () => this.find(at.path === '' ? at.name : at.path) }, at.name, at.type !== null && el('span', { class: 'soft' }, ` ${at.type}`)),
+        el('button', { class: 'link name', title: 'find its casts, operators and kernels in the timeline', click: () => this.find(searchForModule(model, at.path, this.trees.length === 1)) }, at.name, at.type !== null && el('span', { class: 'soft' }, ` ${at.type}`)),
         el('span', { class: 'words' }, words),
         bar,
         el('span', { class: 'number soft', title: `${grouped(at.casts)} casts, ${grouped(at.hits)} from the cache` }, at.cpuNs > 0 ? duration(at.cpuNs) : grouped(at.casts)),

@@ -73,6 +73,9 @@ export class SelectionPanel implements Panel {
     this.element = el('div', { class: 'wide' }, this.head, this.table.element, el('h3', {}, 'The whole run as a report'), this.reports);
     state.on('selection', () => this.soon(0));
     state.on('hidden', () => this.soon(0)); // hidden events do not count any more
+    state.on('find', () => {
+      if (state.onlyFound) this.soon(0);
+    });
     state.on('run', () => {
       if (this.turn === 0) this.soon(0);
     });
@@ -100,7 +103,7 @@ export class SelectionPanel implements Panel {
     this.turn += 1;
     const turn = this.turn;
     const summary = await api
-      .summary(state.run.run_name, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
+      .summary(state.run.run_name, begin, end, selection?.tracks ?? undefined, state.hiddenShades(), state.onlyFind)
       .catch(() => null);
     if (turn !== this.turn) return;
     if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
