@@ -169,7 +169,7 @@ def test_a_training_is_watched(browser, look, castscope, python):
         until(page, "() => /following/.test(document.querySelector('.follow').textContent)")
         page.keyboard.press("0")
         job.stdin.close()
-        until(page, "() => document.querySelector('.header .state').textContent === 'finished'")
+        until(page, "() => document.querySelector('.header .state').textContent === 'failed: exit status 7'")
         out = job.stdout.read()
         job.wait(timeout=300)
         page.get_by_text("castscope no longer answers here").wait_for()

@@ -96,7 +96,7 @@ def test_another_run_keeps_the_panel_and_the_colours_and_loads_once(look, castsc
     loads = []
     page.on("request", lambda request: loads.append(request.url) if request.is_navigation_request() else None)
     other = "training" if "one-event" in page.url else "one-event"
-    with page.expect_navigation():
+    with page.expect_event("load"):
         page.get_by_label("Run", exact=True).select_option(other)
     in_address(page, f"run={other}", "tab=sites", "by=dtype")
     until(page, "() => document.querySelector('.header .facts b') !== null")
