@@ -15,6 +15,7 @@ import { rowOf, tracksOf } from './model/lanes.ts';
 import { centred, fitting, lengthOf, showing } from './model/time_window.ts';
 import { keep } from './kept.ts';
 import { otherEnd } from './launch.ts';
+import type { OtherEnd } from './launch.ts';
 import { openHelp } from './panels/help.ts';
 import { dismissToast, toast } from './dom.ts';
 import type { Pointer } from './interact/pointer.ts';
@@ -70,7 +71,7 @@ export class Viewer {
       eventNext: () => void this.neighbour('next', false),
       eventPrevious: () => void this.neighbour('previous', false),
       fitEvent: () => this.fitEvent(),
-      acrossLaunch: () => void this.acrossLaunch(),
+      alongFlow: () => void this.alongFlow(),
       selectWindow: () => this.selectWindow(),
       list: () => state.openTab('list'),
       filterLanes: () => timeline.filter.focus(),
@@ -191,13 +192,21 @@ export class Viewer {
     await this.choose(event.track, event.begin_ns, 0, details);
   }
 
-  /** Brings both ends of a launch into sight, and chooses the other one. */
-  private async acrossLaunch(): Promise<void> {
+  /** Goes on along the chosen event's flow: across a launch, or else to the first event that belongs to it. */
+  private async alongFlow(): Promise<void> {
     const { state } = this;
     const from = state.event;
-    if (!state.run || !from) return toast('Choose a GPU kernel, a cast or an operator first: click one.');
-    const to = await otherEnd(state.run, state.definitions, from).catch(() => null);
-    if (!to) return toast('The other end of its launch is not held.');
+    if (!state.run || !from) return toast('Choose an event first: click one.');
+    const launch = await otherEnd(state.run, state.definitions, from).catch(() => null);
+    const to = launch ?? from.linked_events?.[0]?.event;
+    if (!to) return toast('Nothing is known of where it comes from or goes to: that takes a deep step.');
+    await this.goToLinked(to);
+  }
+
+  /** Brings the chosen event and another one that belongs to it into sight, and chooses that one. */
+  async goToLinked(to: OtherEnd): Promise<void> {
+    const { state } = this;
+    const from = state.event ?? to;
     state.show(showing(state.window, Math.min(from.begin_ns, to.begin_ns), Math.max(from.end_ns, to.end_ns), state.whole), performance.now());
     this.revealTrack(to.track);
     await this.choose(to.track, to.begin_ns, 0);
@@ -389,9 +398,5 @@ export class Viewer {
     } catch {
       toast('The address line holds the link to this place.');
     }
-  }
-
-  announceFound(): void {
-    if (this.state.found) toast(`${grouped(this.state.found.casts_and_cache_hits)} hits`);
   }
 }

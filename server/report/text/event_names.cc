@@ -10,6 +10,7 @@ std::string span_name(const store::RunData& run, const store::Site& site) {
   const std::string argument = argument_words(run, site);
   std::string name = operator_of(site);
   if (!argument.empty()) name += " " + argument;
+  if (!site.has_dtypes()) return name + ", passed through";
   return name.append(", ").append(store::dtype_name(site.from)).append(" to ").append(store::dtype_name(site.to));
 }
 

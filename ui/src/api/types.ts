@@ -186,7 +186,17 @@ export interface Launch {
   /** When it was launched; null: not known. */
   launched_ns: number | null;
   /** The cast that launched it, or else the operator; null: a replay, or no longer in memory. */
-  launched_by: Pick<EventDetail, 'track' | 'subject' | 'shade_kind' | 'begin_ns' | 'end_ns'> | null;
+  launched_by: BriefEvent | null;
+}
+
+/** An event as far as the timeline knows it; EventDetail has more. */
+export type BriefEvent = Pick<EventDetail, 'track' | 'subject' | 'shade_kind' | 'begin_ns' | 'end_ns'>;
+
+export type LinkKind = 'filled_by' | 'serves' | 'consumed_by' | 'made_by' | 'goes_to';
+
+export interface LinkedEvent {
+  link_kind: LinkKind;
+  event: BriefEvent;
 }
 
 export interface EventDetail {
@@ -202,6 +212,7 @@ export interface EventDetail {
   step: number | null;
   event_bytes: number | null;
   shape: number[] | null;
+  linked_events?: LinkedEvent[];
   /** For a kernel: its launch, from the file. */
   launch?: Launch | null;
   cache_use: string | null;

@@ -1,6 +1,7 @@
 // Draws what lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
 
 import type { FindingMark } from '../model/finding_marks.ts';
+import type { LinkKind } from '../api/types.ts';
 import { duration, grouped } from '../model/format.ts';
 import { isStream } from '../model/lanes.ts';
 import type { Row } from '../model/lanes.ts';
@@ -167,35 +168,38 @@ function drawEvent({ state, surface: { context }, scale, ink }: Scene): void {
   context.lineWidth = 2;
   context.strokeRect(left - 1.5, span.y - 1.5, width + 3, span.height + 3);
   context.lineWidth = 1;
-  if (event.launch && event.launch.launched_ns !== null) drawLaunch(state, context, scale, event.launch.launched_ns, event.launch.launched_by?.track, left, span);
+  const at = { left, width, span };
+  const { launch } = event;
+  if (launch && launch.launched_ns !== null) drawFlow(context, scale.px(launch.launched_ns), launch.launched_by ? spanOfTrack(state, launch.launched_by.track) : null, at, ink.text);
+  for (const link of event.linked_events ?? []) {
+    const other = spanOfTrack(state, link.event.track);
+    // What a value comes from ends where the line begins; what it goes to begins where the line ends.
+    const comes = link.link_kind === 'made_by' || link.link_kind === 'filled_by';
+    if (other) drawFlow(context, scale.px(comes ? link.event.end_ns : link.event.begin_ns), other, at, ink[kLinkInk[link.link_kind]]);
+  }
 }
 
-/** Draws a line from where a kernel was launched to where it began; it follows the kernel's own row if the cast or
- * operator is out of sight. */
-function drawLaunch(
-  state: State,
-  context: CanvasRenderingContext2D,
-  scale: TimeScale,
-  at: number,
-  by: number | undefined,
-  begin: number,
-  span: Span,
-): void {
-  const from = by === undefined ? null : spanOfTrack(state, by);
-  const x = scale.px(at);
+const kLinkInk: Record<LinkKind, 'accent' | 'mark' | 'text'> = { filled_by: 'mark', serves: 'mark', consumed_by: 'text', made_by: 'accent', goes_to: 'accent' };
+
+/** Draws a line from `x` on another row to the chosen event; it stays on the event's own row if the other one is out of
+ * sight. The dot marks the other end. */
+function drawFlow(context: CanvasRenderingContext2D, x: number, from: Span | null, { left, width, span }: { left: number; width: number; span: Span }, colour: string): void {
   const to = span.y + span.height / 2;
   const y = from ? from.y + from.height / 2 : to;
+  const before = x <= left;
+  const end = before ? left - 1 : left + width;
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
   context.beginPath();
   context.setLineDash([4, 3]);
   context.moveTo(x, y);
   // The line steps aside at both ends, so that ends that lie above each other can be told apart.
-  const aside = from ? Math.min(Math.max((begin - x) / 2, 12), 60) : 0;
-  context.bezierCurveTo(x + aside, y, begin - aside, to, begin - 1, to);
+  const aside = from ? Math.min(Math.max(Math.abs(end - x) / 2, 12), 60) * (before ? 1 : -1) : 0;
+  context.bezierCurveTo(x + aside, y, end - aside, to, end, to);
   context.stroke();
   context.setLineDash([]);
   context.beginPath();
   context.arc(x, y, 3, 0, 2 * Math.PI);
-  context.fillStyle = context.strokeStyle;
   context.fill();
 }
 

@@ -5,7 +5,7 @@ export type Action =
   | 'scrollUp' | 'scrollDown' | 'pageUp' | 'pageDown'
   | 'all' | 'back' | 'follow' | 'measure' | 'colours' | 'theme'
   | 'search' | 'searchNext' | 'searchPrevious' | 'findingNext' | 'findingPrevious' | 'siteNext' | 'sitePrevious'
-  | 'eventNext' | 'eventPrevious' | 'fitEvent' | 'acrossLaunch' | 'selectWindow' | 'list' | 'filterLanes' | 'side' | 'copyLink'
+  | 'eventNext' | 'eventPrevious' | 'fitEvent' | 'alongFlow' | 'selectWindow' | 'list' | 'filterLanes' | 'side' | 'copyLink'
   | 'help' | 'escape';
 
 export interface KeyLine {
@@ -39,7 +39,7 @@ export const kKeys: readonly KeyLine[] = [
   { keys: ['.'], action: 'eventNext', says: 'next event of the lane', group: 'Find' },
   { keys: [','], action: 'eventPrevious', says: 'previous event of the lane', group: 'Find' },
   { keys: ['Enter'], action: 'fitEvent', says: 'fit the chosen event to the screen', group: 'Find' },
-  { keys: ['g'], action: 'acrossLaunch', says: 'from a GPU kernel to what launched it, and back', group: 'Find' },
+  { keys: ['g'], action: 'alongFlow', says: 'along the flow: to what launched a kernel, took a cast, filled the cache; and back', group: 'Find' },
   { keys: ['m'], action: 'measure', says: 'measure: from here to the next click', group: 'Look' },
   { keys: ['c'], action: 'colours', says: 'colour by kind, dtype, cause, cost', group: 'Look' },
   { keys: ['e'], action: 'selectWindow', says: 'sum up what is on the screen; of one lane, when its name has the focus', group: 'Look' },

@@ -1,6 +1,6 @@
 // Shows one event: what it is, its reasons, and its place in the source.
 
-import type { EventDetail, Finding, Place, TrackKind } from '../api/types.ts';
+import type { BriefEvent, EventDetail, Finding, LinkKind, LinkedEvent, Place, TrackKind } from '../api/types.ts';
 import { causeName, kindName } from '../model/colours.ts';
 import { bytes, duration, moment, place } from '../model/format.ts';
 import type { State } from '../model/state.ts';
@@ -11,10 +11,19 @@ export interface DetailActions {
   source(file: string, line: number | null): void;
   step(direction: 'next' | 'previous'): void;
   fit(): void;
-  /** Goes from a kernel to its cast or operator, or from those to their first kernel. */
-  acrossLaunch(): void;
+  /** Goes from a kernel to its cast or operator, or from those to their first kernel; else along the first link. */
+  alongFlow(): void;
   finding(finding: Finding): void;
+  goTo(event: BriefEvent): void;
 }
+
+const kLinkWords: Record<LinkKind, string> = {
+  filled_by: 'the cache was filled by',
+  serves: 'the kept copy was first given to',
+  consumed_by: 'taken by',
+  made_by: 'what came in was made by',
+  goes_to: 'its result goes to',
+};
 
 export class DetailPanel implements Panel {
   readonly tab = 'detail';
@@ -54,10 +63,29 @@ export class DetailPanel implements Panel {
       ),
       ...this.findings(event, kind),
       this.facts(event, kind),
+      ...this.links(event.linked_events ?? []),
       kind === 'regions' && el('p', { class: 'soft' }, 'A region that holds others is shown in stretches: theirs are their own.'),
       ...this.stack(event),
       kind === 'kernels' && this.wholeName(event.subject),
     );
+  }
+
+  /** Where a value or a copy comes from and goes to. */
+  private links(links: LinkedEvent[]): (HTMLElement | false)[] {
+    if (links.length === 0) return [];
+    const { definitions, run } = this.state;
+    const line = ({ link_kind, event }: LinkedEvent) => {
+      const kind = run?.tracks.find((one) => one.track === event.track)?.track_kind ?? 'casts';
+      const at = definitions.placeOf(kind, event.subject);
+      return el(
+        'li',
+        {},
+        el('span', { class: 'soft' }, `${kLinkWords[link_kind]} `),
+        el('button', { class: 'link', click: () => this.actions.goTo(event) }, definitions.nameOf(kind, event.subject)),
+        at?.file !== null && at !== null && el('span', { class: 'soft' }, ` ${place(at, run?.cwd ?? '')}`),
+      );
+    };
+    return [el('h3', {}, 'Flow'), el('ul', { class: 'flows' }, ...links.map(line))];
   }
 
   /** The findings at the line of the event, with links to them. */
@@ -75,7 +103,7 @@ export class DetailPanel implements Panel {
     const { definitions } = this.state;
     const by = event.launch?.launched_by;
     const way = by ? `to its ${by.shade_kind === 'operator' ? 'operator' : 'cast'}` : definitions.kernelsOf(kind, event.subject).length > 0 ? 'to its GPU kernel' : '';
-    return way !== '' && el('button', { class: 'act', title: 'the other end of the launch (g)', click: this.actions.acrossLaunch }, way);
+    return way !== '' && el('button', { class: 'act', title: 'the other end of the launch (g)', click: this.actions.alongFlow }, way);
   }
 
   private facts(event: EventDetail, kind: string): HTMLElement {
