@@ -6,7 +6,7 @@ import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
 import { kColourBy } from './model/colours.ts';
 import type { ColourBy } from './model/colours.ts';
-import { grouped, stepOf } from './model/format.ts';
+import { stepOf } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
 import type { ViewState } from './model/url_state.ts';
 import type { FindingsPanel } from './panels/findings.ts';
