@@ -85,7 +85,8 @@ def questions(viewer, run):
         "/runs/{run}/summary": [{"window_begin_ns": 0, "window_end_ns": end}],
         "/runs/{run}/findings": [{}, {"limit": 1}],
         "/runs/{run}/sites": [{}, {"limit": 1}], "/runs/{run}/modules": [{}],
-        "/runs/{run}/source": [{}, {"file": file}], "/runs/{run}/steps": [{}],
+        "/runs/{run}/source": [{}, {"file": file}], "/runs/{run}/stacks": [{}], "/runs/{run}/steps": [{}],
+        "/runs/{run}/behaviours": [{}],
         "/runs/{run}/compare": [{"with_run": "other"}], "/runs/{run}/report": [{"format": form} for form in forms],
     }
     assert set(asked) == set(DOCUMENT["paths"]), "a route that is not asked for"

@@ -13,6 +13,9 @@ import { loadOf, streamsOf } from './model/streams.ts';
 import { fitting } from './model/time_window.ts';
 import { ChartsPanel } from './panels/charts.ts';
 import { ComparePanel } from './panels/compare.ts';
+import { Drawer } from './panels/drawer.ts';
+import { FlameView } from './panels/flame.ts';
+import { ModuleSteps } from './panels/module_steps.ts';
 import { DetailPanel } from './panels/detail.ts';
 import { el, toast, watchPresses } from './dom.ts';
 import { savePicture } from './panels/export.ts';
@@ -102,6 +105,13 @@ side.put([
   new ListPanel(state, (track, at) => void viewer.choose(track, at, 0)),
   compare,
 ]);
+const flame = new FlameView(state, { find: (text) => void viewer.find(text), source });
+const moduleSteps = new ModuleSteps(state, { goTo: (search, step) => void viewer.goToStepOf(search, step) });
+const drawer = new Drawer(state, {
+  stacks: { title: 'flame by stack', element: flame.element, show: () => flame.show('stacks') },
+  modules: { title: 'flame by module', element: flame.element, show: () => flame.show('modules') },
+  steps: { title: 'modules by step', element: moduleSteps.element, show: () => moduleSteps.show() },
+});
 const address = new Address(state, (view) => viewer.restore(view));
 new StripKeys(state, timeline);
 new Keys(state, pointer, (action) => viewer.act(action));
@@ -155,7 +165,7 @@ document.body.append(
     { class: 'page' },
     header.element,
     notice.element,
-    el('main', { class: 'main' }, legend.element, timeline.element),
+    el('main', { class: 'main' }, legend.element, timeline.element, drawer.element),
     side.element,
   ),
 );

@@ -330,10 +330,19 @@ export class Viewer {
     await this.goToEvent(event, state.find !== '');
   }
 
+  /** Marks what a search finds, and goes to a step; `step` is the process's own number. */
+  async goToStepOf(search: string, step: number): Promise<void> {
+    await this.find(search);
+    await this.goToOwnStep(step, 'This step is no longer in the timeline.');
+  }
+
   private async goToStep(number: number): Promise<void> {
+    await this.goToOwnStep(this.state.definitions.steps.stepOf(number), `There is no step ${number} in the timeline.`);
+  }
+
+  /** `step` is the process's own number. */
+  private async goToOwnStep(step: number, missing: string): Promise<void> {
     const { state } = this;
-    const missing = `There is no step ${number} in the timeline.`;
-    const step = state.definitions.steps.stepOf(number);
     if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
     // For the API, 0 means any step: either this is the first one, or there is none.
     const first = state.run && (await api.neighbour(state.run.run_name, -1, 'next', { track_kind: 'steps' }).catch(() => null));

@@ -1,9 +1,10 @@
-// The routes for the panels beside the timeline: findings, sites, modules, steps.
+// The routes for the panels around the timeline: findings, sites, modules, steps and what those do.
 #include <algorithm>
 #include <map>
 #include <ranges>
 
 #include "server/report/forms/json.h"
+#include "server/report/forms/processes_json.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 #include "server/store/run/step_numbers.h"
@@ -147,6 +148,12 @@ Answer steps(Call& call) {
   return json_answer({{"processes", std::move(processes)}});
 }
 
+Answer behaviours(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  return json_answer({{"behaviours", report::behaviours_json((*snapshot)->model())}});
+}
+
 }  // namespace
 
 void add_panel_routes(std::vector<Route>& routes) {
@@ -154,6 +161,7 @@ void add_panel_routes(std::vector<Route>& routes) {
   routes.push_back({"runs/{run}/sites", {"offset", "limit"}, sites, true});
   routes.push_back({"runs/{run}/modules", {}, modules, true});
   routes.push_back({"runs/{run}/steps", {}, steps, true});
+  routes.push_back({"runs/{run}/behaviours", {}, behaviours, true});
 }
 
 }  // namespace castscope::web

@@ -71,6 +71,7 @@ const std::vector<Route>& routes() {
     add_timeline_routes(*list);
     add_field_routes(*list);
     add_panel_routes(*list);
+    add_stack_routes(*list);
     add_source_routes(*list);
     add_report_routes(*list);
     return list;

@@ -37,8 +37,9 @@ const std::vector<Route>& routes();
 void add_run_routes(std::vector<Route>&);       // runs.cc: the list of runs, their definitions
 void add_timeline_routes(std::vector<Route>&);  // timeline.cc: pictures, events, sums of a window
 void add_field_routes(std::vector<Route>&);     // fields.cc: what a search can ask for
-void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps
+void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps and what those do
 void add_source_routes(std::vector<Route>&);    // source.cc: source with casts per line
+void add_stack_routes(std::vector<Route>&);     // stacks.cc: the stacks of all casts and operators, as one tree
 void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, reports
 
 Response json_answer(const Json& json, int status = 200);

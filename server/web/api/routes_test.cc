@@ -340,6 +340,25 @@ TEST_F(RoutesTest, OnlyTheRunsAskedForLastStayInMemory) {
 }
 
 // docs/openapi.json tells other programmers which routes exist.
+TEST_F(RoutesTest, StacksAreATreeThatNamesEachFrameOnce) {
+  record();
+  show();
+  const Json stacks = json("runs/run/stacks"), sites = json("runs/run/definitions")["sites"];
+  ASSERT_EQ(stacks["site_nodes"].size(), sites.size());
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const std::size_t node = stacks["site_nodes"][i];
+    std::set<int> lines;
+    for (std::size_t at = node, caller = 0; at != 0; at = caller) {
+      lines.insert(stacks["frames"][stacks["node_frames"][at - 1].get<std::size_t>()]["line"].get<int>());
+      caller = stacks["node_parents"][at - 1];
+      EXPECT_LT(caller, at) << "a caller comes before what it calls";
+    }
+    EXPECT_TRUE(sites[i]["line"].is_null() || lines.contains(sites[i]["line"])) << sites[i];
+  }
+  std::set<std::string> frames;
+  for (const Json& frame : stacks["frames"]) EXPECT_TRUE(frames.insert(frame.dump()).second) << frame;
+}
+
 TEST_F(RoutesTest, EveryRouteIsDocumentedWithItsParameters) {
   std::ifstream file(CASTSCOPE_SOURCE_DIR "/docs/openapi.json");
   const Json document = Json::parse(file, nullptr, false);

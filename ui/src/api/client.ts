@@ -141,6 +141,8 @@ export const api = {
   sourceFiles: (id: string) =>
     json<{ source_files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.source_files),
   sourceFile: (id: string, file: string) => json<types.SourceFile>(run(id, 'source', { file })),
+  behaviours: (id: string) => json<{ behaviours: types.Behaviour[] }>(run(id, 'behaviours')).then((answer) => answer.behaviours),
+  stacks: (id: string) => json<types.Stacks>(run(id, 'stacks')),
   steps: (id: string) =>
     json<{ processes: types.ProcessSteps[] }>(run(id, 'steps')).then(
       (answer) => answer.processes,

@@ -340,6 +340,16 @@ export interface SourceFile {
   rules_by_line: Record<string, string[]>;
 }
 
+/** Where casts and operators were called from: nodes are numbered from 1, and 0 stands for no stack. */
+export interface Stacks {
+  frames: Place[];
+  node_frames: number[];
+  node_parents: number[];
+  /** By the number of the site or use, less one. */
+  site_nodes: number[];
+  operator_use_nodes: number[];
+}
+
 export interface StepRow {
   step_kind: 'training' | 'evaluation';
   /** Of the first one; steps and evaluations are numbered apart. */
@@ -361,6 +371,12 @@ export interface StepRow {
 export interface ProcessSteps {
   process: number;
   step_runs: StepRow[];
+}
+
+/** What one step of a behaviour does. */
+export interface Behaviour {
+  behaviour: number;
+  sites: { site: number; casts: number; cache_hits: number }[];
 }
 
 export interface DiffSite {

@@ -15,7 +15,7 @@ import { LiveClock } from './pacing.ts';
 import type { StreamLoad } from './streams.ts';
 import type { TimeWindow } from './time_window.ts';
 import { WindowHistory, kAir, limited, same } from './time_window.ts';
-import type { Area, Tab, ThemeChoice, ViewState } from './url_state.ts';
+import type { Area, Below, Tab, ThemeChoice, ViewState } from './url_state.ts';
 
 export type Topic =
   | 'window' // the stretch of time that is shown
@@ -35,6 +35,7 @@ export type Topic =
   | 'compare' // the run or stretch to compare with
   | 'tables'
   | 'tab'
+  | 'below' // what lies below the timeline
   | 'connection';
 
 export type Selection = Area;
@@ -110,6 +111,8 @@ export class State {
   /** The looks of tables that somebody has changed, by name (lookText). */
   tables = new Map<string, string>();
   tab: Tab = 'findings';
+  /** null: it was not chosen. */
+  below: Below | null = null;
   source: { file: string; line: number | null } | null = null;
   /** Made when somebody asks; anew after findings or definitions have come. */
   private knownLinks: FindingLinks | null = null;
@@ -294,6 +297,7 @@ export class State {
     this.source = view.source;
     this.finding = view.finding;
     if (view.tab) this.tab = view.tab;
+    this.below = view.below;
     this.chosen = view.range !== null;
     if (view.range) {
       this.window = view.range;
@@ -321,6 +325,7 @@ export class State {
       tables: [...this.tables],
       firstStretch: this.firstStretch,
       tab: this.tab,
+      below: this.below,
       source: this.tab === 'source' ? this.source : null,
       theme: this.themeChoice,
     };

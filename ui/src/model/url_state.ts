@@ -8,6 +8,10 @@ export type ThemeChoice = 'system' | 'light' | 'dark';
 export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare'] as const;
 export type Tab = (typeof kTabs)[number];
 
+/** What lies below the timeline. */
+export const kBelow = ['nothing', 'stacks', 'modules', 'steps'] as const;
+export type Below = (typeof kBelow)[number];
+
 /** Times in ns; null = all tracks. */
 export interface Area {
   begin: number;
@@ -39,6 +43,8 @@ export interface ViewState {
   /** The fingerprint of the chosen finding. */
   finding: string | null;
   tab: Tab | null;
+  /** null: it was not chosen. */
+  below: Below | null;
   source: { file: string; line: number | null } | null;
   theme: ThemeChoice;
 }
@@ -62,6 +68,7 @@ export const kPlain: ViewState = {
   event: null,
   finding: null,
   tab: null,
+  below: null,
   source: null,
   theme: 'system',
 };
@@ -99,6 +106,7 @@ export function toFragment(view: ViewState): string {
   if (view.event) put('event', numbers([view.event.track, view.event.at]));
   put('finding', view.finding);
   put('tab', view.tab);
+  put('below', view.below);
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
   return parts.toString();
 }
@@ -147,6 +155,7 @@ export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' 
     event: event ? { track: event[0], at: event[1] } : null,
     finding: parts.get('finding'),
     tab: kTabs.find((one) => one === tab) ?? null,
+    below: kBelow.find((one) => one === parts.get('below')) ?? null,
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,
     theme: oneOf(parts.get('theme'), ['system', 'light', 'dark'] as const, look.theme),
   };

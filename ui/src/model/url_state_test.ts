@@ -21,6 +21,7 @@ const everything: ViewState = {
   tables: [['sites', 'bytes|down|module|a|b & c']],
   event: { track: 7, at: 123_456_789 },
   tab: 'source',
+  below: 'modules',
   finding: '0123456789abcdef',
   source: { file: '/home/you/a b/model:v2.py', line: 41 },
   theme: 'system',

@@ -3,6 +3,7 @@
 import type { BriefEvent, EventDetail, Finding, LinkKind, LinkedEvent, Place, TrackKind } from '../api/types.ts';
 import { causeName, kindName } from '../model/colours.ts';
 import { bytes, duration, moment, place } from '../model/format.ts';
+import { isLibrary } from '../model/flame_leaves.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
@@ -162,8 +163,8 @@ export class DetailPanel implements Panel {
   private frames(frames: Place[], line: (frame: Place) => HTMLElement): HTMLElement[] {
     const parts: HTMLElement[] = [];
     for (let from = 0, to = 0; from < frames.length; from = to) {
-      const library = isLibrary(frames[from]);
-      while (to < frames.length && isLibrary(frames[to]) === library) to += 1;
+      const library = isLibrary(frames[from].file);
+      while (to < frames.length && isLibrary(frames[to].file) === library) to += 1;
       const list = el('ol', { class: `stack${library ? ' library' : ''}`, start: from + 1 }, ...frames.slice(from, to).map(line));
       parts.push(library && to - from > 1 ? el('details', { class: 'frames' }, el('summary', {}, `${to - from} frames of ${packageOf(frames[from])}`), list) : list);
     }
@@ -194,14 +195,7 @@ export class DetailPanel implements Panel {
   }
 }
 
-const kPackages = /-packages\/([^/]+)|\/lib\/python[\d.]+\/([^/]+)/;
-
-/** Whether a frame is of an installed package or of Python itself. */
-function isLibrary(frame: Place): boolean {
-  return frame.file !== null && kPackages.test(frame.file);
-}
-
 function packageOf(frame: Place): string {
-  const found = kPackages.exec(frame.file ?? '');
+  const found = /-packages\/([^/]+)|\/lib\/python[\d.]+\/([^/]+)/.exec(frame.file ?? '');
   return found?.[1] ?? found?.[2] ?? 'a library';
 }

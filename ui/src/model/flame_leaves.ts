@@ -1,0 +1,114 @@
+// Makes the leaves of a flame view: from counts of casts and operators, along their stacks or their modules.
+
+import type { Place, Stacks } from '../api/types.ts';
+import type { Definitions } from './definitions.ts';
+import type { Leaf } from './flame.ts';
+import { place } from './format.ts';
+
+export const kFlameMeasures = ['time', 'bytes', 'count'] as const;
+export type FlameMeasure = (typeof kFlameMeasures)[number];
+export type FlameBy = 'stacks' | 'modules';
+
+/** What was counted of a site or an operator use. */
+export interface Counted {
+  kind: 'casts' | 'operators';
+  subject: number;
+  ns: number;
+  bytes: number;
+  count: number;
+}
+
+/** What a key of a path stands for. */
+export interface Step {
+  label: string;
+  /** The whole name, for where the steps around it are not in sight. */
+  name: string;
+  /** The place in the source, or the search that finds it. */
+  place: Place | null;
+  search: string;
+}
+
+const kPackages = /(^|\/)(site|dist)-packages\/|\/lib\/python[\d.]+\//;
+
+/** Whether a file is of an installed package or of Python itself. */
+export function isLibrary(file: string | null): boolean {
+  return file !== null && kPackages.test(file);
+}
+
+export class FlameLeaves {
+  private readonly definitions: Definitions;
+  private readonly stacks: Stacks;
+  private readonly cwd: string;
+  readonly steps = new Map<string, Step>();
+
+  constructor(definitions: Definitions, stacks: Stacks, cwd: string) {
+    this.definitions = definitions;
+    this.stacks = stacks;
+    this.cwd = cwd;
+  }
+
+  /** `ownCode`: frames of installed packages are left out of stacks that have others. */
+  of(counted: readonly Counted[], by: FlameBy, measure: FlameMeasure, ownCode: boolean): Leaf[] {
+    return counted.map((one) => {
+      const path = by === 'stacks' ? this.stackOf(one, ownCode) : this.modulesOf(one);
+      return { path: [...path, this.subject(one)], value: measure === 'time' ? one.ns : one[measure], dtype: this.dtypeOf(one) };
+    });
+  }
+
+  private definitionOf({ kind, subject }: Counted) {
+    return kind === 'casts' ? this.definitions.sites.get(subject) : this.definitions.uses.get(subject);
+  }
+
+  private dtypeOf(one: Counted): string {
+    if (one.kind === 'casts') return this.definitions.sites.get(one.subject)?.to_dtype ?? '';
+    return this.definitions.uses.get(one.subject)?.computed_in ?? '';
+  }
+
+  private step(key: string, make: () => Step): string {
+    if (!this.steps.has(key)) this.steps.set(key, make());
+    return key;
+  }
+
+  private subject(one: Counted): string {
+    return this.step(`${one.kind} ${one.subject}`, () => {
+      const of = this.definitionOf(one);
+      const at = of?.file ? of : null;
+      const label = this.definitions.nameOf(one.kind, one.subject);
+      return { label, name: at ? `${label} ${place(at, this.cwd)}` : label, place: at, search: at ? lineSearch(at) : '' };
+    });
+  }
+
+  private stackOf({ kind, subject }: Counted, ownCode: boolean): string[] {
+    const { frames, node_frames: frameOf, node_parents: parents, site_nodes: sites, operator_use_nodes: uses } = this.stacks;
+    const numbers: number[] = [];
+    for (let node = (kind === 'casts' ? sites : uses)[subject - 1] ?? 0; node > 0; node = parents[node - 1]) numbers.unshift(frameOf[node - 1]);
+    const own = ownCode ? numbers.filter((number) => !isLibrary(frames[number].file)) : numbers;
+    return (own.length > 0 ? own : numbers).map((number) => this.frame(number));
+  }
+
+  private frame(number: number): string {
+    return this.step(`frame ${number}`, () => {
+      const at = this.stacks.frames[number];
+      const label = `${at.function ?? ''} ${place(at, this.cwd)}`.trim();
+      return { label, name: label, place: at, search: `stack:${quoted(`${at.file}:${at.line}`)}` };
+    });
+  }
+
+  private modulesOf(one: Counted): string[] {
+    const of = this.definitionOf(one);
+    if (!of || of.module === null) return [this.step('no module', () => ({ label: 'outside of modules', name: 'outside of modules', place: null, search: '' }))];
+    const model = of.model ?? '';
+    const path = [this.step(`model ${model}`, () => ({ label: model || 'model', name: model || 'model', place: null, search: model === '' ? '' : `model:${quoted(model)}` }))];
+    let name = '';
+    for (const part of of.module.split('.')) {
+      if (part === '' || of.module === model) continue;
+      name = name === '' ? part : `${name}.${part}`;
+      const module = name;
+      path.push(this.step(`module ${model} ${module}`, () => ({ label: part, name: module, place: null, search: `module:${quoted(module)}` })));
+    }
+    return path;
+  }
+}
+
+const quoted = (text: string) => (/^[\w./:-]+$/.test(text) ? text : `"${text}"`);
+const lineSearch = (at: Place) => `file:${quoted(`${at.file}:${at.line}`)}`;

@@ -1,0 +1,244 @@
+// A flame view of casts or operators, by stack or by module: boxes as wide as their time, bytes or count. A click on a
+// box zooms to it; the sandwich shows who calls it and what it calls.
+
+import { api } from '../api/client.ts';
+import type { Stacks } from '../api/types.ts';
+import { colourOf, css, inkOn } from '../model/colours.ts';
+import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/flame.ts';
+import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/flame.ts';
+import { FlameLeaves, kFlameMeasures } from '../model/flame_leaves.ts';
+import type { Counted, FlameBy, FlameMeasure, Step } from '../model/flame_leaves.ts';
+import { bytes, duration, grouped, percent } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill, nothing } from '../dom.ts';
+import { TableView } from './table_view.ts';
+
+export interface FlameActions {
+  find(search: string): void;
+  source(file: string, line: number | null): void;
+}
+
+const kRowPx = 20;
+const kLeastPx = 3;
+const kFormats: Record<FlameMeasure, (value: number) => string> = { time: duration, bytes, count: grouped };
+
+export class FlameView {
+  readonly element: HTMLElement;
+  private readonly state: State;
+  private readonly actions: FlameActions;
+  private readonly body = el('div', { class: 'flame-body' });
+  private readonly says = el('p', { class: 'flame-says soft', role: 'status' });
+  private by: FlameBy = 'stacks';
+  private measure: FlameMeasure = 'time';
+  private of: 'casts' | 'operators' = 'casts';
+  private range: 'run' | 'shown' = 'run';
+  private ownCode = true;
+  private isSandwich = false;
+  private zoomed: string[] = [];
+  private leaves: Leaf[] = [];
+  private steps: ReadonlyMap<string, Step> = new Map();
+  private stacks: { judgement: number; answer: Promise<Stacks> } | null = null;
+  private turn = 0;
+  private timer = 0;
+
+  constructor(state: State, actions: FlameActions) {
+    this.state = state;
+    this.actions = actions;
+    const choose = <T extends string>(label: string, choices: [T, string][], chosen: (value: T) => void) => {
+      const select = el('select', { class: 'field', 'aria-label': label }, ...choices.map(([value, words]) => el('option', { value }, words)));
+      select.addEventListener('change', () => {
+        chosen(select.value as T);
+        void this.ask();
+      });
+      return select;
+    };
+    const own = el('input', { type: 'checkbox', checked: true });
+    own.addEventListener('change', () => {
+      this.ownCode = own.checked;
+      void this.ask();
+    });
+    const sandwich = el('button', { class: 'act', 'aria-pressed': 'false', title: 'what calls a place, and what it calls', click: () => {
+      this.isSandwich = !this.isSandwich;
+      sandwich.setAttribute('aria-pressed', String(this.isSandwich));
+      this.draw();
+    } }, 'sandwich');
+    this.element = el(
+      'div',
+      { class: 'flame' },
+      el(
+        'div',
+        { class: 'row table-tools' },
+        choose('What is counted', [['casts', 'casts'], ['operators', 'operators (deep steps)']], (value) => (this.of = value)),
+        choose('Measure', kFlameMeasures.map((one) => [one, one === 'time' ? 'CPU time' : one]), (value) => (this.measure = value)),
+        choose('Of', [['run', 'the whole run'], ['shown', 'what is shown or selected']], (value) => (this.range = value)),
+        el('label', {}, own, ' own code only'),
+        sandwich,
+      ),
+      this.says,
+      this.body,
+    );
+    state.on(['window', 'selection'], () => {
+      if (this.range === 'shown') this.soon(400);
+    });
+    state.on(['judgement', 'definitions'], () => this.soon(400));
+    state.on(['look'], () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.body);
+  }
+
+  show(by: FlameBy): void {
+    if (by !== this.by) this.zoomed = [];
+    this.by = by;
+    void this.ask();
+  }
+
+  private soon(ms: number): void {
+    clearTimeout(this.timer);
+    if (this.element.isConnected) this.timer = window.setTimeout(() => void this.ask(), ms);
+  }
+
+  private async ask(): Promise<void> {
+    const { run, definitions } = this.state;
+    if (!run || !this.element.isConnected) return;
+    this.turn += 1;
+    const turn = this.turn;
+    if (this.stacks?.judgement !== run.judgement) this.stacks = { judgement: run.judgement, answer: api.stacks(run.run_name) };
+    const both = await Promise.all([this.stacks.answer, this.counted(run.run_name)]).catch(() => null);
+    if (turn !== this.turn) return;
+    if (!both) {
+      this.stacks = null;
+      return fill(this.body, nothing('The stacks could not be asked for.'));
+    }
+    const leaves = new FlameLeaves(definitions, both[0], run.cwd);
+    this.leaves = leaves.of(both[1], this.by, this.measure, this.ownCode);
+    this.steps = leaves.steps;
+    this.draw();
+  }
+
+  /** Counts of the whole run are exact for casts; else they are of the events that the timeline has. */
+  private async counted(run: string): Promise<Counted[]> {
+    const { state, of } = this;
+    if (of === 'casts' && this.range === 'run')
+      return (await api.sites(run)).map((one) => ({ kind: 'casts', subject: one.site, ns: one.cpu_ns, bytes: one.bytes, count: one.casts }));
+    const span = this.range === 'run' ? state.whole : (state.selection ?? state.window);
+    // An operator that another one calls lies within its time.
+    const tracks = state.run!.tracks.filter((one) => one.track_kind === of && one.row_depth === 0).map((one) => one.track);
+    if (tracks.length === 0) return [];
+    const summary = await api.summary(run, Math.max(span.begin, 0), Math.max(span.end, 1), tracks, state.hiddenShades());
+    return summary.by_subject
+      .filter((row) => row.track_kind === of && ['down', 'up', 'same', 'operator'].includes(row.shade_kind))
+      .map((row) => ({ kind: of, subject: row.subject, ns: row.window_ns, bytes: row.event_bytes, count: row.event_count }));
+  }
+
+  private draw(): void {
+    if (!this.element.isConnected || this.body.clientWidth === 0) return;
+    const root = flameOf(this.leaves);
+    if (root.value === 0) {
+      this.say(null, root);
+      return fill(this.body, nothing(this.of === 'operators' ? 'Operators have events in deep steps only (castscope run --deep).' : this.measure === 'time' ? 'No cast was timed here.' : 'Nothing was cast here.'));
+    }
+    const node = nodeAt(root, this.zoomed);
+    this.say(node, root);
+    if (this.isSandwich) return this.drawSandwich(node);
+    fill(this.body, this.flame(node, 'Flame', (chosen) => this.zoom(chosen)));
+  }
+
+  private zoom(node: FlameNode): void {
+    this.zoomed = pathOf(node);
+    this.draw();
+    this.body.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+  }
+
+  private stepOf(node: FlameNode): Step {
+    const whole = this.range === 'run' ? 'the whole run' : 'what is shown';
+    return this.steps.get(node.key) ?? { label: whole, name: whole, place: null, search: '' };
+  }
+
+  private say(node: FlameNode | null, root: FlameNode): void {
+    if (!node) return fill(this.says);
+    const { name, place: at, search } = this.stepOf(node);
+    const format = kFormats[this.measure];
+    fill(
+      this.says,
+      el('b', {}, name),
+      ` ${format(node.value)} (${percent(node.value / root.value)})${node.own > 0 && node.own < node.value ? `, ${format(node.own)} of it itself` : ''} `,
+      at?.file !== null && at !== null && el('button', { class: 'link', click: () => this.actions.source(at.file!, at.line) }, 'source'),
+      search !== '' && el('button', { class: 'link', click: () => this.actions.find(search) }, 'show in the timeline'),
+      node.parent !== null && el('button', { class: 'link', click: () => this.zoom(root) }, 'whole flame'),
+    );
+  }
+
+  /** One tab stop; arrows go to the caller, the first call, and the boxes beside. */
+  private flame(node: FlameNode, label: string, choose: (node: FlameNode) => void, withHolders = true): HTMLElement {
+    const width = this.body.clientWidth;
+    const boxes = boxesOf(node, kLeastPx / width, withHolders);
+    const element = el('div', { class: 'flame-boxes', role: 'tree', 'aria-label': label });
+    element.style.height = `${(1 + Math.max(...boxes.map((box) => box.depth))) * kRowPx}px`;
+    const parts = new Map(boxes.map((box) => [box.node, this.box(box, width, box.node === node, () => choose(box.node))]));
+    element.append(...parts.values());
+    element.addEventListener('keydown', (event) => {
+      const now = boxes.find((box) => parts.get(box.node) === document.activeElement)?.node;
+      const next = now && neighbourOf(now, event.key);
+      const part = next && parts.get(next);
+      if (!part) return;
+      event.preventDefault();
+      event.stopPropagation();
+      parts.get(now)!.tabIndex = -1;
+      part.tabIndex = 0;
+      part.focus();
+    });
+    return element;
+  }
+
+  private box({ node, depth, left, width }: FlameBox, allPx: number, isChosen: boolean, choose: () => void): HTMLElement {
+    const { label } = this.stepOf(node);
+    const words = `${label}: ${kFormats[this.measure](node.value)}`;
+    const colour = colourOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
+    const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
+    part.style.left = `${left * 100}%`;
+    part.style.width = `${width * 100}%`;
+    part.style.top = `${depth * kRowPx}px`;
+    part.style.background = css(colour);
+    part.style.color = css(inkOn(colour));
+    return part;
+  }
+
+  private drawSandwich(node: FlameNode): void {
+    const rows = sumsByKey(this.leaves);
+    const key = node.parent ? node.key : (rows.find((row) => row.own > 0) ?? rows[0]).key;
+    const format = kFormats[this.measure];
+    const table = new TableView<KeySum>({
+      columns: [
+        { key: 'name', title: 'place', value: (row) => this.steps.get(row.key)?.name ?? row.key },
+        { key: 'own', title: 'itself', number: true, value: (row) => row.own, text: (row) => (row.own === 0 ? '' : format(row.own)), format },
+        { key: 'total', title: 'in all', number: true, value: (row) => row.total, format },
+      ],
+      order: { key: 'total', down: true },
+      label: 'Places',
+      empty: '',
+      filterable: true,
+      choose: (row) => this.zoomToKey(row.key),
+      chosen: (row) => row.key === key,
+    });
+    table.set(rows);
+    const { callers, callees } = sandwichOf(this.leaves, key);
+    const go = (to: FlameNode) => to.parent && this.zoomToKey(to.key);
+    fill(
+      this.body,
+      el('div', { class: 'sandwich' }, table.element, el('div', {}, el('h3', {}, 'Called from'), this.flame(callers.children[0] ?? callers, 'Called from', go, false), el('h3', {}, 'Calls'), this.flame(callees.children[0] ?? callees, 'Calls', go, false))),
+    );
+  }
+
+  private zoomToKey(key: string): void {
+    const leaf = this.leaves.find((one) => one.path.includes(key) && one.value > 0);
+    this.zoomed = leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [];
+    this.draw();
+  }
+}
+
+function neighbourOf(node: FlameNode, key: string): FlameNode | undefined {
+  const beside = node.parent?.children ?? [node];
+  const at = beside.indexOf(node);
+  if (key === 'ArrowUp') return node.parent ?? undefined;
+  if (key === 'ArrowDown') return node.children[0];
+  return key === 'ArrowLeft' ? beside[at - 1] : key === 'ArrowRight' ? beside[at + 1] : undefined;
+}
