@@ -1,4 +1,4 @@
-"""What lies below the timeline: flames by stack and by module, the sandwich, modules by step. Counts are the report's."""
+"""What lies below the timeline: flames by stack and by module, the sandwich, modules by step."""
 
 import re
 
