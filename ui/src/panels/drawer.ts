@@ -1,11 +1,11 @@
 // What lies below the timeline, by choice: a flame view by stack or by module, or modules by steps.
 
-import { drag } from '../interact/pointer.ts';
 import { keep, kept } from '../kept.ts';
 import type { State } from '../model/state.ts';
 import { kBelow } from '../model/url_state.ts';
 import type { Below } from '../model/url_state.ts';
 import { el, fill } from '../dom.ts';
+import { grip } from './grip.ts';
 
 export interface DrawerView {
   title: string;
@@ -14,8 +14,6 @@ export interface DrawerView {
   show(): void;
 }
 
-const kLeastPx = 90;
-const kStepPx = 30;
 /** A lower or narrower window has no room for it. */
 const kRoom = '(min-width: 761px) and (min-height: 700px)';
 
@@ -29,25 +27,21 @@ export class Drawer {
   constructor(state: State, views: Record<Exclude<Below, 'nothing'>, DrawerView>) {
     this.state = state;
     this.views = views;
-    const grip = el('div', { class: 'drawer-grip', role: 'separator', tabindex: 0, 'aria-orientation': 'horizontal', 'aria-label': 'Height of what is below the timeline' });
+    const edge = grip({
+      label: 'Height of what is below the timeline',
+      class: 'drawer-grip',
+      grows: 'up',
+      size: () => this.body.clientHeight,
+      least: 90,
+      resize: (px) => (this.body.style.height = `${px}px`),
+    });
     const bar = el('div', { class: 'drawer-bar', role: 'group', 'aria-label': 'Below the timeline' }, el('span', { class: 'soft' }, 'below:'));
     for (const below of kBelow) {
       const button = el('button', { click: () => this.choose(below) }, below === 'nothing' ? 'nothing' : views[below].title);
       this.buttons.set(below, button);
       bar.append(button);
     }
-    this.element = el('section', { class: 'drawer', 'aria-label': 'Below the timeline' }, grip, bar, this.body);
-    grip.addEventListener('pointerdown', (event) => {
-      const height = this.body.clientHeight;
-      drag(grip, event, (now) => this.heighten(height + event.clientY - now.clientY), () => undefined);
-    });
-    grip.addEventListener('keydown', (event) => {
-      const step = event.key === 'ArrowUp' ? 1 : event.key === 'ArrowDown' ? -1 : 0;
-      if (step === 0) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.heighten(this.body.clientHeight + step * kStepPx);
-    });
+    this.element = el('section', { class: 'drawer', 'aria-label': 'Below the timeline' }, edge, bar, this.body);
     state.on(['below', 'run'], () => this.show());
     this.show();
   }
@@ -61,10 +55,6 @@ export class Drawer {
     this.state.below = below;
     keep('below', below);
     this.state.tell('below');
-  }
-
-  private heighten(px: number): void {
-    this.body.style.height = `${Math.min(Math.max(px, kLeastPx), window.innerHeight * 0.7)}px`;
   }
 
   private show(): void {

@@ -3,8 +3,8 @@
 import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Tab } from '../model/url_state.ts';
-import { drag } from '../interact/pointer.ts';
 import { el } from '../dom.ts';
+import { grip } from './grip.ts';
 
 export interface Panel {
   tab: Tab;
@@ -21,9 +21,6 @@ interface TabButton {
   count: HTMLElement;
 }
 
-const kLeastPx = 280;
-const kGripStepPx = 40;
-
 export class Side {
   readonly element: HTMLElement;
   /** Holds the panel that is shown, and scrolls it. */
@@ -36,16 +33,15 @@ export class Side {
 
   constructor(state: State) {
     this.state = state;
-    const grip = el('div', { class: 'grip', role: 'separator', tabindex: 0, 'aria-orientation': 'vertical', 'aria-label': 'Width of the panel' });
-    this.element = el('aside', { class: 'side', 'aria-label': 'Details' }, grip, this.tabs, this.body);
-    grip.addEventListener('pointerdown', (event) => {
-      const width = this.width();
-      drag(grip, event, (now) => this.widen(width + event.clientX - now.clientX), () => undefined);
+    const edge = grip({
+      label: 'Width of the panel',
+      class: 'grip',
+      grows: 'left',
+      size: () => this.element.getBoundingClientRect().width,
+      least: 280,
+      resize: (px) => (this.element.style.width = `${px}px`),
     });
-    grip.addEventListener('keydown', (event) => {
-      const step = event.key === 'ArrowLeft' ? 1 : event.key === 'ArrowRight' ? -1 : 0;
-      if (step !== 0) this.widen(this.width() + step * kGripStepPx);
-    });
+    this.element = el('aside', { class: 'side', 'aria-label': 'Details' }, edge, this.tabs, this.body);
     this.tabs.addEventListener('keydown', (event) => this.keys(event));
   }
 
@@ -64,14 +60,6 @@ export class Side {
 
   fold(): void {
     this.element.classList.toggle('folded');
-  }
-
-  private width(): number {
-    return this.element.getBoundingClientRect().width;
-  }
-
-  private widen(px: number): void {
-    this.element.style.width = `${Math.min(Math.max(px, kLeastPx), window.innerWidth * 0.7)}px`;
   }
 
   private keys(event: KeyboardEvent): void {
