@@ -128,4 +128,16 @@ Summary Timeline::summary(const SummaryQuery& asked) const {
   }
 }
 
+Durations Timeline::durations(const DurationQuery& asked) const {
+  DurationQuery query = asked;
+  query.from = bounded(asked.from);
+  query.to = bounded(asked.to);
+  Measuring measuring(query);
+  for (std::size_t i = 0;;) {
+    const auto lock = state_->read();
+    if (i >= state_->tracks.rows().size()) return measuring.durations(state_->tracks);
+    if (!measuring.add(state_->tracks, state_->tracks.rows()[i])) ++i;
+  }
+}
+
 }  // namespace castscope::timeline

@@ -56,6 +56,7 @@ class Timeline {
   std::optional<FoundEvent> neighbour(const NeighbourQuery&) const;
   // The summary goes track by track: in a run that goes on, later tracks may have got more events meanwhile.
   Summary summary(const SummaryQuery&) const;
+  Durations durations(const DurationQuery&) const;  // track by track, too
 
  private:
   struct State;

@@ -73,8 +73,8 @@ def questions(viewer, run):
     file = viewer.json("runs/run/source")["source_files"][0]["file"]
     forms = DOCUMENT["paths"]["/runs/{run}/report"]["get"]["parameters"][1]["schema"]["enum"]
     asked = {
-        "/rules": [{}], "/runs": [{}, {"limit": 1}], "/runs/{run}": [{}],
-        "/runs/{run}/definitions": [{}, {"known_sites": 1}],
+        "/rules": [{}], "/runs": [{}, {"limit": 1}, {"with_counts": 1}], "/runs/{run}/changes": [{}],
+        "/runs/{run}/metrics": [{}], "/runs/{run}": [{}], "/runs/{run}/definitions": [{}, {"known_sites": 1}],
         "/runs/{run}/picture": [{"window_begin_ns": 0, "window_end_ns": end, "columns": 50}],
         "/runs/{run}/event": [{"track": casts, "at_ns": first}, {"track": casts, "at_ns": -5}],
         "/runs/{run}/neighbour": [{"track": casts, "at_ns": -1, "direction": "next"},
@@ -83,11 +83,13 @@ def questions(viewer, run):
         "/check_search": [{"find": "op:mm"}, {"find": "layer:3"}],
         "/runs/{run}/fields": [{}, {"search_field": "cause"}, {"search_field": "op", "part_of_value": "lin"}],
         "/runs/{run}/summary": [{"window_begin_ns": 0, "window_end_ns": end}],
+        "/runs/{run}/durations": [{"window_begin_ns": begin, "window_end_ns": end} for begin in (0, end - 1)],
         "/runs/{run}/findings": [{}, {"limit": 1}],
         "/runs/{run}/sites": [{}, {"limit": 1}], "/runs/{run}/modules": [{}],
         "/runs/{run}/source": [{}, {"file": file}], "/runs/{run}/stacks": [{}], "/runs/{run}/steps": [{}],
         "/runs/{run}/behaviours": [{}],
         "/runs/{run}/compare": [{"with_run": "other"}], "/runs/{run}/report": [{"format": form} for form in forms],
+        "/runs/{run}/query": [{"sql": "SELECT * FROM v_sites, v_run"}, {"sql": "SELECT 1 WHERE 0", "time_limit_ms": 9}],
     }
     assert set(asked) == set(DOCUMENT["paths"]), "a route that is not asked for"
     return [(path, query) for path, queries in asked.items() for query in queries]

@@ -10,6 +10,7 @@ export function runAnswer(run: SynthRun): Run {
     run_file: '/home/you/project/train-20261121-110700.castscope',
     command: ['python', 'train.py', '--layers', '12'],
     cwd: '/home/you/project',
+    root: '/home/you/project',
     host: 'trainer',
     castscope_version: '0.3',
     start: new Date(run.startMs).toISOString(),

@@ -1,5 +1,6 @@
 // What the panels ask for, of a made-up run.
 
+import type { Durations, Metric, QueryAnswer } from '../src/api/told.ts';
 import { kFile } from './synth.ts';
 import type { SynthRun } from './synth.ts';
 
@@ -130,5 +131,27 @@ export function compareAnswer(run: SynthRun): object {
       { change: 'new', by_time_alone: false, before: null, after: site(40, 'bfloat16') },
       { change: 'moved', by_time_alone: false, before: site(40, 'float16'), after: site(40, 'bfloat16') },
     ],
+  };
+}
+
+/** The development server has no SQLite: it says what it was asked. */
+export function queryAnswer(sql: string): QueryAnswer {
+  return { result_columns: ['sql', 'length'], result_rows: [[sql, sql.length]], rows_left_out: 0, cells_cut: 0, query_stopped: null };
+}
+
+export function metricsAnswer(run: SynthRun): { metrics: Metric[] } {
+  const step_values = Array.from({ length: run.step }, (_, step) => ({ step, metric_value: step % 40 === 39 ? null : 2 / (1 + step / 10) }));
+  const loss = { metric_name: 'loss', metric_source: 'castscope.metric', missing_values: 0, not_finite_values: 0, first_not_finite_step: null, kept_every: 1, step_values };
+  return { metrics: run.processes.map(({ process }) => ({ process, ...loss })) };
+}
+
+export function durationsAnswer(): Durations {
+  const counts = [40, 900, 300, 12, 0, 1];
+  const edges = [1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
+  return {
+    event_count: 1253, single_events: 1253, exact: true, events_ns: 4e6, window_ns: 4e6, event_bytes: 3e8,
+    shortest_ns: 1200, median_ns: 3100, p95_ns: 7400, longest_ns: 61_000,
+    duration_bars: counts.map((event_count, i) => ({ least_ns: edges[i], below_ns: edges[i + 1], event_count })),
+    step_count: 12, steps_ns: 3e9, not_kept_ns: 0,
   };
 }

@@ -11,7 +11,7 @@ import { join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { FindAnswer, RunState } from '../src/api/types.ts';
 import { eventAnswer, neighbourAnswer, runAnswer, summaryAnswer } from './answers.ts';
-import { compareAnswer, findingsAnswer, modulesAnswer, sitesAnswer, sourceAnswer, stepsAnswer } from './panels.ts';
+import { compareAnswer, durationsAnswer, findingsAnswer, metricsAnswer, modulesAnswer, queryAnswer, sitesAnswer, sourceAnswer, stepsAnswer } from './panels.ts';
 import { encodePicture } from './picture.ts';
 import { SynthRun } from './synth.ts';
 
@@ -124,7 +124,8 @@ function definitions(query: URLSearchParams): object {
 
 function api(path: string, query: URLSearchParams): object | Buffer | null {
   if (path === 'runs') {
-    const runs = [{ ...runAnswer(run), event_count: run.count }, { ...runAnswer(run), run_name: 'train-yesterday' }];
+    const run_counts = { casts: run.count, cache_hits: 0, findings_by_severity: { error: 0, warning: 1, performance: 2, info: 0 } };
+    const runs = [{ ...runAnswer(run), event_count: run.count, run_counts }, { ...runAnswer(run), run_name: 'train-yesterday', run_counts }];
     return { runs, total: runs.length, next: null };
   }
   if (path === 'check_search') return { search_problem: null };
@@ -144,7 +145,11 @@ function api(path: string, query: URLSearchParams): object | Buffer | null {
     modules: () => modulesAnswer(run),
     source: () => sourceAnswer(query),
     steps: () => stepsAnswer(run),
+    durations: () => durationsAnswer(),
+    changes: () => ({ previous_run: null, changes: null }),
+    metrics: () => metricsAnswer(run),
     compare: () => compareAnswer(run),
+    query: () => queryAnswer(query.get('sql') ?? ''),
   };
   return routes[route]?.() ?? null;
 }

@@ -26,7 +26,7 @@ export class Address {
   constructor(state: State, restore: (view: ViewState) => Promise<void>) {
     this.state = state;
     this.restore = restore;
-    state.on(['window', 'lanes', 'look', 'hidden', 'selection', 'event', 'finding', 'find', 'tab', 'below', 'compare', 'tables'], () => this.soon());
+    state.on(['window', 'lanes', 'look', 'hidden', 'selection', 'event', 'finding', 'find', 'tab', 'below', 'compare', 'tables', 'sql', 'marks'], () => this.soon());
     window.addEventListener('popstate', () => void this.back());
   }
 

@@ -18,6 +18,8 @@ import { FlameView } from './panels/flame.ts';
 import { ModuleSteps } from './panels/module_steps.ts';
 import { DetailPanel } from './panels/detail.ts';
 import { el, toast, watchPresses } from './dom.ts';
+import { openDownload } from './panels/download.ts';
+import { keptEditor } from './panels/editor.ts';
 import { savePicture } from './panels/export.ts';
 import { FindingsPanel } from './panels/findings.ts';
 import { Header } from './panels/header.ts';
@@ -27,6 +29,8 @@ import { ListPanel } from './panels/list.ts';
 import { ModulesPanel } from './panels/modules.ts';
 import { Notice } from './panels/notice.ts';
 import { SearchBox } from './panels/search.ts';
+import { QueryPanel } from './panels/query.ts';
+import { openRunList } from './panels/run_list.ts';
 import { SelectionPanel } from './panels/selection.ts';
 import { Side } from './panels/side.ts';
 import { SitesPanel } from './panels/sites.ts';
@@ -40,17 +44,21 @@ const opening = lookUp(asked.run);
 opening.catch(() => undefined); // the code that waits for it reports errors
 
 const state = new State();
+state.editor = keptEditor();
 state.take(asked); // before the panels are made, since they read the requested view
 const timeline = new Timeline(state);
 const tip = new Tip(state);
 
 const search = new SearchBox(state, {
-  find: (text) => void viewer.find(text),
-  findStep: (direction) => void viewer.findStep(direction),
-  toggleOnlyFound: () => viewer.toggleOnlyFound(),
+  find: (text) => void viewer.searching.find(text),
+  findStep: (direction) => void viewer.searching.findStep(direction),
+  toggleOnlyFound: () => viewer.searching.toggleOnlyFound(),
 });
+const openRun = (run: string) => address.open(run);
 const header = new Header(state, {
-  open: (run) => address.open(run),
+  open: openRun,
+  runs: () => openRunList(state, openRun),
+  download: () => openDownload(state, () => savePicture(state.run?.run_name ?? 'timeline', timeline.canvases())),
   follow: () => viewer.follow(),
   colourBy: (by) => viewer.colourBy(by),
   theme: () => viewer.nextTheme(),
@@ -68,45 +76,47 @@ const viewer: Viewer = new Viewer(state, timeline, {
 const legend = new Legend(state, () => {
   viewer.feed.wantAll();
   state.tell('hidden');
-  if (state.find !== '') void viewer.find(state.find);
+  if (state.find !== '') void viewer.searching.find(state.find);
 });
 const notice = new Notice(state, () => viewer.feed.tryNow());
 const source = (file: string, line: number | null) => viewer.openSource(file, line);
 const zoomTo = (begin: number, end: number) => state.show(fitting(begin, end, state.whole, 0.04), performance.now());
 const compare = new ComparePanel(state);
 const side = new Side(state);
-const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.goToFinding(finding), source });
+const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.findings.goTo(finding), source });
 const pointer = new Pointer(state, timeline, {
-  choose: (track, at, withinNs) => void viewer.choose(track, at, withinNs),
-  findings: (marked) => viewer.openFindings(marked),
+  choose: (track, at, withinNs) => void viewer.going.choose(track, at, withinNs),
+  findings: (marked) => viewer.findings.openOneOf(marked),
+  mark: (mark) => viewer.goToMark(mark),
   hover: (under, x, y) => tip.show(under, x, y),
   hint: toast,
 });
 side.put([
   findings,
-  new SitesPanel(state, (site) => void viewer.chooseSubject('casts', site)),
-  new SourcePanel(state, (sites) => void viewer.chooseSubject('casts', sites[0])),
-  new ModulesPanel(state, (text) => void viewer.find(text)),
+  new SitesPanel(state, (site) => void viewer.going.chooseSubject('casts', site)),
+  new SourcePanel(state, (sites) => void viewer.going.chooseSubject('casts', sites[0])),
+  new ModulesPanel(state, (text) => void viewer.searching.find(text)),
   new ChartsPanel(state, zoomTo),
   new SelectionPanel(state, {
     zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
-    picture: () => savePicture(state.run?.run_name ?? 'timeline', timeline.canvases()),
     compare: () => compare.keep(),
-    choose: (row) => void viewer.chooseSubject(row.track_kind, row.subject, state.selection),
+    choose: (row) => void viewer.going.chooseSubject(row.track_kind, row.subject, state.selection),
+    goToMark: (mark) => viewer.goToMark(mark),
   }),
   new DetailPanel(state, {
     source,
     step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
     fit: () => viewer.act('fitEvent'),
     alongFlow: () => viewer.act('alongFlow'),
-    finding: (finding) => viewer.openFinding(finding),
-    goTo: (event) => void viewer.goToLinked(event),
+    finding: (finding) => viewer.findings.open(finding),
+    goTo: (event) => void viewer.going.goToLinked(event),
   }),
-  new ListPanel(state, (track, at) => void viewer.choose(track, at, 0)),
+  new ListPanel(state, (track, at) => void viewer.going.choose(track, at, 0)),
   compare,
+  new QueryPanel(state, source),
 ]);
-const flame = new FlameView(state, { find: (text) => void viewer.find(text), source });
-const moduleSteps = new ModuleSteps(state, { goTo: (search, step) => void viewer.goToStepOf(search, step) });
+const flame = new FlameView(state, { find: (text) => void viewer.searching.find(text), source });
+const moduleSteps = new ModuleSteps(state, { goTo: (search, step) => void viewer.searching.goToStepOf(search, step) });
 const drawer = new Drawer(state, {
   stacks: { title: 'flame by stack', element: flame.element, show: () => flame.show('stacks') },
   modules: { title: 'flame by module', element: flame.element, show: () => flame.show('modules') },
@@ -178,6 +188,6 @@ state.tell('tab');
 await viewer.feed.open(asked.run, opening);
 timeline.filter.value = state.filter;
 countSoon();
-if (state.find !== '') void viewer.find(state.find);
-if (asked.event && state.missing === null) await viewer.choose(asked.event.track, asked.event.at, 0, false);
+if (state.find !== '') void viewer.searching.find(state.find);
+if (asked.event && state.missing === null) await viewer.going.choose(asked.event.track, asked.event.at, 0, false);
 address.arrived();

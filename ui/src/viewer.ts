@@ -1,27 +1,25 @@
 // The actions on the view, by key, mouse or panel: each in one place.
 
-import { Feed } from './feed/feed.ts';
-import { api, release } from './api/client.ts';
-import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
+import { Feed } from './feed/feed.ts';
+import { FindingWays } from './finding_ways.ts';
+import { Going } from './going.ts';
+import type { Pointer } from './interact/pointer.ts';
+import { keep } from './kept.ts';
 import { kColourBy } from './model/colours.ts';
 import type { ColourBy } from './model/colours.ts';
-import { stepOf } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
+import { tracksOf } from './model/lanes.ts';
+import { withMark } from './model/marks.ts';
+import type { Mark } from './model/marks.ts';
+import type { State } from './model/state.ts';
+import { fitting, lengthOf } from './model/time_window.ts';
 import type { ViewState } from './model/url_state.ts';
 import type { FindingsPanel } from './panels/findings.ts';
-import type { State } from './model/state.ts';
-import { rowOf, tracksOf } from './model/lanes.ts';
-import { centred, fitting, lengthOf, showing } from './model/time_window.ts';
-import { keep } from './kept.ts';
-import { otherEnd } from './launch.ts';
-import type { OtherEnd } from './launch.ts';
 import { openHelp } from './panels/help.ts';
+import { Searching } from './searching.ts';
+import { nextPair } from './steps.ts';
 import { dismissToast, toast } from './dom.ts';
-import type { Pointer } from './interact/pointer.ts';
-
-const kAroundInstantNs = 10_000;
-const kAroundFindingNs = 50e6;
 
 export interface Parts {
   search: HTMLInputElement;
@@ -36,18 +34,24 @@ export class Viewer {
   readonly state: State;
   private readonly timeline: Timeline;
   private readonly parts: Parts;
-  private finding = 0;
+  readonly going: Going;
+  readonly searching: Searching;
+  readonly findings: FindingWays;
+  private comparing: Promise<void> = Promise.resolve();
 
   constructor(state: State, timeline: Timeline, parts: Parts) {
     this.state = state;
     this.timeline = timeline;
     this.parts = parts;
     this.feed = new Feed(state, () => timeline.room());
+    this.going = new Going(state, timeline);
+    this.searching = new Searching(state, this.feed, this.going, parts.search);
+    this.findings = new FindingWays(state, this.feed, this.going, this.searching, parts.findings);
     state.on(['window', 'lanes'], () => this.feed.want());
   }
 
   act(action: Action): void {
-    const { state, timeline } = this;
+    const { state, timeline, going, searching, findings } = this;
     const nowMs = performance.now();
     const page = timeline.lanesSurface.height * 0.8;
     const acts: Partial<Record<Action, () => void>> = {
@@ -62,19 +66,22 @@ export class Viewer {
       colours: () => this.colourBy(kColourBy[(kColourBy.indexOf(state.colourBy) + 1) % kColourBy.length]),
       theme: () => this.nextTheme(),
       search: () => this.parts.search.select(),
-      searchNext: () => void this.findStep('next'),
-      searchPrevious: () => void this.findStep('previous'),
-      findingNext: () => this.stepFinding(1),
-      findingPrevious: () => this.stepFinding(-1),
-      siteNext: () => void this.neighbour('next', true),
-      sitePrevious: () => void this.neighbour('previous', true),
-      eventNext: () => void this.neighbour('next', false),
-      eventPrevious: () => void this.neighbour('previous', false),
-      fitEvent: () => this.fitEvent(),
-      alongFlow: () => void this.alongFlow(),
+      searchNext: () => void searching.findStep('next'),
+      searchPrevious: () => void searching.findStep('previous'),
+      findingNext: () => findings.step(1),
+      findingPrevious: () => findings.step(-1),
+      siteNext: () => void going.neighbour('next', true),
+      sitePrevious: () => void going.neighbour('previous', true),
+      eventNext: () => void going.neighbour('next', false),
+      eventPrevious: () => void going.neighbour('previous', false),
+      fitEvent: () => going.fitEvent(),
+      alongFlow: () => void going.alongFlow(),
       selectWindow: () => this.selectWindow(),
       list: () => state.openTab('list'),
       filterLanes: () => timeline.filter.focus(),
+      mark: () => this.mark(),
+      stepBefore: () => this.compareSteps('previous'),
+      stepAfter: () => this.compareSteps('next'),
       side: () => this.parts.foldSide(),
       copyLink: () => void this.copyLink(),
       help: () => openHelp(),
@@ -120,243 +127,14 @@ export class Viewer {
     state.event = null;
     this.parts.search.value = view.find;
     state.layOut();
-    for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'window', 'event', 'finding', 'tab'] as const) state.tell(topic);
-    await this.find(view.find);
-    if (view.event) await this.choose(view.event.track, view.event.at, 0, false);
-  }
-
-  /** Chooses the event at this place of a track, and shows its details unless the panel should stay as it is. */
-  async choose(track: number, at: number, withinNs: number, details = true): Promise<void> {
-    const { state } = this;
-    if (!state.run) return;
-    try {
-      const event = await api.event(state.run.run_name, track, at, withinNs);
-      if (!event) return toast('Single events of this stretch are no longer held.');
-      this.choseEvent(event, details);
-    } catch {
-      toast('That event could not be asked for.');
-    }
-  }
-
-  choseEvent(event: EventDetail, details = true): void {
-    const { state } = this;
-    state.event = event;
-    state.pause();
-    state.tell('event');
-    if (details) state.openTab('detail');
-  }
-
-  private async neighbour(direction: 'next' | 'previous', sameSite: boolean): Promise<void> {
-    const { state } = this;
-    if (!state.run || !state.event) return toast('Choose an event first: click one.');
-    const from = state.event;
-    const event = await api
-      .neighbour(state.run.run_name, from.begin_ns, direction, {
-        track: sameSite ? undefined : from.track,
-        track_kind: sameSite ? state.run.tracks.find((one) => one.track === from.track)?.track_kind : undefined,
-        subject: sameSite ? from.subject : undefined,
-        hide: this.hiddenBut(from.shade),
-      })
-      .catch(() => null);
-    if (!event) return toast(direction === 'next' ? 'That was the last one.' : 'That was the first one.');
-    await this.goToEvent(event);
-  }
-
-  /** Hidden kinds are skipped, except the kind of the chosen event. */
-  private hiddenBut(shade: number): number[] {
-    return this.state.hiddenShades().filter((one) => one !== shade);
-  }
-
-  /** Goes to an event of this subject: the next one in view, or else the first. */
-  async chooseSubject(
-    kind: TrackKind,
-    subject: number,
-    within: { begin: number } | null = null,
-    otherwise = 'No single event of it is in the timeline.',
-  ): Promise<void> {
-    const { state } = this;
-    if (!state.run) return;
-    const { run_name: id, tracks } = state.run;
-    const here = within?.begin ?? state.window.begin;
-    for (const from of [here - 1, -1]) {
-      const event = await api.neighbour(id, from, 'next', { track_kind: kind, subject }).catch(() => null);
-      if (event && tracks.some((one) => one.track === event.track && one.track_kind === kind)) return this.goToEvent(event);
-    }
-    toast(otherwise);
-  }
-
-  private async goToEvent(event: EventDetail, details = true): Promise<void> {
-    const { state } = this;
-    state.show(showing(state.window, event.begin_ns, event.end_ns, state.whole), performance.now());
-    this.revealTrack(event.track);
-    await this.choose(event.track, event.begin_ns, 0, details);
-  }
-
-  /** Goes on along the chosen event's flow: across a launch, or else to the first event that belongs to it. */
-  private async alongFlow(): Promise<void> {
-    const { state } = this;
-    const from = state.event;
-    if (!state.run || !from) return toast('Choose an event first: click one.');
-    const launch = await otherEnd(state.run, state.definitions, from).catch(() => null);
-    const to = launch ?? from.linked_events?.[0]?.event;
-    if (!to) return toast('Nothing is known of where it comes from or goes to: that takes a deep step.');
-    await this.goToLinked(to);
-  }
-
-  /** Brings the chosen event and another one that belongs to it into sight, and chooses that one. */
-  async goToLinked(to: OtherEnd): Promise<void> {
-    const { state } = this;
-    const from = state.event ?? to;
-    state.show(showing(state.window, Math.min(from.begin_ns, to.begin_ns), Math.max(from.end_ns, to.end_ns), state.whole), performance.now());
-    this.revealTrack(to.track);
-    await this.choose(to.track, to.begin_ns, 0);
-  }
-
-  /** Scrolls so that a track is in sight. */
-  revealTrack(track: number): void {
-    const { layout, scrollTop, run } = this.state;
-    const of = run?.tracks.find((one) => one.track === track);
-    const row = of && rowOf(layout, of);
-    if (!row) return;
-    const room = this.timeline.lanesSurface.height - layout.pinnedHeight;
-    if (row.y < scrollTop) this.timeline.scrollBy(row.y - scrollTop);
-    else if (row.y + row.height > scrollTop + room) this.timeline.scrollBy(row.y + row.height - room - scrollTop);
-  }
-
-  /** Shows the first event of a finding in the timeline, and marks all of them. The panel stays as it is. */
-  goToFinding(finding: Finding): void {
-    if (finding.first_event_ns === null) return;
-    const { state } = this;
-    this.chooseFinding(finding);
-    const length = Math.min(lengthOf(state.window), kAroundFindingNs, lengthOf(state.whole) / 4);
-    state.show(centred(finding.first_event_ns, length, state.whole), performance.now());
-    if (finding.track === null) return;
-    this.revealTrack(finding.track);
-    void this.choose(finding.track, finding.first_event_ns, 1e3, false);
-  }
-
-  /** Shows a finding among the others. */
-  openFinding(finding: Finding): void {
-    this.state.openTab('findings');
-    this.chooseFinding(finding);
-  }
-
-  /** Shows the first of the findings that one mark stands for, or the one after the chosen one. */
-  openFindings(marked: readonly Finding[]): void {
-    const at = marked.findIndex((one) => one.fingerprint === this.state.finding);
-    this.openFinding(marked[(at + 1) % marked.length]);
-  }
-
-  private chooseFinding(finding: Finding | null): void {
-    const { state } = this;
-    state.finding = finding?.fingerprint ?? null;
-    if (state.marked === '') this.forgetFound();
-    state.tell('finding');
-    this.feed.wantAll();
-  }
-
-  private stepFinding(step: 1 | -1): void {
-    const next = this.parts.findings().neighbour(step);
-    if (!next) return toast(this.state.findings.length === 0 ? 'There are no findings.' : step > 0 ? 'That was the last finding.' : 'That was the first finding.');
-    this.openFinding(next);
-    this.goToFinding(next);
+    for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'sql', 'marks', 'window', 'event', 'finding', 'below', 'tab'] as const) state.tell(topic);
+    await this.searching.find(view.find);
+    if (view.event) await this.going.choose(view.event.track, view.event.at, 0, false);
   }
 
   openSource(file: string, line: number | null): void {
     this.state.source = { file, line };
     this.state.openTab('source');
-  }
-
-  async find(asked: string): Promise<void> {
-    const { state } = this;
-    // A step is a place, not a name: Enter goes there.
-    const text = stepOf(asked) === null ? asked : '';
-    if (text === '' && state.find === '') return;
-    this.finding += 1;
-    const turn = this.finding;
-    state.find = text;
-    state.found = null;
-    state.findProblem = null;
-    if (text === '') this.show('');
-    state.tell('find');
-    if (text === '' || !state.run) return;
-    // What is still being typed is often no search yet: then nothing else is asked for.
-    const problem = await api.searchProblem(text).catch(() => null);
-    if (turn !== this.finding) return;
-    state.findProblem = problem;
-    this.show(problem === null ? text : '');
-    if (problem !== null) return state.tell('find');
-    const found = await api.find(state.run.run_name, text, state.hiddenShades()).catch(() => null);
-    if (turn !== this.finding) return;
-    state.found = found;
-    state.tell('find');
-  }
-
-  /** Shows what this search finds, brighter than the rest or alone; '': everything. */
-  private show(search: string): void {
-    const { state } = this;
-    state.sought = search;
-    if (search === '') this.forgetFound();
-    this.feed.wantAll();
-  }
-
-  private forgetFound(): void {
-    const { state } = this;
-    release(state.foundPicture);
-    release(state.foundOverview);
-    state.foundPicture = state.foundOverview = null;
-  }
-
-  /** Hides what the search does not find, or shows it again. */
-  toggleOnlyFound(): void {
-    const { state } = this;
-    state.onlyFound = !state.onlyFound;
-    this.forgetFound();
-    state.tell('find');
-    this.feed.wantAll();
-  }
-
-  async findStep(direction: 'next' | 'previous'): Promise<void> {
-    const { state } = this;
-    const step = stepOf(this.parts.search.value);
-    if (step !== null) return this.goToStep(step);
-    const { marked } = state;
-    if (!state.run || (state.find === '' && marked === '')) return this.parts.search.focus();
-    if (state.findProblem !== null) return toast(state.findProblem);
-    const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.run_name, middle, direction, { find: marked, hide: state.hiddenShades() }).catch(() => null);
-    if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
-    if (!event) return toast(state.found?.event_count === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
-    await this.goToEvent(event, state.find !== '');
-  }
-
-  /** Marks what a search finds, and goes to a step; `step` is the process's own number. */
-  async goToStepOf(search: string, step: number): Promise<void> {
-    await this.find(search);
-    await this.goToOwnStep(step, 'This step is no longer in the timeline.');
-  }
-
-  private async goToStep(number: number): Promise<void> {
-    await this.goToOwnStep(this.state.definitions.steps.stepOf(number), `There is no step ${number} in the timeline.`);
-  }
-
-  /** `step` is the process's own number. */
-  private async goToOwnStep(step: number, missing: string): Promise<void> {
-    const { state } = this;
-    if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
-    // For the API, 0 means any step: either this is the first one, or there is none.
-    const first = state.run && (await api.neighbour(state.run.run_name, -1, 'next', { track_kind: 'steps' }).catch(() => null));
-    if (!first || first.subject !== 0) return toast(missing);
-    await this.goToEvent(first);
-  }
-
-  private fitEvent(): void {
-    const { state } = this;
-    if (!state.event) return;
-    const { begin_ns: begin, end_ns: end } = state.event;
-    // An instant has no length of its own: the time around it is what people want to see.
-    const air = begin === end ? kAroundInstantNs : 0;
-    state.show(fitting(begin - air, end + air, state.whole), performance.now());
   }
 
   private selectWindow(): void {
@@ -370,29 +148,70 @@ export class Viewer {
     state.openTab('selection');
   }
 
+  private at(): number {
+    return this.parts.pointer().at ?? (this.state.window.begin + this.state.window.end) / 2;
+  }
+
+  private mark(): void {
+    const { state } = this;
+    const marks = withMark(state.marks, this.at());
+    if (!marks) return toast('There are as many marks as the address can hold.');
+    state.marks = marks;
+    state.tell('marks');
+    toast('Marked. The tab Selection has the marks, with a name for each.');
+  }
+
+  goToMark({ at }: Mark): void {
+    const half = lengthOf(this.state.window) / 2;
+    this.state.show({ begin: at - half, end: at + half }, performance.now());
+  }
+
+  /** Who presses the key twice goes on by two. */
+  private compareSteps(direction: 'next' | 'previous'): void {
+    this.comparing = this.comparing.then(() => this.showSteps(direction));
+  }
+
+  /** Shows two steps side by side. */
+  private async showSteps(direction: 'next' | 'previous'): Promise<void> {
+    const { state } = this;
+    const pair = await nextPair(state, direction, this.at()).catch(() => null);
+    if (!pair) return toast(direction === 'next' ? 'There is no step after this one.' : 'There is no step before this one.');
+    const [first, second] = pair;
+    state.compareWith = null;
+    state.firstStretch = { begin: first.begin, end: first.end, tracks: first.tracks };
+    state.selection = { begin: second.begin, end: second.end, tracks: second.tracks };
+    state.show(fitting(first.begin, second.end, state.whole, 0.04), performance.now());
+    state.tab = 'compare'; // before the panels hear of the selection: it asks for both at once
+    state.tell('compare');
+    state.tell('selection');
+    state.tell('tab');
+  }
+
   private measure(): void {
     const { state } = this;
     if (state.measure) state.measure = null;
     else {
-      const at = this.parts.pointer().at ?? (state.window.begin + state.window.end) / 2;
+      const at = this.at();
       state.measure = { from: at, to: at, fixed: false };
       state.pause();
       toast('Measuring: click where it ends, Esc to stop.');
     }
-    this.timeline.soon();
+    state.tell('marks');
   }
 
   private escape(): void {
     const { state } = this;
     if (document.activeElement === this.parts.search || state.find !== '') {
       this.parts.clearSearch();
-    } else if (state.measure) state.measure = null;
-    else {
+    } else if (state.measure) {
+      state.measure = null;
+      state.tell('marks');
+    } else {
       state.selection = null;
       state.event = null;
       state.tell('selection');
       state.tell('event');
-      this.chooseFinding(null);
+      this.findings.choose(null);
     }
     dismissToast();
     (document.activeElement as HTMLElement | null)?.blur();

@@ -97,12 +97,9 @@ std::string immutable_uri(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
+absl::StatusOr<Database> open_to_read(const std::string& path) {
   CASTSCOPE_RETURN_IF_ERROR(check_header(path));
-  // Reading a file in WAL mode needs its index file, hence write access where it is to be had.
-  auto database = open_database(path, SQLITE_OPEN_READWRITE);
-  if (to_write || !absl::IsPermissionDenied(database.status())) return database;
-  database = open_database(path, SQLITE_OPEN_READONLY);
+  auto database = open_database(path, SQLITE_OPEN_READONLY);
   if (!absl::IsPermissionDenied(database.status())) return database;
   // The index cannot be made in this folder. Without a log the file is all there is.
   struct stat log {};
@@ -112,6 +109,14 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
   return absl::PermissionDeniedError(
       absl::StrCat(path, ": part of the run is in ", path,
                    "-wal, and SQLite reads that only in a folder that you may write to: copy both files to one"));
+}
+
+absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
+  CASTSCOPE_RETURN_IF_ERROR(check_header(path));
+  // Reading a file in WAL mode needs its index file, hence write access where it is to be had.
+  auto database = open_database(path, SQLITE_OPEN_READWRITE);
+  if (to_write || !absl::IsPermissionDenied(database.status())) return database;
+  return open_to_read(path);
 }
 
 absl::StatusOr<Database> open_as_it_is(const std::string& path) {

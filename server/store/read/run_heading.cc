@@ -47,6 +47,21 @@ absl::Status read_relays(const Database& database, std::vector<RelayState>& rela
               });
 }
 
+absl::StatusOr<RunCounts> read_counts(const std::string& path) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  RunCounts counts;
+  CASTSCOPE_RETURN_IF_ERROR(each(*database, "SELECT casts, cache_hits FROM v_totals",
+                                 [&](const Statement& row) { row.read(counts.casts, counts.hits); }));
+  CASTSCOPE_RETURN_IF_ERROR(each(*database,
+                                 "SELECT severity, count(*) FROM findings GROUP BY severity ORDER BY severity",
+                                 [&](const Statement& row) {
+                                   auto& [severity, count] = counts.findings.emplace_back();
+                                   row.read(severity, count);
+                                 }));
+  return counts;
+}
+
 absl::StatusOr<RunHeading> read_heading(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +21,13 @@ struct RunHeading {
   std::uint64_t acknowledged = 0;  // messages, of all relays together; of a collected run
 };
 absl::StatusOr<RunHeading> read_heading(const std::string& path);
+
+// What the file counts of a run. Findings are those that were judged when it ended, by severity.
+struct RunCounts {
+  std::uint64_t casts = 0, hits = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> findings;
+};
+absl::StatusOr<RunCounts> read_counts(const std::string& path);
 
 absl::Status read_relays(const Database&, std::vector<RelayState>&);
 

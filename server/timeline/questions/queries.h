@@ -99,6 +99,34 @@ struct Summary {
   std::vector<SubjectSum> rows;  // by track, subject, kind
 };
 
+// Events that have a duration, of one kind of track: casts (cache hits and what passes through have none), operators,
+// kernels or steps.
+struct DurationQuery {
+  std::int64_t from = 0, to = 0;
+  TrackKind track = TrackKind::kCasts;
+  std::uint32_t subject = 0;  // 0 = any
+  Filter filter = {};
+};
+
+// What overlaps the window: `ns` is the time of whole events, `window_ns` that within the window.
+struct Durations {
+  std::uint64_t count = 0, ns = 0, window_ns = 0, bytes = 0;
+  // So many of them are still single events, and all that follows is of those. The others are sums; where such a
+  // stretch lies in the window only in part, `count` and the sums are what its share would be, and not exact.
+  std::uint64_t single = 0;
+  bool exact = true;
+  std::int64_t shortest = 0, median = 0, p95 = 0, longest = 0;  // by nearest rank; 0 where there is no single event
+  struct Bar {
+    std::int64_t from = 0, to = 0;  // durations in [from, to); each is about twice as wide as the one before
+    std::uint64_t count = 0;
+    bool operator==(const Bar&) const = default;
+  };
+  std::vector<Bar> bars;  // from the shortest to the longest, empty ones between them included
+  // Of the processes that have such events: their steps in the window, and how much of the window these are.
+  std::uint64_t steps = 0, steps_ns = 0;
+  std::int64_t missing_ns = 0;  // so much of the window has no events, since they were not kept, of any one process
+};
+
 struct Progress {
   std::int64_t begin = 0, newest = 0;  // of the events so far
   std::uint64_t events = 0;            // fed so far

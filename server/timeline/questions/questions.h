@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/timeline/questions/queries.h"
 #include "server/timeline/tracks/row.h"
 #include "server/timeline/tracks/track_builder.h"
@@ -44,6 +46,22 @@ class Summing {
   struct Totals;
   const SummaryQuery& query_;
   std::unique_ptr<Totals> totals_;
+};
+
+// Adds up durations row by row, too, and each row in pieces: a scan of many events must not hold up those who feed.
+class Measuring {
+ public:
+  explicit Measuring(const DurationQuery& query) : query_(query) {}
+  bool add(const TrackBuilder&, const Row&);  // true: call it again for this row
+  Durations durations(const TrackBuilder&) const;
+
+ private:
+  void take(const Item&);
+  const DurationQuery& query_;
+  std::size_t series_ = 0, place_ = 0;  // where it goes on in the row
+  Durations sums_;
+  std::set<store::ProcessId> processes_;
+  absl::flat_hash_map<std::int64_t, std::uint64_t> counts_;  // of each duration: far fewer than events
 };
 
 }  // namespace castscope::timeline

@@ -218,6 +218,28 @@ std::optional<Item> Series::last_before(std::int64_t time, const Wanted& wanted)
   return std::nullopt;
 }
 
+std::optional<std::size_t> Series::each(std::int64_t from, std::int64_t to, const Wanted& wanted,
+                                        const std::function<void(const Item&)>& take, SeriesSum& gone,
+                                        std::size_t place) const {
+  constexpr std::size_t kPartsAtOnce = 8;
+  // Parts keep their numbers: the tail becomes the chunk of its number when it is full.
+  const std::size_t begin = std::max(first_part(from), place), end = std::min(begin + kPartsAtOnce, parts());
+  for (std::size_t part = begin; part < end; ++part) {
+    const Chunk* c = chunk(part);
+    if (c != nullptr && heads_[part].begin >= to) return std::nullopt;
+    if (c != nullptr && !c->has_items()) {
+      gone.add_share(*c, heads_[part].begin, heads_[part].covered_to, from, to, wanted);
+      continue;
+    }
+    for (std::size_t i = first_touching(part, from), n = size(part); i < n; ++i) {
+      const Item found = item(part, i);
+      if (found.begin >= to) break;
+      if (wanted(found.subject)) take(found);
+    }
+  }
+  return end < parts() ? std::optional(end) : std::nullopt;
+}
+
 void Series::sum(std::int64_t from, std::int64_t to, const Wanted& wanted, SeriesSum& sum) const {
   for (std::size_t part = first_part(from); part < parts(); ++part) {
     const Chunk* c = chunk(part);

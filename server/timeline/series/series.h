@@ -63,6 +63,12 @@ class Series {
                     const std::function<void(const Item&)>& take) const;
   std::optional<Item> first_after(std::int64_t time, const Wanted&) const;  // the first that begins after `time`
   std::optional<Item> last_before(std::int64_t time, const Wanted&) const;  // the last that begins before `time`
+  // Calls `take` for each item that lies at least in part in [from, to) and is still a single event. What others there
+  // are is added to `gone`, which is exact only where none is. One call looks at some ten thousand items, from a place
+  // on (0 at first), and returns where the next call has to go on; nothing = that was all.
+  std::optional<std::size_t> each(std::int64_t from, std::int64_t to, const Wanted&,
+                                  const std::function<void(const Item&)>& take, SeriesSum& gone,
+                                  std::size_t place) const;
   void sum(std::int64_t from, std::int64_t to, const Wanted&, SeriesSum&) const;
 
  private:

@@ -22,6 +22,11 @@ void TrackBuilder::feed(const Numbers& numbers, store::ProcessId process, std::u
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
   Place place{numbers, process, lane, fed, fed.lanes[lane]};
   kernels_.clear();
+  if (fed.missing_since && !events.empty()) {
+    const std::int64_t again = since_run_began(place, events.front().time);
+    if (again > *fed.missing_since) fed.missing.emplace_back(*fed.missing_since, again);
+    fed.missing_since.reset();
+  }
   for (const lanes::Event& event : events) {
     if (event.kind == EventKind::kKernel)
       kernels_.push_back(&event);
@@ -80,6 +85,7 @@ void TrackBuilder::gap(store::ProcessId process) {
   std::int64_t last = 0;
   for (const auto& [id, lane] : found->second.lanes) last = std::max(last, lane.seen_to);
   found->second.cache.gap(last);
+  if (!found->second.missing_since) found->second.missing_since = last;
 }
 
 void TrackBuilder::end(store::ProcessId process) {
@@ -106,6 +112,15 @@ void TrackBuilder::close(Process& process) {
 const Row* TrackBuilder::steps_of(store::ProcessId process) const {
   const auto found = processes_.find(process);
   return found == processes_.end() ? nullptr : found->second.steps;
+}
+
+std::int64_t TrackBuilder::missing(store::ProcessId process, std::int64_t from, std::int64_t to) const {
+  std::int64_t all = 0;
+  if (const auto found = processes_.find(process); found != processes_.end()) {
+    for (const auto& [begin, end] : found->second.missing)
+      all += std::max<std::int64_t>(std::min(end, to) - std::max(begin, from), 0);
+  }
+  return all;
 }
 
 const Row* TrackBuilder::regions_of(store::ProcessId process, std::uint32_t lane) const {

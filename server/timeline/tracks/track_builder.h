@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ class TrackBuilder {
 
   const std::deque<Row>& rows() const { return rows_; }  // index = track id - 1
   const Row* steps_of(store::ProcessId process) const;   // null: the process has none
+  // The stretches of the process within [from, to) whose events are missing: ns, all together.
+  std::int64_t missing(store::ProcessId process, std::int64_t from, std::int64_t to) const;
   const Row* regions_of(store::ProcessId process, std::uint32_t lane) const;
   void each_counter(const std::function<void(store::ProcessId process, const CacheCounter&)>& take) const;
   const Shades& shades() const { return shades_; }
@@ -75,8 +78,10 @@ class TrackBuilder {
   struct Process {
     std::int64_t begin = 0;
     std::vector<Shared> waiting;
-    bool deep = false;               // all operators are observed at the moment
-    std::uint32_t deep_changes = 0;  // how often that has changed, in what was fed
+    bool deep = false;                                           // all operators are observed at the moment
+    std::uint32_t deep_changes = 0;                              // how often that has changed, in what was fed
+    std::optional<std::int64_t> missing_since;                   // events were missing, and none has come yet
+    std::vector<std::pair<std::int64_t, std::int64_t>> missing;  // stretches without their events
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth

@@ -11,9 +11,10 @@ ListPart list_part(Parameters& parameters) {
   return part;
 }
 
-Response part_answer(Json json, const ListPart& part, std::string_view route) {
+Response part_answer(Json json, const ListPart& part, std::string_view route, std::string_view more) {
   std::string next;
-  if (part.end() < part.total) next = absl::StrCat(std::string(route), "?offset=", part.end(), "&limit=", part.limit);
+  if (part.end() < part.total)
+    next = absl::StrCat(std::string(route), "?offset=", part.end(), "&limit=", part.limit, std::string(more));
   json["total"] = part.total;
   json["next"] = next.empty() ? Json() : Json(next);
   Response response = json_answer(json);

@@ -22,7 +22,7 @@ ListPart list_part(Parameters& parameters);
 
 // Answers with `json`, to which `total` and `next` are added: how many entries there are in all, and the address of the
 // next part, relative to this one's; null = this is the last. The header Link names it, too. `route` is the last part
-// of the route's path.
-Response part_answer(Json json, const ListPart& part, std::string_view route);
+// of the route's path, `more` what else the address of the next part says.
+Response part_answer(Json json, const ListPart& part, std::string_view route, std::string_view more = "");
 
 }  // namespace castscope::web

@@ -5,6 +5,7 @@
 
 #include "server/report/forms/json.h"
 #include "server/report/forms/processes_json.h"
+#include "server/report/model/metrics.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 #include "server/store/run/step_numbers.h"
@@ -154,6 +155,12 @@ Answer behaviours(Call& call) {
   return json_answer({{"behaviours", report::behaviours_json((*snapshot)->model())}});
 }
 
+Answer metrics(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  return json_answer({{"metrics", report::metrics_json((*snapshot)->model())}});
+}
+
 }  // namespace
 
 void add_panel_routes(std::vector<Route>& routes) {
@@ -162,6 +169,7 @@ void add_panel_routes(std::vector<Route>& routes) {
   routes.push_back({"runs/{run}/modules", {}, modules, true});
   routes.push_back({"runs/{run}/steps", {}, steps, true});
   routes.push_back({"runs/{run}/behaviours", {}, behaviours, true});
+  routes.push_back({"runs/{run}/metrics", {}, metrics, true});
 }
 
 }  // namespace castscope::web

@@ -17,6 +17,8 @@ int status_of(const absl::Status& status) {
       return 400;
     case absl::StatusCode::kNotFound:
       return 404;
+    case absl::StatusCode::kAborted:
+      return 409;
     case absl::StatusCode::kUnavailable:
       return 503;
     default:
@@ -47,7 +49,7 @@ std::string tag_for(Runs& runs, Call& call, const Request& request) {
 Answer ask(Runs& runs, const Route& route, const std::string& id, const Request& request) {
   auto parameters = Parameters::parse(request.query, route.parameters);
   if (!parameters.ok()) return parameters.status();
-  Call call{.runs = runs, .run = nullptr, .parameters = *std::move(parameters)};
+  Call call{.runs = runs, .run = nullptr, .parameters = *std::move(parameters), .hung_up = request.hung_up};
   if (route.path.starts_with(kRun)) {
     call.run = runs.find(id);
     if (call.run == nullptr) return absl::NotFoundError("there is no such run");
@@ -67,13 +69,16 @@ Answer ask(Runs& runs, const Route& route, const std::string& id, const Request&
 const std::vector<Route>& routes() {
   static const auto* all = [] {
     auto* list = new std::vector<Route>;
+    add_run_list_routes(*list);
     add_run_routes(*list);
     add_timeline_routes(*list);
     add_field_routes(*list);
+    add_duration_routes(*list);
     add_panel_routes(*list);
     add_stack_routes(*list);
     add_source_routes(*list);
     add_report_routes(*list);
+    add_query_routes(*list);
     return list;
   }();
   return *all;

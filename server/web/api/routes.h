@@ -22,6 +22,7 @@ struct Call {
   Runs& runs;
   RunPtr run;  // null where the path names no run
   Parameters parameters;
+  std::function<bool()> hung_up = {};  // as Request::hung_up
 };
 
 struct Route {
@@ -34,13 +35,16 @@ struct Route {
 };
 
 const std::vector<Route>& routes();
-void add_run_routes(std::vector<Route>&);       // runs.cc: the list of runs, their definitions
+void add_run_list_routes(std::vector<Route>&);  // run_list.cc: the list of runs, what changed since an earlier one
+void add_run_routes(std::vector<Route>&);       // runs.cc: a run and its definitions
 void add_timeline_routes(std::vector<Route>&);  // timeline.cc: pictures, events, sums of a window
 void add_field_routes(std::vector<Route>&);     // fields.cc: what a search can ask for
+void add_duration_routes(std::vector<Route>&);  // durations.cc: how long events of a window took
 void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps and what those do
 void add_source_routes(std::vector<Route>&);    // source.cc: source with casts per line
 void add_stack_routes(std::vector<Route>&);     // stacks.cc: the stacks of all casts and operators, as one tree
 void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, reports
+void add_query_routes(std::vector<Route>&);     // query.cc: SQL on the run file
 
 Response json_answer(const Json& json, int status = 200);
 Response error_answer(const absl::Status& status);  // problem details (http/problem.h)

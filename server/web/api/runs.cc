@@ -1,4 +1,4 @@
-// The routes for the list of runs, for what a run consists of, and for the meaning of its numbers.
+// The routes for what a run consists of, and for the meaning of its numbers.
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
@@ -10,7 +10,6 @@
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 #include "server/web/api/cast_shade.h"
-#include "server/web/api/list_part.h"
 #include "server/web/api/routes.h"
 #include "server/web/runs/snapshot.h"
 
@@ -28,29 +27,6 @@ Json dtype_or_null(std::uint8_t dtype) { return dtype == 0xff ? Json() : Json(st
 
 std::int64_t since_begin(const store::RunData& run, std::int64_t wall_clock) {
   return std::max<std::int64_t>(wall_clock - run.start.start_ns, 0);
-}
-
-Json in_list(const RunPtr& run) {
-  Json json = {{"run_name", run->id()}};
-  const auto told = run->summary();
-  json["command"] = told.ok() ? Json(told->start.command) : Json::array();
-  json["host"] = told.ok() ? told->start.host : "";
-  json["start"] = told.ok() ? Json(report::utc(told->start.start_ns)) : Json();
-  json["run_state"] = name(run->state());
-  json["event_count"] = told.ok() ? told->events : 0;
-  json["run_file"] = run->file();
-  if (!told.ok()) json["read_error"] = std::string(told.status().message());
-  return json;
-}
-
-Answer list(Call& call) {
-  ListPart part = list_part(call.parameters);
-  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
-  const std::vector<RunPtr> all = call.runs.all();
-  part.total = all.size();
-  Json runs = Json::array();
-  for (std::size_t i = part.begin(); i < part.end(); ++i) runs.push_back(in_list(all[i]));
-  return part_answer({{"runs", std::move(runs)}}, part, "runs");
 }
 
 // `told` is the number of events that the timeline was fed; the file of a finished run may keep only some of them.
@@ -287,7 +263,6 @@ Answer definitions(Call& call) {
 }  // namespace
 
 void add_run_routes(std::vector<Route>& routes) {
-  routes.push_back({"runs", {"offset", "limit"}, list});
   routes.push_back({"runs/{run}", {}, one, true});
   routes.push_back({"runs/{run}/definitions",
                     {"known_sites", "known_regions", "known_operator_uses", "known_kernels"},

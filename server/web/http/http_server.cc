@@ -8,6 +8,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -105,8 +106,16 @@ class Connection {
                   .host = std::string(request[http::field::host]),
                   .authorization = std::string(request[http::field::authorization]),
                   .if_none_match = std::string(request[http::field::if_none_match]),
-                  .accept_encoding = std::string(request[http::field::accept_encoding])};
+                  .accept_encoding = std::string(request[http::field::accept_encoding]),
+                  .hung_up = [this] { return hung_up(); }};
     return send(handle(asked), is_head, request.version(), request.keep_alive());
+  }
+
+  // Looks at the socket without reading from it: the next request may already be there.
+  bool hung_up() {
+    char first = 0;
+    const ssize_t got = recv(stream_.socket().native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   // An exception of a library (no memory for a huge answer) costs this answer, not the recording in the same process.

@@ -158,6 +158,25 @@ TEST_F(HttpServerTest, WhoSendsHalfARequestIsLetGo) {
   EXPECT_EQ(peer().hear(), "");
 }
 
+TEST_F(HttpServerTest, AHandlerLearnsThatItsClientHungUp) {
+  std::latch at_work(1), over(1);
+  start({}, [&](const Request& request) {
+    if (request.path == "/waits") {
+      EXPECT_FALSE(request.hung_up());
+      at_work.count_down();
+      while (!request.hung_up()) std::this_thread::yield();
+      over.count_down();
+    }
+    return Response{.status = 200};
+  });
+  {
+    Peer impatient = peer();
+    impatient.say("GET /waits HTTP/1.1\r\nHost: h\r\n\r\n");
+    at_work.wait();
+  }
+  over.wait();
+}
+
 TEST_F(HttpServerTest, WhoTakesNothingIsLetGo) {
   start({.connections = 1, .patience = milliseconds(50)},
         [](const Request&) { return Response{.status = 200, .type = "x", .body = std::string(64 << 20, 'x')}; });

@@ -15,6 +15,8 @@ struct Request {
   std::string host;
   // Headers, "" = not sent.
   std::string authorization = {}, if_none_match = {}, accept_encoding = {};
+  // Whether the client has closed the connection, so that a long answer need not be finished. Null: nobody knows.
+  std::function<bool()> hung_up = {};
 };
 
 struct Response {

@@ -18,6 +18,8 @@ const char* title_of(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
     case 421:
       return "Misdirected Request";
     case 431:

@@ -25,6 +25,10 @@ class FileRun final : public RunSource {
   RunState state() const override;
   absl::StatusOr<RunSummary> summary() const override;
   absl::StatusOr<SnapshotPtr> snapshot() override;
+  SnapshotPtr known_snapshot() const override {
+    const std::lock_guard lock(mutex_);
+    return snapshot_;
+  }
   std::shared_ptr<const timeline::Timeline> timeline() override;
   double loaded() const override;
   std::string unread_events() const override;

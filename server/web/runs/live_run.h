@@ -54,6 +54,10 @@ class LiveRun final : public RunSource, public store::RunSink {
   RunState state() const override;
   absl::StatusOr<RunSummary> summary() const override;
   absl::StatusOr<SnapshotPtr> snapshot() override;
+  SnapshotPtr known_snapshot() const override {
+    const std::lock_guard lock(mutex_);
+    return snapshot_;
+  }
   std::shared_ptr<const timeline::Timeline> timeline() override { return timeline_; }
   bool sources_here() const override { return options_.sources_here; }
   const rules::Settings& settings() const override { return judge_->settings(); }

@@ -48,6 +48,8 @@ class RunSource {
   // Returns the newest snapshot. The first call may take as long as reading the file; an error is a sentence about the
   // file.
   virtual absl::StatusOr<SnapshotPtr> snapshot() = 0;
+  // Returns the newest snapshot that is in memory; null: there is none, and nothing is read for it.
+  virtual SnapshotPtr known_snapshot() const = 0;
   // Callers hold it for as long as they use it.
   virtual std::shared_ptr<const timeline::Timeline> timeline() = 0;
   virtual double loaded() const { return 1; }               // share of the events that have been read, 0 … 1

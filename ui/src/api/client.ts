@@ -1,5 +1,6 @@
 // The routes of the API, each as a function. Every address is relative: the page does not know its own token.
 
+import type * as told from './told.ts';
 import type * as types from './types.ts';
 import { Basin } from './basin.ts';
 import { allParts } from './parts.ts';
@@ -31,8 +32,9 @@ export interface PictureQuery {
 const kBase = './api/v2/';
 const kPatienceMs = 20_000;
 
-async function get(path: string): Promise<Response> {
-  const answer = await fetch(kBase + path, { signal: AbortSignal.timeout(kPatienceMs), cache: 'no-store' });
+async function get(path: string, signal?: AbortSignal): Promise<Response> {
+  const patience = AbortSignal.timeout(kPatienceMs);
+  const answer = await fetch(kBase + path, { signal: signal ? AbortSignal.any([patience, signal]) : patience, cache: 'no-store' });
   if (answer.ok) return answer;
   let sentence = `The collector answered ${answer.status}.`;
   try {
@@ -44,8 +46,8 @@ async function get(path: string): Promise<Response> {
   throw new Refused(answer.status, sentence);
 }
 
-async function json<T>(path: string): Promise<T> {
-  return (await (await get(path)).json()) as T;
+async function json<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await get(path, signal)).json()) as T;
 }
 
 function run(id: string, route = '', query: Record<string, string | number | undefined> = {}): string {
@@ -71,6 +73,8 @@ export function release(picture: Picture | null): void {
 
 export const api = {
   runs: () => list('runs', (answer: Part & { runs: types.RunEntry[] }) => answer.runs),
+  /** With what each counted. */
+  runsWithCounts: () => list('runs?with_counts=1', (answer: Part & { runs: types.RunEntry[] }) => answer.runs),
   run: (id: string) => json<types.Run>(run(id)),
 
   async picture(id: string, query: PictureQuery): Promise<Picture> {
@@ -131,22 +135,31 @@ export const api = {
       run(id, 'summary', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), with_rows: 0, only_tracks: joined(tracks), find }),
     ),
 
+  durations: (id: string, begin: number, end: number, of: { track_kind: types.TrackKind; subject?: number; tracks?: readonly number[]; hide?: readonly number[] }) =>
+    json<told.Durations>(
+      run(id, 'durations', { window_begin_ns: Math.floor(begin), window_end_ns: Math.ceil(end), track_kind: of.track_kind, subject: of.subject, only_tracks: joined(of.tracks), hidden_shades: joined(of.hide) }),
+    ),
+
   findings: (id: string) =>
     list(run(id, 'findings'), (answer: Part & { findings: types.Finding[] }) => answer.findings),
   /** What the rules mean; the same for all runs. */
-  rules: () => json<{ rules: types.RuleWords[] }>('rules').then((answer) => answer.rules),
+  rules: () => json<{ rules: told.RuleWords[] }>('rules').then((answer) => answer.rules),
   sites: (id: string) => list(run(id, 'sites'), (answer: Part & { sites: types.SiteCounts[] }) => answer.sites),
   modules: (id: string) =>
     json<{ models: { model: string; modules: types.ModuleRow[] }[] }>(run(id, 'modules')).then((answer) => answer.models),
   sourceFiles: (id: string) =>
     json<{ source_files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.source_files),
   sourceFile: (id: string, file: string) => json<types.SourceFile>(run(id, 'source', { file })),
-  behaviours: (id: string) => json<{ behaviours: types.Behaviour[] }>(run(id, 'behaviours')).then((answer) => answer.behaviours),
-  stacks: (id: string) => json<types.Stacks>(run(id, 'stacks')),
+  behaviours: (id: string) => json<{ behaviours: told.Behaviour[] }>(run(id, 'behaviours')).then((answer) => answer.behaviours),
+  stacks: (id: string) => json<told.Stacks>(run(id, 'stacks')),
   steps: (id: string) =>
     json<{ processes: types.ProcessSteps[] }>(run(id, 'steps')).then(
       (answer) => answer.processes,
     ),
   compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with_run: other })),
+  /** Aborting ends the query at the collector, too. */
+  query: (id: string, sql: string, signal: AbortSignal) => json<told.QueryAnswer>(run(id, 'query', { sql }), signal),
+  changes: (id: string) => json<told.ChangesAnswer>(run(id, 'changes')),
+  metrics: (id: string) => json<{ metrics: told.Metric[] }>(run(id, 'metrics')).then((answer) => answer.metrics),
   reportAddress: (id: string, format: string) => kBase + run(id, 'report', { format }),
 };

@@ -15,7 +15,7 @@ export async function allParts<Answer extends Part, Entry>(
 ): Promise<Entry[]> {
   const folder = path.slice(0, path.lastIndexOf('/') + 1);
   const entries: Entry[] = [];
-  let next: string | null = `${path}?limit=${kLargestPart}`;
+  let next: string | null = `${path}${path.includes('?') ? '&' : '?'}limit=${kLargestPart}`;
   while (next !== null) {
     const answer = await ask(next);
     entries.push(...of(answer));

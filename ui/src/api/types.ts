@@ -12,6 +12,10 @@ export interface RunEntry {
   run_state: RunState;
   event_count: number;
   run_file: string | null;
+  exit_status: number | null;
+  signal: number | null;
+  /** Only where it was asked for; null: it cannot be counted. */
+  run_counts?: { casts: number; cache_hits: number; findings_by_severity: Record<Severity, number> } | null;
   /** Why the run cannot be read. */
   read_error?: string;
 }
@@ -69,6 +73,8 @@ export interface Run {
   run_file: string | null;
   command: string[];
   cwd: string;
+  /** The folder that files under it are told from; null: every file is as the job had it. */
+  root: string | null;
   host: string;
   castscope_version: string;
   start: string;
@@ -295,14 +301,6 @@ export interface Finding {
   site_ids: number[];
 }
 
-/** What a rule means, the same for each of its findings. */
-export interface RuleWords {
-  rule: string;
-  summary: string;
-  what_happens: string;
-  why_it_matters: string;
-}
-
 export interface SiteCounts {
   site: number;
   casts: number;
@@ -340,16 +338,6 @@ export interface SourceFile {
   rules_by_line: Record<string, string[]>;
 }
 
-/** Where casts and operators were called from: nodes are numbered from 1, and 0 stands for no stack. */
-export interface Stacks {
-  frames: Place[];
-  node_frames: number[];
-  node_parents: number[];
-  /** By the number of the site or use, less one. */
-  site_nodes: number[];
-  operator_use_nodes: number[];
-}
-
 export interface StepRow {
   step_kind: 'training' | 'evaluation';
   /** Of the first one; steps and evaluations are numbered apart. */
@@ -371,12 +359,6 @@ export interface StepRow {
 export interface ProcessSteps {
   process: number;
   step_runs: StepRow[];
-}
-
-/** What one step of a behaviour does. */
-export interface Behaviour {
-  behaviour: number;
-  sites: { site: number; casts: number; cache_hits: number }[];
 }
 
 export interface DiffSite {

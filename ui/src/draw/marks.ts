@@ -7,6 +7,7 @@ import { isStream } from '../model/lanes.ts';
 import type { Row } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 import type { TimeScale } from '../model/time_window.ts';
+import { drawMarkLines } from './flags.ts';
 import type { Ink, Surface } from './ink.ts';
 
 /** What is drawn, where, at what scale and in which colours. */
@@ -44,6 +45,7 @@ export function drawMarks(scene: Scene): void {
   drawOutside(scene);
   drawUntimed(scene);
   if (state.selection) drawSelection(scene);
+  drawMarkLines(surface, state, scene.scale, scene.ink);
   drawFindings(scene);
   if (state.event) drawEvent(scene);
   if (state.measure) drawMeasure(scene, state.measure);
@@ -120,7 +122,7 @@ export interface PlacedMark extends FindingMark {
 
 /** The marks over the rows in sight. */
 export function findingMarksOf(state: State, scale: TimeScale, heightPx: number): PlacedMark[] {
-  const marks = state.marks();
+  const marks = state.findingMarks();
   const placed: PlacedMark[] = [];
   for (const track of marks.tracks()) {
     const span = spanOfTrack(state, track);

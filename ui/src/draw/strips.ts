@@ -48,7 +48,7 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
   }
   context.font = `600 9px ${ink.font}`;
   context.textBaseline = 'middle';
-  for (const { x, findings } of state.marks().onAll(scale)) {
+  for (const { x, findings } of state.findingMarks().onAll(scale)) {
     const chosen = findings.some((one) => one.fingerprint === state.finding);
     context.fillStyle = ink[findings[0].severity];
     context.fillRect(x - (chosen ? 2 : 1), 0, chosen ? 5 : 3, kMinimapMarkPx);

@@ -7,6 +7,7 @@ import type { Room } from '../model/lanes.ts';
 import { rulerOf } from '../model/ruler.ts';
 import type { State } from '../model/state.ts';
 import type { TimeWindow } from '../model/time_window.ts';
+import { drawFlags } from './flags.ts';
 import { Gutter } from './gutter.ts';
 import type { Ink } from './ink.ts';
 import { readInk, Surface } from './ink.ts';
@@ -64,7 +65,7 @@ export class Timeline {
       state.scrollTop = 0;
       state.layOut();
     });
-    state.on(['window', 'picture', 'selection', 'event', 'findings', 'definitions', 'run', 'find'], () => this.soon());
+    state.on(['window', 'picture', 'selection', 'event', 'findings', 'definitions', 'run', 'find', 'marks'], () => this.soon());
     state.on('look', () => {
       this.recolour = true;
       this.soon();
@@ -138,6 +139,7 @@ export class Timeline {
     const ruler = rulerOf(state.window, this.rulerSurface.width, state.whole.begin);
     this.drawing.draw(state, this.lanesSurface, this.ink, ruler);
     drawRuler(this.rulerSurface, state, ruler, this.rulerDrag, this.ink);
+    drawFlags(this.rulerSurface, state, this.ink);
     const top = drawCounters(this.countersSurface, state, this.ink) || 'nothing held here';
     if (this.counterTop.textContent !== top) this.counterTop.textContent = top;
     this.drawMinimap(this.ink);

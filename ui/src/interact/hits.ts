@@ -66,7 +66,7 @@ export function findingsAt(state: State, scale: TimeScale, x: number, y: number,
 /** The findings of the mark under a point of the minimap. `scale` is that of the whole run. */
 export function findingsInMinimapAt(state: State, scale: TimeScale, x: number, y: number): Finding[] {
   if (y > kMinimapMarkPx + 3) return [];
-  return state.marks().onAll(scale).find((mark) => onMark(mark, x))?.findings ?? [];
+  return state.findingMarks().onAll(scale).find((mark) => onMark(mark, x))?.findings ?? [];
 }
 
 /** A mark that stands for several findings has their number at its right. */

@@ -1,6 +1,8 @@
 // Handles mouse and touch on the canvases.
 
+import { flagAt } from '../draw/flags.ts';
 import type { Timeline } from '../draw/timeline.ts';
+import type { Mark } from '../model/marks.ts';
 import type { State } from '../model/state.ts';
 import { TimeScale, fitting, lengthOf, panned, zoomed } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
@@ -17,6 +19,7 @@ export interface Hands {
   findings(findings: readonly Finding[]): void;
   hover(under: Hit | readonly Finding[] | null, x: number, y: number): void;
   hint(text: string): void;
+  mark(mark: Mark): void;
 }
 
 export class Pointer {
@@ -112,6 +115,7 @@ export class Pointer {
     this.hands.hover(null, 0, 0);
     if (this.state.measure && !this.state.measure.fixed) {
       this.state.measure.fixed = true;
+      this.state.tell('marks'); // the address holds it
       return;
     }
     if (event.button === 1 || event.shiftKey) this.pan(event);
@@ -201,7 +205,10 @@ export class Pointer {
         const span = this.timeline.rulerDrag;
         this.timeline.rulerDrag = null;
         this.timeline.soon();
-        if (!span || Math.abs(span.end - span.begin) * this.scale().pxPerNs < kClickPx) return;
+        if (!span || Math.abs(span.end - span.begin) * this.scale().pxPerNs < kClickPx) {
+          const mark = flagAt(this.state.marks, this.scale(), event.offsetX);
+          return mark ? this.hands.mark(mark) : undefined;
+        }
         this.show({ begin: Math.min(span.begin, span.end), end: Math.max(span.begin, span.end) });
       });
     });

@@ -1,6 +1,7 @@
 // Makes the leaves of a flame view: from counts of casts and operators, along their stacks or their modules.
 
-import type { Place, Stacks } from '../api/types.ts';
+import type { Stacks } from '../api/told.ts';
+import type { Place } from '../api/types.ts';
 import type { Definitions } from './definitions.ts';
 import type { Leaf } from './flame.ts';
 import { place } from './format.ts';

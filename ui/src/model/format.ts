@@ -54,6 +54,13 @@ export function bytes(count: number): string {
   return `${at === 0 ? size : digits(size)} ${units[at]}`;
 }
 
+/** A number without a unit, such as a loss: "0.1234", "65,536", "1.2e-7". */
+export function real(value: number): string {
+  const size = Math.abs(value);
+  if (value !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(2);
+  return value.toLocaleString('en-US', { maximumSignificantDigits: size >= 1e4 ? 9 : 4 });
+}
+
 export function percent(share: number): string {
   if (share > 0 && share < 0.01) return '<1 %';
   return `${Math.round(share * 100)} %`;

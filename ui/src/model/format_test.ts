@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytes, clock, duration, moment, percent, place, shortPath, stepOf } from './format.ts';
+import { bytes, clock, duration, moment, percent, place, real, shortPath, stepOf } from './format.ts';
 
 test('durations have three digits that count', () => {
   assert.deepEqual([431, 4310, 43_100, 431_000, 4.31e6, 1e9, 59.9e9].map(duration), ['431 ns', '4.31 µs', '43.1 µs', '431 µs', '4.31 ms', '1.00 s', '59.9 s']);
@@ -29,4 +29,12 @@ test('a step is asked for by its number', () => {
   assert.equal(stepOf(' Step #0 '), 0);
   assert.equal(stepOf('steps'), null);
   assert.equal(stepOf('step 4294967296'), null);
+});
+
+test('numbers without a unit', () => {
+  assert.equal(real(0.123456), '0.1235');
+  assert.equal(real(65536), '65,536');
+  assert.equal(real(0), '0');
+  assert.equal(real(1.234e-7), '1.23e-7');
+  assert.equal(real(-2.5), '-2.5');
 });

@@ -6,6 +6,7 @@ export type Action =
   | 'all' | 'back' | 'follow' | 'measure' | 'colours' | 'theme'
   | 'search' | 'searchNext' | 'searchPrevious' | 'findingNext' | 'findingPrevious' | 'siteNext' | 'sitePrevious'
   | 'eventNext' | 'eventPrevious' | 'fitEvent' | 'alongFlow' | 'selectWindow' | 'list' | 'filterLanes' | 'side' | 'copyLink'
+  | 'mark' | 'stepBefore' | 'stepAfter'
   | 'help' | 'escape';
 
 export interface KeyLine {
@@ -41,6 +42,9 @@ export const kKeys: readonly KeyLine[] = [
   { keys: ['Enter'], action: 'fitEvent', says: 'fit the chosen event to the screen', group: 'Find' },
   { keys: ['g'], action: 'alongFlow', says: 'along the flow: to what launched a kernel, took a cast, filled the cache; and back', group: 'Find' },
   { keys: ['m'], action: 'measure', says: 'measure: from here to the next click', group: 'Look' },
+  { keys: ['M'], action: 'mark', says: 'set a mark at the pointer; the tab Selection names it, the ruler leads to it', group: 'Look' },
+  { keys: ['>'], action: 'stepAfter', says: 'compare this step with the next one; again: go on by one', group: 'Look' },
+  { keys: ['<'], action: 'stepBefore', says: 'compare this step with the one before it', group: 'Look' },
   { keys: ['c'], action: 'colours', says: 'colour by kind, dtype, cause, cost', group: 'Look' },
   { keys: ['e'], action: 'selectWindow', says: 'sum up what is on the screen; of one lane, when its name has the focus', group: 'Look' },
   { keys: ['l'], action: 'list', says: 'what is on the screen as a list', group: 'Look' },

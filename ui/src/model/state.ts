@@ -6,12 +6,15 @@ import type { Picture } from '../api/picture.ts';
 import type { ColourBy, Theme } from './colours.ts';
 import { legendKey } from './colours.ts';
 import { Definitions } from './definitions.ts';
+import { kNoEditor } from './editor.ts';
+import type { EditorChoice } from './editor.ts';
 import { FindingLinks, placeQuery } from './finding_links.ts';
 import { FindingMarks } from './finding_marks.ts';
 import { moving } from './lane_order.ts';
 import type { Layout, Row } from './lanes.ts';
 import { layoutOf, siblingsOf } from './lanes.ts';
 import { LiveClock } from './pacing.ts';
+import type { Mark } from './marks.ts';
 import type { StreamLoad } from './streams.ts';
 import type { TimeWindow } from './time_window.ts';
 import { WindowHistory, kAir, limited, same } from './time_window.ts';
@@ -34,6 +37,9 @@ export type Topic =
   | 'find'
   | 'compare' // the run or stretch to compare with
   | 'tables'
+  | 'editor' // where places of the source can be opened
+  | 'marks' // marked moments, and a measure that is fixed
+  | 'sql' // the text in the box for SQL
   | 'tab'
   | 'below' // what lies below the timeline
   | 'connection';
@@ -114,6 +120,9 @@ export class State {
   /** null: it was not chosen. */
   below: Below | null = null;
   source: { file: string; line: number | null } | null = null;
+  marks: Mark[] = [];
+  sql = '';
+  editor: EditorChoice = kNoEditor;
   /** Made when somebody asks; anew after findings or definitions have come. */
   private knownLinks: FindingLinks | null = null;
   private knownMarks: FindingMarks | null = null;
@@ -141,7 +150,7 @@ export class State {
     return this.knownLinks;
   }
 
-  marks(): FindingMarks {
+  findingMarks(): FindingMarks {
     this.knownMarks ??= new FindingMarks(this.findings);
     return this.knownMarks;
   }
@@ -296,6 +305,9 @@ export class State {
     this.firstStretch = view.firstStretch;
     this.source = view.source;
     this.finding = view.finding;
+    this.sql = view.sql;
+    this.marks = [...view.marks];
+    this.measure = view.measure && { ...view.measure, fixed: true };
     if (view.tab) this.tab = view.tab;
     this.below = view.below;
     this.chosen = view.range !== null;
@@ -327,6 +339,9 @@ export class State {
       tab: this.tab,
       below: this.below,
       source: this.tab === 'source' ? this.source : null,
+      sql: this.sql,
+      marks: this.marks,
+      measure: this.measure?.fixed ? { from: this.measure.from, to: this.measure.to } : null,
       theme: this.themeChoice,
     };
   }

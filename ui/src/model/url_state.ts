@@ -3,9 +3,11 @@
 
 import type { ColourBy } from './colours.ts';
 import { kColourBy } from './colours.ts';
+import { markOf, markText } from './marks.ts';
+import type { Mark } from './marks.ts';
 
 export type ThemeChoice = 'system' | 'light' | 'dark';
-export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare'] as const;
+export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare', 'sql'] as const;
 export type Tab = (typeof kTabs)[number];
 
 /** What lies below the timeline. */
@@ -46,6 +48,10 @@ export interface ViewState {
   /** null: it was not chosen. */
   below: Below | null;
   source: { file: string; line: number | null } | null;
+  marks: Mark[];
+  measure: { from: number; to: number } | null;
+  /** What stands in the box for SQL. Nothing runs it but a press of Run. */
+  sql: string;
   theme: ThemeChoice;
 }
 
@@ -70,6 +76,9 @@ export const kPlain: ViewState = {
   tab: null,
   below: null,
   source: null,
+  marks: [],
+  measure: null,
+  sql: '',
   theme: 'system',
 };
 
@@ -108,6 +117,9 @@ export function toFragment(view: ViewState): string {
   put('tab', view.tab);
   put('below', view.below);
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
+  for (const mark of view.marks) parts.append('mark', markText(mark));
+  if (view.measure) put('measure', numbers([view.measure.from, view.measure.to]));
+  put('sql', view.sql);
   return parts.toString();
 }
 
@@ -134,6 +146,7 @@ export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' 
   const parts = new URLSearchParams(fragment.replace(/^#/, ''));
   const range = numbersOf(parts.get('t'), 2);
   const event = numbersOf(parts.get('event'), 2);
+  const measure = numbersOf(parts.get('measure'), 2);
   const tab = parts.get('tab');
   const source = parts.get('source')?.match(/^(.*?)(?::(\d+))?$/) ?? null;
   return {
@@ -157,6 +170,9 @@ export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' 
     tab: kTabs.find((one) => one === tab) ?? null,
     below: kBelow.find((one) => one === parts.get('below')) ?? null,
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,
+    marks: parts.getAll('mark').flatMap((text) => markOf(text) ?? []),
+    measure: measure && { from: measure[0], to: measure[1] },
+    sql: parts.get('sql') ?? '',
     theme: oneOf(parts.get('theme'), ['system', 'light', 'dark'] as const, look.theme),
   };
 }

@@ -24,6 +24,9 @@ const everything: ViewState = {
   below: 'modules',
   finding: '0123456789abcdef',
   source: { file: '/home/you/a b/model:v2.py', line: 41 },
+  marks: [{ at: 5, name: 'slow | step' }, { at: 9, name: '2' }],
+  measure: { from: 7, to: 3 },
+  sql: "SELECT '#&=' FROM v_sites\n-- é",
   theme: 'system',
 };
 

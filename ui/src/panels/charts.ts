@@ -1,8 +1,11 @@
-// Shows casts, time and cache bytes by step. Dragging in a chart shows those steps in the timeline.
+// Shows the numbers that the job told of its steps, the scale of gradients, and casts, time and cache bytes by step. Dragging in a chart shows those steps in the timeline.
 
 import uPlot from 'uplot';
 import { api } from '../api/client.ts';
+import type { Metric } from '../api/told.ts';
 import type { StepRow } from '../api/types.ts';
+import { metricCurve, rangeOf } from '../model/curves.ts';
+import type { Curve } from '../model/curves.ts';
 import { bytes, duration, grouped } from '../model/format.ts';
 import { processName } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
@@ -45,6 +48,7 @@ export class ChartsPanel implements Panel {
   private plots: uPlot[] = [];
   private process = 0;
   private askedMs = -Infinity;
+  private metrics: Metric[] = [];
   private steps: { process: number; step_runs: StepRow[] }[] = [];
 
   constructor(state: State, goTo: (begin: number, end: number) => void) {
@@ -68,9 +72,10 @@ export class ChartsPanel implements Panel {
     const { run } = this.state;
     if (!run || performance.now() - this.askedMs < 2000) return;
     this.askedMs = performance.now();
-    api.steps(run.run_name).then(
-      (steps) => {
+    Promise.all([api.steps(run.run_name), api.metrics(run.run_name)]).then(
+      ([steps, metrics]) => {
         this.steps = steps;
+        this.metrics = metrics;
         this.draw();
       },
       () => fill(this.body, nothing('The steps could not be asked for.')),
@@ -93,17 +98,17 @@ export class ChartsPanel implements Panel {
     if (steps.length === 0) return fill(this.body, nothing('No step has ended yet.'));
     const shown = thinned(steps);
     this.body.replaceChildren();
-    for (const chart of kCharts) this.add(chart, shown);
+    for (const metric of this.metrics) if (metric.process === this.process && metric.step_values.length > 0) this.add(metricCurve(metric), shown);
+    for (const chart of kCharts) {
+      const curve = stepCurve(chart, shown);
+      if (curve) this.add(curve, shown);
+    }
   }
 
-  private add(chart: Chart, steps: StepRow[]): void {
-    // A row of many steps is a level line from its first to its last.
-    const points = steps.flatMap((step) => (step.last_step > step.first_step ? [step, { ...step, first_step: step.last_step }] : [step]));
-    const values = steps.flatMap((step) => Array<number>(step.last_step > step.first_step ? 2 : 1).fill(chart.value(step)));
-    if (values.every((value) => value === 0)) return;
+  private add({ title, says, format, incrs, from, points }: Curve, steps: StepRow[]): void {
     const ink = readInk();
-    const under = el('span', { class: 'soft' });
-    const holder = el('figure', {}, el('figcaption', {}, chart.title, under));
+    const under = el('span', { class: 'soft' }, says);
+    const holder = el('figure', {}, el('figcaption', {}, title, under));
     this.body.append(holder);
     const axis = { stroke: ink.soft, grid: { stroke: ink.line, width: 1 }, ticks: { show: false }, font: `11px ${ink.font}` };
     const plot = new uPlot(
@@ -112,24 +117,25 @@ export class ChartsPanel implements Panel {
         height: 118,
         legend: { show: false },
         cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: 'steps' } },
-        scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, Math.max(high, 1) * 1.08] } },
+        // All charts have the same steps from left to right.
+        scales: { x: { time: false, range: [steps[0].first_step, Math.max(steps[steps.length - 1].last_step, steps[0].first_step + 1)] }, y: { range: (_plot, low, high) => rangeOf(from, low, high) } },
         axes: [
           { ...axis, size: 24, values: (_plot, splits) => splits.map((step) => (Number.isInteger(step) ? grouped(step) : '')) },
-          { ...axis, size: 66, space: 26, ...(chart.steps ? { incrs: chart.steps } : {}), values: (_plot, splits) => splits.map((value) => chart.format(value)) },
+          { ...axis, size: 66, space: 26, ...(incrs ? { incrs } : {}), values: (_plot, splits) => splits.map((value) => format(value)) },
         ],
         series: [
           { label: 'step' },
-          { label: chart.title.toLowerCase(), stroke: ink.accent, width: 1.5, points: { show: steps.length < 60, size: 4 }, value: (_plot, value) => (value === null ? '' : chart.format(value)) },
+          { label: title.toLowerCase(), stroke: ink.accent, width: 1.5, points: { show: points.length < 60, size: 4 }, value: (_plot, value) => (value === null ? '' : format(value)) },
         ],
         hooks: {
           setSelect: [(self) => this.selected(self, steps)],
           setCursor: [({ cursor }) => {
             const at = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
-            under.textContent = at ? ` step ${grouped(at.first_step)}: ${chart.format(values[cursor.idx!])}` : '';
+            under.textContent = at ? ` step ${grouped(at.step)}: ${at.value === null ? 'not finite' : format(at.value)}` : says;
           }],
         },
       },
-      [points.map((step) => step.first_step), values],
+      [points.map((point) => point.step), points.map((point) => point.value)],
       holder,
     );
     this.plots.push(plot);
@@ -148,6 +154,16 @@ export class ChartsPanel implements Panel {
     const width = Math.max(this.body.clientWidth, 200);
     for (const plot of this.plots) if (plot.width !== width) plot.setSize({ width, height: 118 });
   }
+}
+
+/** A row of many steps is a level line from its first to its last; null: there is nothing but zeros. */
+function stepCurve(chart: Chart, steps: StepRow[]): Curve | null {
+  const points = steps.flatMap((row) => {
+    const value = chart.value(row);
+    return row.last_step > row.first_step ? [{ step: row.first_step, value }, { step: row.last_step, value }] : [{ step: row.first_step, value }];
+  });
+  if (points.every(({ value }) => value === 0)) return null;
+  return { title: chart.title, says: '', format: chart.format, incrs: chart.steps, from: 'zero', points };
 }
 
 /** Of more steps than anybody can see, keeps the one with the most casts in each stretch, so that no peak is lost. */

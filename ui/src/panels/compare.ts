@@ -1,11 +1,12 @@
 // Shows two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
 
 import { Refused, api } from '../api/client.ts';
-import type { DiffSite, Difference, Summary } from '../api/types.ts';
+import type { DiffSite, Difference, Run, Summary } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { argumentWords, shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place } from '../model/format.ts';
 import type { Selection, State } from '../model/state.ts';
+import { stepIn } from '../steps.ts';
 import type { Column } from '../model/table.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { exportButtons } from './export.ts';
@@ -144,7 +145,7 @@ export class ComparePanel implements Panel {
     this.turn += 1;
     const turn = this.turn;
     const ask = (one: Selection) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
-    const both = await Promise.all([ask(first), ask(selection)]).catch(() => null);
+    const both = await Promise.all([ask(first), ask(selection), nameOf(run, first, 'First'), nameOf(run, selection, 'Second')]).catch(() => null);
     if (turn !== this.turn) return;
     if (!both) return fill(this.body, nothing('The two stretches could not be asked for.'));
     this.drawStretches(...both);
@@ -154,14 +155,21 @@ export class ComparePanel implements Panel {
     return el('button', { class: 'act', click: () => this.against(null, null) }, 'Let go of the first stretch');
   }
 
-  private drawStretches(before: Summary, after: Summary): void {
+  private drawStretches(before: Summary, after: Summary, first: string, second: string): void {
     const { definitions } = this.state;
-    const nameOf = (row: StretchRow) => definitions.nameOf(row.track, row.subject);
+    const whatOf = (row: StretchRow) => definitions.nameOf(row.track, row.subject);
+    const cwd = this.state.run?.cwd ?? '';
+    // Many sites have the same name: their place tells them apart.
+    const whereOf = ({ track, subject }: StretchRow) => {
+      const of = track === 'casts' ? definitions.sites.get(subject) : track === 'operators' ? definitions.uses.get(subject) : track === 'kernels' ? definitions.kernels.get(subject) : definitions.regions.get(subject);
+      return [of && 'module' in of ? of.module : null, of?.file ? place(of, cwd) : null].filter((part) => part !== null && part !== '').join(' · ');
+    };
     const columns: Column<StretchRow>[] = [
-      { key: 'name', title: 'what', value: (row) => nameOf(row), under: (row) => kindName(row.kind) },
+      { key: 'name', title: 'what', value: (row) => whatOf(row), under: (row) => [kindName(row.kind), whereOf(row)].filter((part) => part !== '').join(' · ') },
+      { key: 'place', title: 'place', hidden: true, value: (row) => whereOf(row) },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
-      { key: 'before', title: 'first', number: true, value: (row) => row.before, format: grouped },
-      { key: 'after', title: 'second', number: true, value: (row) => row.after, format: grouped },
+      { key: 'before', title: first.toLowerCase(), number: true, value: (row) => row.before, format: grouped },
+      { key: 'after', title: second.toLowerCase(), number: true, value: (row) => row.after, format: grouped },
       { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signed, says: 'how much more in the second, ns' },
     ];
     const table = new TableView<StretchRow>({ columns, order: { key: 'ns', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Both are empty.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }] });
@@ -169,11 +177,17 @@ export class ComparePanel implements Panel {
     table.set(stretchesCompared(before, after));
     fill(
       this.body,
-      el('p', { class: 'soft' }, `First ${duration(before.window_end_ns - before.window_begin_ns)}: ${perTime(before)}. Second ${duration(after.window_end_ns - after.window_begin_ns)}: ${perTime(after)}.`),
+      el('p', { class: 'soft' }, `${first} (${duration(before.window_end_ns - before.window_begin_ns)}): ${perTime(before)}. ${second} (${duration(after.window_end_ns - after.window_begin_ns)}): ${perTime(after)}.`),
       el('p', { class: 'row' }, this.release()),
       table.element,
     );
   }
+}
+
+/** "Step 40" for a stretch that is a step. */
+async function nameOf(run: Run, area: Selection, otherwise: string): Promise<string> {
+  const step = await stepIn(run, area);
+  return step ? `Step ${step.number}` : otherwise;
 }
 
 /** The number of steps that the sites' counts are divided by: 1 where the counts are compared directly. */

@@ -6,6 +6,8 @@ import { bytes, duration, moment, place } from '../model/format.ts';
 import { isLibrary } from '../model/flame_leaves.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
+import { DurationsView } from './durations.ts';
+import { editorLink } from './editor.ts';
 import type { Panel } from './side.ts';
 
 export interface DetailActions {
@@ -32,11 +34,14 @@ export class DetailPanel implements Panel {
   readonly element = el('div', { 'aria-live': 'polite' });
   private readonly state: State;
   private readonly actions: DetailActions;
+  private readonly durations: DurationsView;
+  private measured = '';
 
   constructor(state: State, actions: DetailActions) {
     this.state = state;
     this.actions = actions;
-    state.on(['event', 'definitions', 'findings'], () => this.show());
+    this.durations = new DurationsView(state);
+    state.on(['event', 'definitions', 'findings', 'editor', 'selection'], () => this.show());
   }
 
   show(): void {
@@ -67,6 +72,7 @@ export class DetailPanel implements Panel {
       ...this.links(event.linked_events ?? []),
       kind === 'regions' && el('p', { class: 'soft' }, 'A region that holds others is shown in stretches: theirs are their own.'),
       ...this.stack(event),
+      this.durationsOf(event, kind),
       kind === 'kernels' && this.wholeName(event.subject),
     );
   }
@@ -97,6 +103,17 @@ export class DetailPanel implements Panel {
       .map((finding) =>
         el('p', { class: `part-of ${finding.severity}` }, 'part of finding ', el('button', { class: 'link', click: () => this.actions.finding(finding) }, finding.title), el('span', { class: 'soft' }, ` ${finding.rule}`)),
       );
+  }
+
+  /** How long all events of its site, operator or kernel took: in the selection, or else in the whole run. */
+  private durationsOf(event: EventDetail, kind: TrackKind): HTMLElement | false {
+    if (event.subject === 0 || !['casts', 'operators', 'kernels'].includes(kind)) return false;
+    const { selection, whole, run } = this.state;
+    const key = `${run?.run_name} ${kind} ${event.subject} ${JSON.stringify(selection)}`;
+    if (key !== this.measured) void this.durations.ask(selection ?? { begin: whole.begin, end: whole.end + 1, tracks: null }, { track_kind: kind, subject: event.subject });
+    this.measured = key;
+    const what = kind === 'casts' ? 'site' : kind === 'operators' ? 'operator' : 'kernel';
+    return el('section', {}, el('h3', {}, `How long all of this ${what} took, in ${selection ? 'the selection' : 'the whole run'}`), this.durations.element);
   }
 
   /** The link to the other end of a launch, where there is one. */
@@ -183,6 +200,7 @@ export class DetailPanel implements Panel {
         {},
         el('button', { class: 'link mono', disabled: frame.file === null, click: () => frame.file !== null && this.actions.source(frame.file, frame.line) }, place(frame, run?.cwd ?? '')),
         frame.function !== null && el('span', { class: 'soft' }, ` ${frame.function}`),
+        editorLink(this.state, frame),
       );
     return [
       forward?.file !== undefined && el('h3', {}, 'Converts the gradient of'),

@@ -1,7 +1,8 @@
 // One finding: what is wrong, where, what to do. When it is open it also shows the code, the evidence, and why the rule
 // looks for this.
 
-import type { Finding, Place, RuleWords, SourceFile } from '../api/types.ts';
+import type { RuleWords } from '../api/told.ts';
+import type { Finding, Place, SourceFile } from '../api/types.ts';
 import { bytes, duration, grouped, percent, place } from '../model/format.ts';
 import { el, fill } from '../dom.ts';
 
@@ -10,6 +11,8 @@ export interface CardActions {
   done(finding: Finding, done: boolean): void;
   goTo(finding: Finding): void;
   source(file: string, line: number | null): void;
+  /** A link to the place in an editor; false: nobody has chosen one. */
+  editor(at: Place): HTMLElement | false;
   /** null: it cannot be read. */
   file(file: string): Promise<SourceFile | null>;
   rule(rule: string): Promise<RuleWords | null>;
@@ -62,7 +65,7 @@ export function findingCard(finding: Finding, look: CardLook, actions: CardActio
     },
     el('div', { class: 'head' }, el('span', { class: 'severity' }, finding.severity), kHarms[finding.harm] !== undefined && el('span', {}, kHarms[finding.harm]), finding.deep_only && el('span', {}, 'in deep steps'), el('label', { class: 'done-mark' }, isDone, 'done')),
     el('h3', { id: name }, el('button', { class: 'title', 'aria-expanded': String(open), click: () => actions.toggle(finding) }, finding.title)),
-    el('p', {}, placeLink(finding.location, cwd, actions), finding.location.function !== null && el('span', { class: 'soft' }, ` in ${finding.location.function}`)),
+    el('p', {}, placeLink(finding.location, cwd, actions), finding.location.function !== null && el('span', { class: 'soft' }, ` in ${finding.location.function}`), actions.editor(finding.location)),
     ...(open ? contents(finding, look, actions) : []),
     saved !== '' && el('p', { class: 'saved' }, saved),
   );

@@ -1,13 +1,15 @@
 // The findings of castscope as a list to work through: by rule, with a filter, an order, and marks for what is done.
 
 import { api } from '../api/client.ts';
-import type { Finding, RuleWords, SourceFile } from '../api/types.ts';
+import type { RuleWords } from '../api/told.ts';
+import type { Finding, SourceFile } from '../api/types.ts';
 import { keep, kept } from '../kept.ts';
 import { counted, duration, grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { isOpenAtFirst, kFewFindings, kFindingOrders, workList } from '../model/work_list.ts';
 import type { FindingOrder, RuleGroup, WorkListLook } from '../model/work_list.ts';
 import { el, fill, nothing } from '../dom.ts';
+import { editorLink } from './editor.ts';
 import { findingCard } from './finding_card.ts';
 import type { CardActions } from './finding_card.ts';
 import type { Panel } from './side.ts';
@@ -54,12 +56,14 @@ export class FindingsPanel implements Panel {
       },
       toggle: (finding) => this.toggle(finding.fingerprint, this.isOpen(finding)),
       done: (finding, done) => this.mark(finding, done),
+      editor: (at) => editorLink(state, at),
       file: (file) => this.file(file),
       rule: (rule) => this.rule(rule),
     };
     this.tools = this.makeTools();
     this.element = el('div', { class: 'findings' }, this.tools, this.none, this.list.element);
     state.on(['findings', 'run'], () => this.show());
+    state.on('editor', () => this.show());
     state.on('finding', () => this.showChosen());
   }
 
@@ -137,7 +141,7 @@ export class FindingsPanel implements Panel {
       key: finding.fingerprint,
       estimate: open ? kOpenHeight : kClosedHeight,
       // What is chosen is marked in place: the card keeps its focus.
-      contents: () => JSON.stringify([finding, { ...look(), chosen: null, done: null }]),
+      contents: () => JSON.stringify([finding, { ...look(), chosen: null, done: null }, this.state.editor]),
       build: () => findingCard(finding, look(), this.actions),
     };
   }

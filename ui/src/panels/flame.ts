@@ -2,7 +2,7 @@
 // box zooms to it; the sandwich shows who calls it and what it calls.
 
 import { api } from '../api/client.ts';
-import type { Stacks } from '../api/types.ts';
+import type { Stacks } from '../api/told.ts';
 import { colourOf, css, inkOn } from '../model/colours.ts';
 import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/flame.ts';
 import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/flame.ts';

@@ -1,21 +1,22 @@
 // The line at the top: the run's name, its state, and the tools.
 
-import type { Run, RunState } from '../api/types.ts';
+import type { Run, RunEntry, RunState } from '../api/types.ts';
 import { kColourBy } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
 import { duration, grouped, percent } from '../model/format.ts';
+import { shortCommand, signalName, startOf } from '../model/run_words.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
 export interface HeaderActions {
   open(run: string): void;
+  runs(): void;
+  download(): void;
   follow(): void;
   colourBy(by: ColourBy): void;
   theme(): void;
   help(): void;
 }
-
-const kSignals: Record<number, string> = { 1: 'SIGHUP', 2: 'SIGINT', 6: 'SIGABRT', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' };
 
 const kStates: Record<RunState, string> = {
   live: 'live',
@@ -26,7 +27,7 @@ const kStates: Record<RunState, string> = {
 };
 /** How a run ended that did not end well; null: it did. */
 function endingOf(run: Run): { words: string; looks: 'failed' | 'incomplete' } | null {
-  if (run.signal !== null) return { words: `killed by ${kSignals[run.signal] ?? `signal ${run.signal}`}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
+  if (run.signal !== null) return { words: `killed by ${signalName(run.signal)}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
   if (run.exit_status !== null && run.exit_status !== 0) return { words: `failed: exit status ${run.exit_status}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
   return run.complete ? null : { words: 'incomplete', looks: 'incomplete' };
 }
@@ -57,6 +58,7 @@ export class Header {
       { class: 'header' },
       el('h1', { class: 'brand' }, el('i', { 'aria-hidden': 'true' }), el('span', {}, 'castscope')),
       this.runs,
+      el('button', { class: 'icon-button', 'aria-label': 'All runs', title: 'all runs, and what changed', click: () => actions.runs() }, '☰'),
       this.stateText,
       this.facts,
       el(
@@ -66,6 +68,7 @@ export class Header {
         this.follow,
         this.colours,
         this.theme,
+        el('button', { class: 'icon-button download', 'aria-label': 'Download', title: 'reports, traces and pictures to take away', click: () => actions.download() }, '⤓'),
         el('button', { class: 'icon-button', 'aria-label': 'Keys', title: 'keys (?)', click: () => actions.help() }, '?'),
       ),
     );
@@ -105,7 +108,7 @@ export class Header {
     fill(
       this.runs,
       !run && el('option', { value: '', selected: true, disabled: true }, 'choose a run'),
-      ...known.map((entry) => el('option', { value: entry.run_name, selected: entry.run_name === run?.run_name }, entry.run_name)),
+      ...known.map((entry) => el('option', { value: entry.run_name, selected: entry.run_name === run?.run_name }, runWords(entry))),
     );
     if (!run) return;
     this.runs.title = run.command.join(' ');
@@ -139,4 +142,9 @@ export class Header {
     this.theme.setAttribute('aria-label', `Theme: ${name}`);
     this.colours.value = this.state.colourBy;
   }
+}
+
+/** Runs of one name are many: what was run, and when, tells them apart. */
+function runWords(run: Pick<RunEntry, 'run_name' | 'start' | 'command'>): string {
+  return [run.run_name, startOf(run.start), shortCommand(run.command)].filter((part) => part !== '').join(' · ');
 }

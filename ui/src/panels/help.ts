@@ -2,6 +2,7 @@
 
 import { kKeys, shownKey } from '../model/keymap.ts';
 import { el } from '../dom.ts';
+import { openDialog } from './dialog.ts';
 
 const kMouse: [string, string][] = [
   ['wheel', 'scroll lanes; sideways pans'],
@@ -36,10 +37,8 @@ export function openHelp(): void {
         .map((line) => [line.keys.flatMap((key, i) => [document.createTextNode(i > 0 ? ' ' : ''), el('kbd', {}, shownKey(key))]), line.says]),
     );
   const section = (title: string, body: HTMLElement) => el('section', {}, el('h3', {}, title), body);
-  const dialog = el(
-    'dialog',
-    { class: 'help', 'aria-label': 'Keys' },
-    el('div', { class: 'help-head' }, el('h2', {}, 'Keys and mouse'), el('button', { class: 'icon-button', 'aria-label': 'Close', click: () => dialog.close() }, '×')),
+  const dialog = openDialog(
+    'Keys and mouse',
     el(
       'div',
       { class: 'columns' },
@@ -50,13 +49,7 @@ export function openHelp(): void {
       section('Mouse', lines(kMouse.map(([what, says]) => [[el('span', {}, what)], says]))),
     ),
   );
-  dialog.addEventListener('close', () => dialog.remove());
-  dialog.addEventListener('click', (event) => {
-    if (event.target === dialog) dialog.close();
-  });
   dialog.addEventListener('keydown', (event) => {
     if (event.key === '?') dialog.close();
   });
-  document.body.append(dialog);
-  dialog.showModal();
 }

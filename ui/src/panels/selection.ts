@@ -2,32 +2,34 @@
 // those of the stretch that is shown.
 
 import { api } from '../api/client.ts';
-import type { Kernel, OperatorUse, Region, Site, Summary, SummaryRow } from '../api/types.ts';
+import type { Kernel, OperatorUse, Region, Site, Summary, SummaryRow, TrackKind } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/format.ts';
+import type { Mark } from '../model/marks.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
+import type { Area } from '../model/url_state.ts';
 import { el, fill } from '../dom.ts';
+import { DurationsView } from './durations.ts';
+import type { Of } from './durations.ts';
 import { exportButtons } from './export.ts';
+import { MarkList } from './marks.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';
 
-const kReportFormats: [string, string][] = [
-  ['html', 'HTML'],
-  ['json', 'JSON'],
-  ['md', 'Markdown'],
-  ['csv', 'CSV'],
-  ['sarif', 'SARIF'],
-  ['perfetto', 'Perfetto'],
-  ['speedscope', 'speedscope'],
-  ['chrome', 'Chrome trace'],
+/** What has a duration, and the kinds of events by which a summary shows that there is some of it. */
+const kTimedKinds: { kind: TrackKind; shades: string[] }[] = [
+  { kind: 'casts', shades: ['down', 'up', 'same'] },
+  { kind: 'operators', shades: ['operator'] },
+  { kind: 'kernels', shades: ['cast_kernel', 'kernel', 'gpu_copy'] },
+  { kind: 'steps', shades: ['step', 'step_deep'] },
 ];
 
 export interface SelectionActions {
   zoom(): void;
-  picture(): void;
   compare(): void;
+  goToMark(mark: Mark): void;
   choose(row: SummaryRow): void;
 }
 
@@ -36,7 +38,11 @@ export class SelectionPanel implements Panel {
   readonly title = 'Selection';
   readonly element: HTMLElement;
   private readonly head = el('div');
-  private readonly reports = el('p', { class: 'row downloads' });
+  private readonly of = el('select', { class: 'field', 'aria-label': 'How long these took' });
+  private readonly durations: DurationsView;
+  private readonly howLong: HTMLElement;
+  /** An entry of the choice, which stays while it is there. */
+  private wanted = '';
   private readonly state: State;
   private readonly actions: SelectionActions;
   private readonly table: TableView<SummaryRow>;
@@ -46,6 +52,8 @@ export class SelectionPanel implements Panel {
   constructor(state: State, actions: SelectionActions) {
     this.state = state;
     this.actions = actions;
+    this.durations = new DurationsView(state);
+    this.howLong = el('section', { class: 'how-long', hidden: true }, el('h3', {}, 'How long ', this.of, ' took'), this.durations.element);
     const columns: Column<SummaryRow>[] = [
       { key: 'name', title: 'what', value: (row) => state.definitions.nameOf(row.track_kind, row.subject), under: (row) => this.under(row) },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.shade_kind) },
@@ -70,7 +78,11 @@ export class SelectionPanel implements Panel {
       choose: (row) => actions.choose(row),
     });
     this.table.tool(exportButtons('selection', columns, () => this.table.visible()));
-    this.element = el('div', { class: 'wide' }, this.head, this.table.element, el('h3', {}, 'The whole run as a report'), this.reports);
+    this.of.addEventListener('change', () => {
+      this.wanted = this.of.value;
+      this.soon(0);
+    });
+    this.element = el('div', { class: 'wide' }, this.head, new MarkList(state, (mark) => actions.goToMark(mark)).element, this.howLong, this.table.element);
     state.on('selection', () => this.soon(0));
     state.on('hidden', () => this.soon(0)); // hidden events do not count any more
     state.on('find', () => {
@@ -109,8 +121,7 @@ export class SelectionPanel implements Panel {
     if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
     this.drawHead(summary);
     this.table.set(summary.by_subject);
-    const { run_name: id } = state.run;
-    fill(this.reports, ...kReportFormats.map(([format, name]) => el('a', { href: api.reportAddress(id, format), download: true }, name)));
+    this.askDurations(summary, { begin, end, tracks: selection?.tracks ?? null });
   }
 
   private drawHead(summary: Summary): void {
@@ -135,9 +146,22 @@ export class SelectionPanel implements Panel {
         { class: 'row' },
         state.selection !== null && el('button', { class: 'act', click: actions.zoom }, 'Zoom to it'),
         el('button', { class: 'act', click: actions.compare }, 'Compare with another stretch'),
-        el('button', { class: 'act', click: actions.picture }, 'Save as PNG'),
       ),
     );
+  }
+
+  private askDurations(summary: Summary, area: Area): void {
+    const { event, definitions, run } = this.state;
+    const kinds = kTimedKinds.filter(({ shades }) => summary.by_shade_kind.some((one) => shades.includes(one.shade_kind)));
+    const choices: [string, string, Of][] = kinds.map(({ kind }) => [kind, kind, { track_kind: kind }]);
+    const chosen = event && run?.tracks.find((one) => one.track === event.track)?.track_kind;
+    if (event && event.subject > 0 && kTimedKinds.some(({ kind }) => kind === chosen && kind !== 'steps'))
+      choices.push(['chosen', `all of the chosen ${definitions.nameOf(chosen!, event.subject)}`, { track_kind: chosen!, subject: event.subject }]);
+    this.howLong.hidden = choices.length === 0;
+    if (choices.length === 0) return this.durations.clear();
+    const of = choices.find(([key]) => key === this.wanted) ?? choices[0];
+    fill(this.of, ...choices.map(([key, name]) => el('option', { value: key, selected: key === of[0] }, name)));
+    void this.durations.ask(area, of[2]);
   }
 
   private under(row: SummaryRow): string {

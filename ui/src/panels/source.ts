@@ -5,6 +5,7 @@ import type { SourceFile, SourceFileRow } from '../api/types.ts';
 import { counted, grouped, shortPath, timeOf } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
+import { editorChoice, editorLink } from './editor.ts';
 import type { Panel } from './side.ts';
 
 // A long file is put on the page in pieces, so that the page stays responsive.
@@ -16,12 +17,18 @@ export class SourcePanel implements Panel {
   readonly element = el('div');
   private readonly state: State;
   private readonly chooseSites: (sites: number[]) => void;
+  private readonly editor: HTMLElement;
   private shown = '';
   private turn = 0;
 
   constructor(state: State, chooseSites: (sites: number[]) => void) {
     this.state = state;
     this.chooseSites = chooseSites;
+    this.editor = editorChoice(state);
+    state.on('editor', () => {
+      this.shown = '';
+      if (state.tab === 'source') this.show();
+    });
     state.on('judgement', () => {
       if (state.tab === 'source' && !state.live) {
         this.shown = '';
@@ -74,6 +81,7 @@ export class SourcePanel implements Panel {
     fill(
       this.element,
       el('h2', {}, 'Files that cast'),
+      this.editor,
       files.length === 0 ? nothing('No cast has a Python line so far.') : el('ul', { class: 'files' }, ...[...files].sort((a, b) => b.cpu_ns - a.cpu_ns).map(line)),
     );
   }
@@ -87,6 +95,7 @@ export class SourcePanel implements Panel {
       this.element,
       this.back(),
       el('h2', { class: 'mono' }, shortPath(name, cwd)),
+      this.editor,
       file.source_state === 'changed' && el('p', { class: 'warn' }, 'This file has changed since the run: lines may not fit.'),
       file.source_lines.length === 0 ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
       code,
@@ -129,7 +138,7 @@ export class SourcePanel implements Panel {
       'div',
       { class: `line${here ? ' here' : ''}${casts ? ' casts' : ''}`, role: 'row' },
       margin,
-      el('span', { class: 'line-number', role: 'cell' }, line),
+      el('span', { class: 'line-number', role: 'cell' }, editorLink(this.state, { file: file.file, line }, String(line)) || line),
       el('code', { role: 'cell' }, source_text),
       ...rules.map((rule) => el('button', { class: 'rule', click: () => this.state.openTab('findings'), title: 'a finding: see Findings' }, rule)),
     );

@@ -1,0 +1,18 @@
+// Names of source files. The API tells files of the job from the run's root, and those of libraries from the folder
+// that holds all of them; SQL and editors want whole paths.
+
+const kLibraries = /^.*\/((?:site|dist)-packages\/.*)$/;
+
+/** As the API tells it, from a whole path. */
+export function inRoot(file: string, root: string | null): string {
+  const library = kLibraries.exec(file);
+  if (library) return library[1];
+  return root !== null && file.startsWith(`${root}/`) ? file.slice(root.length + 1) : file;
+}
+
+/** The whole path; null where it is not known: of a library, or of "<string>". */
+export function absolute(file: string, root: string | null): string | null {
+  if (file.startsWith('/')) return file;
+  if (root === null || !root.startsWith('/') || /^(<|(site|dist)-packages\/)/.test(file)) return null;
+  return `${root}/${file}`;
+}
