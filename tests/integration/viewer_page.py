@@ -48,18 +48,6 @@ def sample(castscope, view):
     return start
 
 
-def long_tasks(page):
-    """The lengths of the page's tasks above 50 ms, in ms, since this was first asked of the page."""
-    return page.evaluate("""() => {
-        if (!window.longTasks) {
-            window.longTasks = [];
-            new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((one) => one.duration)))
-                .observe({type: 'longtask', buffered: true});
-        }
-        return window.longTasks;
-    }""")
-
-
 def facts(page):
     """The numbers at the top, by their words."""
     told = page.locator(".header .facts").inner_text()
@@ -85,6 +73,16 @@ def window_of(page):
     return (int(found[1]), int(found[2])) if found else None
 
 
+# Panels that share a tab with another one, which is shown first.
+BEHIND = {"source": "detail", "list": "selection"}
+
+
 def tab(page, title):
-    page.get_by_role("tab", name=re.compile(title, re.IGNORECASE)).click()
+    """Opens a panel."""
+    panels = page.get_by_role("tablist", name="Panels")
+    first = BEHIND.get(title, title)
+    panels.get_by_role("tab", name=re.compile(first, re.IGNORECASE)).click()
+    if title in (*BEHIND, *BEHIND.values()):
+        page.get_by_role("tablist", name="Views of this panel").get_by_role(
+            "tab", name=re.compile(title, re.IGNORECASE)).click()
     return page.get_by_role("tabpanel")

@@ -91,27 +91,27 @@ const pointer = new Pointer(state, timeline, {
   hover: (under, x, y) => tip.show(under, x, y),
   hint: toast,
 });
+const selection = new SelectionPanel(state, {
+  zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
+  compare: () => compare.keep(),
+  choose: (row) => void viewer.going.chooseSubject(row.track_kind, row.subject, state.selection),
+  goToMark: (mark) => viewer.goToMark(mark),
+});
+const detail = new DetailPanel(state, {
+  source,
+  step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
+  fit: () => viewer.act('fitEvent'),
+  alongFlow: () => viewer.act('alongFlow'),
+  finding: (finding) => viewer.findings.open(finding),
+  goTo: (event) => void viewer.going.goToLinked(event),
+});
 side.put([
   findings,
   new SitesPanel(state, (site) => void viewer.going.chooseSubject('casts', site)),
-  new SourcePanel(state, (sites) => void viewer.going.chooseSubject('casts', sites[0])),
   new ModulesPanel(state, (text) => void viewer.searching.find(text)),
   new ChartsPanel(state, zoomTo),
-  new SelectionPanel(state, {
-    zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
-    compare: () => compare.keep(),
-    choose: (row) => void viewer.going.chooseSubject(row.track_kind, row.subject, state.selection),
-    goToMark: (mark) => viewer.goToMark(mark),
-  }),
-  new DetailPanel(state, {
-    source,
-    step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
-    fit: () => viewer.act('fitEvent'),
-    alongFlow: () => viewer.act('alongFlow'),
-    finding: (finding) => viewer.findings.open(finding),
-    goTo: (event) => void viewer.going.goToLinked(event),
-  }),
-  new ListPanel(state, (track, at) => void viewer.going.choose(track, at, 0)),
+  { title: 'Selection', panels: [selection, new ListPanel(state, (track, at) => void viewer.going.choose(track, at, 0))] },
+  { title: 'Detail', panels: [detail, new SourcePanel(state, (sites) => void viewer.going.chooseSubject('casts', sites[0]))] },
   compare,
   new QueryPanel(state, source),
 ]);

@@ -1,10 +1,10 @@
 // The panel beside the timeline, with its tabs.
 
-import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Tab } from '../model/url_state.ts';
 import { el } from '../dom.ts';
 import { grip } from './grip.ts';
+import { TabRow } from './tab_row.ts';
 
 export interface Panel {
   tab: Tab;
@@ -15,21 +15,23 @@ export interface Panel {
   count?(): number | null;
 }
 
-interface TabButton {
-  panel: Panel;
-  button: HTMLButtonElement;
-  count: HTMLElement;
+/** Panels that share a tab: a second row tells them apart. */
+export interface PanelGroup {
+  title: string;
+  panels: readonly [Panel, Panel];
 }
 
 export class Side {
   readonly element: HTMLElement;
   /** Holds the panel that is shown, and scrolls it. */
   readonly body = el('div', { class: 'panel', role: 'tabpanel', tabindex: 0, id: 'panel' });
-  private readonly tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
+  private readonly tabs = new TabRow('Panels', '', 'panel');
+  private readonly views = new TabRow('Views of this panel', 'views', 'panel');
   private readonly state: State;
-  private buttons: TabButton[] = [];
+  private groups: { title: string; panels: readonly Panel[]; shown: Panel }[] = [];
   /** How far each panel was scrolled when it was left. */
   private readonly scrolled = new Map<Tab, number>();
+  private shown: Panel | null = null;
 
   constructor(state: State) {
     this.state = state;
@@ -41,20 +43,22 @@ export class Side {
       least: 280,
       resize: (px) => (this.element.style.width = `${px}px`),
     });
-    this.element = el('aside', { class: 'side', 'aria-label': 'Details' }, edge, this.tabs, this.body);
-    this.tabs.addEventListener('keydown', (event) => this.keys(event));
+    this.element = el('aside', { class: 'side', 'aria-label': 'Details' }, edge, this.tabs.element, this.views.element, this.body);
   }
 
   /** Called once. */
-  put(panels: readonly Panel[]): void {
-    this.buttons = panels.map((panel) => {
-      const count = el('span', { class: 'count' });
-      const button = el('button', { role: 'tab', id: `tab-${panel.tab}`, 'aria-controls': 'panel', click: () => this.state.openTab(panel.tab) }, panel.title, count);
-      return { panel, button, count };
-    });
-    this.tabs.append(...this.buttons.map((one) => one.button));
+  put(panels: readonly (Panel | PanelGroup)[]): void {
+    this.groups = panels.map((one) => ('panels' in one ? { ...one, shown: one.panels[0] } : { title: one.title, panels: [one], shown: one }));
+    this.tabs.put(
+      this.groups.map((group) => ({
+        id: `group-${group.title.toLowerCase()}`,
+        title: group.title,
+        count: () => group.shown.count?.() ?? null,
+        open: () => this.state.openTab(group.shown.tab),
+      })),
+    );
     this.state.on('tab', () => this.open());
-    this.state.on('findings', () => this.label());
+    this.state.on('findings', () => this.tabs.label());
     this.open();
   }
 
@@ -62,43 +66,32 @@ export class Side {
     this.element.classList.toggle('folded');
   }
 
-  private keys(event: KeyboardEvent): void {
-    const at = this.buttons.findIndex(({ panel }) => panel.tab === this.state.tab);
-    const last = this.buttons.length - 1;
-    const places: Record<string, number> = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last };
-    const place = places[event.key];
-    if (place === undefined) return;
-    event.preventDefault();
-    this.state.openTab(this.buttons[place].panel.tab);
-    this.buttons[place].button.focus();
-  }
-
-  private label(): void {
-    for (const { panel, button, count } of this.buttons) {
-      const chosen = panel.tab === this.state.tab;
-      button.setAttribute('aria-selected', String(chosen));
-      button.tabIndex = chosen ? 0 : -1;
-      const number = panel.count?.() ?? null;
-      const text = number === null ? '' : grouped(number);
-      if (count.textContent !== text) count.textContent = text;
-    }
-  }
-
   private open(): void {
-    const { panel, button } = this.buttons.find((one) => one.panel.tab === this.state.tab) ?? this.buttons[0];
-    this.label();
+    const of = (tab: Tab) => this.groups.find((group) => group.panels.some((panel) => panel.tab === tab));
+    const group = of(this.state.tab) ?? this.groups[0];
+    const panel = group.panels.find((one) => one.tab === this.state.tab) ?? group.panels[0];
+    group.shown = panel;
     this.element.classList.remove('folded');
-    // On a narrow screen the tabs are a row that scrolls; the page stays where it is.
-    const { offsetLeft: left, offsetWidth: width } = button;
-    this.tabs.scrollLeft = Math.min(Math.max(this.tabs.scrollLeft, left + width - this.tabs.clientWidth), left);
-    this.body.setAttribute('aria-labelledby', button.id);
-    const before = this.buttons.find((one) => one.panel.element === this.body.firstElementChild);
-    if (before?.panel === panel) return panel.show();
-    if (before) this.scrolled.set(before.panel.tab, this.body.scrollTop);
+    const name = this.tabs.choose(`group-${group.title.toLowerCase()}`);
+    this.body.setAttribute('aria-labelledby', this.openView(group.panels, panel) ?? name);
+    if (this.shown === panel) return panel.show();
+    if (this.shown) this.scrolled.set(this.shown.tab, this.body.scrollTop);
+    this.shown = panel;
     this.body.replaceChildren(panel.element);
     this.body.scrollTop = this.scrolled.get(panel.tab) ?? 0;
     panel.show();
     // What the panel has just put there may have made it tall enough.
     this.body.scrollTop = this.scrolled.get(panel.tab) ?? 0;
+  }
+
+  /** The second row, where a tab has two panels; returns the id of the chosen one's name. */
+  private openView(panels: readonly Panel[], panel: Panel): string | null {
+    const { element } = this.views;
+    element.hidden = panels.length < 2;
+    if (element.hidden) return null;
+    const key = panels.map((one) => one.tab).join(' ');
+    if (element.dataset.of !== key) this.views.put(panels.map((one) => ({ id: one.tab, title: one.title, open: () => this.state.openTab(one.tab) })));
+    element.dataset.of = key;
+    return this.views.choose(panel.tab);
   }
 }
