@@ -24,6 +24,10 @@ class FileNumbers final : public Numbers {
   const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override {
     return run_.operator_uses.find(numbers_.operator_use(process, local));
   }
+  const store::Module* module_of_use(store::ProcessId process, std::uint32_t local) const override {
+    const store::OperatorUse* const use = operator_use(process, local);
+    return use == nullptr ? nullptr : run_.modules.find(use->module);
+  }
   KernelLook kernel(store::ProcessId process, std::uint32_t local) const override {
     const store::Kernel* kernel = run_.kernels.find(numbers_.kernel(process, local));
     if (kernel == nullptr) return {};

@@ -1,6 +1,6 @@
 // The JSON routes of the API, for a made-up run.
 
-import type { EventDetail, KindSum, Launch, Run, Summary, SummaryRow, Track } from '../src/api/types.ts';
+import type { EventDetail, KindSum, Launch, Run, ShadeSum, Summary, SummaryRow, Track } from '../src/api/types.ts';
 import { kFile } from './synth.ts';
 import type { SynthRun } from './synth.ts';
 
@@ -24,6 +24,7 @@ export function runAnswer(run: SynthRun): Run {
     notices: [],
     totals: {
       casts: run.count,
+      other_casts: 0,
       cache_hits: Math.round(run.count * 0.6),
       pass_throughs: 120,
       event_count: run.count,
@@ -125,6 +126,7 @@ export function summaryAnswer(run: SynthRun, query: URLSearchParams): Summary {
   const to = Number(query.get('window_end_ns'));
   const tracks = query.has('only_tracks') ? new Set(query.get('only_tracks')!.split(',').map(Number)) : null;
   const kinds = new Map<string, KindSum>();
+  const shades = new Map<number, ShadeSum>();
   const rows = new Map<string, SummaryRow>();
   let events = 0;
   for (const track of run.tracks) {
@@ -139,6 +141,10 @@ export function summaryAnswer(run: SynthRun, query: URLSearchParams): Summary {
       kinds.set(kind, whole);
       whole.event_count += 1;
       whole.window_ns += ns;
+      const alike = shades.get(list.shade[i]) ?? { shade: list.shade[i], event_count: 0, window_ns: 0, event_bytes: 0 };
+      shades.set(list.shade[i], alike);
+      alike.event_count += 1;
+      alike.window_ns += ns;
       if (track.track_kind === 'steps' || track.track_kind === 'marks') continue;
       const key = `${track.track_kind} ${list.subject[i]} ${kind}`;
       const row = rows.get(key) ?? { track_kind: track.track_kind, subject: list.subject[i], shade_kind: kind, event_count: 0, window_ns: 0, event_bytes: 0 };
@@ -154,6 +160,7 @@ export function summaryAnswer(run: SynthRun, query: URLSearchParams): Summary {
     exact: true,
     event_count: events,
     by_shade_kind: [...kinds.values()],
+    by_shade: [...shades.values()],
     by_subject: [...rows.values()],
   };
 }

@@ -1,5 +1,6 @@
 // GET …/picture of a made-up run, encoded as the collector does. Plain scans: it is for hands and eyes, not for speed.
 
+import { kTimelessBand } from '../src/api/picture.ts';
 import type { Events, SynthRun } from './synth.ts';
 
 interface Query {
@@ -39,16 +40,19 @@ function firstEndingAfter(events: Events, ns: number): number {
   return low;
 }
 
+/** As in server/timeline/tracks/tracks.h. */
+const bandOf = (kind: string) => (kind === 'up' ? 1 : kind === 'cache_hit' || kind === 'pass_through' ? 2 : 0);
+const kBands = 3;
+
 interface Scan {
-  values: Uint16Array;
+  /** By band. */
+  values: Uint16Array[];
   boxes: [subject: number, begin: number, end: number, shade: number, flags: number][];
 }
 
 function scan(run: SynthRun, track: number, query: Query, grid: Grid, wanted: (subject: number) => boolean): Scan {
   const events = run.events.get(track)!;
-  const busy = new Float64Array(grid.columns);
-  const most = new Float64Array(grid.columns);
-  const shade = new Uint8Array(grid.columns);
+  const made = Array.from({ length: kBands }, () => ({ busy: new Float64Array(grid.columns), most: new Float64Array(grid.columns), shade: new Uint8Array(grid.columns) }));
   const boxes: Scan['boxes'] = [];
   const end = grid.first + grid.columns * grid.size;
   const boxNs = (query.box * (query.to - query.from)) / query.columns;
@@ -58,6 +62,7 @@ function scan(run: SynthRun, track: number, query: Query, grid: Grid, wanted: (s
     const stop = Math.min(events.end[i], run.newest);
     const a = Math.max(0, Math.floor((events.begin[i] - grid.first) / grid.size));
     const b = Math.min(grid.columns - 1, Math.floor((Math.max(stop, events.begin[i] + 1) - 1 - grid.first) / grid.size));
+    const { busy, most, shade } = made[bandOf(run.shades[events.shade[i] - 1].shade_kind)];
     for (let c = a; c <= b; c += 1) {
       const from = Math.max(events.begin[i], grid.first + c * grid.size);
       const to = Math.min(Math.max(stop, events.begin[i] + 1), grid.first + (c + 1) * grid.size);
@@ -78,9 +83,9 @@ function scan(run: SynthRun, track: number, query: Query, grid: Grid, wanted: (s
       ]);
     }
   }
-  const values = new Uint16Array(grid.columns);
-  for (let c = 0; c < grid.columns; c += 1)
-    if (shade[c] > 0) values[c] = shade[c] | (Math.min(255, Math.max(1, Math.round((busy[c] / grid.size) * 255))) << 8);
+  const values = made.map(({ busy, shade }, band) =>
+    Uint16Array.from(shade, (one, c) => (one > 0 ? one | (band === kTimelessBand ? 0xff00 : Math.min(255, Math.max(1, Math.round((busy[c] / grid.size) * 255))) << 8) : 0)),
+  );
   return { values, boxes };
 }
 
@@ -108,12 +113,15 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
     if (query.tracks && !query.tracks.has(track.track)) continue;
     const wanted = (subject: number) => query.find === '' || run.textOf(track.track_kind, subject).includes(query.find);
     const { values, boxes: found } = scan(run, track.track, query, grid, wanted);
-    if (!values.some((value) => value !== 0)) continue;
-    told += 1;
-    const head = Buffer.alloc(12);
-    head.writeUInt32LE(track.track, 0);
-    head.writeUInt32LE(values.length, 8);
-    parts.push(head, Buffer.from(values.buffer), Buffer.alloc(values.length % 2 === 1 ? 2 : 0));
+    for (const [band, columns] of values.entries()) {
+      if (!columns.some((value) => value !== 0)) continue;
+      told += 1;
+      const head = Buffer.alloc(12);
+      head.writeUInt32LE(track.track, 0);
+      head.writeUInt16LE(band << 1, 6);
+      head.writeUInt32LE(columns.length, 8);
+      parts.push(head, Buffer.from(columns.buffer), Buffer.alloc(columns.length % 2 === 1 ? 2 : 0));
+    }
     for (const [subject, begin, end, shade, flags] of found) {
       const box = Buffer.alloc(24);
       box.writeUInt32LE(track.track, 0);
@@ -135,7 +143,7 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
   }
   const header = Buffer.alloc(80);
   header.writeUInt32LE(0x50435343, 0);
-  header.writeUInt16LE(1, 4);
+  header.writeUInt16LE(2, 4);
   header.writeUInt16LE(grid.k, 6);
   header.writeBigInt64LE(BigInt(grid.first), 8);
   header.writeUInt32LE(grid.columns, 16);

@@ -10,6 +10,12 @@
 namespace castscope::timeline {
 namespace {
 
+std::size_t bands(const TrackBuilder& tracks) {
+  std::size_t n = 0;
+  for (const Row& row : tracks.rows()) n += bands_of(row.track.kind);
+  return n;
+}
+
 class Drawing {
  public:
   Drawing(const TrackBuilder& tracks, const PictureQuery& query, const Grid& grid, const PictureHeader& header)
@@ -19,7 +25,7 @@ class Drawing {
         grid_(grid),
         first_tile_(grid.first >> (grid.k + Tiles::kBits)),
         painter_(grid.k),
-        writer_(header, tracks.rows().size()) {
+        writer_(header, bands(tracks)) {
     const double pixel = static_cast<double>(query.to - query.from) / query.pixels;
     // A box is at least a pixel wide, so a track has no more boxes than columns.
     shortest_ = static_cast<std::int64_t>(std::ceil(std::max(query.box, 1.0) * std::max(pixel, 1.0)));
@@ -29,15 +35,9 @@ class Drawing {
 
   void add(const Row& row) {
     if (!choice_.has(row)) return;
-    const std::size_t skipped = grid_of_tiles().column(grid_.first);
-    const auto seen = std::span(values_).subspan(skipped, grid_.columns);
-    if (hidden_ && is_much(row))
-      add_tiles(row);
-    else
-      paint(row, grid_, seen.data());
     const bool whole = add_boxes(row);
     coarse_ = coarse_ || !whole;
-    if (any(seen)) writer_.track(row.track.id, whole ? 0 : kTrackCoarse, seen);
+    for (band_ = 0; band_ < bands_of(row.track.kind); ++band_) add_band(row, whole ? 0 : kTrackCoarse);
   }
 
   void add_counters() {
@@ -51,19 +51,33 @@ class Drawing {
   }
 
  private:
+  void add_band(const Row& row, std::uint16_t flags) {
+    const std::size_t skipped = grid_of_tiles().column(grid_.first);
+    const auto seen = std::span(values_).subspan(skipped, grid_.columns);
+    if (hidden_ && is_much(row))
+      add_tiles(row);
+    else
+      paint(row, grid_, seen.data());
+    flags |= static_cast<std::uint16_t>(band_ << kTrackBandShift);
+    if (any(seen)) writer_.track(row.track.id, flags, seen);
+  }
+  bool in_band(std::uint8_t shade) const { return band_of(tracks_.shades()[shade].kind) == band_; }
+
   Grid tiles(std::size_t first, std::size_t n) const {
     const std::int64_t begin = (first_tile_ + static_cast<std::int64_t>(first)) << (grid_.k + Tiles::kBits);
     return {grid_.k, begin, n * Tiles::kColumns};
   }
   Grid grid_of_tiles() const { return tiles(0, values_.size() / Tiles::kColumns); }
-  TileKey key(std::size_t tile) const { return {first_tile_ + static_cast<std::int64_t>(tile), grid_.k, *hidden_}; }
+  TileKey key(std::size_t tile) const {
+    return {first_tile_ + static_cast<std::int64_t>(tile), grid_.k, *hidden_, band_};
+  }
 
   // Whether painting takes longer than looking for tiles. This is a guess: it assumes that the row is equally full
   // everywhere.
   bool is_much(const Row& row) const {
     constexpr double kMuch = 200;
     std::size_t items = 0;
-    for (const auto& series : row.series) items += series->size();
+    for (const auto& series : row.series) items += in_band(series->shade()) ? series->size() : 0;
     const auto of_row = static_cast<double>(std::max<std::int64_t>(row.last - tracks_.begin(), 1));
     return static_cast<double>(items) * static_cast<double>(grid_.end() - grid_.first) > kMuch * of_row;
   }
@@ -91,11 +105,12 @@ class Drawing {
 
   void paint(const Row& row, const Grid& grid, std::uint16_t* values) {
     painter_.begin_stretch(grid);
-    const std::uint8_t open = row.open ? row.open->shade : std::uint8_t{0};
+    const std::uint8_t open = row.open && in_band(row.open->shade) ? row.open->shade : std::uint8_t{0};
     bool open_painted = open == 0;
     for (const auto& series : row.series) {
       const auto wanted = choice_.of(row, series->shade());
-      if (!wanted || !(series->touches(grid.first, grid.end()) || series->shade() == open)) continue;
+      if (!wanted || !in_band(series->shade())) continue;
+      if (!series->touches(grid.first, grid.end()) && series->shade() != open) continue;
       painter_.begin_series(series->shade());
       series->paint(painter_, *wanted);
       if (series->shade() == open) {
@@ -110,6 +125,10 @@ class Drawing {
       painter_.end_series();
     }
     painter_.end_stretch(values);
+    // A share of time says nothing about what takes none, and equal values make a shorter picture.
+    if (band_ == kTimelessBand) {
+      for (std::uint16_t& value : std::span(values, grid.columns)) value |= value == 0 ? 0 : 0xff00;
+    }
   }
   void paint_open(const Row& row, const Wanted& wanted) {
     const Item item = row.open_item(tracks_.newest());
@@ -168,6 +187,7 @@ class Drawing {
   const std::int64_t first_tile_;
   Painter painter_;
   PictureWriter writer_;
+  std::uint8_t band_ = 0;  // that is being painted
   std::int64_t shortest_ = 1;
   bool coarse_ = false;
   std::vector<std::uint16_t> values_;  // of one row, from the begin of the first tile

@@ -41,10 +41,10 @@ bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* 
 
 }  // namespace
 
-PictureWriter::PictureWriter(const PictureHeader& header, std::size_t most_tracks) : header_(header) {
+PictureWriter::PictureWriter(const PictureHeader& header, std::size_t most_bands) : header_(header) {
   constexpr std::size_t kTrackHead = 12;
   // Reserved memory that is not written to costs nothing.
-  text_.reserve(sizeof(PictureHeader) + most_tracks * (kTrackHead + (header.columns + 1) * sizeof(std::uint16_t)));
+  text_.reserve(sizeof(PictureHeader) + most_bands * (kTrackHead + (header.columns + 1) * sizeof(std::uint16_t)));
   text_.resize(sizeof(PictureHeader));
 }
 

@@ -1,10 +1,12 @@
 // The form in which a viewer gets a picture. Little-endian, every part aligned to 4 bytes:
 //
 //   header     80 bytes: Header
-//   tracks     each: u32 track, u16 encoding, u16 flags (1 = coarse), u32 n, then
+//   tracks     each: u32 track, u16 encoding, u16 flags (1 = coarse; 2 and 4: the band, 0 … 2), u32 n, then
 //                encoding 0: n = columns values u16
 //                encoding 1: n runs of {u16 first column, u16 columns, u16 value}; what lies between them is empty
-//              A value: low byte the shade, high byte how much of the column is filled, 1 … 255; 0 = nothing
+//              A value: low byte the shade, high byte how much of the column is filled, 1 … 255; 0 = nothing.
+//              A track of casts comes once for each of its bands (tracks/tracks.h). What takes no time fills its
+//              columns
 //   counters   each: u32 process, u32 0, f64 top, then a u16 for each column: 65534 = top, 65535 = not known
 //   boxes      each 24 bytes: Box
 #pragma once
@@ -20,9 +22,10 @@
 namespace castscope::timeline {
 
 inline constexpr std::uint32_t kPictureMagic = 0x50435343;  // "CSCP"
-inline constexpr std::uint16_t kPictureVersion = 1;
+inline constexpr std::uint16_t kPictureVersion = 2;
 inline constexpr std::uint32_t kLive = 1, kCoarse = 2, kLoading = 4;  // Header::flags
 inline constexpr std::uint16_t kTrackCoarse = 1;
+inline constexpr unsigned kTrackBandShift = 1;
 inline constexpr std::uint16_t kNotKnown = 65535, kTop = 65534;
 inline constexpr std::uint8_t kBoxOpen = 1, kBoxBegan = 2, kBoxGoesOn = 4;  // before, after the window
 
@@ -51,7 +54,7 @@ static_assert(sizeof(PictureBox) == 24);
 
 class PictureWriter {
  public:
-  PictureWriter(const PictureHeader& header, std::size_t most_tracks);
+  PictureWriter(const PictureHeader& header, std::size_t most_bands);
   void flag(std::uint32_t flag) { header_.flags |= flag; }
   void track(std::uint32_t id, std::uint16_t flags, std::span<const std::uint16_t> values);
   void counter(std::uint32_t process, std::span<const std::uint64_t> values);  // CacheCounter::kNotKnown

@@ -29,7 +29,10 @@ class Seen {
         if (place_of(track) == one.place()) by_track[id].push_back(one);
       }
     }
-    for (const auto& [id, track] : tracks_) check_track(id, by_track[id]);
+    for (const auto& [id, track] : tracks_) {
+      EXPECT_EQ(picture_.tracks.count(id), by_track[id].empty() ? 0u : 1u);
+      for (std::uint8_t band = 0; band < kBands; ++band) check_band(id, band, by_track[id]);
+    }
     EXPECT_EQ(boxes_seen(), boxes_due(by_track));
   }
 
@@ -49,10 +52,11 @@ class Seen {
     EXPECT_LT(end() - width(), query_.to);
   }
 
-  void check_track(std::uint32_t id, const std::vector<Plain>& due) {
+  void check_band(std::uint32_t id, std::uint8_t band, const std::vector<Plain>& due) {
     std::vector<double> filled(picture_.header.columns);
     std::vector<std::set<std::tuple<ShadeKind, std::uint8_t>>> shades(picture_.header.columns);
     for (const Plain& one : due) {
+      if (band_of(one.kind) != band) continue;
       const std::int64_t from = std::max(one.begin, first()), to = std::min(one.covered_to(), end());
       for (std::int64_t c = (from - first()) / width(); c <= (to - 1 - first()) / width(); ++c) {
         const std::int64_t begin = first() + c * width();
@@ -61,15 +65,15 @@ class Seen {
         shades[column].insert({one.kind, one.dtype});
       }
     }
-    EXPECT_EQ(picture_.tracks.count(id), due.empty() ? 0u : 1u);
     for (std::size_t c = 0; c < filled.size(); ++c) {
-      const std::uint16_t value = picture_.value(id, c);
+      const std::uint16_t value = picture_.value(id, band, c);
       ASSERT_EQ(value != 0, filled[c] > 0) << testing::PrintToString(name(tracks_[id].kind)) << " track " << id
-                                           << " column " << c << " k " << picture_.header.k;
+                                           << " band " << +band << " column " << c << " k " << picture_.header.k;
       if (value == 0) continue;
       const Shade shade = shades_[value & 0xff];
       ASSERT_TRUE(shades[c].contains({shade.kind, shade.dtype})) << "column " << c;
-      const double share = std::min(std::ceil(filled[c] / static_cast<double>(width()) * 255), 255.0);
+      const double part = band == kTimelessBand ? 1 : filled[c] / static_cast<double>(width());
+      const double share = std::min(std::ceil(part * 255), 255.0);
       ASSERT_NEAR(value >> 8, share, 2) << "column " << c;
     }
   }

@@ -74,7 +74,7 @@ struct NeighbourQuery {
 
 struct SummaryQuery {
   std::int64_t from = 0, to = 0;
-  bool rows = true;  // false: by kind only, which takes a third of the time
+  bool rows = true;  // false: by kind and shade only, which takes a third of the time
   Filter filter = {};
 };
 
@@ -82,6 +82,11 @@ struct KindSum {
   ShadeKind kind{};
   std::uint64_t count = 0, ns = 0, bytes = 0;
   bool operator==(const KindSum&) const = default;
+};
+struct ShadeSum {
+  std::uint8_t shade = 0;
+  std::uint64_t count = 0, ns = 0, bytes = 0;
+  bool operator==(const ShadeSum&) const = default;
 };
 struct SubjectSum {
   TrackKind track{};  // kCasts, kOperators, kRegions or kKernels
@@ -96,6 +101,7 @@ struct Summary {
   bool exact = true;  // false: some single events are gone and count by kind alone, or by their share
   std::uint64_t events = 0;
   std::vector<KindSum> kinds;    // by kind
+  std::vector<ShadeSum> shades;  // by shade
   std::vector<SubjectSum> rows;  // by track, subject, kind
 };
 

@@ -17,14 +17,16 @@ bool has_subjects(TrackKind kind) {
 struct Summing::Totals {
   bool exact = true;
   std::map<ShadeKind, Sum> kinds;
+  std::map<std::uint8_t, Sum> shades;
   std::map<std::tuple<TrackKind, std::uint32_t, ShadeKind>, Sum> rows;
 
-  void add(const Row& row, ShadeKind kind, const SeriesSum& sum) {
+  void add(const Row& row, const Shade& shade, const SeriesSum& sum) {
     exact = exact && sum.exact;
     if (sum.all.count == 0 && sum.all.ns == 0) return;
-    kinds[kind] += sum.all;
+    kinds[shade.kind] += sum.all;
+    shades[shade.id] += sum.all;
     if (!has_subjects(row.track.kind)) return;
-    for (const auto& [subject, of] : sum.subjects) rows[{row.track.kind, subject, kind}] += of;
+    for (const auto& [subject, of] : sum.subjects) rows[{row.track.kind, subject, shade.kind}] += of;
   }
 };
 
@@ -33,15 +35,15 @@ Summing::~Summing() = default;
 
 void Summing::add(const TrackBuilder& tracks, const Row& row) {
   const Choice choice(query_.filter, tracks.shades());
-  if (!choice.has(row)) return;
-  const auto kind = [&](std::uint8_t shade) { return tracks.shades().all()[shade - std::size_t{1}].kind; };
+  // Rows of modules tell of operators, which are counted already.
+  if (!choice.has(row) || row.track.kind == TrackKind::kModules) return;
   for (const auto& series : row.series) {
     const auto wanted = choice.of(row, series->shade());
     if (!wanted || !series->touches(query_.from, query_.to)) continue;
     SeriesSum sum;
     sum.by_subject = query_.rows;
     series->sum(query_.from, query_.to, *wanted, sum);
-    totals_->add(row, kind(series->shade()), sum);
+    totals_->add(row, tracks.shades()[series->shade()], sum);
   }
   if (!row.open) return;
   const auto wanted = choice.of(row, row.open->shade);
@@ -51,7 +53,7 @@ void Summing::add(const TrackBuilder& tracks, const Row& row) {
   SeriesSum sum;
   sum.by_subject = query_.rows;
   sum.add(open, query_.from, query_.to);
-  totals_->add(row, kind(row.open->shade), sum);
+  totals_->add(row, tracks.shades()[row.open->shade], sum);
 }
 
 Summary Summing::summary() const {
@@ -61,6 +63,7 @@ Summary Summing::summary() const {
     summary.kinds.push_back({kind, sum.count, sum.ns, sum.bytes});
     summary.events += sum.count;
   }
+  for (const auto& [shade, sum] : totals_->shades) summary.shades.push_back({shade, sum.count, sum.ns, sum.bytes});
   for (const auto& [key, sum] : totals_->rows) {
     const auto& [track, subject, kind] = key;
     summary.rows.push_back({track, subject, kind, sum.count, sum.ns, sum.bytes});

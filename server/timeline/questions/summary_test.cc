@@ -11,10 +11,19 @@ namespace {
 
 struct Due {
   std::map<ShadeKind, KindSum> kinds;
+  std::map<std::uint8_t, ShadeSum> shades;
   std::map<std::tuple<TrackKind, std::uint32_t, ShadeKind>, SubjectSum> rows;
 };
 
-Due due(const std::vector<Plain>& all, std::int64_t from, std::int64_t to) {
+// The cause of all sites of the test is autocast: kind and dtype tell the shades of a track apart.
+std::uint8_t shade_of(const Timeline& timeline, const Plain& one) {
+  for (const Shade& shade : timeline.shades()) {
+    if (shade.track == one.track && shade.kind == one.kind && shade.dtype == one.dtype) return shade.id;
+  }
+  return 0;
+}
+
+Due due(const Timeline& timeline, const std::vector<Plain>& all, std::int64_t from, std::int64_t to) {
   Due due;
   for (const Plain& one : all) {
     if (!one.touches(from, to)) continue;
@@ -23,6 +32,9 @@ Due due(const std::vector<Plain>& all, std::int64_t from, std::int64_t to) {
     KindSum& kind = due.kinds[one.kind];
     kind.kind = one.kind;
     kind.count += one.continued ? 0 : 1, kind.ns += ns, kind.bytes += one.bytes;
+    ShadeSum& shade = due.shades[shade_of(timeline, one)];
+    shade.shade = shade_of(timeline, one);
+    shade.count += one.continued ? 0 : 1, shade.ns += ns, shade.bytes += one.bytes;
     if (one.track == TrackKind::kSteps || one.track == TrackKind::kMarks) continue;
     SubjectSum& row = due.rows[{one.track, one.subject, one.kind}];
     row.track = one.track, row.subject = one.subject, row.kind = one.kind;
@@ -61,12 +73,14 @@ TEST_P(SummaryTest, IsThatOfAllEventsInTheWindow) {
   for (int i = 0; i < 30; ++i) {
     const auto [from, to] = window();
     const Summary summary = timeline.summary({.from = from, .to = to});
-    const Due expected = due(all, from, to);
+    const Due expected = due(timeline, all, from, to);
     EXPECT_TRUE(summary.exact);
     ASSERT_EQ(summary.kinds, values(expected.kinds));
+    ASSERT_EQ(summary.shades, values(expected.shades));
     ASSERT_EQ(summary.rows, values(expected.rows));
     const Summary kinds = timeline.summary({.from = from, .to = to, .rows = false});
     ASSERT_EQ(kinds.kinds, values(expected.kinds));
+    ASSERT_EQ(kinds.shades, values(expected.shades));
     ASSERT_TRUE(kinds.rows.empty());
   }
 }
@@ -95,8 +109,9 @@ TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
   Chance chance(timeline, store::ProcessId(1), GetParam());
   happen(timeline, chance, 100);
   const Summary summary = timeline.summary({.from = 0, .to = newest_ + 1});
-  const Due expected = due(chance.all(newest_), 0, newest_ + 1);
+  const Due expected = due(timeline, chance.all(newest_), 0, newest_ + 1);
   EXPECT_EQ(summary.kinds, values(expected.kinds));
+  EXPECT_EQ(summary.shades, values(expected.shades));
   EXPECT_EQ(timeline.summary({.from = 0, .to = newest_ + 1, .rows = false}).kinds, summary.kinds);
 }
 

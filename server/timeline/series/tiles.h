@@ -17,6 +17,7 @@ struct TileKey {
   std::int64_t number = 0;   // the first column is number * Tiles::kColumns, counted from time 0
   unsigned k = 0;            // columns of 2^k ns
   std::uint64_t hidden = 0;  // the set of hidden shades (Choice::hidden)
+  std::uint8_t band = 0;
   bool operator==(const TileKey&) const = default;
 };
 
@@ -38,9 +39,10 @@ class Tiles {
     TileKey key{.k = 64};  // no picture has it
     std::array<std::uint16_t, kColumns> values;
   };
-  // Neighbouring tiles have neighbouring places; tiles of other widths lie elsewhere.
+  // Neighbouring tiles have neighbouring places; tiles of other widths and bands lie elsewhere.
   static std::size_t place(const TileKey& key, std::size_t places) {
-    return (static_cast<std::size_t>(key.number) + key.k * std::size_t{37} + key.hidden) & (places - 1);
+    const std::size_t elsewhere = key.k * std::size_t{37} + key.band * std::size_t{85} + key.hidden;
+    return (static_cast<std::size_t>(key.number) + elsewhere) & (places - 1);
   }
   mutable std::mutex mutex_;
   std::vector<Tile> tiles_;

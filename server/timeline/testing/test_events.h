@@ -29,6 +29,13 @@ class TestNumbers final : public Numbers {
       uses_[id].id = store::OperatorUseId(id);
       uses_[id].computed = id == 1 ? kBrain : kFloat;
     }
+    for (const auto& [id, path] : std::map<std::uint32_t, const char*>{{kQueryUse, "layer.0.attention.query"},
+                                                                       {kKeyUse, "layer.0.attention.key"},
+                                                                       {kHeadUse, "head"},
+                                                                       {kNetUse, ""}}) {
+      uses_[id].id = store::OperatorUseId(id);
+      modules_[id] = {.path = path, .type = {}, .root_type = "Net"};
+    }
     for (const std::uint32_t id : {kCastKernel, kMatmulKernel, kCopyKernel}) {
       KernelLook& look = kernels_[id];
       look = {.id = store::KernelId(id), .work = id == kCopyKernel ? lanes::GpuWork::kCopy : lanes::GpuWork::kKernel};
@@ -38,6 +45,7 @@ class TestNumbers final : public Numbers {
   }
   enum SiteId : std::uint32_t { kDownSite = 1, kUpSite, kSameSite, kWeightSite };
   enum RegionId : std::uint32_t { kOnRegion = 1, kHalfRegion, kOffRegion };
+  enum UseId : std::uint32_t { kQueryUse = 4, kKeyUse, kHeadUse, kNetUse };  // 1 … 3 belong to no module
   enum KernelId : std::uint32_t { kCastKernel = 1, kMatmulKernel, kCopyKernel };
 
   static std::uint32_t local(store::ProcessId process, std::uint32_t id) { return id + process * 1000; }
@@ -49,6 +57,9 @@ class TestNumbers final : public Numbers {
   }
   const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override {
     return at(uses_, process, local);
+  }
+  const store::Module* module_of_use(store::ProcessId process, std::uint32_t local) const override {
+    return at(modules_, process, local);
   }
   KernelLook kernel(store::ProcessId process, std::uint32_t local) const override {
     const KernelLook* const look = at(kernels_, process, local);
@@ -78,6 +89,7 @@ class TestNumbers final : public Numbers {
   std::map<std::uint32_t, store::Site> sites_;
   std::map<std::uint32_t, store::Region> regions_;
   std::map<std::uint32_t, store::OperatorUse> uses_;
+  std::map<std::uint32_t, store::Module> modules_;  // by use
   std::map<std::uint32_t, KernelLook> kernels_;
 };
 

@@ -14,8 +14,8 @@
 namespace castscope::timeline {
 
 struct ReadTrack {
-  std::uint16_t flags = 0;
-  std::vector<std::uint16_t> values;  // of all columns
+  std::uint16_t flags = 0;                        // without the band
+  std::vector<std::uint16_t> bands[kBands] = {};  // values of all columns; empty: nothing of the band was told
 };
 struct ReadCounter {
   double top = 0;
@@ -31,9 +31,16 @@ struct ReadPicture {
     for (std::uint32_t i = 0; i < header.boxes; ++i) boxes.push_back(take<PictureBox>());
     EXPECT_TRUE(left_.empty()) << left_.size() << " bytes too many";
   }
-  std::uint16_t value(std::uint32_t track, std::size_t column) const {
+  std::uint16_t value(std::uint32_t track, std::uint8_t band, std::size_t column) const {
     const auto found = tracks.find(track);
-    return found == tracks.end() ? std::uint16_t{0} : found->second.values[column];
+    if (found == tracks.end() || found->second.bands[band].empty()) return 0;
+    return found->second.bands[band][column];
+  }
+  // The value of the first band that has one there.
+  std::uint16_t value(std::uint32_t track, std::size_t column) const {
+    std::uint16_t found = 0;
+    for (std::uint8_t band = 0; band < kBands && found == 0; ++band) found = value(track, band, column);
+    return found;
   }
 
   PictureHeader header;
@@ -60,18 +67,22 @@ struct ReadPicture {
   void read_track() {
     const auto id = take<std::uint32_t>();
     const auto encoding = take<std::uint16_t>();
-    ReadTrack& track = tracks[id];
-    track.flags = take<std::uint16_t>();
+    const auto flags = take<std::uint16_t>();
+    const unsigned band = flags >> kTrackBandShift;
+    ASSERT_LT(band, kBands);
+    tracks[id].flags = flags & kTrackCoarse;
+    std::vector<std::uint16_t>& values = tracks[id].bands[band];
+    EXPECT_TRUE(values.empty()) << "a band came twice";
     const auto n = take<std::uint32_t>();
     if (encoding == 0) {
       EXPECT_EQ(n, header.columns);
-      track.values = take_all(n);
+      values = take_all(n);
       return;
     }
-    track.values.resize(header.columns);
+    values.resize(header.columns);
     const auto runs = take_all(std::size_t{n} * 3);
     for (std::size_t i = 0; i < runs.size(); i += 3) {
-      for (std::size_t c = runs[i]; c < std::size_t{runs[i]} + runs[i + 1]; ++c) track.values.at(c) = runs[i + 2];
+      for (std::size_t c = runs[i]; c < std::size_t{runs[i]} + runs[i + 1]; ++c) values.at(c) = runs[i + 2];
     }
   }
   void read_counter() {

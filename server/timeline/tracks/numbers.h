@@ -29,6 +29,10 @@ class Numbers {
   virtual const store::Site* site(store::ProcessId process, std::uint32_t local) const = 0;
   virtual const store::Region* region(store::ProcessId process, std::uint32_t local) const = 0;
   virtual const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const = 0;
+  // The module that calls the operator.
+  virtual const store::Module* module_of_use(store::ProcessId /*process*/, std::uint32_t /*local*/) const {
+    return nullptr;
+  }
   virtual KernelLook kernel(store::ProcessId process, std::uint32_t local) const = 0;
   virtual store::FactId fact(store::ProcessId process, std::uint32_t local) const = 0;
 };

@@ -62,21 +62,24 @@ TrackKind track_of(ShadeKind kind) {
     case ShadeKind::kKernel:
     case ShadeKind::kGpuCopy:
       return TrackKind::kKernels;
+    case ShadeKind::kModule:
+      return TrackKind::kModules;
     default:
       return TrackKind::kMarks;
   }
 }
 
 std::string_view name(TrackKind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"steps", "marks", "regions", "operators", "casts", "kernels"};
+  constexpr std::array<std::string_view, 7> kNames = {"steps",     "marks", "regions", "modules",
+                                                      "operators", "casts", "kernels"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name(ShadeKind kind) {
-  constexpr std::array<std::string_view, 18> kNames = {
-      "down",   "up",         "same",   "cache_hit",   "pass_through", "operator",
-      "region", "region_off", "step",   "step_deep",   "cache_clear",  "optimizer_step",
-      "scaler", "backward",   "values", "cast_kernel", "kernel",       "gpu_copy"};
+  constexpr std::array<std::string_view, 19> kNames = {
+      "down",       "up",          "same",      "cache_hit",   "pass_through",   "operator", "region",
+      "region_off", "step",        "step_deep", "cache_clear", "optimizer_step", "scaler",   "backward",
+      "values",     "cast_kernel", "kernel",    "gpu_copy",    "module"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

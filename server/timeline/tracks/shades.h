@@ -15,6 +15,7 @@ class Shades {
   // without them.
   std::uint8_t of(TrackKind, ShadeKind, std::uint8_t dtype = kNoDtype, lanes::Cause cause = lanes::Cause::kUnknown);
   const std::vector<Shade>& all() const { return all_; }
+  const Shade& operator[](std::uint8_t id) const { return all_[id - std::size_t{1}]; }
 
  private:
   static constexpr std::size_t kMost = 255, kKinds = static_cast<std::size_t>(kLastShadeKind) + 1;

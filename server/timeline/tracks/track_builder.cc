@@ -104,6 +104,7 @@ void TrackBuilder::close(Process& process) {
   std::int64_t last = 0;
   for (auto& [id, lane] : process.lanes) {
     close_regions(lane, lane.seen_to);
+    leave_modules(lane, 0);
     last = std::max(last, lane.seen_to);
   }
   if (process.steps != nullptr) process.steps->end(last, holdings_);
@@ -145,6 +146,7 @@ std::size_t TrackBuilder::memory() const {
     bytes += of(process.regions) + of(process.uses) + of(process.kernels);
     bytes += process.streams.size() * sizeof(decltype(process.streams)::value_type);
     for (const Numbered& sites : process.sites) bytes += of(sites);
+    for (const auto& [use, levels] : process.levels) bytes += sizeof(levels) + levels.capacity() * sizeof(levels[0]);
   }
   return bytes;
 }
@@ -190,6 +192,7 @@ void TrackBuilder::add_event(Place& place, const lanes::Event& event) {
     case EventKind::kRegionExit:
       return exit(place, time, event);
     case EventKind::kThread:
+      leave_modules(place.lane, 0);
       return close_regions(place.lane, time);
     case EventKind::kStep:
       place.process.waiting.push_back({time, event.step, EventKind::kStep});
@@ -296,7 +299,9 @@ void TrackBuilder::operate(Place& place, const lanes::Event& event) {
   const std::int64_t begin = since_run_began(place, event.time);
   const std::int64_t end = std::min(begin + event.duration, kLatestTime);
   begin_first_step(place, begin, event);
-  operators.add(known.shade, {begin, end, with_flags(std::min(event.bytes, kMostItemBytes), 0), known.id}, holdings_);
+  const Item operation = {begin, end, with_flags(std::min(event.bytes, kMostItemBytes), 0), known.id};
+  operators.add(known.shade, operation, holdings_);
+  if (event.flags == 0) work_in_module(place, event, operation);
   saw(place.lane, begin, end);
   // One is enough, unless the deep step begins after it: the first step begins before castscope looks deeply.
   const std::pair<std::uint32_t, std::uint32_t> now{event.step, place.process.deep_changes};

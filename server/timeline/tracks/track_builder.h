@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,10 @@ class TrackBuilder {
     Known known;
     bool drawn = false;  // a part of it is in the track already
   };
+  struct OpenModule {
+    std::uint32_t prefix;  // its number in prefixes_
+    Item item;             // so far
+  };
   struct Lane {
     bool begun = false;
     // The last step in which the lane had an operator, and how often deep steps had begun or ended by then.
@@ -67,6 +72,9 @@ class TrackBuilder {
     std::vector<OpenRegion> open;
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
+    std::vector<Row*> modules;    // by level
+    std::vector<OpenModule> in;   // the module that the lane is in, by level
+    std::uint32_t in_step = 0;    // the step in which it is
   };
   // A change of the process rather than of one lane. Lanes are fed one after another, so it waits until all of them
   // have come to its time.
@@ -86,6 +94,7 @@ class TrackBuilder {
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth
     Numbered sites[3], regions, uses, kernels;                                     // sites by Shown
+    absl::flat_hash_map<std::uint32_t, std::vector<std::uint32_t>> levels;         // of uses: see levels_of()
     CacheCounter cache;
   };
   struct Place {  // where an event belongs
@@ -106,6 +115,9 @@ class TrackBuilder {
   void step(store::ProcessId id, Process&, std::int64_t time, std::uint32_t number);
   void deep(Process&, std::int64_t time, std::uint32_t number);
   void operate(Place&, const lanes::Event&);
+  void work_in_module(Place&, const lanes::Event&, const Item& operation);
+  void leave_modules(Lane&, std::size_t level);
+  const std::vector<std::uint32_t>& levels_of(Place&, std::uint32_t use);
   void run_fed_kernels(Place&);
   void run(Place&, const lanes::Event& kernel);
   Row& free_row(Place&, const lanes::Event& kernel, std::int64_t begin);
@@ -130,6 +142,7 @@ class TrackBuilder {
   std::deque<Row> rows_;
   std::vector<const lanes::Event*> kernels_;  // of the events that are being fed; a member so that its memory is reused
   std::map<store::ProcessId, Process> processes_;
+  absl::flat_hash_map<std::string, std::uint32_t> prefixes_;  // of modules' paths, numbered as they come
   std::int64_t begin_ = INT64_MAX, newest_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -34,10 +34,15 @@ Json totals_of(const report::Model& model, std::uint64_t told) {
   const report::Totals& totals = model.totals;
   std::uint64_t received = 0;
   for (const report::ProcessTotal& process : model.processes) received += process.received;
-  return {{"casts", totals.autocast.casts},          {"compiled_casts", totals.compiled.casts},
-          {"cache_hits", totals.autocast.hits},      {"pass_throughs", totals.autocast.passes},
-          {"event_count", std::max(told, received)}, {"events_lost", totals.dropped_events},
-          {"finding_count", model.findings.size()},  {"step_count", model.steps},
+  return {{"casts", totals.autocast.casts},
+          {"other_casts", totals.others.casts},
+          {"compiled_casts", totals.compiled.casts},
+          {"cache_hits", totals.autocast.hits},
+          {"pass_throughs", totals.autocast.passes},
+          {"event_count", std::max(told, received)},
+          {"events_lost", totals.dropped_events},
+          {"finding_count", model.findings.size()},
+          {"step_count", model.steps},
           {"evaluation_count", model.evaluations}};
 }
 

@@ -155,6 +155,14 @@ std::uint64_t count_casts_and_hits(const store::RunData& run, const timeline::Se
   return count;
 }
 
+Json shades_json(const timeline::Summary& sums) {
+  Json shades = Json::array();
+  for (const timeline::ShadeSum& sum : sums.shades)
+    shades.push_back(
+        {{"shade", sum.shade}, {"event_count", sum.count}, {"window_ns", sum.ns}, {"event_bytes", sum.bytes}});
+  return shades;
+}
+
 Answer find(Call& call) {
   if (call.parameters.text("find").empty()) return wrong_parameter("find", "find is missing: what is to be found");
   const std::vector<std::uint32_t> hidden = call.parameters.numbers("hidden_shades", kMostShades);
@@ -210,6 +218,7 @@ Answer summary(Call& call) {
                       {"exact", sums.exact},
                       {"event_count", sums.events},
                       {"by_shade_kind", kinds_json(sums)},
+                      {"by_shade", shades_json(sums)},
                       {"by_subject", std::move(rows)}});
 }
 

@@ -38,12 +38,18 @@ void LiveNumbers::define(const std::string& key, const store::RegionInfo& info) 
   if (region.id != 0) regions_[place(key, info.id)] = region;
 }
 
+void LiveNumbers::define(const std::string& key, const store::ModuleInfo& info) {
+  modules_[place(key, info.id)] = {
+      .path = info.path, .type = {}, .root_type = info.root_type, .root_number = info.root_number};
+}
+
 void LiveNumbers::define(const std::string& key, const store::OperatorUseInfo& info) {
   store::OperatorUse use;
   use.id = store::OperatorUseId(store_.number(key, Numbered::kOperatorUse, info.id));
   use.computed = info.computed;
   use.result = info.result;
   if (use.id != 0) uses_[place(key, info.id)] = use;
+  if (use.id != 0 && info.module != 0) modules_of_uses_[place(key, info.id)] = info.module;
 }
 
 void LiveNumbers::define(const std::string& key, const store::Fact& info) {
@@ -68,6 +74,10 @@ const store::Region* LiveNumbers::region(store::ProcessId process, std::uint32_t
 }
 const store::OperatorUse* LiveNumbers::operator_use(store::ProcessId process, std::uint32_t local) const {
   return at(uses_, process, local);
+}
+const store::Module* LiveNumbers::module_of_use(store::ProcessId process, std::uint32_t local) const {
+  const std::uint32_t* const module = at(modules_of_uses_, process, local);
+  return module == nullptr ? nullptr : at(modules_, process, *module);
 }
 store::FactId LiveNumbers::fact(store::ProcessId process, std::uint32_t local) const {
   const auto found = facts_.find(std::uint64_t{process} << 32 | local);

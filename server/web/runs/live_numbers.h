@@ -20,7 +20,8 @@ class LiveNumbers final : public timeline::Numbers {
   // These are called after the store has taken the definitions.
   void define(const std::string& key, const store::SiteInfo&);
   void define(const std::string& key, const store::RegionInfo&);
-  void define(const std::string& key, const store::OperatorUseInfo&);
+  void define(const std::string& key, const store::ModuleInfo&);
+  void define(const std::string& key, const store::OperatorUseInfo&);  // after its module
   void define(const std::string& key, const store::Fact&);
   void define(const std::string& key, const store::KernelInfo&);  // after its site and use
   void define(const std::string& /*key*/, const auto&) {}         // events do not refer to other definitions
@@ -28,6 +29,7 @@ class LiveNumbers final : public timeline::Numbers {
   const store::Site* site(store::ProcessId process, std::uint32_t local) const override;
   const store::Region* region(store::ProcessId process, std::uint32_t local) const override;
   const store::OperatorUse* operator_use(store::ProcessId process, std::uint32_t local) const override;
+  const store::Module* module_of_use(store::ProcessId process, std::uint32_t local) const override;
   store::FactId fact(store::ProcessId process, std::uint32_t local) const override;
   timeline::KernelLook kernel(store::ProcessId process, std::uint32_t local) const override;
 
@@ -41,6 +43,8 @@ class LiveNumbers final : public timeline::Numbers {
   Known<store::Site> sites_;
   Known<store::Region> regions_;
   Known<store::OperatorUse> uses_;
+  Known<store::Module> modules_;
+  Known<std::uint32_t> modules_of_uses_;  // by local number of the use: local number of the module
   Known<store::FactId> facts_;
   Known<timeline::KernelLook> kernels_;
 };

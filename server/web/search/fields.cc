@@ -159,7 +159,7 @@ std::string_view shown_name(lanes::Cause cause) {
 }
 
 std::string_view shown_name(ShadeKind kind) {
-  constexpr std::array<std::string_view, 18> kNames = {"cast down",
+  constexpr std::array<std::string_view, 19> kNames = {"cast down",
                                                        "cast up",
                                                        "cast, other dtype",
                                                        "cache hit",
@@ -172,11 +172,12 @@ std::string_view shown_name(ShadeKind kind) {
                                                        "cache cleared",
                                                        "optimizer step",
                                                        "gradient scaler",
-                                                       "backward",
+                                                       "call of backward",
                                                        "values looked at",
                                                        "GPU kernel of a cast",
                                                        "GPU kernel",
-                                                       "GPU copy or set"};
+                                                       "GPU copy or set",
+                                                       "module"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

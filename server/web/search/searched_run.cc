@@ -121,8 +121,9 @@ Selection SearchedRun::select(const SearchQuery& query) const {
       {TrackKind::kRegions, holding(query, words_, run_.regions, regions_)},
       {TrackKind::kKernels, holding(query, words_, run_.kernels, kernels_)},
       {TrackKind::kMarks, holding(query, words_, run_.facts, facts_)},
-      // What is known of a step is its kind.
-      {TrackKind::kSteps, holding(query, words_, store::Table<store::Fact>(), {})}};
+      // What is known of a step, or of the time that a module took, is its kind.
+      {TrackKind::kSteps, holding(query, words_, store::Table<store::Fact>(), {})},
+      {TrackKind::kModules, holding(query, words_, store::Table<store::Fact>(), {})}};
   Selection found;
   const std::map<TrackKind, Ids*> together = {{TrackKind::kCasts, &found.sites},
                                               {TrackKind::kOperators, &found.uses},
@@ -137,7 +138,7 @@ Selection SearchedRun::select(const SearchQuery& query) const {
     const auto [at, is_new] = known.try_emplace({track, for_kind});
     if (is_new) at->second = all_hold(query, by_track.at(track), for_kind);
     const Ids& ids = at->second;
-    if (track == TrackKind::kSteps) {
+    if (track == TrackKind::kSteps || track == TrackKind::kModules) {
       if (ids.empty() || ids[0]) found.of_kind[kind] = std::nullopt;
       continue;
     }

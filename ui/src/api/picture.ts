@@ -2,14 +2,18 @@
 // far as they fit: a picture that is cut short or has wrong sizes is an error, never a wild read.
 
 const kMagic = 0x50435343;
-const kVersion = 1;
+const kVersion = 2;
 const kHeaderBytes = 80;
 const kBoxBytes = 24;
 export const kUnknown = 65535;
+/** Of cache hits and pass-throughs, which take no time: their columns are full. */
+export const kTimelessBand = 2;
 
-/** One row, as it came. It is a view of the answer: nothing is copied. */
+/** One band of a row, as it came: for casts, what goes down or across is apart from what goes up, and both are apart from
+ * hits and pass-throughs. It is a view of the answer: nothing is copied. */
 export interface PictureTrack {
   track: number;
+  band: number;
   coarse: boolean;
   /** A value for each column, 0 = empty; otherwise triplets {first, length, value} of the columns that are not
    * empty. */
@@ -67,7 +71,8 @@ export interface Picture {
   loading: boolean;
   definitions: number;
   judgement: number;
-  tracks: Map<number, PictureTrack>;
+  /** Only bands with something in them. */
+  tracks: Map<number, PictureTrack[]>;
   counters: PictureCounter[];
   boxes: Map<number, Box[]>;
   /** Holds the numbers of tracks and counters. */
@@ -113,7 +118,7 @@ function decodeTrack(cursor: Cursor, columns: number): PictureTrack {
   if (encoding === 1)
     for (let i = 0; i < values.length; i += 3)
       if (values[i] + values[i + 1] > columns) throw new PictureError('A run ends after the last column.');
-  return { track, coarse: (flags & 1) !== 0, dense: encoding === 0, values };
+  return { track, band: flags >> 1, coarse: (flags & 1) !== 0, dense: encoding === 0, values };
 }
 
 function decodeCounter(cursor: Cursor, columns: number): PictureCounter {
@@ -170,7 +175,9 @@ export function decodePicture(data: ArrayBuffer, length = data.byteLength): Pict
   };
   for (let i = u32(20); i > 0; i -= 1) {
     const track = decodeTrack(cursor, columns);
-    picture.tracks.set(track.track, track);
+    const bands = picture.tracks.get(track.track);
+    if (bands) bands.push(track);
+    else picture.tracks.set(track.track, [track]);
   }
   for (let i = u32(24); i > 0; i -= 1) picture.counters.push(decodeCounter(cursor, columns));
   for (let i = u32(28); i > 0; i -= 1) {

@@ -22,7 +22,7 @@ class Writer {
   }
 
   header(more: { k?: number; first?: number; columns?: number; tracks?: number; counters?: number; boxes?: number; flags?: number }): this {
-    this.put(4, 0x50435343).put(2, 1).put(2, more.k ?? 0).put(8, more.first ?? 0).put(4, more.columns ?? 4);
+    this.put(4, 0x50435343).put(2, 2).put(2, more.k ?? 0).put(8, more.first ?? 0).put(4, more.columns ?? 4);
     this.put(4, more.tracks ?? 0).put(4, more.counters ?? 0).put(4, more.boxes ?? 0);
     return this.put(8, 77).put(8, 5000).put(8, 123).put(8, 40_000_000).put(4, more.flags ?? 0).put(4, 9).put(8, 3);
   }
@@ -58,7 +58,7 @@ const runsOf = (track: PictureTrack, from?: number, to?: number) => {
 test('of columns told one by one those are runs that are not empty', () => {
   const writer = new Writer().header({ columns: 5, tracks: 1 });
   writer.put(4, 7).put(2, 0).put(2, 1).put(4, 5).words(0, 0x0203, 0x0203, 0, 0x0501);
-  const track = decodePicture(writer.done()).tracks.get(7)!;
+  const [track] = decodePicture(writer.done()).tracks.get(7)!;
   assert.deepEqual(runsOf(track), [1, 1, 0x0203, 2, 1, 0x0203, 4, 1, 0x0501]);
   assert.deepEqual(runsOf(track, 2, 4), [2, 1, 0x0203]);
   assert.equal(track.coarse, true);
@@ -69,10 +69,20 @@ test('runs are taken as they are', () => {
   writer.put(4, 1).put(2, 1).put(2, 0).put(4, 1).words(0, 9, 0xff02);
   writer.put(4, 2).put(2, 1).put(2, 0).put(4, 2).words(0, 1, 0x0103, 5, 4, 0x0104);
   const { tracks } = decodePicture(writer.done());
-  assert.deepEqual(runsOf(tracks.get(1)!), [0, 9, 0xff02]);
-  assert.deepEqual(runsOf(tracks.get(2)!), [0, 1, 0x0103, 5, 4, 0x0104]);
-  assert.deepEqual(runsOf(tracks.get(2)!, 1, 6), [5, 4, 0x0104]);
-  assert.deepEqual(runsOf(tracks.get(2)!, 1, 5), []);
+  assert.deepEqual(runsOf(tracks.get(1)![0]), [0, 9, 0xff02]);
+  assert.deepEqual(runsOf(tracks.get(2)![0]), [0, 1, 0x0103, 5, 4, 0x0104]);
+  assert.deepEqual(runsOf(tracks.get(2)![0], 1, 6), [5, 4, 0x0104]);
+  assert.deepEqual(runsOf(tracks.get(2)![0], 1, 5), []);
+});
+
+test('the bands of a track are kept apart', () => {
+  const writer = new Writer().header({ columns: 9, tracks: 3 });
+  writer.put(4, 1).put(2, 1).put(2, 0).put(4, 1).words(0, 9, 0xff02);
+  writer.put(4, 1).put(2, 1).put(2, 1 << 1).put(4, 1).words(2, 1, 0x0103);
+  writer.put(4, 1).put(2, 1).put(2, 1 | (2 << 1)).put(4, 1).words(3, 1, 0x0104);
+  const bands = decodePicture(writer.done()).tracks.get(1)!;
+  assert.deepEqual(bands.map((one) => [one.band, one.coarse]), [[0, false], [1, false], [2, true]]);
+  assert.deepEqual(bands.map((one) => runsOf(one)), [[0, 9, 0xff02], [2, 1, 0x0103], [3, 1, 0x0104]]);
 });
 
 test('counters and boxes', () => {

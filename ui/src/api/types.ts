@@ -33,7 +33,7 @@ export interface Process {
   gpu_seats: { begin_ns: number; end_ns: number | null; held_by: string }[];
 }
 
-export type TrackKind = 'steps' | 'regions' | 'operators' | 'casts' | 'marks' | 'kernels';
+export type TrackKind = 'steps' | 'regions' | 'modules' | 'operators' | 'casts' | 'marks' | 'kernels';
 
 export interface Track {
   track: number;
@@ -57,7 +57,9 @@ export interface Shade {
 }
 
 export interface Totals {
+  /** By autocast. */
   casts: number;
+  other_casts: number;
   cache_hits: number;
   pass_throughs: number;
   event_count: number;
@@ -236,6 +238,13 @@ export interface KindSum {
   event_bytes: number;
 }
 
+export interface ShadeSum {
+  shade: number;
+  event_count: number;
+  window_ns: number;
+  event_bytes: number;
+}
+
 export interface FindAnswer {
   site_ids: number[];
   operator_use_ids: number[];
@@ -278,6 +287,7 @@ export interface Summary {
   exact: boolean;
   event_count: number;
   by_shade_kind: KindSum[];
+  by_shade: ShadeSum[];
   by_subject: SummaryRow[];
 }
 

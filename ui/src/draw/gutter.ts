@@ -1,7 +1,7 @@
 // The names of the rows, as buttons beside the canvas: only those in sight exist.
 
 import { el } from '../dom.ts';
-import type { LaneRow, Row } from '../model/lanes.ts';
+import type { LaneRow, Row, TrackRow } from '../model/lanes.ts';
 import { processKey, processName, siblingsOf, visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 import { loadText } from '../model/streams.ts';
@@ -11,6 +11,9 @@ const kMore = 400;
 const kDragPx = 5;
 // The height of a row that has room for a second line, about what its stream did.
 const kTwoLinesPx = 29;
+const kPartPx = 13;
+// The height of a row of casts that has room for the names of its parts.
+const kTellingPx = 44;
 
 export class Gutter {
   readonly element = el('div', { class: 'gutter', role: 'group', 'aria-label': 'Lanes' });
@@ -132,9 +135,10 @@ export class Gutter {
     const name = row.pinned ? `${processName(row.process)} · ${row.name}` : row.name;
     const load = this.state.loads.get(row.key);
     const did = load ? loadText(load) : '';
+    const parts = row.collapsed ? [] : row.tracks.flatMap(partsOf);
     return el(
       'div',
-      { class: `gutter-row lane${row.height < 20 ? ' tight' : ''}` },
+      { class: `gutter-row lane${row.height < 20 ? ' tight' : ''}${parts.length > 0 ? ' telling' : ''}` },
       el(
         'button',
         {
@@ -157,6 +161,7 @@ export class Gutter {
         },
         row.pinned ? '★' : '☆',
       ),
+      ...parts,
     );
   }
 
@@ -171,4 +176,21 @@ export class Gutter {
     this.state.pinned = pinned.includes(key) ? pinned.filter((one) => one !== key) : [...pinned, key];
     this.state.layOut();
   }
+}
+
+/** Says what a part of a lane shows, where there is room for it. */
+function partsOf({ track, y, height }: TrackRow): HTMLElement[] {
+  const part = (text: string, top: number, high: number) => {
+    if (high < kPartPx) return [];
+    const element = el('span', { class: 'part', 'aria-hidden': 'true' }, text);
+    element.style.top = `${Math.round(top + high / 2 - kPartPx / 2)}px`;
+    return [element];
+  };
+  if (track.track_kind === 'casts') {
+    if (height < kTellingPx) return [];
+    const half = height * 0.43;
+    return [...part('casts up', y, half), ...part('casts down', y + half, half), ...part('hits, passes', y + 2 * half, height - 2 * half)];
+  }
+  if (track.row_depth > 0 || (track.track_kind !== 'modules' && track.track_kind !== 'operators')) return [];
+  return part(track.track_kind, y, height);
 }

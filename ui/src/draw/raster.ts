@@ -1,51 +1,112 @@
-// The lane raster: each track is one row of pixels (casts have three), as wide as the surface in device px, and is
-// stretched to its height when drawn. Runs of columns become runs of pixels; a column narrower than a pixel still marks
-// it, so that nothing is invisible. It stays at 60 frames a second without a GPU.
+// The lane raster: each track is some rows of pixels, as wide as the surface in device px, which are stretched to the
+// track's height when drawn. Runs of columns become runs of pixels. A column is drawn as high as it is full, and at
+// least one row high; a column narrower than a pixel still marks it: so nothing is invisible. It stays at 60 frames a
+// second without a GPU.
 
 import type { Picture, PictureTrack } from '../api/picture.ts';
-import type { Shade } from '../api/types.ts';
-import type { ColourBy, Theme } from '../model/colours.ts';
-import { colourOf, costColour } from '../model/colours.ts';
+import type { Shade, TrackKind } from '../api/types.ts';
+import type { ColourBy, Hatch, Rgb, Theme } from '../model/colours.ts';
+import { costColour, isCounted, kGapAlpha, kHatchPx, kShapes, lookOf, shapeOf } from '../model/colours.ts';
+import type { Shape } from '../model/colours.ts';
 import type { TimeWindow } from '../model/time_window.ts';
 
-const kOccupancyLevels = 16;
+const kLevels = 16;
+const kShades = 256;
 
-/** RGBA as a little-endian word, by shade and occupancy. */
-export type ColourTable = Uint32Array;
-
-function word(colour: readonly [number, number, number], alpha: number): number {
+function word(colour: Rgb, alpha: number): number {
   return ((Math.round(alpha * 255) << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0]) >>> 0;
 }
 
-export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme): ColourTable {
-  const table = new Uint32Array(256 * kOccupancyLevels);
-  for (const shade of shades) {
-    for (let level = 0; level < kOccupancyLevels; level += 1) {
-      const share = (level + 1) / kOccupancyLevels;
-      const cost = by === 'cost' && (shade.track_kind === 'casts' || shade.track_kind === 'operators' || shade.track_kind === 'kernels');
-      // A column with little in it is pale, but never so pale that it becomes invisible.
-      table[shade.shade * kOccupancyLevels + level] = cost
-        ? word(costColour(share, theme), 1)
-        : word(colourOf(shade, by, theme), 0.45 + 0.55 * share);
+/** The looks of shades as little-endian RGBA words. */
+export class Inks {
+  /** By shade and how full the column is: lines of a hatch, or everything. */
+  readonly lines = new Uint32Array(kShades * kLevels);
+  readonly gaps = new Uint32Array(kShades * kLevels);
+  readonly hatches: Hatch[] = new Array<Hatch>(kShades).fill('plain');
+  /** An index into kShapes. */
+  readonly shapes = new Uint8Array(kShades);
+
+  constructor(shades: readonly Shade[], by: ColourBy, theme: Theme) {
+    for (const shade of shades) {
+      const { colour, hatch } = lookOf(shade, by, theme);
+      this.hatches[shade.shade] = hatch;
+      this.shapes[shade.shade] = kShapes.indexOf(shapeOf(shade));
+      for (let level = 0; level < kLevels; level += 1) {
+        const at = shade.shade * kLevels + level;
+        this.lines[at] = by === 'cost' && isCounted(shade) ? word(costColour((level + 1) / kLevels, theme), 1) : word(colour, 1);
+        this.gaps[at] = word(colour, kGapAlpha);
+      }
     }
   }
-  return table;
 }
 
-/** Which of its three rows of pixels a cast fills: hits lie low, pass-throughs in the middle. One bit for each row. */
-export function castRows(kind: string): number {
-  return kind === 'cache_hit' ? 0b100 : kind === 'pass_through' ? 0b010 : 0b111;
+/** How the rows of pixels of one track are used. */
+export interface Rows {
+  count: number;
+  /** Device px on the screen, for hatches. */
+  height: number;
+  /** Casts up stand on this row, casts down hang from it; 0 = there is no room for that. */
+  middle: number;
+  /** Where casts down end. Below lies the line of hits and pass-throughs. */
+  floor: number;
+  line: number;
+  /** The rows [from, to) of a column, by shape and fill. */
+  spans: Uint8Array;
 }
 
-export function castRowTable(shades: readonly Shade[]): Uint8Array {
-  const table = new Uint8Array(256).fill(0b111);
-  for (const shade of shades) table[shade.shade] = castRows(shade.shade_kind);
-  return table;
+// More rows than this would look no better, but take time on screens with many pixels.
+const kMostRows = 48;
+const kFills = 256;
+
+const known = new Map<string, Rows>();
+
+/** A track on so many device px. */
+export function rowsFor(kind: TrackKind, height: number): Rows {
+  const key = `${kind} ${height}`;
+  const made = known.get(key) ?? makeRows(kind, height);
+  known.set(key, made);
+  return made;
+}
+
+function makeRows(kind: TrackKind, height: number): Rows {
+  const tall = kind === 'casts' || kind === 'operators' || kind === 'kernels' || kind === 'modules';
+  const count = tall ? Math.max(1, Math.min(height, kMostRows)) : 1;
+  const halves = kind === 'casts' && count >= 4;
+  const line = halves ? count - Math.max(1, Math.round(count / 8)) : 0;
+  const floor = halves ? line - (count >= 16 ? 1 : 0) : count;
+  const rows: Rows = { count, height, middle: halves ? floor >> 1 : 0, floor, line, spans: new Uint8Array(kShapes.length * kFills * 2) };
+  for (const [shape, name] of kShapes.entries())
+    for (let fill = 1; fill < kFills; fill += 1) rows.spans.set(spanOf(rows, name, fill / 255), (shape * kFills + fill) * 2);
+  return rows;
+}
+
+/** Which rows a column takes that is full to this share. */
+function spanOf({ count, middle, floor, line }: Rows, shape: Shape, share: number): [from: number, to: number] {
+  const high = (most: number) => Math.max(1, Math.round(share * most));
+  if (count === 1) return [0, 1];
+  if (shape === 'bar' || shape === 'module') return [count - high(count), count];
+  if (middle === 0) return [0, count];
+  if (shape === 'up') return [middle - high(middle), middle];
+  if (shape === 'down') return [middle, middle + high(floor - middle)];
+  // These take no time, so that they have no height of their own.
+  if (shape === 'hit') return [line, count];
+  if (shape === 'pass') return [line, Math.max(line + 1, (line + count) >> 1)];
+  const half = Math.ceil(high(middle) / 2);
+  return [middle - half, middle + half];
+}
+
+/** The rows [from, to) of a shape that is full. */
+export function fullSpan(rows: Rows, shape: Shape): [from: number, to: number] {
+  return spanOf(rows, shape, 1);
 }
 
 export interface Target {
   words: Uint32Array;
   width: number;
+  /** Device px from the left edge to the begin of the run: hatches move with the time. */
+  origin: number;
+  /** The width of a hatch's line, device px. */
+  hatch: number;
 }
 
 /** x of a column's left edge = x0 + column · perColumn, device px. */
@@ -59,17 +120,9 @@ export function columnScale(picture: Picture, window: TimeWindow, width: number)
   return { x0: (picture.first - window.begin) * pxPerNs, perColumn: picture.columnNs * pxPerNs };
 }
 
-/** Fills rows `row`, row + 1, … as far as `rows` has bits (null = one row, all shades). */
-export function fillTrack(
-  target: Target,
-  row: number,
-  track: PictureTrack,
-  scale: ColumnScale,
-  table: ColourTable,
-  rows: Uint8Array | null,
-): void {
-  const { words, width } = target;
-  const base = row * width;
+/** Fills the track's rows of pixels, the first of which is `row`. */
+export function fillTrack(target: Target, row: number, track: PictureTrack, scale: ColumnScale, inks: Inks, rows: Rows): void {
+  const { width } = target;
   const { x0, perColumn } = scale;
   const { dense, values } = track;
   // The columns in sight; a picture has margins.
@@ -82,20 +135,38 @@ export function fillTrack(
     const right = left + (dense ? 1 : values[i + 1]) * perColumn;
     if (right <= 0) continue;
     if (left >= width) break;
-    const shade = value & 255;
-    const colour = table[shade * kOccupancyLevels + ((value >> 12) & 15)];
-    if (colour === 0) continue;
     const a = left < 0 ? 0 : Math.floor(left);
     let b = Math.ceil(right);
     if (b > width) b = width;
     if (b <= a) b = a + 1;
-    const bits = rows === null ? 1 : rows[shade];
-    for (let line = 0; line < 3; line += 1) {
-      if ((bits & (1 << line)) === 0) continue;
-      const from = base + line * width;
-      if (b - a < 8) for (let x = a; x < b; x += 1) words[from + x] = colour;
-      else words.fill(colour, from + a, from + b);
-    }
+    fillBlock(target, row, a, b, value, inks, rows);
+  }
+}
+
+function fillBlock(target: Target, row: number, a: number, b: number, value: number, inks: Inks, rows: Rows): void {
+  const { words, width } = target;
+  const shade = value & 255;
+  const ink = shade * kLevels + ((value >> 12) & 15);
+  const colour = inks.lines[ink];
+  if (colour === 0) return;
+  const span = (inks.shapes[shade] * kFills + (value >> 8)) * 2;
+  const from = rows.spans[span];
+  const to = rows.spans[span + 1];
+  const hatch = inks.hatches[shade];
+  for (let line = from; line < to; line += 1) {
+    const base = (row + line) * width;
+    if (hatch !== 'plain') hatchLine(target, base, a, b, hatch === 'diagonal' ? Math.floor(((line + 0.5) * rows.height) / rows.count) : 0, colour, inks.gaps[ink]);
+    else if (b - a < 8) for (let x = a; x < b; x += 1) words[base + x] = colour;
+    else words.fill(colour, base + a, base + b);
+  }
+}
+
+function hatchLine({ words, origin, hatch }: Target, base: number, a: number, b: number, shift: number, colour: number, gap: number): void {
+  const period = 2 * hatch;
+  let phase = (((a - origin + shift) % period) + period) % period;
+  for (let x = a; x < b; x += 1) {
+    words[base + x] = phase < hatch ? colour : gap;
+    phase = phase + 1 === period ? 0 : phase + 1;
   }
 }
 
@@ -112,18 +183,22 @@ export class Raster {
   readonly canvas = document.createElement('canvas');
   private readonly context = this.canvas.getContext('2d')!;
   private image = new ImageData(1, 1);
-  target: Target = { words: new Uint32Array(1), width: 1 };
+  target: Target = { words: new Uint32Array(1), width: 1, origin: 0, hatch: kHatchPx };
 
-  begin(width: number, rows: number): void {
+  /** `origin`: where the run begins, device px from the left. */
+  begin(width: number, rows: number, origin: number, ratio: number): void {
     const height = Math.max(rows, 1);
     if (this.image.width !== width || this.image.height < height || this.image.height > height * 4 + 64) {
       this.image = new ImageData(width, height + 16);
       this.canvas.width = width;
       this.canvas.height = height + 16;
-      this.target = { words: new Uint32Array(this.image.data.buffer), width };
+      this.target.words = new Uint32Array(this.image.data.buffer);
+      this.target.width = width;
     } else {
       this.target.words.fill(0);
     }
+    this.target.origin = Math.round(origin);
+    this.target.hatch = Math.max(1, Math.round(kHatchPx * ratio));
   }
 
   finish(rows: number): void {

@@ -1,6 +1,6 @@
 // The strips above and below the rows: minimap, ruler, cache counter.
 
-import { eachRun, nsOfColumn } from '../api/picture.ts';
+import { eachRun, kTimelessBand, nsOfColumn } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
 import { grouped } from '../model/format.ts';
 import type { Ruler } from '../model/ruler.ts';
@@ -15,11 +15,13 @@ export const kMinimapMarkPx = 9;
 /** How much happens in each column of the overview, 0…1 of the busiest. */
 export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float32Array {
   const sums = new Float32Array(picture.columns);
-  for (const track of picture.tracks.values()) {
-    if (!tracks.has(track.track)) continue;
-    eachRun(track, (first, length, value) => {
-      for (let c = first; c < first + length; c += 1) sums[c] += (value >> 8) / 255;
-    });
+  for (const [track, bands] of picture.tracks) {
+    if (!tracks.has(track)) continue;
+    for (const band of bands)
+      eachRun(band, (first, length, value) => {
+        const share = band.band === kTimelessBand ? 1 / 255 : (value >> 8) / 255;
+        for (let c = first; c < first + length; c += 1) sums[c] += share;
+      });
   }
   const top = sums.reduce((most, value) => Math.max(most, value), 0);
   // The square root lifts small values: a lone cast must be visible too.
@@ -62,8 +64,8 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
 
 function drawFound(context: CanvasRenderingContext2D, found: Picture, scale: TimeScale, y: number, ink: Ink): void {
   context.fillStyle = ink.mark;
-  for (const track of found.tracks.values())
-    eachRun(track, (first, length) => {
+  for (const band of [...found.tracks.values()].flat())
+    eachRun(band, (first, length) => {
       const left = scale.px(nsOfColumn(found, first));
       const right = scale.px(nsOfColumn(found, first + length));
       context.fillRect(left, y, Math.max(right - left, 1.5), 4);

@@ -1,6 +1,7 @@
 // Finds what is under a point of the lanes (css px from their top left) in the picture that is shown.
 
 import { eachRun, nsOfColumn } from '../api/picture.ts';
+import type { PictureTrack } from '../api/picture.ts';
 import type { Finding, Track } from '../api/types.ts';
 import { findingMarksOf } from '../draw/marks.ts';
 import { kMinimapMarkPx } from '../draw/strips.ts';
@@ -26,13 +27,21 @@ function rowAt(state: State, y: number): { row: Row; inside: number } | null {
   return row && at >= row.y ? { row, inside: at - row.y } : null;
 }
 
-function trackAt(row: Row, inside: number): Track | null {
-  if (row.kind === 'process') return row.steps;
-  for (const one of row.tracks) if (inside >= one.y - 1 && inside <= one.y + one.height + 1) return one.track;
-  return row.regions;
+/** The track there, and at which share of its height. */
+function trackAt(row: Row, inside: number): { track: Track; share: number } | null {
+  if (row.kind === 'process') return row.steps && { track: row.steps, share: 0 };
+  for (const one of row.tracks)
+    if (inside >= one.y - 1 && inside <= one.y + one.height + 1) return { track: one.track, share: (inside - one.y) / one.height };
+  return row.regions && { track: row.regions, share: 0 };
 }
 
-function hitOn(state: State, scale: TimeScale, track: Track, x: number): Hit | null {
+/** The bands of a row, the one at this share of its height first. */
+function nearestFirst(bands: readonly PictureTrack[], share: number): PictureTrack[] {
+  const at = share < 0.44 ? 1 : share < 0.86 ? 0 : 2;
+  return [...bands].sort((a, b) => Number(b.band === at) - Number(a.band === at));
+}
+
+function hitOn(state: State, scale: TimeScale, track: Track, x: number, share = 0): Hit | null {
   const { picture } = state;
   if (!picture) return null;
   for (const box of picture.boxes.get(track.track) ?? []) {
@@ -40,20 +49,20 @@ function hitOn(state: State, scale: TimeScale, track: Track, x: number): Hit | n
     if (x >= scale.px(begin) - 1 && x <= scale.px(end))
       return { track, box: { begin, end, subject: box.subject, shade: box.shade }, shade: box.shade };
   }
-  const row = picture.tracks.get(track.track);
-  if (!row) return null;
+  const bands = picture.tracks.get(track.track);
+  if (!bands) return null;
   const a = (scale.ns(x - kNearPx) - picture.first) / picture.columnNs;
   const b = (scale.ns(x + kNearPx) - picture.first) / picture.columnNs;
   let shade: number | null = null;
-  eachRun(row, (_first, _length, value) => (shade ??= value & 255), Math.floor(a), Math.floor(b) + 1);
+  for (const band of nearestFirst(bands, share)) eachRun(band, (_first, _length, value) => (shade ??= value & 255), Math.floor(a), Math.floor(b) + 1);
   return shade === null ? null : { track, box: null, shade };
 }
 
 export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit | null {
   const at = rowAt(state, y);
   if (!at) return null;
-  const track = trackAt(at.row, at.inside);
-  const hit = track ? hitOn(state, scale, track, x) : null;
+  const found = trackAt(at.row, at.inside);
+  const hit = found ? hitOn(state, scale, found.track, x, found.share) : null;
   if (hit || at.row.kind === 'process' || !at.row.regions) return hit;
   return hitOn(state, scale, at.row.regions, x);
 }

@@ -1,6 +1,7 @@
-// Chooses the colour of a shade, by kind, dtype, cause or cost. The hues are those of Okabe and Ito, lightened or
-// darkened so that they stand out from their background; they can be told apart with any kind of colour vision. Hits
-// and pass-throughs differ in shape too: they do not fill their row (draw/raster.ts).
+// Chooses the look of a shade, by kind, dtype, cause or cost: a colour and, where there are more words than colours, a
+// hatch. Any two looks that can stand side by side are told apart with normal vision and with each colour vision
+// deficiency, or they differ in hatch or shape: colours_test.ts computes that. The twelve colours were found by a search
+// for that, near the hues that people know.
 
 import type { Shade } from '../api/types.ts';
 
@@ -9,71 +10,122 @@ export type ColourBy = 'kind' | 'dtype' | 'cause' | 'cost';
 export const kColourBy: readonly ColourBy[] = ['kind', 'dtype', 'cause', 'cost'];
 
 export type Rgb = readonly [number, number, number];
-type Pair = readonly [light: Rgb, dark: Rgb];
+export type Hatch = 'plain' | 'diagonal' | 'upright';
 
 export const kBackground: Record<Theme, Rgb> = { light: [255, 255, 255], dark: [17, 20, 25] };
 
-const blue: Pair = [[0, 98, 164], [78, 165, 228]];
-const vermillion: Pair = [[188, 74, 0], [240, 125, 52]];
-const green: Pair = [[0, 130, 96], [38, 186, 143]];
-const yellow: Pair = [[126, 106, 0], [236, 216, 74]];
-const purple: Pair = [[176, 82, 136], [219, 142, 185]];
-const sky: Pair = [[28, 118, 166], [124, 200, 242]];
-const orange: Pair = [[162, 100, 0], [236, 170, 40]];
-const slate: Pair = [[100, 114, 130], [134, 148, 164]];
-const pale: Pair = [[132, 142, 153], [104, 114, 126]];
-const faint: Pair = [[138, 147, 157], [95, 104, 115]];
+const kColours = {
+  blue: { light: [0, 98, 192], dark: [71, 150, 248] },
+  vermillion: { light: [196, 74, 2], dark: [239, 109, 50] },
+  green: { light: [12, 129, 92], dark: [25, 186, 143] },
+  yellow: { light: [157, 148, 2], dark: [241, 226, 80] },
+  purple: { light: [101, 51, 136], dark: [167, 115, 193] },
+  sky: { light: [51, 150, 200], dark: [137, 210, 250] },
+  tan: { light: [169, 127, 75], dark: [234, 172, 52] },
+  slate: { light: [110, 127, 150], dark: [138, 150, 167] },
+  pink: { light: [188, 76, 131], dark: [248, 145, 204] },
+  wine: { light: [115, 21, 45], dark: [200, 69, 100] },
+  teal: { light: [1, 84, 93], dark: [14, 125, 131] },
+  navy: { light: [31, 38, 98], dark: [95, 99, 188] },
+} as const satisfies Record<string, Record<Theme, Rgb>>;
+type Name = keyof typeof kColours;
 
-const kByKind: Record<string, Pair> = {
-  down: blue,
-  up: vermillion,
-  same: slate,
-  cache_hit: green,
-  pass_through: yellow,
-  operator: slate,
-  cast_kernel: orange,
-  // This is the operators' colour: such kernels belong to no cast and move no data.
-  kernel: slate,
-  gpu_copy: pale,
-  region: blue,
-  region_off: faint,
-  step: faint,
-  step_deep: purple,
-  cache_clear: vermillion,
-  optimizer_step: purple,
-  scaler: orange,
-  backward: sky,
-  values: green,
+interface NamedLook {
+  name: Name;
+  hatch: Hatch;
+}
+export interface Look {
+  colour: Rgb;
+  hatch: Hatch;
+}
+
+const plain = (name: Name): NamedLook => ({ name, hatch: 'plain' });
+const diagonal = (name: Name): NamedLook => ({ name, hatch: 'diagonal' });
+const upright = (name: Name): NamedLook => ({ name, hatch: 'upright' });
+
+/** Where there is no dtype, and where no cause is told. */
+const kNone = plain('slate');
+
+const kLooks: Record<'kind' | 'dtype' | 'cause', Record<string, NamedLook>> = {
+  kind: {
+    down: plain('blue'),
+    up: plain('vermillion'),
+    same: plain('purple'),
+    cache_hit: plain('green'),
+    pass_through: plain('yellow'),
+    operator: plain('slate'),
+    cast_kernel: plain('tan'),
+    kernel: plain('teal'),
+    gpu_copy: plain('navy'),
+    module: plain('blue'),
+    region: plain('sky'),
+    region_off: upright('slate'),
+    step: plain('slate'),
+    step_deep: plain('yellow'),
+    cache_clear: plain('vermillion'),
+    optimizer_step: plain('purple'),
+    scaler: plain('tan'),
+    backward: plain('sky'),
+    values: plain('green'),
+  },
+  // What has few bits is cold, what has many is warm: as casts down and up are.
+  dtype: {
+    bfloat16: plain('blue'),
+    float16: plain('purple'),
+    float32: plain('vermillion'),
+    float64: plain('wine'),
+    float8_e4m3fn: plain('teal'),
+    float8_e4m3fnuz: diagonal('teal'),
+    float8_e5m2: plain('sky'),
+    float8_e5m2fnuz: diagonal('sky'),
+    complex32: diagonal('yellow'),
+    complex64: plain('yellow'),
+    complex128: plain('tan'),
+    int64: plain('pink'),
+    int32: diagonal('pink'),
+    bool: plain('navy'),
+  },
+  cause: {
+    autocast: plain('blue'),
+    annotation: diagonal('blue'),
+    user_to: plain('vermillion'),
+    dtype_argument: plain('yellow'),
+    custom_cast: plain('purple'),
+    promotion: plain('tan'),
+    backward: plain('sky'),
+    script: plain('green'),
+    operator: plain('navy'),
+    fsdp: plain('pink'),
+    compiled: plain('wine'),
+    reflatten: plain('teal'),
+    pytorch: diagonal('slate'),
+    unknown: upright('slate'),
+  },
 };
 
-const kByDtype: Record<string, Pair> = {
-  bfloat16: blue,
-  float16: green,
-  float32: orange,
-  float64: vermillion,
-  float8_e4m3fn: purple,
-  float8_e5m2: purple,
-  complex64: yellow,
-  complex128: yellow,
-  bool: pale,
-};
+type Words = keyof typeof kLooks;
+const kNames = Object.keys(kColours) as Name[];
+const kUnlisted: Record<Words, string[]> = { kind: [], dtype: [], cause: [] };
 
-const kByCause: Record<string, Pair> = {
-  autocast: blue,
-  user_to: vermillion,
-  dtype_argument: orange,
-  custom_cast: purple,
-  promotion: yellow,
-  backward: sky,
-  script: green,
-  operator: slate,
-  fsdp: purple,
-  compiled: purple,
-  reflatten: purple,
-  annotation: blue,
-  pytorch: slate,
-  unknown: pale,
-};
+function free(words: Words): NamedLook[] {
+  const taken = Object.values(kLooks[words]);
+  const all = [...kNames.map(upright), ...kNames.map(diagonal)];
+  return all.filter((one) => !taken.some((other) => other.name === one.name && other.hatch === one.hatch));
+}
+const kFree: Record<Words, NamedLook[]> = { kind: free('kind'), dtype: free('dtype'), cause: free('cause') };
+
+/** A word on no list takes the next look that no other word has, and keeps it. */
+function byName(words: Words, word: string): NamedLook {
+  const known = kUnlisted[words];
+  let at = known.indexOf(word);
+  if (at < 0) at = known.push(word) - 1;
+  return kFree[words][at % kFree[words].length];
+}
+
+function lookOfWord(words: Words, word: string | null): NamedLook {
+  if (word === null || word === '') return kNone;
+  return kLooks[words][word] ?? byName(words, word);
+}
 
 const kCauses: Record<string, string> = {
   user_to: 'explicit to()',
@@ -92,31 +144,33 @@ export function causeName(cause: string): string {
   return kCauses[cause] ?? cause;
 }
 
-const kCycle: readonly Pair[] = [green, purple, orange, sky, yellow, vermillion, blue];
+/** Casts, operators and kernels: what is coloured by what somebody chose. */
+export const isCounted = (shade: Shade) => shade.track_kind === 'casts' || shade.track_kind === 'operators' || shade.track_kind === 'kernels';
 
-/** A stable choice for a word that is on no list. */
-function byName(word: string): Pair {
-  let sum = 0;
-  for (const letter of word) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
-  return kCycle[sum % kCycle.length];
+function named(shade: Shade, by: ColourBy): NamedLook {
+  if (by === 'dtype' && (isCounted(shade) || shade.shade_kind === 'region')) return lookOfWord('dtype', shade.shade_dtype);
+  if (by === 'cause' && isCounted(shade)) return lookOfWord('cause', shade.cause);
+  return lookOfWord('kind', shade.shade_kind);
 }
 
-const of = (pair: Pair, theme: Theme): Rgb => pair[theme === 'light' ? 0 : 1];
+export function lookOf(shade: Shade, by: ColourBy, theme: Theme): Look {
+  if (by === 'cost' && isCounted(shade)) return { colour: costColour(1, theme), hatch: 'plain' };
+  const { name, hatch } = named(shade, by);
+  return { colour: kColours[name][theme], hatch };
+}
 
-export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
-  const byKind = kByKind[shade.shade_kind] ?? byName(shade.shade_kind);
-  if (shade.track_kind === 'steps' || shade.track_kind === 'marks' || shade.shade_kind === 'region_off') return of(byKind, theme);
-  // Regions are a background: their tint shows their dtype, however other shades are coloured.
-  if (by === 'dtype' || (shade.shade_kind === 'region' && by !== 'cause')) {
-    if (shade.shade_dtype === null || shade.shade_dtype === '') return of(slate, theme);
-    return of(kByDtype[shade.shade_dtype] ?? byName(shade.shade_dtype), theme);
-  }
-  if (by === 'cause') {
-    if (shade.cause === null || shade.cause === '') return of(slate, theme);
-    return of(kByCause[shade.cause] ?? byName(shade.cause), theme);
-  }
-  if (by === 'cost') return costColour(1, theme);
-  return of(byKind, theme);
+/** What tells shades apart besides their look: where and how they are drawn. */
+export const kShapes = ['down', 'up', 'across', 'hit', 'pass', 'bar', 'tint', 'tick', 'step', 'module'] as const;
+export type Shape = (typeof kShapes)[number];
+
+export function shapeOf(shade: Shade): Shape {
+  if (shade.track_kind === 'regions') return 'tint';
+  if (shade.track_kind === 'marks') return 'tick';
+  if (shade.track_kind === 'steps') return 'step';
+  if (shade.track_kind === 'modules') return 'module';
+  if (shade.track_kind !== 'casts') return 'bar';
+  const of: Record<string, Shape> = { down: 'down', up: 'up', cache_hit: 'hit', pass_through: 'pass' };
+  return of[shade.shade_kind] ?? 'across';
 }
 
 const kCost: Record<Theme, readonly Rgb[]> = {
@@ -136,6 +190,20 @@ export function costColour(share: number, theme: Theme): Rgb {
 
 export function css(colour: Rgb, alpha = 1): string {
   return alpha === 1 ? `rgb(${colour.join(' ')})` : `rgb(${colour.join(' ')} / ${alpha})`;
+}
+
+/** How much of a hatch's colour its gaps have: an event that lies in one is still seen. */
+export const kGapAlpha = 0.45;
+/** How much of their colour steps and modules have, which lie under their names. */
+export const kPaleAlpha = 0.35;
+/** The width of a line of a hatch and of the gap beside it, css px. */
+export const kHatchPx = 3;
+
+/** A look as the background of an element. */
+export function cssOf({ colour, hatch }: Look): string {
+  if (hatch === 'plain') return css(colour);
+  const angle = hatch === 'diagonal' ? 135 : 90;
+  return `repeating-linear-gradient(${angle}deg, ${css(colour)} 0 ${kHatchPx}px, ${css(colour, kGapAlpha)} ${kHatchPx}px ${2 * kHatchPx}px)`;
 }
 
 function luminance(colour: Rgb): number {
@@ -162,13 +230,13 @@ export function inkOn(colour: Rgb): Rgb {
 
 /** The legend's name for a shade, which also tells its entries apart. */
 export function legendKey(shade: Shade, by: ColourBy): string {
-  if (shade.track_kind !== 'casts' && shade.track_kind !== 'operators' && shade.track_kind !== 'kernels') return shade.shade_kind;
+  if (!isCounted(shade)) return shade.shade_kind;
   if (by === 'dtype') return shade.shade_dtype ?? 'no dtype';
   if (by === 'cause') return shade.cause ?? 'no cause told';
   return shade.shade_kind;
 }
 
-const kNames: Record<string, string> = {
+const kKindNames: Record<string, string> = {
   down: 'cast down',
   up: 'cast up',
   same: 'cast, other dtype',
@@ -178,6 +246,7 @@ const kNames: Record<string, string> = {
   cast_kernel: 'GPU kernel of a cast',
   kernel: 'GPU kernel',
   gpu_copy: 'GPU copy or set',
+  module: 'module',
   region: 'autocast on',
   region_off: 'autocast off',
   step: 'step',
@@ -185,10 +254,10 @@ const kNames: Record<string, string> = {
   cache_clear: 'cache cleared',
   optimizer_step: 'optimizer step',
   scaler: 'gradient scaler',
-  backward: 'backward',
+  backward: 'call of backward',
   values: 'values looked at',
 };
 
 export function kindName(kind: string): string {
-  return kNames[kind] ?? kind;
+  return kKindNames[kind] ?? kind;
 }

@@ -32,8 +32,9 @@ export class Definitions {
     this.steps.clear();
   }
 
-  /** The subject of an event, in words; its number if its definition has not come yet. */
-  nameOf(track: TrackKind, subject: number): string {
+  /** The subject of an event, in words; its number if its definition has not come yet. `level`: of a row of modules. */
+  nameOf(track: TrackKind, subject: number, level = Infinity): string {
+    if (track === 'modules') return this.levelsOf(subject).slice(0, level + 1).join('.');
     if (track === 'casts') return this.sites.get(subject)?.label ?? `site ${subject}`;
     if (track === 'operators') return this.uses.get(subject)?.label ?? `operator ${subject}`;
     if (track === 'kernels') return this.kernels.get(subject)?.label ?? `kernel ${subject}`;
@@ -51,6 +52,7 @@ export class Definitions {
   /** The text for a box: the most telling part of the name. */
   labelOf(track: Track, subject: number): string {
     if (track.track_kind === 'steps') return this.steps.nameOf(subject);
+    if (track.track_kind === 'modules') return this.levelsOf(subject)[track.row_depth] ?? '';
     if (track.track_kind === 'casts') return this.castLabel(this.sites.get(subject));
     if (track.track_kind === 'operators') {
       const use = this.uses.get(subject);
@@ -66,6 +68,12 @@ export class Definitions {
       return cast !== '' ? cast : kernel.operator === null ? name : `${shortOperator(kernel.operator)} · ${name}`;
     }
     return this.nameOf(track.track_kind, subject);
+  }
+
+  /** Of the module whose first operator this is. */
+  private levelsOf(use: number): string[] {
+    const of = this.uses.get(use);
+    return of ? moduleLevels(of.model, of.module) : [];
   }
 
   private castLabel(site: Site | undefined): string {
@@ -130,6 +138,19 @@ function siteTraits(site: Site | undefined, region: string): Trait[] {
 /** "step 12", "evaluation 3". */
 function stepWords(name: string): string {
   return /^\d/.test(name) ? `step ${name}` : name;
+}
+
+/** The model, then each part of the path; a number belongs to the name before it ("layer.0"). As in
+ * server/timeline/tracks/modules.cc. */
+export function moduleLevels(model: string | null, path: string | null): string[] {
+  const levels = [model ?? ''];
+  let afterName = false;
+  for (const part of path ? path.split('.') : []) {
+    const number = /^\d+$/.test(part);
+    levels.push(number && afterName ? `${levels.pop()}.${part}` : part);
+    afterName = !number;
+  }
+  return levels;
 }
 
 export function shortOperator(operator: string): string {

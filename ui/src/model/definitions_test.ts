@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Kernel, Site, Track } from '../api/types.ts';
-import { Definitions } from './definitions.ts';
+import { Definitions, moduleLevels } from './definitions.ts';
 
 const kernel = (id: number, more: Partial<Kernel>): Kernel => ({
   kernel: id, label: 'Memset', kernel_name: null, gpu_work: 'kernel', launched_by_text: null, site: null, operator_use: null, operator: null, origin: null,
@@ -70,4 +70,11 @@ test('only kernels that are not known are asked for', () => {
   assert.equal(definitions.known().known_kernels, 2);
   definitions.clear();
   assert.equal(definitions.known().known_kernels, 0);
+});
+
+test('the levels of a module are its model and the parts of its path, numbers with the name before them', () => {
+  assert.deepEqual(moduleLevels('Net', ''), ['Net']);
+  assert.deepEqual(moduleLevels('Net#2', 'bert.encoder.layer.11.attention'), ['Net#2', 'bert', 'encoder', 'layer.11', 'attention']);
+  assert.deepEqual(moduleLevels('Net', '0.1'), ['Net', '0', '1']);
+  assert.deepEqual(moduleLevels('Net', 'layers.3.0'), ['Net', 'layers.3', '0']);
 });

@@ -1,7 +1,7 @@
 // Which rows the timeline has and how tall they are: processes, their lanes, and within a lane a row for each track.
 // Heights and y are css px from the top of all rows; pinned rows are laid out apart, since they do not scroll.
 
-import type { Process, Track } from '../api/types.ts';
+import type { Process, Track, TrackKind } from '../api/types.ts';
 import { ordered } from './lane_order.ts';
 
 export interface TrackRow {
@@ -56,12 +56,17 @@ export interface LayoutOptions {
 }
 
 export const kProcessHeight = 24;
-const kHeights: Record<string, number> = { marks: 7, operators: 14, casts: 20, kernels: 22 };
+// A cast takes half of its row: it goes up or down.
+const kHeights: Record<string, number> = { marks: 7, modules: 13, operators: 14, casts: 30, kernels: 22 };
 const kTightCasts = 9;
 const kPadding = 4;
 // With more lanes than this nobody reads single ones: each is a thin row until it is opened.
 const kManyLanes = 40;
-const kMostGrowth = 2.2;
+// Up to so many lanes there is room for rows of modules.
+const kFewLanes = 8;
+const kMostGrowth = 2;
+// Room that is left when all rows have grown goes to casts, up to this height.
+const kMostCasts = 150;
 
 export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
@@ -115,13 +120,25 @@ function staysWhenFolded(track: Track): boolean {
   return track.track_kind === 'casts' || (track.track_kind === 'kernels' && track.row_depth === 0);
 }
 
-function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, growth: number): LaneRow {
+interface Growth {
+  times: number;
+  /** More px for each row of casts. */
+  castsPx: number;
+  modules: boolean;
+}
+
+function heightOf(kind: TrackKind, growth: Growth): number {
+  if (kind === 'marks') return kHeights.marks;
+  return Math.round((kHeights[kind] ?? 12) * growth.times) + (kind === 'casts' ? growth.castsPx : 0);
+}
+
+function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, growth: Growth): LaneRow {
   const rows: TrackRow[] = [];
   let inner = kPadding;
   const shown = collapsed ? lane.tracks.filter(staysWhenFolded) : lane.tracks;
   for (const track of shown) {
-    if (track.track_kind === 'regions') continue;
-    const height = collapsed ? kTightCasts : Math.round((kHeights[track.track_kind] ?? 12) * (track.track_kind === 'marks' ? 1 : growth));
+    if (track.track_kind === 'regions' || (track.track_kind === 'modules' && !growth.modules)) continue;
+    const height = collapsed ? kTightCasts : heightOf(track.track_kind, growth);
     rows.push({ track, y: inner, height });
     inner += height + (track.track_kind === 'marks' ? 1 : collapsed ? 0 : 2);
   }
@@ -154,17 +171,25 @@ function matches(lane: Lane, filter: string): boolean {
 
 /** A key in `collapsed` inverts the row's usual state: many lanes are thin unless opened. */
 export function layoutOf(processes: readonly Process[], tracks: readonly Track[], options: LayoutOptions): Layout {
-  const plain = grownLayout(processes, tracks, options, 1);
-  const height = plain.pinnedHeight + plain.height;
+  const modules = new Set(tracks.filter((track) => track.track_kind !== 'steps').map(rowKey)).size <= kFewLanes;
+  const plain = grownLayout(processes, tracks, options, { times: 1, castsPx: 0, modules });
+  const heightWith = (layout: Layout) => layout.pinnedHeight + layout.height;
+  const room = options.roomPx * 0.85;
+  const height = heightWith(plain);
   if (height === 0 || height >= options.roomPx * 0.8) return plain;
-  return grownLayout(processes, tracks, options, Math.min((options.roomPx * 0.85) / height, kMostGrowth));
+  const times = Math.min(room / height, kMostGrowth);
+  const grown = grownLayout(processes, tracks, options, { times, castsPx: 0, modules });
+  const casts = [...grown.pinned, ...grown.rows].flatMap((row) => (row.kind === 'lane' && !row.collapsed ? row.tracks.filter((one) => one.track.track_kind === 'casts') : []));
+  const left = Math.floor((room - heightWith(grown)) / casts.length);
+  if (casts.length === 0 || left <= 0) return grown;
+  return grownLayout(processes, tracks, options, { times, castsPx: Math.min(left, kMostCasts - casts[0].height), modules });
 }
 
 function grownLayout(
   processes: readonly Process[],
   tracks: readonly Track[],
   options: LayoutOptions,
-  growth: number,
+  growth: Growth,
 ): Layout {
   const byProcess = lanesOf(processes, tracks);
   const total = [...byProcess.values()].reduce((sum, lanes) => sum + lanes.length, 0);

@@ -105,6 +105,30 @@ test('few rows grow into the room that there is', () => {
   assert.ok(grown > small && grown <= 800);
 });
 
+test('where there is much room, rows of casts take it, up to a height that is enough', () => {
+  const casts = (roomPx: number) => {
+    const lane = layout([1, 2], { roomPx }).rows[1];
+    return lane.kind === 'lane' ? lane.tracks.find((one) => one.track.track_kind === 'casts')!.height : 0;
+  };
+  const heights = [0, 300, 600, 1200, 4000].map(casts);
+  assert.deepEqual([...heights].sort((a, b) => a - b), heights);
+  assert.ok(heights[0] >= 30 && heights[2] > 100 && heights[4] === 150, heights.join());
+  assert.ok(layout([1, 2], { roomPx: 600 }).height <= 600);
+});
+
+test('with few lanes modules have rows, above operators', () => {
+  const kindsOf = (lanes: number, collapsed = new Set<string>()) => {
+    const { processes, tracks } = run(1, lanes);
+    const more = (['modules', 'modules', 'operators'] as const).map((track_kind, i): Track => ({ ...tracks[1], track: 900 + i, track_kind, row_depth: i % 2 }));
+    const ordered = [...tracks.slice(0, 3), ...more, ...tracks.slice(3)];
+    const lane = layoutOf(processes, ordered, { collapsed, pinned: [], order: [], filter: '', roomPx: 0 }).rows[1];
+    return lane.kind === 'lane' ? lane.tracks.map((one) => one.track.track_kind) : [];
+  };
+  assert.deepEqual(kindsOf(2), ['marks', 'modules', 'modules', 'operators', 'casts']);
+  assert.deepEqual(kindsOf(9), ['marks', 'operators', 'casts']);
+  assert.deepEqual(kindsOf(2, new Set(['p1.1'])), ['casts']);
+});
+
 test('a rank is told once', () => {
   assert.equal(processName(process(1)), 'rank 0 · python 101');
   assert.equal(processName({ ...process(1), label: 'rank 0, pid 101 on h' }), 'rank 0, pid 101 on h');

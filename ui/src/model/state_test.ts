@@ -5,7 +5,7 @@ import { State } from './state.ts';
 
 function stateOf(run: RunState, newest = 60e9): State {
   const state = new State();
-  const totals = { casts: 1, cache_hits: 0, pass_throughs: 0, event_count: 100, events_lost: 0, finding_count: 0, step_count: 1, evaluation_count: 0, compiled_casts: 0 };
+  const totals = { casts: 1, cache_hits: 0, pass_throughs: 0, event_count: 100, events_lost: 0, finding_count: 0, step_count: 1, evaluation_count: 0, compiled_casts: 0, other_casts: 0 };
   state.run = {
     run_name: 'a', run_file: null, command: [], cwd: '', root: null, host: '', castscope_version: '', start: '2026-11-18T11:06:40.000Z', run_state: run,
     loaded: 1, end_ns: null, exit_status: null,

@@ -7,7 +7,7 @@ const track = (id: number, kind: TrackKind, stream: number | null, depth = 0): T
   track: id, process: 1, lane: 2, track_kind: kind, row_depth: depth, gpu_index: stream === null ? null : 0, stream, label: '',
 });
 const summary = (...kinds: [kind: string, ns: number][]): Summary => ({
-  window_begin_ns: 0, window_end_ns: 100, exact: true, event_count: 0, by_subject: [], by_shade_kind: kinds.map(([kind, ns]) => ({ shade_kind: kind, event_count: 1, window_ns: ns, event_bytes: 0 })),
+  window_begin_ns: 0, window_end_ns: 100, exact: true, event_count: 0, by_subject: [], by_shade: [], by_shade_kind: kinds.map(([kind, ns]) => ({ shade_kind: kind, event_count: 1, window_ns: ns, event_bytes: 0 })),
 });
 
 test('what ran beside another kernel is of the same stream', () => {

@@ -58,7 +58,7 @@ export class DetailPanel implements Panel {
     fill(
       this.element,
       el('p', { class: 'soft' }, kindName(event.shade_kind)),
-      el('h2', {}, state.definitions.nameOf(kind, event.subject) || kindName(event.shade_kind)),
+      el('h2', {}, state.definitions.nameOf(kind, event.subject, track?.row_depth) || kindName(event.shade_kind)),
       el(
         'p',
         { class: 'row' },

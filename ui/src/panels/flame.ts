@@ -3,7 +3,7 @@
 
 import { api } from '../api/client.ts';
 import type { Stacks } from '../api/told.ts';
-import { colourOf, css, inkOn } from '../model/colours.ts';
+import { css, cssOf, inkOn, lookOf } from '../model/colours.ts';
 import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/flame.ts';
 import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/flame.ts';
 import { FlameLeaves, kFlameMeasures } from '../model/flame_leaves.ts';
@@ -192,13 +192,13 @@ export class FlameView {
   private box({ node, depth, left, width }: FlameBox, allPx: number, isChosen: boolean, choose: () => void): HTMLElement {
     const { label } = this.stepOf(node);
     const words = `${label}: ${kFormats[this.measure](node.value)}`;
-    const colour = colourOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
+    const look = lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
     const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
     part.style.left = `${left * 100}%`;
     part.style.width = `${width * 100}%`;
     part.style.top = `${depth * kRowPx}px`;
-    part.style.background = css(colour);
-    part.style.color = css(inkOn(colour));
+    part.style.background = cssOf(look);
+    part.style.color = css(inkOn(look.colour));
     return part;
   }
 

@@ -88,7 +88,8 @@ export class Header {
     const length = Math.max(run.end_ns ?? 0, this.state.whole.end);
     fill(
       this.facts,
-      fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts', 'by autocast; the legend counts explicit ones too'),
+      fact(totals.casts, `${totals.casts === 1 ? 'cast' : 'casts'} by autocast`, 'of the whole run; the legend counts what is in view'),
+      totals.other_casts > 0 && fact(totals.other_casts, totals.other_casts === 1 ? 'other cast' : 'other casts', 'of the whole run: by to(), type promotion, the backward pass, …'),
       totals.compiled_casts > 0 && fact(totals.compiled_casts, 'in compiled graphs', 'casts by code of torch.compile, which are not timed'),
       fact(totals.cache_hits, 'from the cache'),
       // A run in which nothing happened has taken no step.

@@ -61,6 +61,7 @@ export class ListPanel implements Panel {
     if (!picture || !run) return;
     const rows: Row[] = [];
     for (const track of run.tracks) {
+      if (track.track_kind === 'modules') continue; // no events
       const process = run.processes.find((one) => one.process === track.process);
       for (const box of picture.boxes.get(track.track) ?? []) {
         const [begin, end] = [nsOfColumn(picture, box.begin), nsOfColumn(picture, box.end)];

@@ -1,7 +1,7 @@
 // The model as a tree: the precision in which each layer ran, and what its casts cost.
 
 import { api } from '../api/client.ts';
-import { colourOf, css } from '../model/colours.ts';
+import { cssOf, lookOf } from '../model/colours.ts';
 import { shortDtype } from '../model/definitions.ts';
 import { duration, grouped, percent } from '../model/format.ts';
 import { searchForModule } from '../model/search.ts';
@@ -70,7 +70,7 @@ export class ModulesPanel implements Panel {
     for (const { dtype, share } of shares) {
       const part = el('i', { 'aria-hidden': 'true' });
       part.style.width = `${share * 100}%`;
-      part.style.background = css(colourOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: dtype, cause: null }, 'dtype', this.state.theme));
+      part.style.background = cssOf(lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: dtype, cause: null }, 'dtype', this.state.theme));
       bar.append(part);
     }
     const words = shares.slice(0, 2).map((one) => (one.share > 0.995 ? shortDtype(one.dtype) : `${shortDtype(one.dtype)} ${percent(one.share)}`)).join(', ');
