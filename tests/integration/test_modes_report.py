@@ -93,7 +93,7 @@ def test_each_mode_has_a_column(modes):
                                            "compile": ["bfloat16"], "export": ["float32"]}
     assert rows["linear"]["differs"] and rows["gelu"]["differs"]
     head, *body = cells(page, "Modes")
-    assert head == ["where", "operator", "eager", "script", "trace", "compile", "export", ""]
+    assert head == ["where", "operator", "eager", "script", "trace", "compile", "export", "alike"]
     assert [f"job.py:{LINE}", "linear", "bfloat16", "bfloat16", "bfloat16", "bfloat16", "float32", "differs"] in body
     assert {(finding["rule"], finding["location"]["line"]) for finding in report["findings"]
             if finding["rule"].endswith("-dtype-differs")} == {("script-dtype-differs", LINE),

@@ -5,6 +5,7 @@
 
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -79,6 +80,15 @@ std::string node_details(const store::RunData& run, const graph::Node& node) {
   text += given;
   for (const graph::EntryCast& entry : node.entries) text += "\n" + entry_text(entry);
   return text + "\n" + counted(node.times, "call", "calls") + " in deep steps";
+}
+
+std::string beginning_of(const std::string& text, std::size_t characters) {
+  if (utf8::characters(text) <= characters) return text;
+  std::size_t to = 0;
+  for (std::size_t n = 0; n + 1 < characters; ++n) do
+      ++to;
+    while (to < text.size() && utf8::continues(text[to]));
+  return text.substr(0, to) + "…";
 }
 
 }  // namespace castscope::report

@@ -23,4 +23,7 @@ std::string module_text(const graph::Node&);
 // Everything that is known about the node, in lines; viewers show it when the mouse points at the node.
 std::string node_details(const store::RunData&, const graph::Node&);
 
+// At most so many characters of the text: "transfo…".
+std::string beginning_of(const std::string& text, std::size_t characters);
+
 }  // namespace castscope::report

@@ -35,13 +35,7 @@ std::string tail(const std::string& text, double width, double letter) {
 }
 
 std::string head(const std::string& text, double width, double letter) {
-  const auto most = static_cast<std::size_t>(width / letter);
-  if (utf8::characters(text) <= most) return text;
-  std::size_t to = 0;
-  for (std::size_t n = 0; n + 1 < most; ++n) do
-      ++to;
-    while (to < text.size() && utf8::continues(text[to]));
-  return text.substr(0, to) + "…";
+  return beginning_of(text, static_cast<std::size_t>(width / letter));
 }
 
 class Drawing {
@@ -68,7 +62,7 @@ class Drawing {
         html_.element("svg", {{"width", at(width)},
                               {"height", at(height)},
                               {"viewBox", at(-kMargin) + " " + at(-kMargin) + " " + at(width) + " " + at(height)},
-                              {"role", "img"},
+                              {"role", "group"},  // its boxes are links
                               {"aria-label", spoken}});
     for (std::size_t i = 0; i < view_.bundles.size(); ++i) line(i);
     for (std::size_t i = 0; i < view_.items.size(); ++i) box(i);

@@ -141,16 +141,46 @@ TEST(HtmlTest, NothingBecomesMarkup) {
 TEST(HtmlTest, ARunWithoutAnythingIsAPage) {
   const std::string page = html_text(model(store::RunData(), {}));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
-  EXPECT_THAT(page, HasSubstr("The rules found nothing wrong in what was seen."));
+  EXPECT_THAT(page, HasSubstr("No casts were recorded that could be judged."));
+  EXPECT_THAT(page, Not(HasSubstr("nothing wrong")));
 }
 
 TEST(HtmlTest, AJobThatFailedIsToldAndNotCalledWell) {
   store::RunData run = run_in("/job");
+  add_cast(run);
   EXPECT_THAT(html_text(model(run, {})), HasSubstr("The rules found nothing wrong.<"));
   run.end->exit_status = 1;
   const std::string page = html_text(model(run, {}));
   EXPECT_THAT(page, HasSubstr("The job ended with exit status 1.<"));
   EXPECT_THAT(page, HasSubstr("nothing wrong in what was seen, but the job ended with exit status 1"));
+}
+
+TEST(HtmlTest, ARunThatCastNothingIsNotPraised) {
+  store::RunData run = run_in("/job");
+  std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("Nothing was cast: there were no casts to judge."));
+  EXPECT_THAT(page, Not(HasSubstr("nothing wrong")));
+  EXPECT_THAT(page, Not(HasSubstr("<dt>steps")));
+  run.end->exit_status = 1;
+  page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("No casts were recorded that could be judged, but the job ended with exit status 1"));
+}
+
+TEST(HtmlTest, ARunThatWasCutShortSaysSoBesideItsEmptyList) {
+  store::RunData run = run_in("/job");
+  add_cast(run);
+  run.end->complete = false;
+  const std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page,
+              HasSubstr("nothing wrong in what was seen, but the run was cut short: what is missing is not judged"));
+  EXPECT_THAT(page, HasSubstr("No findings in what was seen: the run was cut short."));
+}
+
+TEST(HtmlTest, WhatASignalEndedIsRed) {
+  store::RunData run = run_in("/job");
+  run.end->exit_status.reset();
+  run.end->signal = 9;
+  EXPECT_THAT(html_text(model(run, {})), HasSubstr("<span class=\"end bad\">killed by SIGKILL</span>"));
 }
 
 TEST(HtmlTest, SourceThatIsNotShownHasAVerb) {
@@ -162,10 +192,17 @@ TEST(HtmlTest, SourceThatIsNotShownHasAVerb) {
   EXPECT_THAT(page, HasSubstr("</code> cannot be read"));
 }
 
+TEST(HtmlTest, SourceThatIsNotShownIsCountedWhereThereIsMuchOfIt) {
+  store::RunData run = run_in("/job");
+  for (int i = 0; i < 25; ++i)
+    run.source.add({.file = "/job/" + std::to_string(i) + ".py", .state = store::SourceState::kGone, .lines = {}});
+  EXPECT_THAT(html_text(model(run, {})), HasSubstr("5 more are in the JSON report."));
+}
+
 TEST(HtmlTest, OneMoreIsOne) {
   const store::RunData run = run_in("/job");
-  const std::string page = html_text(model(run, std::vector(501, finding("error", "/job/a.py", 1))));
-  EXPECT_THAT(page, HasSubstr("1 more is in the JSON report."));
+  const std::string page = html_text(model(run, std::vector(106, finding("error", "/job/a.py", 1))));
+  EXPECT_THAT(page, HasSubstr("<p class=\"soft\">1 more is in the JSON report."));  // 5 cards, 100 rows
 }
 
 TEST(ChartTest, AxesEndAtRoundNumbers) {
@@ -187,10 +224,11 @@ TEST(ChartTest, NoPeakIsLostHoweverManySteps) {
     one.casts = step == 1234 ? 777 : 1;
     run.step_runs.push_back(one);
   }
-  const std::vector<Series> all = step_series(model(run, {}));
-  ASSERT_EQ(all.size(), 1u);  // nothing was ever cached
+  EXPECT_FALSE(cache_series(model(run, {})));  // nothing was ever cached
+  const std::optional<Series> casts = cast_series(model(run, {}));
+  ASSERT_TRUE(casts);
   Html html;
-  draw(html, all[0]);
+  draw(html, *casts);
   const std::string svg = html.take();
   EXPECT_THAT(svg, HasSubstr("steps 0 to 4,999: at most 777"));
   EXPECT_LT(svg.size(), 40'000u);
@@ -202,7 +240,7 @@ TEST(ChartTest, OneStepIsNoChart) {
   run.processes.front().id = store::ProcessId(1);
   run.step_runs.resize(1);
   run.step_runs[0].process = store::ProcessId(1);
-  EXPECT_TRUE(step_series(model(run, {})).empty());
+  EXPECT_FALSE(cast_series(model(run, {})));
 }
 
 // ---- words

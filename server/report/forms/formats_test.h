@@ -22,6 +22,17 @@ inline store::RunData run_in(const std::string& folder) {
   return run;
 }
 
+// One cast by autocast of one site.
+inline void add_cast(store::RunData& run) {
+  store::Site site;
+  site.id = store::SiteId(static_cast<std::uint32_t>(run.sites.size() + 1));
+  site.cause = lanes::Cause::kAutocast;
+  run.sites.push_back(site);
+  store::SiteUse use;
+  use.process = store::ProcessId(1), use.site = site.id, use.counts.casts = 1, use.counts.cpu_ns = 1000;
+  run.site_uses.push_back(use);
+}
+
 inline rules::Finding finding(const std::string& severity, const std::string& file, std::int64_t line) {
   rules::Finding finding;
   finding.rule = "cache-grows";

@@ -61,31 +61,50 @@ double round_up(double value) {
   return 10 * power;
 }
 
-std::vector<Series> step_series(const Model& model) {
+namespace {
+
+// The steps of the process that made the most of them, one value for each row of the run's steps.
+template <typename Value>
+std::optional<Series> series_of_steps(const Model& model, const std::string& title, Value value) {
   std::map<store::ProcessId, std::uint64_t> steps;  // by process
   const std::vector<store::NumberedRun> numbered = store::numbered_runs(model.run);
   for (std::size_t i = 0; i < numbered.size(); ++i) steps[model.run.step_runs[i].process] += numbered[i].training;
   const auto most =
       std::max_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == steps.end() || most->second < 2) return {};
+  if (most == steps.end() || most->second < 2) return std::nullopt;
   std::string who;
   if (steps.size() > 1) {
     const store::Process& process = model.run.processes[most->first];
     const std::string rank = process.attribute("rank");
     who = rank.empty() ? ", process " + std::to_string(process.info.pid) : ", rank " + rank;
   }
-  Series casts{.title = "Casts per step, autocast's and others" + who, .stretches = {}, .label = as_count};
-  Series cache{.title = "Cache bytes per step" + who, .stretches = {}, .label = as_bytes};
+  Series series{.title = title + who, .stretches = {}, .label = nullptr};
   for (std::size_t i = 0; i < numbered.size(); ++i) {
     const store::StepRun& run = model.run.step_runs[i];
     if (run.process != most->first || numbered[i].training == 0) continue;
     const std::uint64_t first = numbered[i].first_number, last = first + numbered[i].training - 1;
-    casts.stretches.push_back({first, last, static_cast<double>(run.casts) / static_cast<double>(run.length())});
-    cache.stretches.push_back({first, last, static_cast<double>(run.cache_bytes)});
+    series.stretches.push_back({first, last, value(run)});
   }
-  std::vector<Series> all{std::move(casts)};
-  if (model.totals.cache.cache_peak_bytes > 0) all.push_back(std::move(cache));
-  return all;
+  return series;
+}
+
+}  // namespace
+
+std::optional<Series> cast_series(const Model& model) {
+  std::optional<Series> casts = series_of_steps(
+      model, "Casts per step, autocast's and others",
+      [](const store::StepRun& run) { return static_cast<double>(run.casts) / static_cast<double>(run.length()); });
+  if (casts) casts->label = real;
+  return casts;
+}
+
+std::optional<Series> cache_series(const Model& model) {
+  if (model.totals.cache.cache_peak_bytes == 0) return std::nullopt;
+  std::optional<Series> cache = series_of_steps(model, "Cache bytes per step, at most", [](const store::StepRun& run) {
+    return static_cast<double>(run.cache_bytes);
+  });
+  if (cache) cache->label = as_bytes;
+  return cache;
 }
 
 std::vector<Series> metric_series(const Model& model) {

@@ -1,6 +1,7 @@
 // Charts of the page, as inline SVG: no script, readable in print and aloud.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct Series {
 // Returns the numbers that the first process told of its steps, and its scale of gradients; each is kept until the next
 // one is told. Of a long series, those that the run file keeps.
 std::vector<Series> metric_series(const Model&);
-// Returns casts per step and cache bytes per step of the process that made the most steps; empty where there is only
-// one step.
-std::vector<Series> step_series(const Model&);
+// Return casts per step and the bytes that the cache held in each step, of the process that made the most steps;
+// nothing where there is only one step, or nothing was ever in the cache.
+std::optional<Series> cast_series(const Model&);
+std::optional<Series> cache_series(const Model&);
 void draw(Html&, const Series&);
 void draw_share(Html&, double share);  // a bar that is filled to this share
 

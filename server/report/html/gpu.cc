@@ -1,7 +1,9 @@
 // The section of the page about what GPUs did in timed steps.
 #include <algorithm>
+#include <ranges>
 
 #include "absl/strings/str_join.h"
+#include "server/report/html/page_text.h"
 #include "server/report/html/parts.h"
 #include "server/report/html/table.h"
 #include "server/report/model/gpu.h"
@@ -13,8 +15,6 @@
 
 namespace castscope::report {
 namespace {
-
-constexpr std::size_t kOperators = 100, kProducts = 50, kKernels = 50;
 
 std::string share(const Model& model, const DeviceWork& work) { return percent(model.gpu.share_of_all(work.ns)); }
 
@@ -31,27 +31,26 @@ void write_operators(Html& html, const Model& model) {
   const std::vector<GpuOperator> rows = gpu_operators(model);
   if (rows.empty()) return;
   html.leaf("h3", "Operators on the GPU");
-  {
-    Table table(html, {{"where"},
-                       {"module"},
-                       {"operator"},
-                       {"products in"},
-                       {"launches", true},
-                       {"time", true},
-                       {"of all", true},
-                       {"casts within", true}});
-    for (std::size_t i = 0; i < std::min(rows.size(), kOperators); ++i) {
-      const GpuOperator& row = rows[i];
-      const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_uses[row.use];
-      table.row({row.use == 0 ? "" : where(model.run, use), use.module == 0 ? "" : model.run.modules[use.module].path,
-                 !row.op.empty()      ? row.op
-                 : row.origin.empty() ? "outside any"
-                                      : "compiled " + row.origin,
-                 absl::StrJoin(row.products, "; "), grouped(row.work.launches), duration(row.work.ns),
-                 share(model, row.work), time_text(row.casts)});
-    }
+  Table table("The longest time first.", {{"where"},
+                                          {"module"},
+                                          {"operator"},
+                                          {"products in"},
+                                          {"launches", true},
+                                          {"time", true, true},
+                                          {"of all", true},
+                                          {"casts within", true}});
+  for (const GpuOperator& row : rows | std::views::take(Table::kMost)) {
+    const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_uses[row.use];
+    table.add(
+        {.cells = {row.use == 0 ? "" : where(model.run, use), use.module == 0 ? "" : model.run.modules[use.module].path,
+                   !row.op.empty()      ? row.op
+                   : row.origin.empty() ? "outside any"
+                                        : "compiled " + row.origin,
+                   absl::StrJoin(row.products, "; "), grouped(row.work.launches), duration(row.work.ns),
+                   share(model, row.work), time_text(row.casts)},
+         .telling = telling_of_stack(model.run, use.stack)});
   }
-  write_rest(html, rows.size(), kOperators, "JSON");
+  table.write(html, rows.size(), "JSON");
 }
 
 // "A, B": the matrices that are misaligned for Tensor Cores.
@@ -76,25 +75,25 @@ void write_products(Html& html, const Model& model) {
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const store::Matmul* a, const store::Matmul* b) { return times[a->id] > times[b->id]; });
   html.leaf("h3", "Matrix products in deep steps");
-  {
-    Table table(html, {{"where"},
-                       {"module"},
-                       {"operator"},
-                       {"m × n × k"},
-                       {"types"},
-                       {"computed in"},
-                       {"not aligned for Tensor Cores"},
-                       {"calls", true}});
-    for (std::size_t i = 0; i < std::min(rows.size(), kProducts); ++i) {
-      const store::Matmul& matmul = *rows[i];
-      const store::OperatorUse use = matmul.use == 0 ? store::OperatorUse() : model.run.operator_uses[matmul.use];
-      table.row({matmul.use == 0 ? "" : where(model.run, use),
-                 use.module == 0 ? "" : model.run.modules[use.module].path,
-                 matmul.op.empty() ? "outside any" : matmul.op, rules::sizes_of(matmul.call), types_text(matmul.call),
-                 rules::computed_in(matmul.call), misaligned_text(matmul.call), grouped(times[matmul.id])});
-    }
+  Table table("The most frequent first: how long one took is not known.", {{"where"},
+                                                                           {"module"},
+                                                                           {"operator"},
+                                                                           {"m × n × k"},
+                                                                           {"types"},
+                                                                           {"computed in"},
+                                                                           {"not aligned for Tensor Cores"},
+                                                                           {"calls", true, true}});
+  for (const store::Matmul* const row : rows | std::views::take(Table::kMost)) {
+    const store::Matmul& matmul = *row;
+    const store::OperatorUse use = matmul.use == 0 ? store::OperatorUse() : model.run.operator_uses[matmul.use];
+    table.add(
+        {.cells = {matmul.use == 0 ? "" : where(model.run, use),
+                   use.module == 0 ? "" : model.run.modules[use.module].path,
+                   matmul.op.empty() ? "outside any" : matmul.op, rules::sizes_of(matmul.call), types_text(matmul.call),
+                   rules::computed_in(matmul.call), misaligned_text(matmul.call), grouped(times[matmul.id])},
+         .telling = telling_of_stack(model.run, use.stack)});
   }
-  write_rest(html, rows.size(), kProducts, "JSON");
+  table.write(html, rows.size(), "JSON");
 }
 
 // All instances of one template share a row.
@@ -113,21 +112,21 @@ void write_kernels(Html& html, const Model& model) {
   if (rows.empty()) return;
   std::stable_sort(rows.begin(), rows.end(), [](const GpuName& a, const GpuName& b) { return a.work.ns > b.work.ns; });
   html.leaf("h3", "Kernels");
-  {
-    Table table(html, {{"kernel"}, {"launches", true}, {"time", true}, {"of all", true}, {"of it casts", true}});
-    for (std::size_t i = 0; i < std::min(rows.size(), kKernels); ++i)
-      table.row({rows[i].name, grouped(rows[i].work.launches), duration(rows[i].work.ns), share(model, rows[i].work),
-                 time_text(rows[i].casts)});
-  }
-  write_rest(html, rows.size(), kKernels, "JSON");
+  Table table("The longest time first.",
+              {{"kernel"}, {"launches", true}, {"time", true, true}, {"of all", true}, {"of it casts", true}});
+  for (const GpuName& row : rows | std::views::take(Table::kMost))
+    table.add({.cells = {row.name, grouped(row.work.launches), duration(row.work.ns), share(model, row.work),
+                         time_text(row.casts)}});
+  table.write(html, rows.size(), "JSON");
 }
 
 }  // namespace
 
-void write_gpu(Html& html, const Model& model) {
+void write_gpu(Page& page, const Model& model) {
   const std::vector<std::string> lines = gpu_lines(model);
   if (lines.empty()) return;
-  html.leaf("h2", "GPU");
+  const Section section(page, "gpu", "GPU");
+  Html& html = page.html;
   for (const std::string& device : gpu_attributes(model.run, "gpu_device"))
     html.leaf("p", "GPU " + device, {{"class", "soft"}});
   for (const std::string& line : lines) html.leaf("p", line + ".", {{"class", "soft"}});

@@ -13,7 +13,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kNodeRows = 400;  // of a part
+constexpr std::size_t kNodeRows = 400;  // of a part: boxes of the drawing lead to them
 
 void swatch(Html& html, const std::string& name, const std::string& text) {
   const auto item = html.element("span", {{"class", "swatch " + name}});
@@ -57,10 +57,19 @@ void write_left_out(Html& html, const graph::View& view) {
               {{"class", "soft"}});
 }
 
+// "The forward pass", "What is computed without gradients"
+std::string title_of(const graph::Part& part) {
+  const bool is_pass = part.kind == graph::Part::Kind::kForward || part.kind == graph::Part::Kind::kBackward;
+  return (is_pass ? "The " : "What is computed ") + std::string(graph::title(part.kind));
+}
+
 void write_view(Html& html, const Model& model, const graph::Part& part, const graph::View& view,
                 const std::string& id) {
   {
-    const auto frame = html.element("div", {{"class", "graph"}});
+    // It scrolls in its frame, by keyboard if the frame can have the focus.
+    const std::string name = view.module.empty() ? std::string(graph::title(part.kind)) : "Inside " + view.module;
+    const auto frame = html.element(
+        "div", {{"class", "graph"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "Graph: " + name}});
     draw_view(html, model.run, part, view, id);
   }
   write_left_out(html, view);
@@ -86,17 +95,21 @@ std::string given_text(const graph::Node& node) {
 void write_rows(Html& html, const Model& model, const graph::Part& part, const std::string& id) {
   const auto details = html.element("details");
   html.leaf("summary", "The operators in order, with their casts");
-  {
-    Table table(
-        html, {{"where"}, {"module"}, {"operator"}, {"gets"}, {"computes in"}, {"casts by autocast"}, {"calls", true}});
-    for (std::size_t i = 0; i < std::min(part.nodes.size(), kNodeRows); ++i) {
-      const graph::Node& node = part.nodes[i];
-      table.row({place(model.run, node.at), module_text(node), operator_text(node), given_text(node), dtypes_text(node),
-                 casts_text(part, i), grouped(node.times)},
-                id + "-op" + std::to_string(i + 1));
-    }
+  Table table("In the order of their first calls.", {{"number", true},
+                                                     {"where"},
+                                                     {"module"},
+                                                     {"operator"},
+                                                     {"gets"},
+                                                     {"computes in"},
+                                                     {"casts by autocast"},
+                                                     {"calls", true}});
+  for (std::size_t i = 0; i < std::min(part.nodes.size(), kNodeRows); ++i) {
+    const graph::Node& node = part.nodes[i];
+    table.add({.cells = {grouped(i + 1), place(model.run, node.at), module_text(node), operator_text(node),
+                         given_text(node), dtypes_text(node), casts_text(part, i), grouped(node.times)},
+               .id = id + "-op" + std::to_string(i + 1)});
   }
-  write_rest(html, part.nodes.size(), kNodeRows, "dot");
+  table.write_unfolded(html, part.nodes.size(), "dot");
 }
 
 void write_part(Html& html, const Model& model, const graph::Part& part, const std::string& id) {
@@ -116,24 +129,25 @@ void write_part(Html& html, const Model& model, const graph::Part& part, const s
 
 }  // namespace
 
-void write_graph(Html& html, const Model& model) {
+void write_graph(Page& page, const Model& model) {
   const std::vector<graph::Part> parts = graph::parts_of(model.run);
   if (parts.empty()) return;
-  html.leaf("h2", "The graph of a step, with its casts");
+  const Section section(page, "graph", "The graph of a step, with its casts", OnPaper::kNo);
+  Html& html = page.html;
   html.leaf(
       "p",
       "As deep steps saw it, from top to bottom: what computes in which dtype, and where autocast casts (orange). A "
       "box leads to its row; pointing at it tells more.",
       {{"class", "soft"}});
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string id = "graph" + std::to_string(i + 1), name(graph::title(parts[i].kind));
+    const std::string id = "graph" + std::to_string(i + 1), title = title_of(parts[i]);
     if (i == 0) {
-      html.leaf("h3", "The " + name);
+      html.leaf("h3", title);
       write_part(html, model, parts[i], id);
       continue;
     }
     const auto details = html.element("details");
-    html.leaf("summary", parts[i].kind == graph::Part::Kind::kBackward ? "The " + name : "What is computed " + name);
+    html.leaf("summary", title);
     write_part(html, model, parts[i], id);
   }
 }

@@ -1,5 +1,6 @@
 // The section of the page about the dtypes that code computed in, by the mode that it ran in.
 #include <algorithm>
+#include <ranges>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,28 +14,25 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kModeRows = 300, kCompilations = 100, kComparisons = 20;
+constexpr std::size_t kComparisons = 8;
 constexpr const char* kNothing = "–";
 
 // Writes a row for each line that ran in more than one mode; other lines have none.
-void write_seen(Html& html, const Model& model) {
+void write_seen(Page& page, const Model& model) {
   const std::vector<ModeRow> rows = mode_rows(model.run);
   if (rows.empty()) return;
-  html.leaf("h2", "Modes");
-  {
-    std::vector<Table::Column> columns = {{"where"}, {"operator"}};
-    for (const std::string_view mode : rules::kModeNames) columns.push_back({mode});
-    columns.push_back({""});
-    Table table(html, std::move(columns));
-    for (std::size_t i = 0; i < std::min(rows.size(), kModeRows); ++i) {
-      const ModeRow& row = rows[i];
-      std::vector<std::string> cells = {place(model.run, row.location), row.work};
-      for (const auto& dtypes : row.computed) cells.push_back(dtypes.empty() ? kNothing : dtype_list(dtypes));
-      cells.emplace_back(row.differs() ? "differs" : "");
-      table.row(cells);
-    }
+  const Section section(page, "modes", "Modes", OnPaper::kNo);
+  std::vector<Table::Column> columns = {{"where"}, {"operator"}};
+  for (const std::string_view mode : rules::kModeNames) columns.push_back({std::string(mode)});
+  columns.push_back({"alike"});
+  Table table("What lines that ran in several modes computed in.", std::move(columns));
+  for (const ModeRow& row : rows | std::views::take(Table::kMost)) {
+    std::vector<std::string> cells = {place(model.run, row.location), row.work};
+    for (const auto& dtypes : row.computed) cells.push_back(dtypes.empty() ? kNothing : dtype_list(dtypes));
+    cells.emplace_back(row.differs() ? "differs" : "the same");
+    table.add({.cells = std::move(cells)});
   }
-  write_rest(html, rows.size(), kModeRows, "JSON");
+  table.write(page.html, rows.size(), "JSON");
 }
 
 std::string verdict(const Model& model, const ComparedMode& mode) {
@@ -64,6 +62,22 @@ std::string reasons(const ComparedRow& row) {
   return absl::StrJoin(all, "; ");
 }
 
+void write_differing(Html& html, const Model& model, const Comparison& of, std::size_t differing) {
+  std::vector<Table::Column> columns = {{"where"}, {"operator"}, {"eager"}};
+  for (const ComparedMode& mode : of.modes) columns.push_back({mode.mode});
+  columns.push_back({"why"});
+  Table table("Operators that differ, in the order of eager code.", std::move(columns));
+  for (const ComparedRow& row : of.rows) {
+    if (!row.differs() || table.full()) continue;
+    const std::string at = row.location.file.empty() ? row.module : place(model.run, row.location);
+    std::vector<std::string> cells = {at, row.op};
+    for (const ComparedCell& cell : row.cells) cells.push_back(cell_text(cell));
+    cells.push_back(reasons(row));
+    table.add({.cells = std::move(cells)});
+  }
+  table.write(html, differing, "JSON");
+}
+
 void write_comparison(Html& html, const Model& model, const Comparison& of) {
   html.leaf("h3", of.name);
   {
@@ -71,63 +85,46 @@ void write_comparison(Html& html, const Model& model, const Comparison& of) {
     for (const ComparedMode& mode : of.modes) html.leaf("li", mode.mode + ": " + verdict(model, mode));
   }
   const auto differing = static_cast<std::size_t>(std::ranges::count_if(of.rows, &ComparedRow::differs));
-  if (differing > 0) {
-    std::vector<Table::Column> columns = {{"where"}, {"operator"}, {"eager"}};
-    for (const ComparedMode& mode : of.modes) columns.push_back({mode.mode});
-    columns.push_back({"why"});
-    Table table(html, std::move(columns));
-    std::size_t shown = 0;
-    for (const ComparedRow& row : of.rows) {
-      if (!row.differs() || ++shown > kModeRows) continue;
-      const std::string at = row.location.file.empty() ? row.module : place(model.run, row.location);
-      std::vector<std::string> cells = {at, row.op};
-      for (const ComparedCell& cell : row.cells) cells.push_back(cell_text(cell));
-      cells.push_back(reasons(row));
-      table.row(cells);
-    }
-  }
-  write_rest(html, differing, kModeRows, "JSON");
+  if (differing > 0) write_differing(html, model, of, differing);
   const std::size_t same = of.rows.size() - differing;
   if (same > 0)
     html.leaf("p", counted(same, "operator is", "operators are") + " the same in every mode.", {{"class", "soft"}});
 }
 
-void write_comparisons(Html& html, const Model& model) {
+void write_comparisons(Page& page, const Model& model) {
   const std::vector<Comparison> all = comparisons(model.run);
   if (all.empty()) return;
-  html.leaf("h2", "Comparisons of modes");
-  html.leaf(
+  const Section section(page, "comparisons", "Comparisons of modes", OnPaper::kNo);
+  page.html.leaf(
       "p",
       "By castscope.compare in the job. ! a difference begins; ~ it follows from one; – there is no such operator.",
       {{"class", "soft"}});
-  for (std::size_t i = 0; i < std::min(all.size(), kComparisons); ++i) write_comparison(html, model, all[i]);
-  write_rest(html, all.size(), kComparisons, "JSON");
+  for (const Comparison& one : all | std::views::take(kComparisons)) write_comparison(page.html, model, one);
+  write_rest(page.html, all.size(), kComparisons, "JSON");
 }
 
-void write_compilations(Html& html, const Model& model) {
+void write_compilations(Page& page, const Model& model) {
   const std::vector<Compilation> all = compilations(model.run);
   if (all.empty()) return;
-  html.leaf("h2", "Compiled code");
-  {
-    Table table(html, {{"code"}, {"compiled by"}, {"times", true}, {"again, for these guards"}});
-    for (std::size_t i = 0; i < std::min(all.size(), kCompilations); ++i) {
-      const Compilation& one = all[i];
-      std::vector<std::string> guards;
-      for (const Recompilation& again : one.again)
-        guards.push_back(again.times > 1 ? absl::StrCat(again.guard, " (", again.times, " times)") : again.guard);
-      table.row({one.code, one.called_at.file.empty() ? "" : place(model.run, one.called_at), grouped(one.times),
-                 absl::StrJoin(guards, "; ")});
-    }
+  const Section section(page, "compiled", "Compiled code", OnPaper::kNo);
+  Table table("In the order of the first compilation.",
+              {{"code"}, {"compiled by"}, {"times", true}, {"again, for these guards"}});
+  for (const Compilation& one : all | std::views::take(Table::kMost)) {
+    std::vector<std::string> guards;
+    for (const Recompilation& again : one.again)
+      guards.push_back(again.times > 1 ? absl::StrCat(again.guard, " (", again.times, " times)") : again.guard);
+    table.add({.cells = {one.code, one.called_at.file.empty() ? "" : place(model.run, one.called_at),
+                         grouped(one.times), absl::StrJoin(guards, "; ")}});
   }
-  write_rest(html, all.size(), kCompilations, "JSON");
+  table.write(page.html, all.size(), "JSON");
 }
 
 }  // namespace
 
-void write_modes(Html& html, const Model& model) {
-  write_seen(html, model);
-  write_comparisons(html, model);
-  write_compilations(html, model);
+void write_modes(Page& page, const Model& model) {
+  write_seen(page, model);
+  write_comparisons(page, model);
+  write_compilations(page, model);
 }
 
 }  // namespace castscope::report

@@ -1,15 +1,18 @@
 #include "server/report/html/page.h"
 
+#include <algorithm>
+#include <cstring>
+#include <ranges>
+
 #include "server/report/html/parts.h"
 #include "server/report/html/style.h"
-#include "server/report/model/metrics.h"
+#include "server/report/html/table.h"
 #include "server/report/text/words.h"
-#include "server/rules/evidence/finding.h"
 
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kMetrics = 100;
+constexpr std::size_t kFindingsListed = 8, kSourceFiles = 20;
 
 std::string title_of(const Model& model) {
   const std::string command = command_line(model.run);
@@ -28,11 +31,26 @@ void write_head(Html& html, const Model& model) {
   html.trusted(std::string("<style>") + kStyle + "</style>\n");
 }
 
-std::string how_it_ended(const Model& model) {
-  if (model.run.damage && !model.run.end) return "its end cannot be read";
-  if (!model.run.end) return "still running, or its end was not seen";
-  if (model.run.end->signal) return "ended by signal " + std::to_string(*model.run.end->signal);
-  return model.exit ? "exit status " + std::to_string(*model.exit) : "exit status not known";
+// What is red, what is amber, and what is as it should be.
+constexpr const char *kBad = "end bad", *kDoubtful = "end doubtful", *kWell = "end";
+
+void write_end(Html& html, const Model& model) {
+  const auto& end = model.run.end;
+  if (model.run.damage && !end) {
+    html.leaf("span", "its end cannot be read", {{"class", kDoubtful}});
+  } else if (!end) {
+    html.leaf("span", "still running, or its end was not seen", {{"class", kDoubtful}});
+  } else if (end->signal) {
+    const char* const name = sigabbrev_np(*end->signal);
+    html.leaf("span",
+              "killed by " + (name == nullptr ? "signal " + std::to_string(*end->signal) : "SIG" + std::string(name)),
+              {{"class", kBad}});
+  } else if (model.exit) {
+    html.leaf("span", "exit status " + std::to_string(*model.exit), {{"class", *model.exit == 0 ? kWell : kBad}});
+  } else {
+    html.leaf("span", "exit status not known", {{"class", kDoubtful}});
+  }
+  if (!model.complete() || model.run.damage) html.leaf("span", "incomplete", {{"class", kDoubtful}});
 }
 
 void write_header(Html& html, const Model& model) {
@@ -44,11 +62,11 @@ void write_header(Html& html, const Model& model) {
     html.leaf("code", command_line(run));
   }
   const auto facts = html.element("div", {{"class", "facts"}});
+  write_end(html, model);
   html.leaf("span", utc(run.start.start_ns));
   if (run.end)
     html.leaf("span",
               duration(static_cast<std::uint64_t>(std::max<std::int64_t>(run.end->end_ns - run.start.start_ns, 0))));
-  html.leaf("span", how_it_ended(model));
   if (!run.start.host.empty()) html.leaf("span", "on " + run.start.host);
   if (!run.start.cwd.empty()) html.leaf("span", "in " + run.start.cwd, {{"class", "wrap"}});
   if (!run.processes.empty()) {
@@ -61,100 +79,97 @@ void write_header(Html& html, const Model& model) {
   if (!run.start.castscope_version.empty()) html.leaf("span", "castscope " + run.start.castscope_version);
 }
 
-void write_alerts(Html& html, const Model& model) {
-  if (const std::string failure = failure_sentence(model); !failure.empty())
-    html.leaf("p", failure, {{"class", "alert"}});
-  if (!model.complete() && !model.run.damage) {
-    html.leaf("p", "This run is not complete: only what had been recorded by then is counted here.",
-              {{"class", "alert"}});
-  }
-  for (const std::string& notice : model.notices) html.leaf("p", notice, {{"class", "alert"}});
-}
-
-void write_totals(Html& html, const Model& model) {
-  html.leaf("h2", "Totals");
-  const store::Counts& all = model.totals.autocast;
-  const auto list = html.element("dl", {{"class", "cards"}});
-  const auto card = [&](const char* name, const std::string& value) {
-    const auto box = html.element("div");
-    html.leaf("dt", name);
-    html.leaf("dd", value);
-  };
-  card("casts by autocast", grouped(all.casts));
-  card("cache hits", grouped(all.hits));
-  card("pass-throughs", grouped(all.passes));
-  if (all.traced > 0) card("while tracing", grouped(all.traced));
-  card("copied by autocast", rules::readable_bytes(all.bytes));
-  card("CPU time of its casts", duration(all.cpu_ns));
-  card("cache at most", rules::readable_bytes(model.totals.cache.cache_peak_bytes));
-  if (model.totals.compiled.casts > 0)
-    card("casts in compiled graphs, not timed", grouped(model.totals.compiled.casts));
-  card("steps", grouped(model.steps));
-  if (model.evaluations > 0) card("evaluations", grouped(model.evaluations));
-  card("processes", grouped(model.run.processes.size()));
-  if (const std::string others = other_causes(model); !others.empty()) card("casts not by autocast", others);
-  if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));
-}
-
-// Writes the same lines as the summary.
-void write_in_brief(Html& html, const Model& model) {
-  const auto write_named = [&](const char* name, const std::string& what) {
-    if (what.empty()) return;
-    const auto line = html.element("p");
-    html.leaf("strong", name);
-    html.text(" " + what);
-  };
-  write_named("Cast:", roles_line(model.roles));
-  write_named("Not cached:", not_kept_line(model.roles));
-  if (model.input) write_named("The model's input:", input_line(model.run, *model.input));
-  if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    write_named("Computed:", computed + " (" + looked_at_text(model.layers, model.looked_at) + " looked at)");
-  write_named("Numbers of the steps:", metrics_line(model, kMetrics));
-}
-
-void write_sources(Html& html, const Model& model) {
-  bool any = false;
+void write_sources(Page& page, const Model& model) {
+  const auto not_kept = [](const auto& file) { return file.second.state != store::SourceState::kKept; };
+  if (std::ranges::none_of(model.run.source.files(), not_kept)) return;
+  const Section section(page, "source", "Source that is not shown");
+  std::size_t files = 0;
   for (const auto& [name, file] : model.run.source.files()) {
-    if (file.state == store::SourceState::kKept) continue;
-    if (!any) html.leaf("h2", "Source that is not shown");
-    any = true;
+    if (file.state == store::SourceState::kKept || ++files > kSourceFiles) continue;
     std::string state(store::name(file.state));
     if (file.state == store::SourceState::kChanged) state = "was changed after the run began";
     if (file.state == store::SourceState::kGone) state = "is gone";
     if (file.state == store::SourceState::kUnreadable) state = "cannot be read";
     if (file.state == store::SourceState::kNotText) state = "is not text";
     if (file.state == store::SourceState::kTooLarge) state = "is too large";
-    const auto line = html.element("p");
-    html.leaf("code", name);
-    html.text(" " + state);
+    const auto line = page.html.element("p");
+    page.html.leaf("code", name);
+    page.html.text(" " + state);
   }
+  write_rest(page.html, files, kSourceFiles, "JSON");
+}
+
+void write_contents(Html& html, const Model& model, const std::vector<Page::Entry>& contents) {
+  const auto nav = html.element("nav", {{"aria-label", "Contents"}});
+  const auto list = html.element("ul");
+  const auto link = [&](const std::string& id, const std::string& text) { html.leaf("a", text, {{"href", "#" + id}}); };
+  {
+    const auto item = html.element("li");
+    link("totals", "Totals");
+  }
+  for (const Page::Entry& entry : contents) {
+    const auto item = html.element("li");
+    link(entry.id, entry.title);
+    if (entry.id != "findings" || model.findings.empty()) continue;
+    const auto findings = html.element("ul");
+    for (const ShownFinding& shown : shown_findings(model) | std::views::take(kFindingsListed)) {
+      const auto one = html.element("li");
+      link("finding-" + std::to_string(shown.number), std::to_string(shown.number) + " " + shown.finding->rule);
+    }
+  }
+}
+
+// What is left out on paper must not look as if it did not exist.
+void write_not_printed(Html& html, const std::vector<Page::Entry>& contents) {
+  std::vector<std::string> titles;
+  for (const Page::Entry& entry : contents)
+    if (!entry.printed) titles.push_back(entry.title);
+  html.leaf("p",
+            "On paper, tables end after ten rows and what is folded stays folded." +
+                (titles.empty() ? "" : " The page also has: " + listed(titles) + ".") +
+                " The JSON report has everything.",
+            {{"class", "paper soft"}});
 }
 
 }  // namespace
 
+Section::Section(Page& page, const std::string& id, const std::string& title, OnPaper on_paper)
+    : scope_(page.html.element("section", {{"id", id}, {"class", on_paper == OnPaper::kYes ? "" : "screen"}})) {
+  page.contents.push_back({.id = id, .title = title, .printed = on_paper == OnPaper::kYes});
+  const auto heading = page.html.element("div", {{"class", "heading"}});
+  page.html.leaf("h2", title);
+  page.html.leaf("a", "#", {{"href", "#" + id}, {"class", "anchor"}, {"aria-label", "# Link to " + title}});
+}
+
 std::string html_text(const Model& model) {
+  Page page;
+  write_findings(page, model);
+  write_costs(page, model);
+  write_modules(page, model);
+  write_cache(page, model);
+  write_charts(page, model);
+  write_graph(page, model);
+  write_sites(page, model);
+  write_layers(page, model);
+  write_gpu(page, model);
+  write_modes(page, model);
+  write_protected(page, model);
+  write_regions(page, model);
+  write_processes(page, model);
+  write_sources(page, model);
+
   Html html;
   html.trusted("<!DOCTYPE html>\n");
   {
-    const auto page = html.element("html", {{"lang", "en"}});
+    const auto document = html.element("html", {{"lang", "en"}});
     write_head(html, model);
     const auto body = html.element("body");
     write_header(html, model);
+    write_contents(html, model, page.contents);
     const auto main = html.element("main");
-    write_alerts(html, model);
-    write_findings(html, model);
-    write_totals(html, model);
-    write_in_brief(html, model);
-    write_graph(html, model);
-    write_charts(html, model);
-    write_sites(html, model);
-    write_layers(html, model);
-    write_gpu(html, model);
-    write_modes(html, model);
-    write_protected(html, model);
-    write_regions(html, model);
-    write_processes(html, model);
-    write_sources(html, model);
+    write_first_screen(html, model);
+    html.trusted(page.html.take());
+    write_not_printed(html, page.contents);
   }
   return html.take();
 }

@@ -1,28 +1,105 @@
 #include "server/report/html/table.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {
+namespace {
 
-Table::Table(Html& html, std::vector<Column> columns)
-    : html_(html), columns_(std::move(columns)), table_(html.element("table", {{"class", "stack"}})) {
-  const auto head = html_.element("thead");
-  const auto row = html_.element("tr");
-  for (const Column& column : columns_) html_.leaf("th", column.name, {{"class", column.number ? "number" : ""}});
+// What stands in the row besides its numbers: by this people tell rows apart.
+std::string words_of(const Table::Row& row, const std::vector<Table::Column>& columns) {
+  std::string words;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (!columns[i].number) words.append(row.cells[i]).push_back('\n');
+  return words;
 }
 
-void Table::row(const std::vector<std::string>& cells, std::string_view id) {
-  const auto row = id.empty() ? html_.element("tr") : html_.element("tr", {{"id", id}});
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    html_.leaf("td", cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
+}  // namespace
+
+Table::Table(std::string caption, std::vector<Column> columns)
+    : caption_(std::move(caption)), columns_(std::move(columns)) {}
+
+void Table::tell_apart(const std::vector<std::size_t>& alike) {
+  const auto telling = [&](std::size_t row, std::size_t at) {
+    const std::vector<std::string>& all = rows_[row].telling;
+    return at < all.size() ? all[at] : std::string();
+  };
+  std::size_t most = 0;
+  for (const std::size_t row : alike) most = std::max(most, rows_[row].telling.size());
+  for (std::size_t at = 0; at < most; ++at) {
+    std::map<std::string, std::vector<std::size_t>> groups;
+    for (const std::size_t row : alike) groups[telling(row, at)].push_back(row);
+    if (groups.size() < 2) continue;
+    for (const auto& [text, rows] : groups) {
+      for (const std::size_t row : rows) {
+        if (!text.empty()) rows_[row].cells.front() += " (" + text + ")";
+        rows_[row].telling.erase(
+            rows_[row].telling.begin(),
+            rows_[row].telling.begin() + static_cast<std::ptrdiff_t>(std::min(at + 1, rows_[row].telling.size())));
+      }
+      if (rows.size() > 1) tell_apart(rows);
+    }
+    return;
   }
 }
 
-void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where) {
+void Table::tell_apart() {
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t row = 0; row < rows_.size(); ++row) groups[words_of(rows_[row], columns_)].push_back(row);
+  for (const auto& [words, rows] : groups)
+    if (rows.size() > 1) tell_apart(rows);
+}
+
+void Table::write_rows(Html& html, std::size_t from, std::size_t to) const {
+  const auto table = html.element("table", {{"class", "stack"}});
+  html.leaf("caption", caption_);
+  {
+    const auto head = html.element("thead");
+    const auto row = html.element("tr");
+    for (const Column& column : columns_) {
+      const std::string_view kind = column.number ? "number" : "";
+      if (column.sorted)
+        html.leaf("th", column.name + " ▼", {{"scope", "col"}, {"class", kind}, {"aria-sort", "descending"}});
+      else
+        html.leaf("th", column.name, {{"scope", "col"}, {"class", kind}});
+    }
+  }
+  const auto body = html.element("tbody");
+  for (std::size_t at = from; at < to; ++at) {
+    const Row& one = rows_[at];
+    const auto row = one.id.empty() ? html.element("tr") : html.element("tr", {{"id", one.id}});
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      html.leaf("td", one.cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
+  }
+}
+
+void Table::write(Html& html, std::size_t all, std::string_view where) {
+  tell_apart();
+  // A fold that holds two rows is no gain.
+  const std::size_t open = rows_.size() <= kOpen + 2 ? rows_.size() : kOpen;
+  write_rows(html, 0, open);
+  if (rows_.size() > open) {
+    const auto details = html.element("details");
+    html.leaf("summary", absl::StrCat("Rows ", open + 1, " to ", rows_.size(), " of ", grouped(all)));
+    write_rows(html, open, rows_.size());
+  }
+  write_rest(html, all, rows_.size(), where);
+}
+
+void Table::write_unfolded(Html& html, std::size_t all, std::string_view where) {
+  tell_apart();
+  write_rows(html, 0, rows_.size());
+  write_rest(html, all, rows_.size(), where);
+}
+
+void write_rest(Html& html, std::size_t all, std::size_t shown, std::string_view where) {
   if (all <= shown) return;
-  html.leaf("p", counted(all - shown, "more is", "more are") + " in the " + where + " report.", {{"class", "soft"}});
+  html.leaf("p", counted(all - shown, "more is", "more are") + " in the " + std::string(where) + " report.",
+            {{"class", "soft"}});
 }
 
 }  // namespace castscope::report

@@ -14,14 +14,6 @@ namespace {
 
 constexpr const char* kInBackward = "in backward";
 
-// Nobody can act on the line that calls backward: a gradient is cast because of a cast in the forward pass, or of its
-// gradient's (of gradients of gradients). Returns that cast, as far as it is known.
-const store::Site& origin_of(const store::RunData& run, const store::Site& site) {
-  const store::Site* origin = &site;
-  while (const store::Site* const forward = run.sites.find(origin->forward_site)) origin = forward;
-  return *origin;
-}
-
 // Whether the line in the forward pass is unknown for a cast in backward. The casts of scripted and compiled code stand
 // at that line by themselves: the agent takes their stacks from the graph.
 bool knows_no_line(const store::RunData& run, const store::Site& site) {
@@ -55,6 +47,12 @@ std::vector<Cost> put_together(const Model& model) {
 }
 
 }  // namespace
+
+const store::Site& origin_of(const store::RunData& run, const store::Site& site) {
+  const store::Site* origin = &site;
+  while (const store::Site* const forward = run.sites.find(origin->forward_site)) origin = forward;
+  return *origin;
+}
 
 Costs costliest(const Model& model) {
   Costs costs;

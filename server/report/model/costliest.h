@@ -40,6 +40,10 @@ struct Costs {
 };
 Costs costliest(const Model&);
 
+// Nobody can act on the line that calls backward: a gradient is cast because of a cast in the forward pass, or of its
+// gradient's (of gradients of gradients). Returns that cast, as far as it is known, else the site itself.
+const store::Site& origin_of(const store::RunData&, const store::Site&);
+
 // "train.py:14", "in backward"
 std::string place_of(const Model&, const Cost&);
 // "linear weight of encoder.0 and 11 more: 3.1 ms, 1,200 casts (600 in backward)": what a line may be cut off of comes

@@ -39,9 +39,17 @@ std::string share_sentence(const Model& model, const Costs& costs) {
          (model.totals.compiled.casts > 0 ? ", without those in compiled graphs. " : ". ");
 }
 
+// An empty list says little where the job did not come to its end, or was not recorded to its end.
+std::string nothing_found(const Model& model) {
+  const std::string judged = unjudged_sentences(model.rules).empty() ? "" : ", as far as rules could judge";
+  if (!model.run.end && !model.run.damage) return "No findings so far" + judged + ".";
+  if (!model.complete()) return "No findings in what was seen" + judged + ": the run was cut short.";
+  if (!failure_text(model).empty()) return "No findings in what was seen" + judged + ": the job failed.";
+  return "No findings" + judged + ".";
+}
+
 std::string findings_sentence(const Model& model) {
-  if (model.findings.empty())
-    return unjudged_sentences(model.rules).empty() ? "No findings." : "No findings, as far as rules could judge.";
+  if (model.findings.empty()) return nothing_found(model);
   std::string text = counted(model.findings.size(), "finding", "findings");
   const std::vector<std::size_t> order = by_worth(model);
   const auto worth = static_cast<std::uint64_t>(

@@ -30,6 +30,7 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 std::string duration(std::uint64_t ns) {
+  if (ns > 0 && ns < 500) return "<1 µs";
   char text[32];
   if (ns < 1'000'000) {
     std::snprintf(text, sizeof text, "%.0f µs", static_cast<double>(ns) / 1e3);

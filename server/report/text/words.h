@@ -15,9 +15,9 @@ namespace castscope::report {
 std::string grouped(std::uint64_t number);                                               // "1,234,567"
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many);  // "1 cast", "1,234 casts"
 std::string listed(const std::vector<std::string>& words);                               // "a, b and c"
-std::string duration(std::uint64_t ns);                                                  // "12 µs", "3.1 ms", "1.20 s"
-std::string real(double number);                                                         // "0.1183", "65,536", "NaN"
-std::string percent(double share);                                                       // 0.06 → "6 %", "<1 %"
+std::string duration(std::uint64_t ns);  // "12 µs", "3.1 ms", "1.20 s", "<1 µs"
+std::string real(double number);         // "0.1183", "65,536", "NaN"
+std::string percent(double share);       // 0.06 → "6 %", "<1 %"
 // Returns a line of source as it is shown: UTF-8, tabs as spaces, without anything that a terminal or a page would
 // obey.
 std::string shown_source(std::string_view line);
