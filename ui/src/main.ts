@@ -105,13 +105,17 @@ const detail = new DetailPanel(state, {
   finding: (finding) => viewer.findings.open(finding),
   goTo: (event) => void viewer.going.goToLinked(event),
 });
+const sourcePanel = new SourcePanel(state, {
+  choose: (sites) => void viewer.going.chooseSubject('casts', sites[0]),
+  finding: (finding) => (finding ? viewer.findings.open(finding) : state.openTab('findings')),
+});
 side.put([
   findings,
   new SitesPanel(state, (site) => void viewer.going.chooseSubject('casts', site)),
   new ModulesPanel(state, (text) => void viewer.searching.find(text)),
   new ChartsPanel(state, zoomTo),
   { title: 'Selection', panels: [selection, new ListPanel(state, (track, at) => void viewer.going.choose(track, at, 0))] },
-  { title: 'Detail', panels: [detail, new SourcePanel(state, (sites) => void viewer.going.chooseSubject('casts', sites[0]))] },
+  { title: 'Detail', panels: [detail, sourcePanel] },
   compare,
   new QueryPanel(state, source),
 ]);

@@ -156,7 +156,7 @@ export const api = {
     json<{ processes: types.ProcessSteps[] }>(run(id, 'steps')).then(
       (answer) => answer.processes,
     ),
-  compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with_run: other })),
+  compare: (id: string, other: string) => json<told.Difference>(run(id, 'compare', { with_run: other })),
   /** Aborting ends the query at the collector, too. */
   query: (id: string, sql: string, signal: AbortSignal) => json<told.QueryAnswer>(run(id, 'query', { sql }), signal),
   changes: (id: string) => json<told.ChangesAnswer>(run(id, 'changes')),

@@ -91,3 +91,45 @@ export interface Behaviour {
   behaviour: number;
   sites: { site: number; casts: number; cache_hits: number }[];
 }
+
+export interface DiffSite {
+  operator: string | null;
+  argument: string | null;
+  from_dtype: string;
+  to_dtype: string;
+  casts: number;
+  cache_hits: number;
+  bytes: number;
+  cpu_ns: number;
+  file: string | null;
+  line: number | null;
+}
+
+export interface BeforeAndAfter {
+  before: number;
+  after: number;
+}
+
+export interface DiffOperator {
+  file: string | null;
+  line: number | null;
+  module: string | null;
+  operator: string;
+  computed_in: string;
+  /** Why it computed in a half: "arguments", "autocast" and so on; null: it did not. */
+  half_from: string | null;
+}
+
+/** What differs between two runs (docs/diff.schema.json). */
+export interface Difference {
+  differs: boolean;
+  per_step: boolean;
+  total_changes: Record<string, BeforeAndAfter>;
+  doubts: string[];
+  finding_changes: { new_findings: DiffFinding[]; fixed_findings: DiffFinding[] };
+  /** Operators that computed in another dtype; what autocast's lists do not explain comes first. */
+  precision_changes: { before: DiffOperator | null; after: DiffOperator | null; in_part: boolean }[];
+  new_in_a_half: DiffOperator[];
+  metric_changes: { metric_name: string; first_value: BeforeAndAfter; last_value: BeforeAndAfter }[];
+  site_changes: { change: string; by_time_alone: boolean; before: DiffSite | null; after: DiffSite | null }[];
+}

@@ -370,24 +370,3 @@ export interface ProcessSteps {
   process: number;
   step_runs: StepRow[];
 }
-
-export interface DiffSite {
-  operator: string | null;
-  argument: string | null;
-  from_dtype: string;
-  to_dtype: string;
-  casts: number;
-  cache_hits: number;
-  bytes: number;
-  cpu_ns: number;
-  file: string | null;
-  line: number | null;
-}
-
-export interface Difference {
-  differs: boolean;
-  per_step: boolean;
-  total_changes: Record<string, { before: number; after: number }>;
-  finding_changes: { new_findings: Finding[]; fixed_findings: Finding[] };
-  site_changes: { change: string; by_time_alone: boolean; before: DiffSite | null; after: DiffSite | null }[];
-}

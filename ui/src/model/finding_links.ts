@@ -45,6 +45,10 @@ export class FindingLinks {
   /** The findings at the line of an event's subject, the most severe first. */
   ofSubject(kind: TrackKind, subject: number): Finding[] {
     const place = this.definitions.placeOf(kind, subject);
-    return place === null || place.file === null || place.line === null ? [] : (this.byLine.get(keyOf(place.file, place.line)) ?? []);
+    return place === null || place.file === null || place.line === null ? [] : this.atLine(place.file, place.line);
+  }
+
+  atLine(file: string, line: number): Finding[] {
+    return this.byLine.get(keyOf(file, line)) ?? [];
   }
 }

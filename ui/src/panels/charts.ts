@@ -1,4 +1,5 @@
-// Shows the numbers that the job told of its steps, the scale of gradients, and casts, time and cache bytes by step. Dragging in a chart shows those steps in the timeline.
+// Shows the numbers that the job told of its steps, the scale of gradients, and casts, time and cache bytes by step.
+// Dragging in a chart shows those steps in the timeline.
 
 import uPlot from 'uplot';
 import { api } from '../api/client.ts';
@@ -21,14 +22,15 @@ interface Chart {
   steps?: number[];
 }
 
-const kPowersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
+// Labels are in powers of ten: 200 kB, 400 kB.
+const kRound = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((one) => one * 10 ** i)).flat();
 
 const kCharts: Chart[] = [
   { title: 'Casts in a step', value: (step) => each(step, step.casts), format: grouped },
   { title: 'Served from the cache', value: (step) => each(step, step.cache_hits), format: grouped },
   { title: 'CPU time of the casts', value: (step) => each(step, step.cpu_ns), format: duration },
-  { title: 'Bytes copied', value: (step) => each(step, step.bytes), format: bytes, steps: kPowersOfTwo },
-  { title: 'Most bytes in the cache', value: (step) => step.most_cleared_bytes, format: bytes, steps: kPowersOfTwo },
+  { title: 'Bytes copied', value: (step) => each(step, step.bytes), format: bytes, steps: kRound },
+  { title: 'Most bytes in the cache', value: (step) => step.most_cleared_bytes, format: bytes, steps: kRound },
 ];
 const kMostPoints = 4000;
 
@@ -94,7 +96,7 @@ export class ChartsPanel implements Panel {
     this.choice.hidden = known.length < 2;
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
-    const steps = known.find((one) => one.process === this.process)?.step_runs ?? [];
+    const steps = ended(known.find((one) => one.process === this.process)?.step_runs ?? []);
     if (steps.length === 0) return fill(this.body, nothing('No step has ended yet.'));
     const shown = thinned(steps);
     this.body.replaceChildren();
@@ -120,7 +122,7 @@ export class ChartsPanel implements Panel {
         // All charts have the same steps from left to right.
         scales: { x: { time: false, range: [steps[0].first_step, Math.max(steps[steps.length - 1].last_step, steps[0].first_step + 1)] }, y: { range: (_plot, low, high) => rangeOf(from, low, high) } },
         axes: [
-          { ...axis, size: 24, values: (_plot, splits) => splits.map((step) => (Number.isInteger(step) ? grouped(step) : '')) },
+          { ...axis, size: 24, values: (_plot, splits) => splits.map((step) => (Number.isInteger(step) ? this.state.definitions.steps.nameOf(step).replace(/^evaluation.*/, '') : '')) },
           { ...axis, size: 66, space: 26, ...(incrs ? { incrs } : {}), values: (_plot, splits) => splits.map((value) => format(value)) },
         ],
         series: [
@@ -131,7 +133,7 @@ export class ChartsPanel implements Panel {
           setSelect: [(self) => this.selected(self, steps)],
           setCursor: [({ cursor }) => {
             const at = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
-            under.textContent = at ? ` step ${grouped(at.step)}: ${at.value === null ? 'not finite' : format(at.value)}` : says;
+            under.textContent = at ? ` ${this.state.definitions.nameOf('steps', at.step)}: ${at.value === null ? 'not finite' : format(at.value)}` : says;
           }],
         },
       },
@@ -154,6 +156,12 @@ export class ChartsPanel implements Panel {
     const width = Math.max(this.body.clientWidth, 200);
     for (const plot of this.plots) if (plot.width !== width) plot.setSize({ width, height: 118 });
   }
+}
+
+/** Without a last step that did not come to its end: it would look like one that did little. */
+function ended(rows: StepRow[]): StepRow[] {
+  const last = rows[rows.length - 1];
+  return last?.incomplete && last.first_step === last.last_step ? rows.slice(0, -1) : rows;
 }
 
 /** A row of many steps is a level line from its first to its last; null: there is nothing but zeros. */

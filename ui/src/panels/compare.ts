@@ -1,7 +1,8 @@
 // Shows two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
 
 import { Refused, api } from '../api/client.ts';
-import type { DiffSite, Difference, Run, Summary } from '../api/types.ts';
+import type { DiffFinding, DiffOperator, DiffSite, Difference } from '../api/told.ts';
+import type { Run, Summary } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { argumentWords, shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place } from '../model/format.ts';
@@ -81,13 +82,10 @@ export class ComparePanel implements Panel {
     this.turn += 1;
     const turn = this.turn;
     fill(this.body, nothing('Comparing…'));
-    try {
-      const difference = await api.compare(run.run_name, other);
-      if (turn === this.turn) this.drawRuns(difference);
-    } catch (error) {
-      const why = error instanceof Refused ? ` (${error.message})` : '';
-      if (turn === this.turn) fill(this.body, nothing(`This run and “${other}” could not be compared${why}.`));
-    }
+    const told = await api.compare(run.run_name, other).catch((error: unknown) => (error instanceof Refused ? ` (${error.message})` : ''));
+    if (turn !== this.turn) return;
+    if (typeof told === 'string') return fill(this.body, nothing(`This run and “${other}” could not be compared${told}.`));
+    this.drawRuns(told);
   }
 
   private drawRuns(difference: Difference): void {
@@ -116,13 +114,12 @@ export class ComparePanel implements Panel {
     const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', memory: { state: this.state, name: 'runs' }, empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));
     table.set(rows);
-    const totals = Object.entries(difference.total_changes);
     fill(
       this.body,
-      el('table', { class: 'kinds', 'aria-label': 'Totals' },
-        el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', { class: 'number' }, 'here'), el('th', { class: 'number' }, 'there'))),
-        el('tbody', {}, ...totals.map(([name, { before, after }]) =>
-          el('tr', { class: before === after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), el('td', { class: 'number' }, amount(name, before)), el('td', { class: 'number' }, amount(name, after)))))),
+      ...difference.doubts.map((doubt) => el('p', { class: 'warn' }, doubt)),
+      totalsTable(difference),
+      ...this.precision(difference),
+      ...this.metrics(difference),
       per_step && el('p', { class: 'soft' }, 'The runs have different numbers of steps: sites are compared by what a step does, and the table below tells that.'),
       ...this.findings('Found only there', difference.finding_changes.new_findings),
       ...this.findings('Found only here', difference.finding_changes.fixed_findings),
@@ -131,9 +128,38 @@ export class ComparePanel implements Panel {
     );
   }
 
-  private findings(title: string, list: Difference['finding_changes']['new_findings']): (HTMLElement | false)[] {
+  private findings(title: string, list: DiffFinding[]): (HTMLElement | false)[] {
     if (list.length === 0) return [];
-    return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`, el('span', { class: 'soft' }, ` ${place(one.location, this.state.run?.cwd ?? '')}`))))];
+    return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`, el('span', { class: 'soft' }, ` ${place(one, this.state.run?.cwd ?? '')}`))))];
+  }
+
+  /** Operators that computed in another dtype: often the reason why numbers differ. */
+  private precision({ precision_changes: changed, new_in_a_half: fresh }: Difference): (HTMLElement | false)[] {
+    if (changed.length + fresh.length === 0) return [];
+    const rows = [...changed, ...fresh.map((after) => ({ before: null, after, in_part: false }))].map(({ before, after, in_part }) => ({ of: (after ?? before) as DiffOperator, here: before?.computed_in ?? '', there: `${after?.computed_in ?? ''}${in_part ? ' in part' : ''}` }));
+    const columns: Column<(typeof rows)[number]>[] = [
+      { key: 'operator', title: 'operator', value: (row) => shortOperator(row.of.operator), under: (row) => [place(row.of, this.state.run?.cwd ?? ''), row.of.module ?? ''].filter((one) => one !== '').join(' · ') },
+      { key: 'here', title: 'here', value: (row) => row.here },
+      { key: 'there', title: 'there', value: (row) => row.there },
+    ];
+    // In the order told: what autocast's lists do not explain comes first.
+    const table = new TableView<(typeof rows)[number]>({ columns, order: { key: '', down: false }, label: 'Operators in another precision', empty: '' });
+    table.set(rows);
+    return [el('h3', {}, `Computed in another dtype (${grouped(rows.length)})`), table.element];
+  }
+
+  private metrics({ metric_changes: changed }: Difference): (HTMLElement | false)[] {
+    if (changed.length === 0) return [];
+    const number = (value: number) => el('td', { class: 'number' }, String(Number(value.toPrecision(6))));
+    return [
+      el('h3', {}, 'Metrics'),
+      el(
+        'table',
+        { class: 'kinds', 'aria-label': 'Metrics' },
+        el('thead', {}, el('tr', {}, ...['', 'first here', 'first there', 'last here', 'last there'].map((title, i) => el('th', { scope: 'col', class: i > 0 ? 'number' : '' }, title)))),
+        el('tbody', {}, ...changed.map(({ metric_name, first_value: first, last_value: last }) => el('tr', {}, el('td', {}, metric_name), number(first.before), number(first.after), number(last.before), number(last.after)))),
+      ),
+    ];
   }
 
   private async stretches(): Promise<void> {
@@ -202,6 +228,27 @@ function siteName(before: DiffSite | null, after: DiffSite | null): string {
   const cast = (site: DiffSite) => `${shortDtype(site.from_dtype)}→${shortDtype(site.to_dtype)}`;
   const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, there ${cast(after)}` : cast(one);
   return `${shortOperator(one.operator ?? '')} ${argumentWords(one.argument)} ${casts}`.trim();
+}
+
+/** What is counted of a whole run means little where the runs have different numbers of steps: it stands there per step,
+ * too. */
+function totalsTable({ total_changes: changes }: Difference): HTMLElement {
+  const steps = changes.step_count ?? { before: 0, after: 0 };
+  const each = (name: string, { before, after }: { before: number; after: number }) =>
+    isSummed(name) && steps.before > 0 && steps.after > 0 ? [amount(name, before / steps.before), amount(name, after / steps.after)] : ['', ''];
+  const number = (text: string) => el('td', { class: 'number' }, text);
+  return el(
+    'table',
+    { class: 'kinds', 'aria-label': 'Totals' },
+    el('thead', {}, el('tr', {}, ...['', 'here', 'there', 'a step here', 'a step there'].map((title, i) => el('th', { scope: 'col', class: i > 0 ? 'number' : '' }, title)))),
+    el('tbody', {}, ...Object.entries(changes).map(([name, change]) =>
+      el('tr', { class: change.before === change.after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), ...[amount(name, change.before), amount(name, change.after), ...each(name, change)].map(number)))),
+  );
+}
+
+/** Whether a total grows with each step. */
+function isSummed(name: string): boolean {
+  return !/^(step_count|evaluation_count|finding_count)$|peak/.test(name);
 }
 
 function signed(ns: number): string {

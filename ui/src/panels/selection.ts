@@ -131,12 +131,13 @@ export class SelectionPanel implements Panel {
     fill(
       this.head,
       el('h2', {}, `${state.selection ? 'Selected' : 'Shown'}: ${duration(length)}`),
-      el('p', { class: 'soft mono' }, `${moment(summary.window_begin_ns)} – ${moment(summary.window_end_ns)} s`),
+      el('p', { class: 'soft mono' }, `${moment(summary.window_begin_ns - state.whole.begin)} – ${moment(summary.window_end_ns - state.whole.begin)} s after the first event`),
       !state.selection && el('p', { class: 'soft' }, 'Drag over lanes to select an area.'),
       !summary.exact && el('p', { class: 'soft' }, 'Single events of this stretch are no longer held: times at its ends are rounded.'),
       el(
         'table',
         { class: 'kinds', 'aria-label': 'By kind' },
+        el('thead', {}, el('tr', {}, ...['kind', 'events', 'time', 'of its length', 'bytes'].map((title, i) => el('th', { scope: 'col', class: i > 0 ? 'number' : '' }, title)))),
         el('tbody', {}, ...kinds.map((kind) =>
           el('tr', {}, el('td', {}, kindName(kind.shade_kind)), el('td', { class: 'number' }, grouped(kind.event_count)), el('td', { class: 'number' }, kind.window_ns > 0 ? duration(kind.window_ns) : ''), el('td', { class: 'number', title: 'of its length; several threads together may have more than 100 %' }, kind.window_ns > 0 ? percent(kind.window_ns / length) : ''), el('td', { class: 'number' }, kind.event_bytes > 0 ? bytes(kind.event_bytes) : '')),
         )),

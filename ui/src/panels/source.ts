@@ -1,8 +1,9 @@
 // The source with its casts in the margin: a file of the job, each line with its casts.
 
 import { api } from '../api/client.ts';
-import type { SourceFile, SourceFileRow } from '../api/types.ts';
+import type { Finding, SourceFile, SourceFileRow } from '../api/types.ts';
 import { counted, grouped, shortPath, timeOf } from '../model/format.ts';
+import { pythonTokens } from '../model/python_tokens.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { editorChoice, editorLink } from './editor.ts';
@@ -11,19 +12,26 @@ import type { Panel } from './side.ts';
 // A long file is put on the page in pieces, so that the page stays responsive.
 const kLinesAtOnce = 300;
 
+export interface SourceActions {
+  /** Goes to casts of these sites. */
+  choose(sites: number[]): void;
+  /** Shows a finding, or all of them. */
+  finding(finding: Finding | null): void;
+}
+
 export class SourcePanel implements Panel {
   readonly tab = 'source';
   readonly title = 'Source';
   readonly element = el('div');
   private readonly state: State;
-  private readonly chooseSites: (sites: number[]) => void;
+  private readonly actions: SourceActions;
   private readonly editor: HTMLElement;
   private shown = '';
   private turn = 0;
 
-  constructor(state: State, chooseSites: (sites: number[]) => void) {
+  constructor(state: State, actions: SourceActions) {
     this.state = state;
-    this.chooseSites = chooseSites;
+    this.actions = actions;
     this.editor = editorChoice(state);
     state.on('editor', () => {
       this.shown = '';
@@ -127,20 +135,26 @@ export class SourcePanel implements Panel {
         {
           class: 'heat',
           title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.cache_hits)} from the cache, ${timeOf(casts.cpu_ns, casts.casts)}: show in the timeline`,
-          click: () => this.chooseSites(casts.site_ids),
+          click: () => this.actions.choose(casts.site_ids),
         },
         compact(casts.casts),
       );
       button.style.setProperty('--heat', `${Math.round((casts.cpu_ns / most) * 100)}%`);
       margin.append(button);
     }
+    const findings = this.state.links().atLine(file.file, line);
+    // A rule may have been silenced, or its finding may be about another line: then the list of findings is shown.
+    const badges = rules.map((rule) => {
+      const finding = findings.find((one) => one.rule === rule);
+      return el('button', { class: `rule ${finding?.severity ?? ''}`, 'aria-label': `finding: ${rule}`, title: finding ? `${rule}: ${finding.title}` : rule, click: () => this.actions.finding(finding ?? null) }, '!');
+    });
     return el(
       'div',
       { class: `line${here ? ' here' : ''}${casts ? ' casts' : ''}`, role: 'row' },
+      el('span', { class: 'badges', role: 'cell' }, ...badges),
       margin,
       el('span', { class: 'line-number', role: 'cell' }, editorLink(this.state, { file: file.file, line }, String(line)) || line),
-      el('code', { role: 'cell' }, source_text),
-      ...rules.map((rule) => el('button', { class: 'rule', click: () => this.state.openTab('findings'), title: 'a finding: see Findings' }, rule)),
+      el('code', { role: 'cell' }, ...pythonTokens(source_text).map(({ kind, text }) => (kind === 'plain' ? text : el('span', { class: `py-${kind}` }, text)))),
     );
   }
 }
