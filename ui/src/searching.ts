@@ -75,11 +75,12 @@ export class Searching {
     const { state } = this;
     const step = stepOf(this.input.value);
     if (step !== null) return this.going.goToStep(step);
-    const { marked } = state;
-    if (!state.run || (state.find === '' && marked === '')) return this.input.focus();
+    // Who types fast presses Enter before the search is shown.
+    const wanted = state.find !== '' ? state.find : state.marked;
+    if (!state.run || wanted === '') return this.input.focus();
     if (state.findProblem !== null) return toast(state.findProblem);
     const middle = state.event ? state.event.begin_ns : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.run_name, middle, direction, { find: marked, hide: state.hiddenShades() }).catch(() => null);
+    const event = await api.neighbour(state.run.run_name, middle, direction, { find: wanted, hide: state.hiddenShades() }).catch(() => null);
     if (!event && state.found?.event_count === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
     if (!event) return toast(state.found?.event_count === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.going.goToEvent(event, state.find !== '');
