@@ -46,7 +46,7 @@ class Definitions {
     define(DefinitionKind::kRegion, 1, RegionDefinition{1, 0, 1, 0, 15, 1, 1, RegionKind::kContext, 0, {}});
     for (std::uint32_t i = 1; i <= kSites; ++i)
       define(DefinitionKind::kSite, i,
-             SiteDefinition{i, i, i, 0, 1, i % 3 == 1 ? Role::kActivation : Role::kWeight, Cause::kAutocast,
+             SiteDefinition{i, i, i, 0, 1, 0, i % 3 == 1 ? Role::kActivation : Role::kWeight, Cause::kAutocast,
                             i % 3 == 1 ? WhyNotCached::kNotLeaf : WhyNotCached::kNone, Phase::kForward, 6, 15, 0, 0});
     for (std::uint32_t i = 1; i <= kKernels; ++i)
       kernel(kSites + i, i % 4 == 0 ? i : 0, text("kernel_" + std::to_string(i)));

@@ -112,6 +112,77 @@ def follow(page, seconds):
     return page.evaluate("() => measured")
 
 
+def heap_mb(page):
+    """What the page's scripts hold after garbage was collected."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    used = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return used / 1e6
+
+
+def heap_over(page, seconds, every=30):
+    """The heap of a page that follows the run, over time."""
+    follow(page, 0)
+    held = [heap_mb(page)]
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        page.wait_for_timeout(every * 1000)
+        held.append(heap_mb(page))
+    return held
+
+
+PANELS = ["Findings", "Sites", "Modules", "Charts", "Selection", "Detail", "Compare", "SQL"]
+
+
+def worked_with(page):
+    """As a person who looks at everything: each panel, each view below, a search, the findings from top to bottom."""
+    for panel in PANELS:
+        page.get_by_role("tablist", name="Panels").get_by_role("tab", name=panel).click()
+        page.wait_for_timeout(700)
+    for below in ("flame by stack", "flame by module", "modules by step"):
+        page.get_by_role("button", name=below).click()
+        page.wait_for_timeout(700)
+    page.get_by_role("tablist", name="Panels").get_by_role("tab", name="Findings").click()
+    for group in page.locator(".rule-group button[aria-expanded=false]").all()[:3]:
+        group.click()
+    for share_down in (0.3, 0.7, 1):
+        page.locator(".panel").evaluate("(one, share) => one.scrollTop = one.scrollHeight * share", share_down)
+        page.wait_for_timeout(300)
+    page.get_by_role("combobox", name="Search events").fill("linear")
+    page.wait_for_timeout(700)
+
+
+def measure_states(given):
+    """The longest task of the page in runs of all kinds, with its first picture."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder, chromium.started() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.OPTIONS)
+        context = browser.new_context(viewport=SIZE)
+        context.add_init_script(path=HERE / "viewer_page.js")
+        for kind in ("training", "many-findings", "many-lanes", "one-event"):
+            say(f"bench-ui: a run of the kind {kind}")
+            file = pathlib.Path(folder) / f"{kind}.castscope"
+            subprocess.run([ROOT / "build" / "tests" / "integration" / "sample_run", kind, file], check=True)
+            view = subprocess.Popen([str(runs.CASTSCOPE), "view", "--no-browser", file], stdout=subprocess.PIPE,
+                                    env=runs.clean_environment(), text=True)
+            url = view.stdout.readline().strip()
+            longest, firsts = [], []
+            for _ in range(given.rounds):
+                page = context.new_page()
+                page.goto(url)
+                firsts.append(first_picture_ms(page))
+                worked_with(page)
+                longest.append(max((task["ms"] for task in page.evaluate("() => measured.tasks")), default=0))
+                heap = heap_mb(page)
+                page.close()
+            view.kill()
+            view.wait()
+            found[kind] = {"task_max": sorted(longest), "first_ms": statistics.median(firsts), "heap_mb": heap}
+        browser.close()
+    return found
+
+
 def server_ms(job, asked=500):
     """A view answered, from the loopback's other end: log-uniform windows of 1,600 columns."""
     import random
@@ -162,6 +233,9 @@ def measure(given):
         found |= {"paint_p50": share(followed["painted"], 0.5), "paint_p95": share(followed["painted"], 0.95),
                   "paint_max": max(followed["painted"], default=float("nan")),
                   "follow_frame_p95": share(followed["frames"], 0.95), "renderer_mb": renderer_mb()}
+        if given.heap_seconds > 0:
+            say(f"bench-ui: the heap, over {given.heap_seconds} s")
+            found["heap_mb"] = heap_over(page, given.heap_seconds)
         say("bench-ui: eight tabs")
         tabs = [page] + [context.new_page() for _ in range(7)]
         for tab in tabs[1:]:
@@ -203,6 +277,10 @@ def render(found):
         ("… in all of them", f"{found['tabs_paint_p95']:.0f} ms, {found['tabs_alive']} of 8 live", "8 of 8"),
         ("largest view", f"{found['view_kb_max']:.0f} kB", "205 kB"),
         ("memory of the page's process", f"{found['renderer_mb']:.0f} MB", "350 MB"),
+        *([("heap of the page's scripts, first and last of "
+            f"{len(found['heap_mb'])} looks while it follows", f"{found['heap_mb'][0]:.1f} and "
+            f"{found['heap_mb'][-1]:.1f} MB (at most {max(found['heap_mb']):.1f})", "flat")]
+          if "heap_mb" in found else []),
         ("memory of castscope, after the events at once", f"{found['server_mb']:.0f} MB", ""),
         ("page, gzipped", f"{found['bundle_kb']:.0f} kB", "150 kB"),
     ]
@@ -212,13 +290,31 @@ def render(found):
     return "\n".join([*lines, *(f"| {what} | {told} | {target} |" for what, told, target in rows)])
 
 
+KINDS = {"training": "a small training", "many-findings": "10,000 sites with a finding each",
+         "many-lanes": "512 lanes", "one-event": "one cast"}
+
+
+def render_states(found):
+    lines = ["", "Each panel, each view below the timeline, a search and the findings from top to bottom, in finished "
+             "runs (tasks of the page's main thread; target 100 ms):", "",
+             "| run | longest task: median of the rounds (least to most) | first picture | heap |", "|---|---|---|---|"]
+    for kind, of in found.items():
+        longest = of["task_max"]
+        told = "none over 50 ms" if longest[-1] == 0 else \
+            f"{statistics.median(longest):.0f} ms ({longest[0]:.0f} to {longest[-1]:.0f})"
+        lines.append(f"| {KINDS[kind]} | {told} | {of['first_ms']:.0f} ms | {of['heap_mb']:.1f} MB |")
+    return "\n".join([*lines, ""])
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench-ui", description=__doc__)
-    parser.add_argument("--only", default="page,peers", metavar="A,B",
-                        help="page: ours; peers: ours beside Perfetto's and speedscope's")
+    parser.add_argument("--only", default="page,states,peers", metavar="A,B",
+                        help="page: ours, live; states: ours, runs of all kinds; peers: ours beside Perfetto's and "
+                        "speedscope's")
     parser.add_argument("--events", type=int, default=10_000_000, help="stored before anybody looks")
     parser.add_argument("--rate", type=int, default=100_000, help="events a second that arrive meanwhile")
     parser.add_argument("--seconds", type=int, default=20, help="of zooming, and of following")
+    parser.add_argument("--heap-seconds", type=int, default=0, help="of following, while the heap is looked at")
     parser.add_argument("--rounds", type=int, default=5, help="first pictures, and turns of the peers")
     parser.add_argument("--peer-events", type=int, default=1_000_000, help="in the run that all three are given")
     parser.add_argument("--print", action="store_true", help="print the table and write nothing")
@@ -230,10 +326,13 @@ def main():
     found = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     if "page" in given.only:
         found["page"] = measure(given)
+    if "states" in given.only:
+        found["states"] = measure_states(given)
     if "peers" in given.only:
         found["peers"] = {"events": given.peer_events, "viewers": viewer_peers.measure(given.peer_events, given.rounds)}
     print(json.dumps(found), file=sys.stderr)
     text = "\n".join([BEGIN, *([render(found["page"])] if "page" in found else []),
+                      *([render_states(found["states"])] if "states" in found else []),
                       *([viewer_peers.render(found["peers"]["viewers"], found["peers"]["events"])] if "peers" in found
                         else []), END])
     if given.print:

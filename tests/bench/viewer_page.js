@@ -32,7 +32,7 @@ window.measured = { frames: [], tasks: [], pictures: [], painted: [] };
   const json = Response.prototype.json;
   Response.prototype.json = async function () {
     const told = await json.call(this);
-    if (/runs\/[^/?]+$/.test(this.url) && told.start_ns) beganNs = BigInt(told.start_ns);
+    if (/runs\/[^/?]+$/.test(this.url) && told.start) beganNs = BigInt(Date.parse(told.start)) * 1_000_000n;
     return told;
   };
   // The page reads pictures into memory of its own, part by part; the first part holds the header.

@@ -161,7 +161,8 @@ def test_steps_are_compared_by_key(castscope, look, view, python):
     page.locator("canvas.lanes").focus()
     page.keyboard.press(">")
     panel = page.get_by_role("tabpanel", name="Compare")
-    panel.get_by_text(re.compile("Step 2 .*Step 3 ")).wait_for()
+    panel.get_by_text(re.compile("step 3 against step 2")).wait_for()
+    panel.get_by_label(re.compile("also the")).check()
     # Step 3 has the block twice, step 2 once: each row is the difference of two counts of the API.
     both = [viewer.json(f"runs/run/summary?window_begin_ns={one['begin_ns']}&window_end_ns={one['end_ns']}")
             for one in begins[1:3]]
@@ -174,15 +175,16 @@ def test_steps_are_compared_by_key(castscope, look, view, python):
     assert sorted(shown) == sorted((str(a), str(b)) for a, b in due.values())
     assert panel.locator("thead th").all_inner_texts()[1:3] == ["step 2", "step 3"]
     until(page, "() => location.hash.includes('first=')")
+    page.locator("canvas.lanes").focus()
     page.keyboard.press(">")  # goes on by one
-    panel.get_by_text(re.compile("Step 3 .*Step 4 ")).wait_for()
+    panel.get_by_text(re.compile("step 4 against step 3")).wait_for()
     page.keyboard.press("<")
     page.keyboard.press("<")
-    panel.get_by_text(re.compile("Step 1 .*Step 2 ")).wait_for()
+    panel.get_by_text(re.compile("step 2 against step 1")).wait_for()
     # A link shows the same two steps.
     until(page, "begin => location.hash.includes(`first=${begin}`)", begins[0]["begin_ns"])
     other = look(page.url)
-    other.get_by_role("tabpanel").get_by_text(re.compile("Step 1 .*Step 2 ")).wait_for()
+    other.get_by_role("tabpanel").get_by_text(re.compile("step 2 against step 1")).wait_for()
 
 
 def fragment(page):

@@ -122,6 +122,7 @@ export class SynthRun {
       module: 'blocks.0',
       model: 'Transformer',
       phase: 'forward',
+      region: 1,
       ...at,
     }));
     this.layers = kernelsOf(options.layers, this.sites, this.uses);

@@ -81,7 +81,7 @@ const legend = new Legend(state, () => {
 const notice = new Notice(state, () => viewer.feed.tryNow());
 const source = (file: string, line: number | null) => viewer.openSource(file, line);
 const zoomTo = (begin: number, end: number) => state.show(fitting(begin, end, state.whole, 0.04), performance.now());
-const compare = new ComparePanel(state);
+const compare = new ComparePanel(state, (row, within) => void viewer.going.chooseSubject(row.track, row.subject, within));
 const side = new Side(state);
 const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.findings.goTo(finding), source });
 const pointer = new Pointer(state, timeline, {
@@ -104,6 +104,8 @@ const detail = new DetailPanel(state, {
   alongFlow: () => viewer.act('alongFlow'),
   finding: (finding) => viewer.findings.open(finding),
   goTo: (event) => void viewer.going.goToLinked(event),
+  select: (area) => viewer.select(area),
+  compare: (direction) => viewer.act(direction === 'next' ? 'stepAfter' : 'stepBefore'),
 });
 const sourcePanel = new SourcePanel(state, {
   choose: (sites) => void viewer.going.chooseSubject('casts', sites[0]),
@@ -112,7 +114,7 @@ const sourcePanel = new SourcePanel(state, {
 side.put([
   findings,
   new SitesPanel(state, (site) => void viewer.going.chooseSubject('casts', site)),
-  new ModulesPanel(state, (text) => void viewer.searching.find(text)),
+  new ModulesPanel(state, { find: (text) => void viewer.searching.find(text), source }),
   new ChartsPanel(state, zoomTo),
   { title: 'Selection', panels: [selection, new ListPanel(state, (track, at) => void viewer.going.choose(track, at, 0))] },
   { title: 'Detail', panels: [detail, sourcePanel] },

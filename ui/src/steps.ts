@@ -32,7 +32,7 @@ export async function stepIn(run: Run, area: Area): Promise<Step | null> {
 
 /** The step at the chosen event or at this time, and the one after it or before it. Where two steps are compared
  * already, it goes on by one. null: there is no such step. */
-export async function nextPair(state: State, direction: 'next' | 'previous', at: number): Promise<[Step, Step] | null> {
+export async function nextPair(state: Pick<State, 'run' | 'firstStretch' | 'selection' | 'event'>, direction: 'next' | 'previous', at: number): Promise<[Step, Step] | null> {
   const { run, firstStretch: first, selection, event } = state;
   if (!run) return null;
   const pair = first && selection ? await Promise.all([stepIn(run, first), stepIn(run, selection)]) : [null, null];

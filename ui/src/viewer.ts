@@ -14,7 +14,7 @@ import { withMark } from './model/marks.ts';
 import type { Mark } from './model/marks.ts';
 import type { State } from './model/state.ts';
 import { fitting, lengthOf } from './model/time_window.ts';
-import type { ViewState } from './model/url_state.ts';
+import type { Area, ViewState } from './model/url_state.ts';
 import type { FindingsPanel } from './panels/findings.ts';
 import { openHelp } from './panels/help.ts';
 import { Searching } from './searching.ts';
@@ -143,9 +143,13 @@ export class Viewer {
     const row = this.timeline.gutter.chosen();
     const lanes = row?.kind === 'process' ? state.layout.rows.filter((one) => one.process.process === row.process.process) : row;
     const tracks = lanes ? tracksOf([lanes].flat()) : null;
-    state.selection = { begin: Math.floor(Math.max(state.window.begin, 0)), end: Math.ceil(state.window.end), tracks };
-    state.tell('selection');
-    state.openTab('selection');
+    this.select({ begin: Math.floor(Math.max(state.window.begin, 0)), end: Math.ceil(state.window.end), tracks });
+  }
+
+  select(area: Area): void {
+    this.state.selection = area;
+    this.state.tell('selection');
+    this.state.openTab('selection');
   }
 
   private at(): number {

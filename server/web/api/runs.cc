@@ -212,7 +212,8 @@ Json use_json(const store::RunData& run, const store::OperatorUse& use) {
                {"argument_dtypes", text_or_null(inputs)},
                {"computed_in", dtype_or_null(use.computed)},
                {"result_dtype", dtype_or_null(use.result)},
-               {"phase", store::name(use.phase)}};
+               {"phase", store::name(use.phase)},
+               {"region", use.region == 0 ? Json() : Json(use.region)}};
   add_module(json, run, use.module);
   add_place(json, run, use.stack);
   return json;

@@ -149,6 +149,7 @@ export interface OperatorUse {
   module: string | null;
   model: string | null;
   phase: string;
+  region: number | null;
   file: string | null;
   line: number | null;
   function: string | null;

@@ -148,7 +148,8 @@ export class Pointer {
     }, () => {
       if (moved) {
         this.state.tell('selection');
-        this.state.openTab('selection');
+        // Who keeps a first stretch selects the second one to compare them.
+        this.state.openTab(this.state.firstStretch ? 'compare' : 'selection');
       } else this.click(from.x, from.y);
     });
   }

@@ -1,7 +1,7 @@
 // Compares two stretches of a run, row by row.
 
 import type { Summary, TrackKind } from '../api/types.ts';
-import { grouped } from './format.ts';
+import { counted, grouped } from './format.ts';
 
 export interface StretchRow {
   track: TrackKind;
@@ -34,11 +34,18 @@ export function stretchesCompared(before: Summary, after: Summary): StretchRow[]
   return [...rows.values()];
 }
 
-/** "1,200 casts, 4,000 a second". */
-export function perTime(summary: Summary): string {
-  const casts = summary.by_shade_kind
-    .filter((kind) => ['down', 'up', 'same'].includes(kind.shade_kind))
-    .reduce((sum, kind) => sum + kind.event_count, 0);
-  const seconds = Math.max((summary.window_end_ns - summary.window_begin_ns) / 1e9, 1e-9);
-  return `${grouped(casts)} casts, ${grouped(Math.round(casts / seconds))} a second`;
+/** Whether events of this kind come from deep steps alone: their number says how castscope looked, not what was done. */
+export function isOfDeepSteps(kind: string): boolean {
+  return ['operator', 'pass_through', 'values', 'module', 'kernel', 'cast_kernel', 'gpu_copy', 'step', 'step_deep'].includes(kind);
+}
+
+/** "98 casts, 11 more than 87; 28 cache hits, 28 more than 0". */
+export function countsOf(before: Summary, after: Summary): string {
+  const count = (summary: Summary, kinds: string[]) => summary.by_shade_kind.filter((kind) => kinds.includes(kind.shade_kind)).reduce((sum, kind) => sum + kind.event_count, 0);
+  const words = (kinds: string[], one: string, many: string) => {
+    const [a, b] = [count(before, kinds), count(after, kinds)];
+    const difference = a === b ? 'as many' : `${grouped(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${grouped(a)}`;
+    return `${counted(b, one, many)}, ${difference}`;
+  };
+  return `${words(['down', 'up', 'same'], 'cast', 'casts')}; ${words(['cache_hit'], 'cache hit', 'cache hits')}`;
 }

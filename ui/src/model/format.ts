@@ -42,6 +42,16 @@ function digits(value: number): string {
   return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 
+const signOf = (value: number) => (value > 0 ? '+' : value < 0 ? '−' : '');
+
+export function signedDuration(ns: number): string {
+  return `${signOf(ns)}${duration(Math.abs(ns))}`;
+}
+
+export function signedCount(count: number): string {
+  return `${signOf(count)}${grouped(Math.abs(count))}`;
+}
+
 /** In powers of ten, as in the reports: "144 kB". */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -68,6 +78,7 @@ export function percent(share: number): string {
 
 /** A moment of the run, exact to the ns: "1:02:03.004 005 006". */
 export function moment(ns: number): string {
+  if (ns < 0) return `−${moment(-ns)}`;
   const whole = Math.floor(ns / 1e9);
   const rest = Math.round(ns - whole * 1e9)
     .toString()

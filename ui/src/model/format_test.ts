@@ -10,6 +10,7 @@ test('durations have three digits that count', () => {
 
 test('a moment is exact to the ns', () => {
   assert.equal(moment(62_003_004_005), '1:02.003 004 005');
+  assert.equal(moment(-6_856_889), '−0.006 856 889');
 });
 
 test('clock, bytes, shares', () => {

@@ -67,3 +67,35 @@ export function precisionOf(at: ModuleNode): { dtype: string; share: number }[] 
   if (total === 0) return [];
   return [...of].map(([dtype, count]) => ({ dtype, share: count / total })).sort((a, b) => b.share - a.share);
 }
+
+export interface OddModule {
+  node: ModuleNode;
+  dtype: string;
+  /** What the others of its type compute in, and how many they are. */
+  usual: string;
+  others: number;
+}
+
+// With fewer of a type there is no "usual".
+const kLeastOfType = 3;
+
+/** Modules that computed in another dtype than the others of their type do. */
+export function oddModules(tree: ModuleNode): OddModule[] {
+  const byType = new Map<string, ModuleNode[]>();
+  const gather = (at: ModuleNode) => {
+    // A module that holds others is a mixture of those.
+    if (at.type !== null && at.computed.size > 0 && at.children.length === 0) byType.set(at.type, [...(byType.get(at.type) ?? []), at]);
+    at.children.forEach(gather);
+  };
+  gather(tree);
+  const odd: OddModule[] = [];
+  for (const nodes of byType.values()) {
+    if (nodes.length < kLeastOfType) continue;
+    const counts = new Map<string, number>();
+    for (const one of nodes) counts.set(precisionOf(one)[0].dtype, (counts.get(precisionOf(one)[0].dtype) ?? 0) + 1);
+    const [usual, others] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a));
+    if (others * 2 <= nodes.length) continue;
+    for (const one of nodes) if (precisionOf(one)[0].dtype !== usual) odd.push({ node: one, dtype: precisionOf(one)[0].dtype, usual, others });
+  }
+  return odd;
+}

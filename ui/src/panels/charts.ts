@@ -96,7 +96,8 @@ export class ChartsPanel implements Panel {
     this.choice.hidden = known.length < 2;
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
-    const steps = ended(known.find((one) => one.process === this.process)?.step_runs ?? []);
+    const all = known.find((one) => one.process === this.process)?.step_runs ?? [];
+    const steps = run.signal !== null || (run.exit_status ?? 0) !== 0 ? ended(all) : all;
     if (steps.length === 0) return fill(this.body, nothing('No step has ended yet.'));
     const shown = thinned(steps);
     this.body.replaceChildren();
@@ -158,10 +159,11 @@ export class ChartsPanel implements Panel {
   }
 }
 
-/** Without a last step that did not come to its end: it would look like one that did little. */
+/** Of a job that failed, without the last step if it is of its own kind: it did not come to its end, and would look like
+ * one that did little. */
 function ended(rows: StepRow[]): StepRow[] {
   const last = rows[rows.length - 1];
-  return last?.incomplete && last.first_step === last.last_step ? rows.slice(0, -1) : rows;
+  return rows.length > 1 && last.first_step === last.last_step ? rows.slice(0, -1) : rows;
 }
 
 /** A row of many steps is a level line from its first to its last; null: there is nothing but zeros. */

@@ -2,19 +2,16 @@
 
 import { Refused, api } from '../api/client.ts';
 import type { DiffFinding, DiffOperator, DiffSite, Difference } from '../api/told.ts';
-import type { Run, Summary } from '../api/types.ts';
-import { kindName } from '../model/colours.ts';
 import { argumentWords, shortDtype, shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, place } from '../model/format.ts';
+import { bytes, duration, grouped, place, signedDuration } from '../model/format.ts';
 import type { Selection, State } from '../model/state.ts';
-import { stepIn } from '../steps.ts';
 import type { Column } from '../model/table.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { exportButtons } from './export.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';
-import { perTime, stretchesCompared } from '../model/compare.ts';
-import type { StretchRow } from '../model/compare.ts';
+import { StretchesView } from './stretches.ts';
+import type { StretchActions } from './stretches.ts';
 
 interface SiteRow {
   change: string;
@@ -34,9 +31,11 @@ export class ComparePanel implements Panel {
   private readonly body = el('div');
   private known = '';
   private turn = 0;
+  private readonly stretches: StretchesView;
 
-  constructor(state: State) {
+  constructor(state: State, choose: StretchActions['choose']) {
     this.state = state;
+    this.stretches = new StretchesView(state, { release: () => this.against(null, null), choose });
     this.choice.addEventListener('change', () => this.against(this.choice.value === '' ? null : this.choice.value, null));
     this.element.append(el('p', { class: 'row' }, el('span', {}, 'this run and'), this.choice), this.body);
     state.on('run', () => {
@@ -72,7 +71,7 @@ export class ComparePanel implements Panel {
     }
     const { compareWith } = this.state;
     this.choice.value = compareWith ?? '';
-    if (compareWith === null) void this.stretches();
+    if (compareWith === null) void this.stretches.show(this.body);
     else void this.runs(compareWith);
   }
 
@@ -109,7 +108,7 @@ export class ComparePanel implements Panel {
       { key: 'place', title: 'place', hidden: true, value: (row) => row.place },
       { key: 'before', title: 'here', number: true, value: (row) => row.before, format: grouped, says: `casts of this run${per_step ? ' per step' : ''}` },
       { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: `casts of the other${per_step ? ' per step' : ''}` },
-      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signed, says: `difference in CPU time${per_step ? ' per step' : ''}` },
+      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signedDuration, says: `difference in CPU time${per_step ? ' per step' : ''}` },
     ];
     const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', memory: { state: this.state, name: 'runs' }, empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));
@@ -161,59 +160,6 @@ export class ComparePanel implements Panel {
       ),
     ];
   }
-
-  private async stretches(): Promise<void> {
-    const { run, selection, firstStretch: first } = this.state;
-    const hint = 'Select a stretch in the timeline, press “Compare with another stretch” in Selection, then select the other one. Or choose another run above.';
-    if (!run || !first) return fill(this.body, nothing(hint));
-    const same = selection === null || JSON.stringify(selection) === JSON.stringify(first);
-    if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline: another time, or other lanes.`), this.release());
-    this.turn += 1;
-    const turn = this.turn;
-    const ask = (one: Selection) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
-    const both = await Promise.all([ask(first), ask(selection), nameOf(run, first, 'First'), nameOf(run, selection, 'Second')]).catch(() => null);
-    if (turn !== this.turn) return;
-    if (!both) return fill(this.body, nothing('The two stretches could not be asked for.'));
-    this.drawStretches(...both);
-  }
-
-  private release(): HTMLElement {
-    return el('button', { class: 'act', click: () => this.against(null, null) }, 'Let go of the first stretch');
-  }
-
-  private drawStretches(before: Summary, after: Summary, first: string, second: string): void {
-    const { definitions } = this.state;
-    const whatOf = (row: StretchRow) => definitions.nameOf(row.track, row.subject);
-    const cwd = this.state.run?.cwd ?? '';
-    // Many sites have the same name: their place tells them apart.
-    const whereOf = ({ track, subject }: StretchRow) => {
-      const of = track === 'casts' ? definitions.sites.get(subject) : track === 'operators' ? definitions.uses.get(subject) : track === 'kernels' ? definitions.kernels.get(subject) : definitions.regions.get(subject);
-      return [of && 'module' in of ? of.module : null, of?.file ? place(of, cwd) : null].filter((part) => part !== null && part !== '').join(' · ');
-    };
-    const columns: Column<StretchRow>[] = [
-      { key: 'name', title: 'what', value: (row) => whatOf(row), under: (row) => [kindName(row.kind), whereOf(row)].filter((part) => part !== '').join(' · ') },
-      { key: 'place', title: 'place', hidden: true, value: (row) => whereOf(row) },
-      { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
-      { key: 'before', title: first.toLowerCase(), number: true, value: (row) => row.before, format: grouped },
-      { key: 'after', title: second.toLowerCase(), number: true, value: (row) => row.after, format: grouped },
-      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signed, says: 'how much more in the second, ns' },
-    ];
-    const table = new TableView<StretchRow>({ columns, order: { key: 'ns', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Both are empty.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }] });
-    table.tool(exportButtons('stretches', columns, () => table.visible()));
-    table.set(stretchesCompared(before, after));
-    fill(
-      this.body,
-      el('p', { class: 'soft' }, `${first} (${duration(before.window_end_ns - before.window_begin_ns)}): ${perTime(before)}. ${second} (${duration(after.window_end_ns - after.window_begin_ns)}): ${perTime(after)}.`),
-      el('p', { class: 'row' }, this.release()),
-      table.element,
-    );
-  }
-}
-
-/** "Step 40" for a stretch that is a step. */
-async function nameOf(run: Run, area: Selection, otherwise: string): Promise<string> {
-  const step = await stepIn(run, area);
-  return step ? `Step ${step.number}` : otherwise;
 }
 
 /** The number of steps that the sites' counts are divided by: 1 where the counts are compared directly. */
@@ -249,10 +195,6 @@ function totalsTable({ total_changes: changes }: Difference): HTMLElement {
 /** Whether a total grows with each step. */
 function isSummed(name: string): boolean {
   return !/^(step_count|evaluation_count|finding_count)$|peak/.test(name);
-}
-
-function signed(ns: number): string {
-  return `${ns > 0 ? '+' : ns < 0 ? '−' : ''}${duration(Math.abs(ns))}`;
 }
 
 function amount(name: string, value: number): string {

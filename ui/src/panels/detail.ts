@@ -9,8 +9,10 @@ import { el, fill, nothing } from '../dom.ts';
 import { DurationsView } from './durations.ts';
 import { editorLink } from './editor.ts';
 import type { Panel } from './side.ts';
+import { StepSummary } from './step_summary.ts';
+import type { StepActions } from './step_summary.ts';
 
-export interface DetailActions {
+export interface DetailActions extends StepActions {
   source(file: string, line: number | null): void;
   step(direction: 'next' | 'previous'): void;
   fit(): void;
@@ -34,6 +36,7 @@ export class DetailPanel implements Panel {
   readonly element = el('div', { 'aria-live': 'polite' });
   private readonly state: State;
   private readonly actions: DetailActions;
+  private readonly step: StepSummary;
   private readonly durations: DurationsView;
   private measured = '';
 
@@ -41,6 +44,7 @@ export class DetailPanel implements Panel {
     this.state = state;
     this.actions = actions;
     this.durations = new DurationsView(state);
+    this.step = new StepSummary(state, actions);
     state.on(['event', 'definitions', 'findings', 'editor', 'selection'], () => this.show());
   }
 
@@ -67,6 +71,7 @@ export class DetailPanel implements Panel {
         el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
         this.across(event, kind),
       ),
+      kind === 'steps' && this.step.of(event),
       ...this.findings(event, kind),
       this.facts(event, kind),
       ...this.links(event.linked_events ?? []),
@@ -153,19 +158,27 @@ export class DetailPanel implements Panel {
       ['cache', event.cache_use?.replaceAll('_', ' ')],
       ['why not kept', (event.why_not_cached ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
-      ['bytes', event.event_bytes === null || (kernel && event.event_bytes === 0) ? null : bytes(event.event_bytes)],
+      ['bytes', event.event_bytes === null || ((kernel || region || kind === 'steps') && event.event_bytes === 0) ? null : bytes(event.event_bytes)],
       ['module', site?.module ?? use?.module ?? kernel?.module],
       ['model', site?.model ?? use?.model ?? kernel?.model],
       ['phase', site?.phase ?? use?.phase],
-      ['dtype', region?.region_dtype],
-      ['in region', event.region?.region_label],
+      ['dtype', region?.enabled === false ? null : region?.region_dtype],
       ['process', run?.processes.find((one) => one.process === event.process)?.label],
     ];
     return el(
       'dl',
       { class: 'facts-list' },
+      ...this.regionOf(event),
       ...lines.flatMap(([name, value]) => (value === null || value === undefined || value === '' ? [] : [el('dt', {}, name), el('dd', {}, value)])),
     );
+  }
+
+  /** The region that it lies in, with the line that opened it: often the reason for a precision. */
+  private regionOf(event: EventDetail): HTMLElement[] {
+    if (!event.region) return [];
+    const region = this.state.definitions.regions.get(event.region.region);
+    const at = region && region.file !== null && el('button', { class: 'link mono', click: () => this.actions.source(region.file!, region.line) }, place(region, this.state.run?.cwd ?? ''));
+    return [el('dt', {}, 'in region'), el('dd', {}, `${event.region.region_label} `, at)];
   }
 
   /** Template arguments may be longer than everything else. */

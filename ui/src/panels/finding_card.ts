@@ -42,7 +42,7 @@ export function savingsWords(finding: Finding, steps: number): string {
   if (!finding.savings) return '';
   const { ns_per_step, share_of_step, held_bytes } = finding.savings;
   const parts = [];
-  const [per, of] = steps > 1 ? ['a step', ''] : ['in all', ' of the time that autocast was in use'];
+  const [per, of] = steps > 1 ? ['a step', ' of it'] : ['in all', ' of the time that autocast was in use'];
   if (ns_per_step > 0) parts.push(`would save ${duration(ns_per_step)} ${per}${share_of_step > 0 ? ` (${percent(share_of_step)}${of})` : ''}`);
   if (held_bytes > 0) parts.push(`a kept copy would hold ${bytes(held_bytes)}`);
   return parts.join('; ');
@@ -83,7 +83,7 @@ function contents(finding: Finding, { cwd }: CardLook, actions: CardActions): (H
   const evidence = el(
     'dl',
     { class: 'facts-list' },
-    ...Object.entries(finding.evidence).flatMap(([name, value]) => [el('dt', {}, name.replaceAll('_', ' ')), el('dd', {}, typeof value === 'number' ? grouped(value) : value)]),
+    ...Object.entries(finding.evidence).flatMap(([name, value]) => [el('dt', {}, evidenceName(name)), el('dd', {}, evidenceValue(name, value))]),
   );
   const why = el('details', {}, el('summary', {}, 'why it matters'));
   why.addEventListener('toggle', () => {
@@ -97,6 +97,19 @@ function contents(finding: Finding, { cwd }: CardLook, actions: CardActions): (H
     el('details', {}, el('summary', {}, 'evidence'), evidence),
     why,
   ];
+}
+
+/** "cpu_ns" is "CPU time": its value has a unit. */
+function evidenceName(name: string): string {
+  const words = name.replaceAll('_', ' ');
+  return words === 'cpu ns' ? 'CPU time' : words.replace(/ ns$/, '');
+}
+
+function evidenceValue(name: string, value: number | string): string {
+  // Words of castscope's own have underscores; texts of the job (paths, names) are shown as they are.
+  if (typeof value === 'string') return /^[a-z]+(_[a-z]+)+$/.test(value) ? value.replaceAll('_', ' ') : value;
+  if (name.endsWith('_ns')) return duration(value);
+  return name.endsWith('bytes') ? bytes(value) : grouped(value);
 }
 
 function whyWords(words: RuleWords | null): HTMLElement[] {

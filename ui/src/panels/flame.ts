@@ -61,7 +61,7 @@ export class FlameView {
       this.isSandwich = !this.isSandwich;
       sandwich.setAttribute('aria-pressed', String(this.isSandwich));
       this.draw();
-    } }, 'sandwich');
+    } }, 'lines, with callers and calls');
     this.element = el(
       'div',
       { class: 'flame' },
@@ -81,7 +81,7 @@ export class FlameView {
       if (this.range === 'shown') this.soon(400);
     });
     state.on(['judgement', 'definitions'], () => this.soon(400));
-    state.on(['look'], () => this.draw());
+    state.on(['look', 'finding'], () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
 
@@ -194,12 +194,21 @@ export class FlameView {
     const words = `${label}: ${kFormats[this.measure](node.value)}`;
     const look = lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
     const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
+    if (this.isOfFinding(node)) part.classList.add('of-finding');
     part.style.left = `${left * 100}%`;
     part.style.width = `${width * 100}%`;
     part.style.top = `${depth * kRowPx}px`;
     part.style.background = cssOf(look);
     part.style.color = css(inkOn(look.colour));
     return part;
+  }
+
+  /** Whether a box is the line of the chosen finding. */
+  private isOfFinding(node: FlameNode): boolean {
+    const { finding } = this.state;
+    const line = finding === null ? null : this.state.links().lineOf(finding);
+    const at = line && this.steps.get(node.key)?.place;
+    return !!at && at.file === line.file && at.line === line.line;
   }
 
   private drawSandwich(node: FlameNode): void {

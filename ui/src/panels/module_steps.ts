@@ -78,7 +78,7 @@ export class ModuleSteps {
     const rows = this.rows.slice(0, kMostRows);
     const canvas = el('canvas', { tabindex: 0, role: 'img', 'aria-label': `${counted(rows.length, 'module', 'modules')} by ${counted(this.last - this.first + 1, 'step', 'steps')}: arrows go from cell to cell, Enter shows it in the timeline` });
     canvas.style.height = `${rows.length * kRowPx}px`;
-    const names = el('div', { class: 'module-names' }, ...rows.map((row) => el('div', { title: row.module }, row.module === '' ? (row.model === '' ? 'outside of modules' : row.model) : row.module)));
+    const names = el('div', { class: 'module-names' }, ...rows.map((row) => el('div', { title: nameOfRow(row) }, nameOfRow(row))));
     fill(this.body, names, canvas, this.rows.length > rows.length && el('p', { class: 'soft' }, `${grouped(this.rows.length - rows.length)} more modules`));
     this.paint(canvas, rows);
     this.listen(canvas, rows);
@@ -100,12 +100,17 @@ export class ModuleSteps {
     const counts = rows.map((row) => rowOfCounts(row, this.stretches, this.first, this.last, width, this.measure));
     const most = Math.max(1, ...counts.map((row) => row.reduce((a, b) => Math.max(a, b), 0)));
     counts.forEach((row, i) => {
+      const usual = usualOf(row);
       for (let x = 0; x < width; ) {
         let to = x + 1;
         while (to < width && row[to] === row[x]) to += 1;
         if (row[x] !== 0) {
           context.fillStyle = row[x] < 0 ? ink.band : css(costColour(row[x] / most, this.state.theme));
           context.fillRect(x, i * kRowPx, to - x, kRowPx - 1);
+        }
+        if (row[x] >= 0 && row[x] !== usual) {
+          context.fillStyle = ink.text;
+          context.fillRect(x, i * kRowPx, to - x, 2);
         }
         x = to;
       }
@@ -139,8 +144,19 @@ export class ModuleSteps {
     const counts = stretch?.behaviour == null ? null : (of.byBehaviour.get(stretch.behaviour) ?? { casts: 0, hits: 0 });
     const name = this.state.definitions.nameOf('steps', step);
     const words = counts ? `${counted(counts.casts, 'cast', 'casts')}, ${grouped(counts.hits)} from the cache` : 'not known: several kinds of steps are counted together';
-    this.says.textContent = `${of.module === '' ? of.model : of.module}, ${name}: ${words}`;
+    this.says.textContent = `${nameOfRow(of)}, ${name}: ${words}`;
   }
+}
+
+function nameOfRow({ module, model }: ModuleCounts): string {
+  return module !== '' ? module : model !== '' ? model : 'outside of modules';
+}
+
+/** What a module has in most columns; what differs from it is marked. */
+function usualOf(row: Float32Array): number {
+  const counts = new Map<number, number>();
+  for (const value of row) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [-1, 0])[0];
 }
 
 function searchOf(row: ModuleCounts): string {

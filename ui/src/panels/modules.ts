@@ -1,12 +1,13 @@
 // The model as a tree: the precision in which each layer ran, and what its casts cost.
 
 import { api } from '../api/client.ts';
+import type { OperatorUse, Place } from '../api/types.ts';
 import { cssOf, lookOf } from '../model/colours.ts';
 import { shortDtype } from '../model/definitions.ts';
-import { duration, grouped, percent } from '../model/format.ts';
+import { counted, grouped, percent, place as placeText, timeOf } from '../model/format.ts';
 import { searchForModule } from '../model/search.ts';
-import { moduleTree, precisionOf } from '../model/module_tree.ts';
-import type { ModuleNode } from '../model/module_tree.ts';
+import { moduleTree, oddModules, precisionOf } from '../model/module_tree.ts';
+import type { ModuleNode, OddModule } from '../model/module_tree.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
@@ -14,19 +15,29 @@ import type { Panel } from './side.ts';
 const kOpenedDepth = 2;
 const kMostChildren = 400;
 
+// A module of a model calls so many operators at most, as far as anybody reads.
+const kMostOperators = 12;
+
+export interface ModuleActions {
+  find(text: string): void;
+  source(file: string, line: number | null): void;
+}
+
 export class ModulesPanel implements Panel {
   readonly tab = 'modules';
   readonly title = 'Modules';
   readonly element = el('div');
   private readonly state: State;
-  private readonly find: (text: string) => void;
+  private readonly actions: ModuleActions;
+  /** The module whose operators are listed: its model and path. */
+  private chosen = '';
   private readonly folds = new Map<string, boolean>();
   private trees: ModuleNode[] = [];
   private askedMs = -Infinity;
 
-  constructor(state: State, find: (text: string) => void) {
+  constructor(state: State, actions: ModuleActions) {
     this.state = state;
-    this.find = find;
+    this.actions = actions;
     state.on('judgement', () => {
       if (state.tab === 'modules') this.show();
     });
@@ -54,6 +65,8 @@ export class ModulesPanel implements Panel {
     fill(
       this.element,
       el('p', { class: 'soft' }, looked ? 'Precision that operators computed in, in deep steps.' : 'To which precision was cast. Deep steps (castscope run --deep) tell what operators computed in.'),
+      ...this.trees.flatMap((tree) => oddModules(tree).map((odd) => this.odd(tree, odd))),
+      el('div', { class: 'tree-row tree-head', 'aria-hidden': 'true' }, el('span'), el('span', {}, 'module'), el('span', {}, 'precision'), el('span'), el('span', { class: 'number' }, 'casts')),
       el('ul', { class: 'tree', role: 'tree' }, ...this.trees.map((tree) => this.node(tree, 0, tree.name, tree.name))),
     );
   }
@@ -83,12 +96,47 @@ export class ModulesPanel implements Panel {
         'div',
         { class: 'tree-row' },
         el('button', { class: 'fold', disabled: leaf, 'aria-label': `${open ? 'Fold' : 'Open'} ${at.name}`, click: toggle }, leaf ? '·' : open ? '▾' : '▸'),
-        el('button', { class: 'link name', title: 'find its casts, operators and kernels in the timeline', click: () => this.find(searchForModule(model, at.path, this.trees.length === 1)) }, at.name, at.type !== null && el('span', { class: 'soft' }, ` ${at.type}`)),
+        el('button', { class: 'link name', title: 'its operators here, its events in the timeline', click: () => this.choose(model, at) }, at.name, at.type !== null && el('span', { class: 'soft' }, ` ${at.type}`)),
         el('span', { class: 'words' }, words),
         bar,
-        el('span', { class: 'number soft', title: `${grouped(at.casts)} casts, ${grouped(at.hits)} from the cache` }, at.cpuNs > 0 ? duration(at.cpuNs) : grouped(at.casts)),
+        el('span', { class: 'number soft', title: `${grouped(at.casts)} casts, ${grouped(at.hits)} from the cache${at.casts > 0 ? `, ${timeOf(at.cpuNs, at.casts)} of CPU time` : ''}` }, grouped(at.casts)),
       ),
+      this.chosen === keyOf(model, at) && this.operators(model, at),
       open && children,
     );
   }
+
+  private choose(model: string, at: ModuleNode): void {
+    const key = keyOf(model, at);
+    this.chosen = this.chosen === key ? '' : key;
+    this.draw();
+    this.actions.find(this.chosen === '' ? '' : searchForModule(model, at.path, this.trees.length === 1));
+  }
+
+  private odd(tree: ModuleNode, { node, dtype, usual, others }: OddModule): HTMLElement {
+    return el('p', { class: 'odd' }, el('button', { class: 'link', click: () => this.choose(tree.name, node) }, node.path), ` computes in ${dtype}; ${counted(others, 'other', 'others')} of its type (${node.type}) in ${usual}.`);
+  }
+
+  /** What the operators of a module computed in, where, and within which region. */
+  private operators(model: string, at: ModuleNode): HTMLElement {
+    const { definitions, run } = this.state;
+    const cwd = run?.cwd ?? '';
+    const uses = [...definitions.uses.values()].filter((use) => (use.module ?? '') === (at.path === '' ? model : at.path) && (use.model === null || use.model === model));
+    const link = (place: Place) => el('button', { class: 'link mono', click: () => place.file !== null && this.actions.source(place.file, place.line) }, placeText(place, cwd));
+    const line = (use: OperatorUse) => {
+      const region = definitions.regions.get(use.region ?? -1);
+      return el(
+        'li',
+        {},
+        `${definitions.nameOf('operators', use.operator_use)} `,
+        use.file !== null && link(use),
+        region !== undefined && el('span', { class: 'soft' }, ` in ${region.label}, `),
+        region?.file !== undefined && region.file !== null && link(region),
+      );
+    };
+    if (uses.length === 0) return el('p', { class: 'soft module-operators' }, 'Nobody looked at its operators: that takes a deep step.');
+    return el('ul', { class: 'module-operators' }, ...uses.slice(0, kMostOperators).map(line), uses.length > kMostOperators && el('li', { class: 'soft' }, `${grouped(uses.length - kMostOperators)} more`));
+  }
 }
+
+const keyOf = (model: string, at: ModuleNode) => `${model} ${at.path}`;

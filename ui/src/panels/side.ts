@@ -28,7 +28,7 @@ export class Side {
   private readonly tabs = new TabRow('Panels', '', 'panel');
   private readonly views = new TabRow('Views of this panel', 'views', 'panel');
   private readonly state: State;
-  private groups: { title: string; panels: readonly Panel[]; shown: Panel }[] = [];
+  private groups: { title: string; panels: readonly Panel[] }[] = [];
   /** How far each panel was scrolled when it was left. */
   private readonly scrolled = new Map<Tab, number>();
   private shown: Panel | null = null;
@@ -48,13 +48,13 @@ export class Side {
 
   /** Called once. */
   put(panels: readonly (Panel | PanelGroup)[]): void {
-    this.groups = panels.map((one) => ('panels' in one ? { ...one, shown: one.panels[0] } : { title: one.title, panels: [one], shown: one }));
+    this.groups = panels.map((one) => ('panels' in one ? one : { title: one.title, panels: [one] }));
     this.tabs.put(
       this.groups.map((group) => ({
         id: `group-${group.title.toLowerCase()}`,
         title: group.title,
-        count: () => group.shown.count?.() ?? null,
-        open: () => this.state.openTab(group.shown.tab),
+        count: () => group.panels[0].count?.() ?? null,
+        open: () => this.state.openTab(group.panels[0].tab),
       })),
     );
     this.state.on('tab', () => this.open());
@@ -70,7 +70,6 @@ export class Side {
     const of = (tab: Tab) => this.groups.find((group) => group.panels.some((panel) => panel.tab === tab));
     const group = of(this.state.tab) ?? this.groups[0];
     const panel = group.panels.find((one) => one.tab === this.state.tab) ?? group.panels[0];
-    group.shown = panel;
     this.element.classList.remove('folded');
     const name = this.tabs.choose(`group-${group.title.toLowerCase()}`);
     this.body.setAttribute('aria-labelledby', this.openView(group.panels, panel) ?? name);

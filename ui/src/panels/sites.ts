@@ -52,6 +52,7 @@ export class SitesPanel implements Panel {
       empty: 'Nothing has been cast.',
       filterable: true,
       groups: [
+        { name: 'line', of: (row) => (row.of ? place(row.of, cwd()) : '') },
         { name: 'module', of: (row) => [this.models > 1 ? (row.of?.model ?? '') : '', row.of?.module ?? ''].filter((one) => one !== '').join(' · ') },
         { name: 'operator', of: (row) => row.of?.operator ?? '' },
         { name: 'file', of: (row) => (row.of?.file ? shortPath(row.of.file, cwd()) : '') },

@@ -2,7 +2,7 @@
 
 import { api } from '../api/client.ts';
 import type { Finding, SourceFile, SourceFileRow } from '../api/types.ts';
-import { counted, grouped, shortPath, timeOf } from '../model/format.ts';
+import { counted, duration, grouped, shortPath, timeOf } from '../model/format.ts';
 import { pythonTokens } from '../model/python_tokens.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
@@ -98,7 +98,8 @@ export class SourcePanel implements Panel {
     const file = await api.sourceFile(run, name);
     if (turn !== this.turn) return;
     const cwd = this.state.run?.cwd ?? '';
-    const code = el('div', { class: 'code', role: 'table', 'aria-label': shortPath(name, cwd) });
+    const head = el('div', { class: 'line head', role: 'row' }, el('span', { class: 'badges', role: 'columnheader', 'aria-label': 'findings' }), el('span', { class: 'margin', role: 'columnheader' }, 'casts, CPU time'), el('span', { class: 'line-number', role: 'columnheader' }, 'line'), el('code', { role: 'columnheader', 'aria-label': 'code' }));
+    const code = el('div', { class: 'code', role: 'table', 'aria-label': shortPath(name, cwd) }, head);
     fill(
       this.element,
       this.back(),
@@ -138,6 +139,7 @@ export class SourcePanel implements Panel {
           click: () => this.actions.choose(casts.site_ids),
         },
         compact(casts.casts),
+        el('small', {}, casts.cpu_ns > 0 ? duration(casts.cpu_ns) : ''),
       );
       button.style.setProperty('--heat', `${Math.round((casts.cpu_ns / most) * 100)}%`);
       margin.append(button);

@@ -39,7 +39,7 @@ export class Tip {
     const kind = shade ? kindName(shade.shade_kind) : track.track_kind;
     const name = box ? definitions.nameOf(track.track_kind, box.subject, track.row_depth) : '';
     const found = box ? this.state.links().ofSubject(track.track_kind, box.subject) : [];
-    const more = [name === '' ? '' : kind, shade?.shade_dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box && track.track_kind === 'kernels' ? definitions.purposeOf(box.subject) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
+    const more = [name === '' ? '' : kind, shade?.shade_dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box && track.track_kind === 'kernels' ? definitions.purposeOf(box.subject) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart (W)'];
     fill(
       this.element,
       el('b', {}, name === '' ? kind : name),
