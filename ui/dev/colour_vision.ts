@@ -1,6 +1,6 @@
 // How different two colours look, to people with each kind of colour vision. The tests of the palettes use it.
 
-import type { Rgb } from '../src/model/colours.ts';
+import type { Rgb } from '../src/model/looks/colours.ts';
 
 export type Lab = readonly [number, number, number];
 export type Vision = 'normal' | 'protan' | 'deutan' | 'tritan';

@@ -5,7 +5,7 @@ import { toast } from './dom.ts';
 import type { Feed } from './feed/feed.ts';
 import type { Going } from './going.ts';
 import type { State } from './model/state.ts';
-import { centred, lengthOf } from './model/time_window.ts';
+import { centred, lengthOf } from './model/time/time_window.ts';
 import type { FindingsPanel } from './panels/findings.ts';
 import type { Searching } from './searching.ts';
 

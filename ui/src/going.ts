@@ -6,9 +6,9 @@ import { toast } from './dom.ts';
 import type { Timeline } from './draw/timeline.ts';
 import { otherEnd } from './launch.ts';
 import type { OtherEnd } from './launch.ts';
-import { rowOf } from './model/lanes.ts';
+import { rowOf } from './model/rows/lanes.ts';
 import type { State } from './model/state.ts';
-import { fitting, showing } from './model/time_window.ts';
+import { fitting, showing } from './model/time/time_window.ts';
 
 const kAroundInstantNs = 10_000;
 

@@ -4,7 +4,7 @@ import { api, release } from './api/client.ts';
 import { toast } from './dom.ts';
 import type { Feed } from './feed/feed.ts';
 import type { Going } from './going.ts';
-import { stepOf } from './model/format.ts';
+import { stepOf } from './model/words/format.ts';
 import type { State } from './model/state.ts';
 
 export class Searching {

@@ -58,7 +58,7 @@ std::vector<std::string> other_words(SearchField, std::string_view word);
 
 // "fp32"; a dtype without a short name has its own.
 std::string_view short_dtype(std::string_view dtype);
-// The names that the page prints (ui/src/model/colours.ts has the same): "explicit to()", "cast down".
+// The names that the page prints (ui/src/model/looks/colours.ts has the same): "explicit to()", "cast down".
 std::string_view shown_name(lanes::Cause);
 std::string_view shown_name(timeline::ShadeKind);
 // What `kind:` calls it: "down", "hit".

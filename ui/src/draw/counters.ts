@@ -3,9 +3,9 @@
 
 import { kUnknown } from '../api/picture.ts';
 import type { Picture, PictureCounter } from '../api/picture.ts';
-import { bytes } from '../model/format.ts';
+import { bytes } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
-import { TimeScale } from '../model/time_window.ts';
+import { TimeScale } from '../model/time/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 import { columnScale } from './raster.ts';
 import type { ColumnScale } from './raster.ts';

@@ -1,9 +1,9 @@
 // Marks: a flag with its name in the ruler, a line through the lanes.
 
-import type { Mark } from '../model/marks.ts';
-import { markNear } from '../model/marks.ts';
+import type { Mark } from '../model/time/marks.ts';
+import { markNear } from '../model/time/marks.ts';
 import type { State } from '../model/state.ts';
-import { TimeScale } from '../model/time_window.ts';
+import { TimeScale } from '../model/time/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 
 const kFlagPx = 9;

@@ -1,10 +1,10 @@
 // The names of the rows, as buttons beside the canvas: only those in sight exist.
 
 import { el } from '../dom.ts';
-import type { LaneRow, Row, TrackRow } from '../model/lanes.ts';
-import { processKey, processName, siblingsOf, visibleRows } from '../model/lanes.ts';
+import type { LaneRow, Row, TrackRow } from '../model/rows/lanes.ts';
+import { processKey, processName, siblingsOf, visibleRows } from '../model/rows/lanes.ts';
 import type { State } from '../model/state.ts';
-import { loadText } from '../model/streams.ts';
+import { loadText } from '../model/rows/streams.ts';
 
 const kMore = 400;
 // A press that moves so far is not a click.

@@ -5,12 +5,12 @@ import type { Picture } from '../api/picture.ts';
 import type { Track } from '../api/types.ts';
 import { clearSpan, columnScale, fillTrack, fullSpan, Inks, Raster, rowsFor } from './raster.ts';
 import type { Rows } from './raster.ts';
-import { css, inkOn, kPaleAlpha, kShapes, lookOf } from '../model/colours.ts';
-import type { LaneRow, ProcessRow, Row } from '../model/lanes.ts';
-import { visibleRows } from '../model/lanes.ts';
-import type { Ruler } from '../model/ruler.ts';
+import { css, inkOn, kPaleAlpha, kShapes, lookOf } from '../model/looks/colours.ts';
+import type { LaneRow, ProcessRow, Row } from '../model/rows/lanes.ts';
+import { visibleRows } from '../model/rows/lanes.ts';
+import type { Ruler } from '../model/time/ruler.ts';
 import type { State } from '../model/state.ts';
-import { TimeScale } from '../model/time_window.ts';
+import { TimeScale } from '../model/time/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 import { drawMarks } from './marks.ts';
 

@@ -1,12 +1,12 @@
 // Draws what lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
 
-import type { FindingMark } from '../model/finding_marks.ts';
+import type { FindingMark } from '../model/findings/finding_marks.ts';
 import type { LinkKind } from '../api/types.ts';
-import { duration, grouped } from '../model/format.ts';
-import { isStream } from '../model/lanes.ts';
-import type { Row } from '../model/lanes.ts';
+import { duration, grouped } from '../model/words/format.ts';
+import { isStream } from '../model/rows/lanes.ts';
+import type { Row } from '../model/rows/lanes.ts';
 import type { State } from '../model/state.ts';
-import type { TimeScale } from '../model/time_window.ts';
+import type { TimeScale } from '../model/time/time_window.ts';
 import { drawMarkLines } from './flags.ts';
 import type { Ink, Surface } from './ink.ts';
 

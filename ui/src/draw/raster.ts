@@ -5,10 +5,10 @@
 
 import type { Picture, PictureTrack } from '../api/picture.ts';
 import type { Shade, TrackKind } from '../api/types.ts';
-import type { ColourBy, Hatch, Rgb, Theme } from '../model/colours.ts';
-import { costColour, isCounted, kGapAlpha, kHatchPx, kShapes, lookOf, shapeOf } from '../model/colours.ts';
-import type { Shape } from '../model/colours.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import type { ColourBy, Hatch, Rgb, Theme } from '../model/looks/colours.ts';
+import { costColour, isCounted, kGapAlpha, kHatchPx, kShapes, lookOf, shapeOf } from '../model/looks/colours.ts';
+import type { Shape } from '../model/looks/colours.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 
 const kLevels = 16;
 const kShades = 256;

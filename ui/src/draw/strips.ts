@@ -2,11 +2,11 @@
 
 import { eachRun, kTimelessBand, nsOfColumn } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
-import { grouped } from '../model/format.ts';
-import type { Ruler } from '../model/ruler.ts';
+import { grouped } from '../model/words/format.ts';
+import type { Ruler } from '../model/time/ruler.ts';
 import type { State } from '../model/state.ts';
-import { TimeScale } from '../model/time_window.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import { TimeScale } from '../model/time/time_window.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 
 /** How far marks of findings reach down from the top of the minimap, css px. */

@@ -2,11 +2,11 @@
 // have changed; while a run is followed the window moves in every frame.
 
 import { el } from '../dom.ts';
-import { tracksOf } from '../model/lanes.ts';
-import type { Room } from '../model/lanes.ts';
-import { rulerOf } from '../model/ruler.ts';
+import { tracksOf } from '../model/rows/lanes.ts';
+import type { Room } from '../model/rows/lanes.ts';
+import { rulerOf } from '../model/time/ruler.ts';
 import type { State } from '../model/state.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 import { drawFlags } from './flags.ts';
 import { Gutter } from './gutter.ts';
 import type { Ink } from './ink.ts';

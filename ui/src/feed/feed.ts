@@ -6,11 +6,11 @@ import { Refused, api, release } from '../api/client.ts';
 import { pictureEnd } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
 import type { Run, RunEntry } from '../api/types.ts';
-import type { Room } from '../model/lanes.ts';
-import { Fineness, pollMs, retryMs } from '../model/pacing.ts';
+import type { Room } from '../model/rows/lanes.ts';
+import { Fineness, pollMs, retryMs } from '../model/time/pacing.ts';
 import type { State } from '../model/state.ts';
-import { lengthOf } from '../model/time_window.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import { lengthOf } from '../model/time/time_window.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 import { kPlain } from '../model/url_state.ts';
 import { Knowledge } from './knowledge.ts';
 

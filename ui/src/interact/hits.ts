@@ -5,11 +5,11 @@ import type { PictureTrack } from '../api/picture.ts';
 import type { Finding, Track } from '../api/types.ts';
 import { findingMarksOf } from '../draw/marks.ts';
 import { kMinimapMarkPx } from '../draw/strips.ts';
-import type { FindingMark } from '../model/finding_marks.ts';
-import type { LaneRow, Row } from '../model/lanes.ts';
-import { visibleRows } from '../model/lanes.ts';
+import type { FindingMark } from '../model/findings/finding_marks.ts';
+import type { LaneRow, Row } from '../model/rows/lanes.ts';
+import { visibleRows } from '../model/rows/lanes.ts';
 import type { State } from '../model/state.ts';
-import type { TimeScale } from '../model/time_window.ts';
+import type { TimeScale } from '../model/time/time_window.ts';
 
 export interface Hit {
   track: Track;

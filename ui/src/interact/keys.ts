@@ -3,7 +3,7 @@
 import { actionOf, kHeld } from '../model/keymap.ts';
 import type { Action } from '../model/keymap.ts';
 import type { State } from '../model/state.ts';
-import { lengthOf, panned, zoomed } from '../model/time_window.ts';
+import { lengthOf, panned, zoomed } from '../model/time/time_window.ts';
 import type { Pointer } from './pointer.ts';
 
 export class Keys {

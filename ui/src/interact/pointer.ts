@@ -2,10 +2,10 @@
 
 import { flagAt } from '../draw/flags.ts';
 import type { Timeline } from '../draw/timeline.ts';
-import type { Mark } from '../model/marks.ts';
+import type { Mark } from '../model/time/marks.ts';
 import type { State } from '../model/state.ts';
-import { TimeScale, fitting, lengthOf, panned, zoomed } from '../model/time_window.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import { TimeScale, fitting, lengthOf, panned, zoomed } from '../model/time/time_window.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 import type { Finding } from '../api/types.ts';
 import { findingsAt, findingsInMinimapAt, hitAt, snapped, tracksBetween } from './hits.ts';
 import type { Hit } from './hits.ts';

@@ -1,10 +1,10 @@
 // The keys of the minimap and the ruler, when one of them has the focus.
 
 import type { Timeline } from '../draw/timeline.ts';
-import { moment } from '../model/format.ts';
+import { moment } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
-import { lengthOf, limited } from '../model/time_window.ts';
-import type { TimeWindow } from '../model/time_window.ts';
+import { lengthOf, limited } from '../model/time/time_window.ts';
+import type { TimeWindow } from '../model/time/time_window.ts';
 
 // Shares of the window that one key press moves.
 const kMove = 0.25;

@@ -1,8 +1,8 @@
 // The names of sites, regions, operator uses and kernels: all are fetched once, then only the new ones.
 
 import type { DefinitionsAnswer, Kernel, OperatorUse, Place, Region, Site, Track, TrackKind } from '../api/types.ts';
-import { causeName } from './colours.ts';
-import { place } from './format.ts';
+import { causeName } from './looks/colours.ts';
+import { place } from './words/format.ts';
 import { StepNames } from './step_names.ts';
 import type { Trait } from './tell_apart.ts';
 

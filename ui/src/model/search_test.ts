@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { causeName, kindName } from './colours.ts';
+import { causeName, kindName } from './looks/colours.ts';
 import { completed, fieldSuggestions, partAt, quoted, searchForModule, valueSuggestions } from './search.ts';
 
 /** The part at the "|". */

@@ -3,21 +3,21 @@
 
 import type { EventDetail, FindAnswer, Finding, Run, RunEntry } from '../api/types.ts';
 import type { Picture } from '../api/picture.ts';
-import type { ColourBy, Theme } from './colours.ts';
-import { legendKey } from './colours.ts';
+import type { ColourBy, Theme } from './looks/colours.ts';
+import { legendKey } from './looks/colours.ts';
 import { Definitions } from './definitions.ts';
-import { kNoEditor } from './editor.ts';
-import type { EditorChoice } from './editor.ts';
-import { FindingLinks, placeQuery } from './finding_links.ts';
-import { FindingMarks } from './finding_marks.ts';
-import { moving } from './lane_order.ts';
-import type { Layout, Row } from './lanes.ts';
-import { layoutOf, siblingsOf } from './lanes.ts';
-import { LiveClock } from './pacing.ts';
-import type { Mark } from './marks.ts';
-import type { StreamLoad } from './streams.ts';
-import type { TimeWindow } from './time_window.ts';
-import { WindowHistory, kAir, limited, same } from './time_window.ts';
+import { kNoEditor } from './words/editor.ts';
+import type { EditorChoice } from './words/editor.ts';
+import { FindingLinks, placeQuery } from './findings/finding_links.ts';
+import { FindingMarks } from './findings/finding_marks.ts';
+import { moving } from './rows/lane_order.ts';
+import type { Layout, Row } from './rows/lanes.ts';
+import { layoutOf, siblingsOf } from './rows/lanes.ts';
+import { LiveClock } from './time/pacing.ts';
+import type { Mark } from './time/marks.ts';
+import type { StreamLoad } from './rows/streams.ts';
+import type { TimeWindow } from './time/time_window.ts';
+import { WindowHistory, kAir, limited, same } from './time/time_window.ts';
 import type { Area, Below, Tab, ThemeChoice, ViewState } from './url_state.ts';
 
 export type Topic =

@@ -1,10 +1,10 @@
 // The view as text in the address's fragment, so that a link shows a colleague the same place. It is never sent
 // anywhere: the part after # stays in the browser.
 
-import type { ColourBy } from './colours.ts';
-import { kColourBy } from './colours.ts';
-import { markOf, markText } from './marks.ts';
-import type { Mark } from './marks.ts';
+import type { ColourBy } from './looks/colours.ts';
+import { kColourBy } from './looks/colours.ts';
+import { markOf, markText } from './time/marks.ts';
+import type { Mark } from './time/marks.ts';
 
 export type ThemeChoice = 'system' | 'light' | 'dark';
 export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare', 'sql'] as const;

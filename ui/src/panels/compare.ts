@@ -3,7 +3,7 @@
 import { Refused, api } from '../api/client.ts';
 import type { DiffFinding, DiffOperator, DiffSite, Difference } from '../api/told.ts';
 import { argumentWords, shortDtype, shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, place, signedDuration } from '../model/format.ts';
+import { bytes, duration, grouped, place, signedDuration } from '../model/words/format.ts';
 import type { Selection, State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { el, fill, nothing } from '../dom.ts';

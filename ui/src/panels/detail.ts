@@ -1,9 +1,9 @@
 // Shows one event: what it is, its reasons, and its place in the source.
 
 import type { BriefEvent, EventDetail, Finding, LinkKind, LinkedEvent, Place, TrackKind } from '../api/types.ts';
-import { causeName, kindName } from '../model/colours.ts';
-import { bytes, duration, moment, place } from '../model/format.ts';
-import { isLibrary } from '../model/flame_leaves.ts';
+import { causeName, kindName } from '../model/looks/colours.ts';
+import { bytes, duration, moment, place } from '../model/words/format.ts';
+import { isLibrary } from '../model/sums/flame_leaves.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { DurationsView } from './durations.ts';

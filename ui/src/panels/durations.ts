@@ -4,7 +4,7 @@
 import { Refused, api } from '../api/client.ts';
 import type { Durations } from '../api/told.ts';
 import type { TrackKind } from '../api/types.ts';
-import { bytes, counted, duration, grouped, percent } from '../model/format.ts';
+import { bytes, counted, duration, grouped, percent } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import type { Area } from '../model/url_state.ts';
 import { el, fill, nothing } from '../dom.ts';

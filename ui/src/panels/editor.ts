@@ -1,9 +1,9 @@
 // The choice of an editor, which this browser keeps, and links into it.
 
 import { keep, kept } from '../kept.ts';
-import { choiceOf, choiceText, editorAddress, kEditorNames, kEditors, whatIsWrong } from '../model/editor.ts';
-import type { Editor, EditorChoice } from '../model/editor.ts';
-import { place } from '../model/format.ts';
+import { choiceOf, choiceText, editorAddress, kEditorNames, kEditors, whatIsWrong } from '../model/words/editor.ts';
+import type { Editor, EditorChoice } from '../model/words/editor.ts';
+import { place } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

@@ -3,7 +3,7 @@
 
 import type { RuleWords } from '../api/told.ts';
 import type { Finding, Place, SourceFile } from '../api/types.ts';
-import { bytes, duration, grouped, percent, place } from '../model/format.ts';
+import { bytes, duration, grouped, percent, place } from '../model/words/format.ts';
 import { el, fill } from '../dom.ts';
 
 export interface CardActions {

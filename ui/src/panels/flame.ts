@@ -3,12 +3,12 @@
 
 import { api } from '../api/client.ts';
 import type { Stacks } from '../api/told.ts';
-import { css, cssOf, inkOn, lookOf } from '../model/colours.ts';
-import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/flame.ts';
-import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/flame.ts';
-import { FlameLeaves, kFlameMeasures } from '../model/flame_leaves.ts';
-import type { Counted, FlameBy, FlameMeasure, Step } from '../model/flame_leaves.ts';
-import { bytes, duration, grouped, percent } from '../model/format.ts';
+import { css, cssOf, inkOn, lookOf } from '../model/looks/colours.ts';
+import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/sums/flame.ts';
+import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/sums/flame.ts';
+import { FlameLeaves, kFlameMeasures } from '../model/sums/flame_leaves.ts';
+import type { Counted, FlameBy, FlameMeasure, Step } from '../model/sums/flame_leaves.ts';
+import { bytes, duration, grouped, percent } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { TableView } from './table_view.ts';

@@ -1,10 +1,10 @@
 // The line at the top: the run's name, its state, and the tools.
 
 import type { Run, RunEntry, RunState } from '../api/types.ts';
-import { kColourBy } from '../model/colours.ts';
-import type { ColourBy } from '../model/colours.ts';
-import { duration, grouped, percent } from '../model/format.ts';
-import { shortCommand, signalName, startOf } from '../model/run_words.ts';
+import { kColourBy } from '../model/looks/colours.ts';
+import type { ColourBy } from '../model/looks/colours.ts';
+import { duration, grouped, percent } from '../model/words/format.ts';
+import { shortCommand, signalName, startOf } from '../model/words/run_words.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

@@ -2,10 +2,10 @@
 // legend is one stop of the Tab key; arrows lead from entry to entry.
 
 import type { Summary } from '../api/types.ts';
-import { costColour, css, cssOf } from '../model/colours.ts';
-import { grouped } from '../model/format.ts';
-import { Counts, legendEntries } from '../model/legend.ts';
-import type { Entry } from '../model/legend.ts';
+import { costColour, css, cssOf } from '../model/looks/colours.ts';
+import { grouped } from '../model/words/format.ts';
+import { Counts, legendEntries } from '../model/looks/legend.ts';
+import type { Entry } from '../model/looks/legend.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

@@ -2,9 +2,9 @@
 // own, in order of time.
 
 import { nsOfColumn } from '../api/picture.ts';
-import { kindName } from '../model/colours.ts';
-import { duration, grouped, moment } from '../model/format.ts';
-import { processName } from '../model/lanes.ts';
+import { kindName } from '../model/looks/colours.ts';
+import { duration, grouped, moment } from '../model/words/format.ts';
+import { processName } from '../model/rows/lanes.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { el } from '../dom.ts';

@@ -1,7 +1,7 @@
 // The marked moments: a name for each, the way there, and the way out.
 
-import { moment } from '../model/format.ts';
-import type { Mark } from '../model/marks.ts';
+import { moment } from '../model/words/format.ts';
+import type { Mark } from '../model/time/marks.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

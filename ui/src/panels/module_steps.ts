@@ -3,11 +3,11 @@
 import { api } from '../api/client.ts';
 import type { ProcessSteps } from '../api/types.ts';
 import { Surface, readInk } from '../draw/ink.ts';
-import { costColour, css } from '../model/colours.ts';
-import { counted, grouped } from '../model/format.ts';
-import { processName } from '../model/lanes.ts';
-import { kStepMeasures, moduleCounts, rowOfCounts, stretchAt, stretchesOf } from '../model/module_steps.ts';
-import type { ModuleCounts, StepMeasure, StepStretch } from '../model/module_steps.ts';
+import { costColour, css } from '../model/looks/colours.ts';
+import { counted, grouped } from '../model/words/format.ts';
+import { processName } from '../model/rows/lanes.ts';
+import { kStepMeasures, moduleCounts, rowOfCounts, stretchAt, stretchesOf } from '../model/sums/module_steps.ts';
+import type { ModuleCounts, StepMeasure, StepStretch } from '../model/sums/module_steps.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 

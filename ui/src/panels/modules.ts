@@ -2,12 +2,12 @@
 
 import { api } from '../api/client.ts';
 import type { OperatorUse, Place } from '../api/types.ts';
-import { cssOf, lookOf } from '../model/colours.ts';
+import { cssOf, lookOf } from '../model/looks/colours.ts';
 import { shortDtype } from '../model/definitions.ts';
-import { counted, grouped, percent, place as placeText, timeOf } from '../model/format.ts';
+import { counted, grouped, percent, place as placeText, timeOf } from '../model/words/format.ts';
 import { searchForModule } from '../model/search.ts';
-import { moduleTree, oddModules, precisionOf } from '../model/module_tree.ts';
-import type { ModuleNode, OddModule } from '../model/module_tree.ts';
+import { moduleTree, oddModules, precisionOf } from '../model/sums/module_tree.ts';
+import type { ModuleNode, OddModule } from '../model/sums/module_tree.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';

@@ -1,6 +1,6 @@
 // Says what is wrong, if something is: in a line under the header, or in place of the timeline.
 
-import { clock, grouped, percent } from '../model/format.ts';
+import { clock, grouped, percent } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

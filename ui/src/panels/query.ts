@@ -3,10 +3,10 @@
 
 import { Refused, api } from '../api/client.ts';
 import type { QueryAnswer } from '../api/told.ts';
-import { counted, duration, grouped } from '../model/format.ts';
-import { inRoot } from '../model/paths.ts';
-import { kSqlExamples } from '../model/sql_examples.ts';
-import type { SqlExample } from '../model/sql_examples.ts';
+import { counted, duration, grouped } from '../model/words/format.ts';
+import { inRoot } from '../model/words/paths.ts';
+import { kSqlExamples } from '../model/words/sql_examples.ts';
+import type { SqlExample } from '../model/words/sql_examples.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { el, fill } from '../dom.ts';

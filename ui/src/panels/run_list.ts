@@ -4,8 +4,8 @@
 import { Refused, api } from '../api/client.ts';
 import type { ChangesAnswer, DiffFinding } from '../api/told.ts';
 import type { RunEntry, Severity } from '../api/types.ts';
-import { counted, grouped, place } from '../model/format.ts';
-import { changeOf, endingOf, shortCommand, startOf } from '../model/run_words.ts';
+import { counted, grouped, place } from '../model/words/format.ts';
+import { changeOf, endingOf, shortCommand, startOf } from '../model/words/run_words.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { openDialog } from './dialog.ts';

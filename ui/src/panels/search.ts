@@ -3,8 +3,8 @@
 
 import { api } from '../api/client.ts';
 import type { FindAnswer, SearchField } from '../api/types.ts';
-import { kindName } from '../model/colours.ts';
-import { grouped, stepOf } from '../model/format.ts';
+import { kindName } from '../model/looks/colours.ts';
+import { grouped, stepOf } from '../model/words/format.ts';
 import { completed, fieldSuggestions, partAt, valueSuggestions } from '../model/search.ts';
 import type { Suggestion, TypedPart } from '../model/search.ts';
 import type { State } from '../model/state.ts';

@@ -3,10 +3,10 @@
 
 import { api } from '../api/client.ts';
 import type { Kernel, OperatorUse, Region, Site, Summary, SummaryRow, TrackKind } from '../api/types.ts';
-import { kindName } from '../model/colours.ts';
+import { kindName } from '../model/looks/colours.ts';
 import { shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/format.ts';
-import type { Mark } from '../model/marks.ts';
+import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/words/format.ts';
+import type { Mark } from '../model/time/marks.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import type { Area } from '../model/url_state.ts';

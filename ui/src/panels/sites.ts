@@ -2,9 +2,9 @@
 
 import { api } from '../api/client.ts';
 import type { Site, SiteCounts } from '../api/types.ts';
-import { causeName } from '../model/colours.ts';
+import { causeName } from '../model/looks/colours.ts';
 import { argumentWords, castOf, shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, place, shortPath, timeOf } from '../model/format.ts';
+import { bytes, duration, grouped, place, shortPath, timeOf } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { toldApart } from '../model/tell_apart.ts';

@@ -2,8 +2,8 @@
 
 import { api } from '../api/client.ts';
 import type { Finding, SourceFile, SourceFileRow } from '../api/types.ts';
-import { counted, duration, grouped, shortPath, timeOf } from '../model/format.ts';
-import { pythonTokens } from '../model/python_tokens.ts';
+import { counted, duration, grouped, shortPath, timeOf } from '../model/words/format.ts';
+import { pythonTokens } from '../model/words/python_tokens.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { editorChoice, editorLink } from './editor.ts';

@@ -2,7 +2,7 @@
 
 import { api } from '../api/client.ts';
 import type { EventDetail } from '../api/types.ts';
-import { countsOf } from '../model/compare.ts';
+import { countsOf } from '../model/sums/compare.ts';
 import type { State } from '../model/state.ts';
 import type { Area } from '../model/url_state.ts';
 import { nextPair } from '../steps.ts';

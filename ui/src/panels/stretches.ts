@@ -2,10 +2,10 @@
 
 import { api } from '../api/client.ts';
 import type { Run, Summary } from '../api/types.ts';
-import { kindName } from '../model/colours.ts';
-import { countsOf, isOfDeepSteps, stretchesCompared } from '../model/compare.ts';
-import type { StretchRow } from '../model/compare.ts';
-import { duration, grouped, place, signedCount, signedDuration } from '../model/format.ts';
+import { kindName } from '../model/looks/colours.ts';
+import { countsOf, isOfDeepSteps, stretchesCompared } from '../model/sums/compare.ts';
+import type { StretchRow } from '../model/sums/compare.ts';
+import { duration, grouped, place, signedCount, signedDuration } from '../model/words/format.ts';
 import type { Selection, State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { toldApart } from '../model/tell_apart.ts';

@@ -1,6 +1,6 @@
 // A row of tabs, as WAI-ARIA describes it: one tab stop, arrows go from tab to tab.
 
-import { grouped } from '../model/format.ts';
+import { grouped } from '../model/words/format.ts';
 import { el } from '../dom.ts';
 
 export interface TabOfRow {

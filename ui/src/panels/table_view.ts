@@ -1,6 +1,6 @@
 // A table that can be sorted, filtered and grouped. A long table shows its first rows, and more on request.
 
-import { grouped as groupedNumber } from '../model/format.ts';
+import { grouped as groupedNumber } from '../model/words/format.ts';
 import { filtered, grouped, lookOf, lookText, reordered, sorted, textOf } from '../model/table.ts';
 import type { State } from '../model/state.ts';
 import type { Column, Group, Order } from '../model/table.ts';

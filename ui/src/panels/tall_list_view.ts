@@ -1,7 +1,7 @@
 // Shows a list of any length: only the entries that are in sight are built.
 
 import { el } from '../dom.ts';
-import { TallList } from '../model/tall_list.ts';
+import { TallList } from '../model/findings/tall_list.ts';
 
 export interface Entry {
   key: string;

@@ -2,8 +2,8 @@
 
 import type { Finding } from '../api/types.ts';
 import type { Hit } from '../interact/hits.ts';
-import { causeName, kindName } from '../model/colours.ts';
-import { counted, duration } from '../model/format.ts';
+import { causeName, kindName } from '../model/looks/colours.ts';
+import { counted, duration } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ModuleRow } from '../api/types.ts';
+import type { ModuleRow } from '../../api/types.ts';
 import { moduleTree, oddModules, precisionOf } from './module_tree.ts';
 
 const row = (path: string, casts: number, computed: Record<string, number> = {}, type = 'Linear'): ModuleRow => ({

@@ -1,7 +1,7 @@
 // Adds up what GPUs did in the stretch that is shown, stream by stream.
 
-import type { Summary, Track } from '../api/types.ts';
-import { duration, percent } from './format.ts';
+import type { Summary, Track } from '../../api/types.ts';
+import { duration, percent } from '../words/format.ts';
 import { rowKey } from './lanes.ts';
 
 export interface StreamLoad {

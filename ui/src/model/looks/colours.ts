@@ -3,7 +3,7 @@
 // deficiency, or they differ in hatch or shape: colours_test.ts computes that. The twelve colours were found by a search
 // for that, near the hues that people know.
 
-import type { Shade } from '../api/types.ts';
+import type { Shade } from '../../api/types.ts';
 
 export type Theme = 'light' | 'dark';
 export type ColourBy = 'kind' | 'dtype' | 'cause' | 'cost';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Summary, Track, TrackKind } from '../api/types.ts';
+import type { Summary, Track, TrackKind } from '../../api/types.ts';
 import { loadOf, loadText, streamsOf } from './streams.ts';
 
 const track = (id: number, kind: TrackKind, stream: number | null, depth = 0): Track => ({

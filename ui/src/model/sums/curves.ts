@@ -1,7 +1,7 @@
 // Curves by step.
 
-import type { Metric } from '../api/told.ts';
-import { counted, grouped, real } from './format.ts';
+import type { Metric } from '../../api/told.ts';
+import { counted, grouped, real } from '../words/format.ts';
 
 export interface Point {
   step: number;

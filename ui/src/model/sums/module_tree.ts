@@ -1,6 +1,6 @@
 // Modules as the tree of their paths, each with the precision that it ran in and the sums of everything within it.
 
-import type { ModuleRow } from '../api/types.ts';
+import type { ModuleRow } from '../../api/types.ts';
 
 export interface ModuleNode {
   /** The last part of the path; for the root, the model's name. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Finding } from '../api/types.ts';
-import { findingOf } from './testing.ts';
+import type { Finding } from '../../api/types.ts';
+import { findingOf } from '../testing.ts';
 import { isOpenAtFirst, kFewFindings, workList } from './work_list.ts';
 
 const findings: Finding[] = [

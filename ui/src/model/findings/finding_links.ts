@@ -2,8 +2,8 @@
 // if nothing happens there, at the first of its related places where something does (server/web/runs/finding_places.h
 // decides in the same way where a finding is shown in time).
 
-import type { Finding, Place, TrackKind } from '../api/types.ts';
-import type { Definitions } from './definitions.ts';
+import type { Finding, Place, TrackKind } from '../../api/types.ts';
+import type { Definitions } from '../definitions.ts';
 
 export interface Line {
   file: string;

@@ -1,8 +1,8 @@
 // Modules by steps: how many casts or cache hits each module had in each step. Counts are exact, since they come from
 // what a step did, not from single events.
 
-import type { Behaviour } from '../api/told.ts';
-import type { Site, StepRow } from '../api/types.ts';
+import type { Behaviour } from '../../api/told.ts';
+import type { Site, StepRow } from '../../api/types.ts';
 
 export const kStepMeasures = ['casts', 'hits'] as const;
 export type StepMeasure = (typeof kStepMeasures)[number];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Site } from '../api/types.ts';
+import type { Site } from '../../api/types.ts';
 import { moduleCounts, rowOfCounts } from './module_steps.ts';
 
 const sites = new Map([[1, { module: 'a', model: 'Net' }], [2, { module: 'b', model: 'Net' }], [3, { module: 'a', model: 'Net' }]].map(([id, site]) => [id as number, site as Site]));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { OperatorUse, Region, Site } from '../api/types.ts';
-import { Definitions } from './definitions.ts';
+import type { OperatorUse, Region, Site } from '../../api/types.ts';
+import { Definitions } from '../definitions.ts';
 import { FindingLinks } from './finding_links.ts';
-import { findingOf, placeOf } from './testing.ts';
+import { findingOf, placeOf } from '../testing.ts';
 
 function definitions(): Definitions {
   const known = new Definitions();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { difference, kVisions, seenAs } from '../../dev/colour_vision.ts';
-import type { Shade, TrackKind } from '../api/types.ts';
+import { difference, kVisions, seenAs } from '../../../dev/colour_vision.ts';
+import type { Shade, TrackKind } from '../../api/types.ts';
 import type { ColourBy, Rgb, Theme } from './colours.ts';
 import { contrast, costColour, cssOf, inkOn, kBackground, kColourBy, kGapAlpha, kPaleAlpha, legendKey, lookOf, shapeOf } from './colours.ts';
 

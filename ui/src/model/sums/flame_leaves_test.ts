@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Site } from '../api/types.ts';
-import { Definitions } from './definitions.ts';
+import type { Site } from '../../api/types.ts';
+import { Definitions } from '../definitions.ts';
 import { FlameLeaves } from './flame_leaves.ts';
 import type { FlameBy } from './flame_leaves.ts';
-import { placeOf } from './testing.ts';
+import { placeOf } from '../testing.ts';
 
 const library = '/venv/lib/python3.11/site-packages/torch/nn/linear.py';
 const stacks = {

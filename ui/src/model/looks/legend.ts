@@ -1,9 +1,9 @@
 // What the legend tells: an entry for each look that occurs in the run, and how many events of it are in view.
 
-import type { Shade, Summary } from '../api/types.ts';
+import type { Shade, Summary } from '../../api/types.ts';
 import type { ColourBy, Look, Shape, Theme } from './colours.ts';
 import { causeName, isCounted, kindName, legendKey, lookOf, shapeOf } from './colours.ts';
-import { grouped } from './format.ts';
+import { grouped } from '../words/format.ts';
 
 const kOrder = ['down', 'up', 'same', 'cache_hit', 'pass_through', 'operator', 'cast_kernel', 'kernel', 'gpu_copy', 'region', 'region_off', 'step_deep', 'cache_clear', 'optimizer_step', 'scaler', 'backward', 'values'];
 const kCasts = ['down', 'up', 'same'];

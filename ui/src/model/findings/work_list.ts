@@ -1,8 +1,8 @@
 // The findings as a list to work through: by rule, filtered, sorted. The findings come with the most severe first, and
 // in the order of the code within one severity.
 
-import type { Finding, Severity } from '../api/types.ts';
-import { place } from './format.ts';
+import type { Finding, Severity } from '../../api/types.ts';
+import { place } from '../words/format.ts';
 
 export const kFindingOrders = ['severity', 'saving', 'time', 'place'] as const;
 export type FindingOrder = (typeof kFindingOrders)[number];

@@ -1,6 +1,6 @@
 // What runs are told apart by: when they began, what was run, how they ended.
 
-import type { RunEntry, RunState } from '../api/types.ts';
+import type { RunEntry, RunState } from '../../api/types.ts';
 
 const kSignals: Record<number, string> = { 1: 'SIGHUP', 2: 'SIGINT', 6: 'SIGABRT', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' };
 

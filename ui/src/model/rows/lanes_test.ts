@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Process, Track, TrackKind } from '../api/types.ts';
+import type { Process, Track, TrackKind } from '../../api/types.ts';
 import { laneKey, layoutOf, processKey, processName, rowOf, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
 
 const process = (id: number): Process => ({ process: id, label: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin_ns: 0, end_kind: null, gpu_seats: [] });

@@ -1,7 +1,7 @@
 // Chooses the ruler's ticks and their labels. No label appears twice: from 1 ms a tick on they show the time since the
 // first event; below that, the distance from a moment that the ruler names at its left end.
 
-import { clock, grouped } from './format.ts';
+import { clock, grouped } from '../words/format.ts';
 import type { TimeWindow } from './time_window.ts';
 
 export interface Tick {

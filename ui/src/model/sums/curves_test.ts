@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Metric } from '../api/told.ts';
+import type { Metric } from '../../api/told.ts';
 import { metricCurve, rangeOf, thinned } from './curves.ts';
 
 const loss: Metric = {

@@ -1,7 +1,7 @@
 // Compares two stretches of a run, row by row.
 
-import type { Summary, TrackKind } from '../api/types.ts';
-import { counted, grouped } from './format.ts';
+import type { Summary, TrackKind } from '../../api/types.ts';
+import { counted, grouped } from '../words/format.ts';
 
 export interface StretchRow {
   track: TrackKind;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FindingMarks } from './finding_marks.ts';
-import { findingOf } from './testing.ts';
-import { TimeScale } from './time_window.ts';
+import { findingOf } from '../testing.ts';
+import { TimeScale } from '../time/time_window.ts';
 
 const at = (fingerprint: string, first_event_ns: number | null, track: number | null = 1) => findingOf({ fingerprint, first_event_ns, track });
 // A ns is a px.

@@ -1,10 +1,10 @@
 // Makes the leaves of a flame view: from counts of casts and operators, along their stacks or their modules.
 
-import type { Stacks } from '../api/told.ts';
-import type { Place } from '../api/types.ts';
-import type { Definitions } from './definitions.ts';
+import type { Stacks } from '../../api/told.ts';
+import type { Place } from '../../api/types.ts';
+import type { Definitions } from '../definitions.ts';
 import type { Leaf } from './flame.ts';
-import { place } from './format.ts';
+import { place } from '../words/format.ts';
 
 export const kFlameMeasures = ['time', 'bytes', 'count'] as const;
 export type FlameMeasure = (typeof kFlameMeasures)[number];

@@ -1,7 +1,7 @@
 // Which rows the timeline has and how tall they are: processes, their lanes, and within a lane a row for each track.
 // Heights and y are css px from the top of all rows; pinned rows are laid out apart, since they do not scroll.
 
-import type { Process, Track, TrackKind } from '../api/types.ts';
+import type { Process, Track, TrackKind } from '../../api/types.ts';
 import { ordered } from './lane_order.ts';
 
 export interface TrackRow {

@@ -1,7 +1,7 @@
 // Where findings are marked over the timeline: each at its first event. Marks that would cover each other become one.
 
-import type { Finding } from '../api/types.ts';
-import type { TimeScale } from './time_window.ts';
+import type { Finding } from '../../api/types.ts';
+import type { TimeScale } from '../time/time_window.ts';
 
 export interface FindingMark {
   /** css px, as the scale counts them. */
