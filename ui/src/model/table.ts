@@ -15,6 +15,8 @@ export interface Column<T> {
   under?(row: T): string;
   /** Only in filters and CSV; another column shows it. */
   hidden?: boolean;
+  /** What a value is counted in, for CSV, whose numbers have none beside them. */
+  unit?: 'ns' | 'B';
   /** A longer word for it, shown beside the pointer. */
   says?: string;
 }
@@ -116,7 +118,7 @@ function field(value: number | string): string {
 }
 
 export function csvOf<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
-  const lines = [columns.map((column) => field(column.title)).join(',')];
+  const lines = [columns.map((column) => field(column.unit ? `${column.title} (${column.unit})` : column.title)).join(',')];
   for (const row of rows) lines.push(columns.map((column) => field(column.value(row))).join(','));
   return `${lines.join('\r\n')}\r\n`;
 }

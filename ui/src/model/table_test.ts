@@ -49,3 +49,8 @@ test('CSV quotes what needs it and defuses formulas', () => {
   const text = csvOf(columns, [{ name: 'a "b", c', casts: 1 }, { name: '=cmd()', casts: -2 }]);
   assert.equal(text, 'name,casts\r\n"a ""b"", c",1\r\n\'=cmd(),-2\r\n');
 });
+
+test('CSV says what numbers are counted in', () => {
+  const time: Column<Row> = { key: 'ns', title: 'took', number: true, value: () => 1500, format: () => '1.5 µs', unit: 'ns' };
+  assert.equal(csvOf([time], [{ name: '', casts: 0 }]), 'took (ns)\r\n1500\r\n');
+});

@@ -108,7 +108,7 @@ export class ComparePanel implements Panel {
       { key: 'place', title: 'place', hidden: true, value: (row) => row.place },
       { key: 'before', title: 'here', number: true, value: (row) => row.before, format: grouped, says: `casts of this run${per_step ? ' per step' : ''}` },
       { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: `casts of the other${per_step ? ' per step' : ''}` },
-      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signedDuration, says: `difference in CPU time${per_step ? ' per step' : ''}` },
+      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signedDuration, unit: 'ns', says: `difference in CPU time${per_step ? ' per step' : ''}` },
     ];
     const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', memory: { state: this.state, name: 'runs' }, empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));

@@ -32,8 +32,8 @@ export class ListPanel implements Panel {
   constructor(state: State, choose: (track: number, at: number) => void) {
     this.state = state;
     const columns: Column<Row>[] = [
-      { key: 'begin', title: 'at (s)', number: true, value: (row) => row.begin - state.whole.begin, format: moment, says: 's since the first event' },
-      { key: 'ns', title: 'took', number: true, value: (row) => row.ns, format: duration },
+      { key: 'begin', title: 'at', number: true, value: (row) => row.begin - state.whole.begin, format: moment, unit: 'ns', says: 'since the first event, in s' },
+      { key: 'ns', title: 'took', number: true, value: (row) => row.ns, format: duration, unit: 'ns' },
       { key: 'name', title: 'what', value: (row) => row.name, under: (row) => `${row.kind} · ${row.lane}` },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => row.kind },
       { key: 'lane', title: 'lane', hidden: true, value: (row) => row.lane },

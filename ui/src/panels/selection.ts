@@ -61,8 +61,8 @@ export class SelectionPanel implements Panel {
       { key: 'module', title: 'module', hidden: true, value: (row) => this.groupOf(row, 'module') },
       { key: 'file', title: 'place', hidden: true, value: (row) => this.placeOf(row) },
       { key: 'count', title: 'count', number: true, value: (row) => row.event_count, format: grouped },
-      { key: 'ns', title: 'time', number: true, value: (row) => row.window_ns, format: duration, says: 'that lies in the selection' },
-      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.event_bytes, format: bytes },
+      { key: 'ns', title: 'time', number: true, value: (row) => row.window_ns, format: duration, unit: 'ns', says: 'that lies in the selection' },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.event_bytes, format: bytes, unit: 'B' },
     ];
     this.table = new TableView<SummaryRow>({
       columns,

@@ -41,8 +41,8 @@ export class SitesPanel implements Panel {
       { key: 'place', title: 'place', hidden: true, value: (row) => (row.of ? place(row.of, cwd()) : '') },
       { key: 'casts', title: 'casts', number: true, value: (row) => row.casts, format: grouped },
       { key: 'hits', title: 'hits', number: true, value: (row) => row.cache_hits, format: grouped, says: 'served from the cache' },
-      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes, says: 'of the copies' },
-      { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, text: (row) => timeOf(row.cpu_ns, row.casts), format: duration, says: 'CPU time of the casts' },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes, unit: 'B', says: 'of the copies' },
+      { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, text: (row) => timeOf(row.cpu_ns, row.casts), format: duration, unit: 'ns', says: 'CPU time of the casts' },
     ];
     this.table = new TableView<Row>({
       columns,

@@ -94,7 +94,7 @@ export class StretchesView {
       { key: 'before', title: firstName.toLowerCase(), number: true, value: (row) => row.before, format: grouped },
       { key: 'after', title: secondName.toLowerCase(), number: true, value: (row) => row.after, format: grouped },
       { key: 'more', title: 'more', number: true, value: (row) => row.after - row.before, format: signedCount, says: `how many more in ${secondName}` },
-      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signedDuration, says: `how much longer in ${secondName}, ns` },
+      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signedDuration, unit: 'ns', says: `how much longer in ${secondName}, ns` },
     ];
     const table = new TableView<StretchRow>({ columns, order: { key: 'more', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Nothing differs in number.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }], choose });
     table.tool(exportButtons('stretches', columns, () => table.visible()));
