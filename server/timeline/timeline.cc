@@ -99,6 +99,11 @@ Progress Timeline::progress() const {
           tracks.memory()};
 }
 
+std::vector<std::pair<std::int64_t, std::int64_t>> Timeline::not_kept(store::ProcessId process) const {
+  const auto lock = state_->read();
+  return state_->tracks.missing(process);
+}
+
 std::string Timeline::picture(const PictureQuery& query) const {
   const auto lock = state_->read();
   return draw(state_->tracks, query, state_->revision);

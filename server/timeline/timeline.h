@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/lanes/format.h"
@@ -48,6 +49,8 @@ class Timeline {
   std::vector<Track> tracks() const;  // by process, lane, kind, depth; then by device, stream
   std::vector<Shade> shades() const;  // by id
   Progress progress() const;
+  // The stretches of a process whose events were not kept: [begin, end), in order.
+  std::vector<std::pair<std::int64_t, std::int64_t>> not_kept(store::ProcessId process) const;
   // Returns a picture in the viewer's form: questions/picture_encoding.h.
   std::string picture(const PictureQuery&) const;
   // Returns the nearest event of a track that touches [at - within, at + within].

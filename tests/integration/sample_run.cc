@@ -4,6 +4,7 @@
 //   sample_run one-event FILE    a single cast
 //   sample_run week FILE         three bursts of casts within seven days
 //   sample_run many-lanes FILE   512 threads with a few casts each
+//   sample_run long FILE         more casts than a run file keeps one by one
 //   sample_run many-findings FILE   a weight on each of 9,999 lines, cast again and again
 #include <cstdio>
 #include <functional>
@@ -168,7 +169,19 @@ void many_findings(RunStore& store) {
   run.end();
 }
 
-absl::Status write(const std::string& file, const std::function<void(RunStore&)>& happen) {
+void long_run(RunStore& store) {
+  TestRun run(store);
+  const std::uint32_t region = run.region("train.py", 5), site = run.input("train.py", 6, "head");
+  for (int number = 0; number < 4'000; ++number) {
+    run.step().enter(region);
+    for (std::uint32_t i = 0; i < 100; ++i)
+      run.cast(site, 1 + i * 7919 % 1000, false, 64 + i, 900 + i * 31 % 700).wait(2'000 + i);
+    run.exit().flush();
+  }
+  run.end();
+}
+
+absl::Status write(const std::string& file, bool keep_all, const std::function<void(RunStore&)>& happen) {
   auto store = RunStore::create(file,
                                 {.run_id = "sample",
                                  .command = {"python", "train.py"},
@@ -176,7 +189,7 @@ absl::Status write(const std::string& file, const std::function<void(RunStore&)>
                                  .host = "host",
                                  .castscope_version = "0",
                                  .start_ns = kStart},
-                                {.keep_all = true});
+                                {.keep_all = keep_all});
   if (!store.ok()) return store.status();
   happen(**store);
   store::RunEnd end;
@@ -195,17 +208,15 @@ absl::Status write(const std::string& file, const std::function<void(RunStore&)>
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(castscope::store::RunStore&)>> kinds = {
-      {"training", castscope::training},
-      {"one-event", castscope::one_event},
-      {"week", castscope::week},
-      {"many-lanes", castscope::many_lanes},
-      {"many-findings", castscope::many_findings}};
+      {"training", castscope::training}, {"one-event", castscope::one_event},
+      {"week", castscope::week},         {"many-lanes", castscope::many_lanes},
+      {"long", castscope::long_run},     {"many-findings", castscope::many_findings}};
   const auto kind = argc == 3 ? kinds.find(argv[1]) : kinds.end();
   if (kind == kinds.end()) {
-    std::fputs("usage: sample_run training|one-event|week|many-lanes|many-findings FILE\n", stderr);
+    std::fputs("usage: sample_run training|one-event|week|many-lanes|long|many-findings FILE\n", stderr);
     return 2;
   }
-  const absl::Status status = castscope::write(argv[2], kind->second);
+  const absl::Status status = castscope::write(argv[2], kind->first != "long", kind->second);
   if (!status.ok()) std::fprintf(stderr, "sample_run: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
 }

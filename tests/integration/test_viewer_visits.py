@@ -341,3 +341,34 @@ def test_escape_takes_away_what_is_said(look, sample):
     page.get_by_text("Choose an event first").wait_for()
     page.keyboard.press("Escape")
     assert page.get_by_text("Choose an event first").count() == 0
+
+
+def test_back_lets_go_of_a_search(look, sample):
+    page = opened(look, sample, "training")
+    in_address(page, "tab=findings")
+    tab(page, "sites")
+    in_address(page, "tab=sites")
+    page.get_by_role("combobox", name="Search events").fill("kind:hit")
+    in_address(page, "find=")
+    page.keyboard.press("Enter")
+    in_address(page, "event=")
+    page.go_back()
+    page.go_back()
+    until(page, "() => !location.hash.includes('find=')")
+    until(page, "() => document.querySelector('.search output').textContent === ''")
+    assert page.get_by_role("combobox", name="Search events").input_value() == ""
+
+
+def test_a_stretch_whose_events_were_not_kept_is_not_idle(look, sample):
+    viewer = sample("long")
+    page = look(viewer.url, width=1600, height=900)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    spans = viewer.json("runs/long")["processes"][0]["events_not_kept"]
+    assert len(spans) == 1
+    begin, end = spans[0]["begin_ns"], spans[0]["end_ns"]
+    third = (end - begin) // 3
+    page.goto("about:blank")
+    page.goto(f"{viewer.url}#run=long&area={begin + third}~{end - third}&tab=selection")
+    page.get_by_role("tabpanel").get_by_text("the run file keeps no single events").wait_for()
+    held = viewer.json(f"runs/long/summary?window_begin_ns={begin + third}&window_end_ns={end - third}")
+    assert not [kind for kind in held["by_shade_kind"] if kind["shade_kind"] in ("down", "up")]

@@ -154,7 +154,7 @@ export class SynthRun {
         host: 'trainer',
         begin_ns: 0,
         end_kind: this.options.live ? null : 'exited',
-        gpu_seats: rank === 0 ? [{ begin_ns: 1.12e9, end_ns: 1.24e9, held_by: 'torch.profiler' }] : [],
+        events_not_kept: [], gpu_seats: rank === 0 ? [{ begin_ns: 1.12e9, end_ns: 1.24e9, held_by: 'torch.profiler' }] : [],
       });
       const add = (lane: number, track: TrackKind, depth: number, name: string, stream: number | null = null) => {
         const id = this.tracks.length + 1;

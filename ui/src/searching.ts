@@ -48,6 +48,17 @@ export class Searching {
   }
 
   /** Shows what this search finds, brighter than the rest or alone; '': everything. */
+  /** Shows a search that an address names, or none. */
+  async restore(text: string): Promise<void> {
+    if (text !== '') return this.find(text);
+    this.turn += 1;
+    this.state.find = '';
+    this.state.found = null;
+    this.state.findProblem = null;
+    this.show('');
+    this.state.tell('find');
+  }
+
   private show(search: string): void {
     const { state } = this;
     state.sought = search;

@@ -128,7 +128,7 @@ export class Viewer {
     this.parts.search.value = view.find;
     state.layOut();
     for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'sql', 'marks', 'window', 'event', 'finding', 'below', 'tab'] as const) state.tell(topic);
-    await this.searching.find(view.find);
+    await this.searching.restore(view.find);
     if (view.event) await this.going.choose(view.event.track, view.event.at, 0, false);
   }
 

@@ -124,6 +124,11 @@ std::int64_t TrackBuilder::missing(store::ProcessId process, std::int64_t from, 
   return all;
 }
 
+std::vector<std::pair<std::int64_t, std::int64_t>> TrackBuilder::missing(store::ProcessId process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() ? std::vector<std::pair<std::int64_t, std::int64_t>>() : found->second.missing;
+}
+
 const Row* TrackBuilder::regions_of(store::ProcessId process, std::uint32_t lane) const {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return nullptr;

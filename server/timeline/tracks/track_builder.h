@@ -37,6 +37,7 @@ class TrackBuilder {
   const Row* steps_of(store::ProcessId process) const;   // null: the process has none
   // The stretches of the process within [from, to) whose events are missing: ns, all together.
   std::int64_t missing(store::ProcessId process, std::int64_t from, std::int64_t to) const;
+  std::vector<std::pair<std::int64_t, std::int64_t>> missing(store::ProcessId process) const;
   const Row* regions_of(store::ProcessId process, std::uint32_t lane) const;
   void each_counter(const std::function<void(store::ProcessId process, const CacheCounter&)>& take) const;
   const Shades& shades() const { return shades_; }

@@ -60,7 +60,13 @@ Json seats_of(const store::RunData& run, const store::Process& process, const st
   return list;
 }
 
-Json processes_of(const store::RunData& run) {
+Json not_kept_of(const timeline::Timeline& timeline, store::ProcessId process) {
+  Json list = Json::array();
+  for (const auto& [begin, end] : timeline.not_kept(process)) list.push_back({{"begin_ns", begin}, {"end_ns", end}});
+  return list;
+}
+
+Json processes_of(const store::RunData& run, const timeline::Timeline& timeline) {
   Json list = Json::array();
   const std::vector<report::GpuSeat> seats = report::gpu_seats(run);
   for (const store::Process& process : run.processes) {
@@ -71,7 +77,8 @@ Json processes_of(const store::RunData& run) {
                 {"host", process.info.host},
                 {"begin_ns", since_begin(run, process.info.begin_realtime_ns)},
                 {"end_kind", process.ended ? Json(store::name(process.end)) : Json()},
-                {"gpu_seats", seats_of(run, process, seats)}};
+                {"gpu_seats", seats_of(run, process, seats)},
+                {"events_not_kept", not_kept_of(timeline, process.id)}};
     list.push_back(std::move(one));
   }
   return list;
@@ -141,7 +148,7 @@ Answer one(Call& call) {
                {"damage", run.damage ? Json(run.damage->sentence) : text_or_null(call.run->unread_events())},
                {"notices", model.notices},
                {"totals", totals_of(model, progress.events)},
-               {"processes", processes_of(run)},
+               {"processes", processes_of(run, *call.run->timeline())},
                {"tracks", tracks_of(run, *timeline)},
                {"shades", shades_of(*timeline)},
                {"events_begin_ns", progress.begin},
@@ -204,7 +211,8 @@ Json region_json(const store::RunData& run, const store::Region& region) {
 Json use_json(const store::RunData& run, const store::OperatorUse& use) {
   std::string inputs;
   for (const lanes::Operand& operand : use.operands)
-    inputs.append(inputs.empty() ? "" : ", ").append(store::dtype_name(operand.dtype));
+    inputs.append(inputs.empty() ? "" : ", ")
+        .append((operand.flags & lanes::kOperandNumber) != 0 ? "number" : store::dtype_name(operand.dtype));
   Json json = {{"operator_use", use.id},
                {"label", name_of_use(use)},
                {"operator", use.op},

@@ -121,7 +121,11 @@ void DefinitionWords::take_place(store::StackId stack, SearchField field, Take t
   const auto at = run_.user_location(stack);
   if (!at) return;
   if (field == SearchField::kFile) take_line(*at, true);
-  if (field == SearchField::kFunction) take(at->function, true);
+  if (field != SearchField::kFunction) return;
+  take(at->function, true);
+  // "forward" is found as Net.forward, too.
+  if (const std::size_t dot = at->function.rfind('.'); dot != std::string::npos)
+    take(at->function.substr(dot + 1), false);
 }
 
 void DefinitionWords::take_module(store::ModuleId id, SearchField field, Take take) const {
@@ -204,6 +208,8 @@ void DefinitionWords::values(const store::OperatorUse& use, SearchField field, T
       take_dtype(field, use.computed, take);
       if (use.result != use.computed) take_dtype(field, use.result, take);
       for (const lanes::Operand& operand : use.operands) {
+        // A Python number has no dtype of its own.
+        if ((operand.flags & lanes::kOperandNumber) != 0) continue;
         if (operand.dtype != use.computed && operand.dtype != use.result) take_dtype(field, operand.dtype, take);
       }
       return;

@@ -30,6 +30,8 @@ export interface Process {
   /** null: it still runs. */
   end_kind: string | null;
   /** When no kernels were timed because another program read the driver's records. */
+  /** Stretches whose single events were not kept. */
+  events_not_kept: { begin_ns: number; end_ns: number }[];
   gpu_seats: { begin_ns: number; end_ns: number | null; held_by: string }[];
 }
 

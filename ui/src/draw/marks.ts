@@ -43,7 +43,7 @@ export function spanOfTrack(state: State, track: number): Span | null {
 export function drawMarks(scene: Scene): void {
   const { state, surface } = scene;
   drawOutside(scene);
-  drawUntimed(scene);
+  drawUnknown(scene);
   if (state.selection) drawSelection(scene);
   drawMarkLines(surface, state, scene.scale, scene.ink);
   drawFindings(scene);
@@ -67,32 +67,35 @@ function drawOutside({ state, surface, scale, ink }: Scene): void {
   }
 }
 
-/** Marks stretches of GPU streams in which kernels were not timed: an empty row there does not mean that nothing
- * ran. */
-function drawUntimed({ state, surface, scale, ink }: Scene): void {
-  const { context } = surface;
+/** Marks stretches in which an empty row does not mean that nothing happened: kernels that were not timed, and events
+ * that the run file does not keep. */
+function drawUnknown(scene: Scene): void {
+  const { state, surface } = scene;
   const { pinned, rows, pinnedHeight } = state.layout;
   const scrolled = rows.map((row) => ({ row, y: row.y + pinnedHeight - state.scrollTop }));
   for (const { row, y } of [...pinned.map((row) => ({ row, y: row.y })), ...scrolled]) {
-    if (row.kind !== 'lane' || !isStream(row) || y + row.height < 0 || y > surface.height) continue;
-    for (const span of row.process.gpu_seats ?? []) {
-      const left = Math.max(scale.px(span.begin_ns), 0);
-      const right = Math.min(scale.px(span.end_ns ?? state.whole.end), surface.width);
-      if (right <= left) continue;
-      context.globalAlpha = 0.75;
-      context.fillStyle = ink.band;
-      context.fillRect(left, y, Math.max(right - left, 1), row.height - 1);
-      context.globalAlpha = 1;
-      context.fillStyle = ink.soft;
-      context.fillRect(left, y, 1, row.height - 1);
-      context.fillRect(right - 1, y, 1, row.height - 1);
-      context.font = `11px ${ink.font}`;
-      context.textBaseline = 'middle';
-      const fits = (text: string) => context.measureText(text).width + 12 < right - left;
-      const text = [`not timed: ${span.held_by} reads the records`, `not timed: ${span.held_by}`, 'not timed'].find(fits);
-      if (text !== undefined) context.fillText(text, left + 6, y + row.height / 2);
-    }
+    if (row.kind !== 'lane' || y + row.height < 0 || y > surface.height) continue;
+    if (isStream(row)) for (const span of row.process.gpu_seats ?? []) drawSpan(scene, y, row.height, span, [`not timed: ${span.held_by} reads the records`, `not timed: ${span.held_by}`, 'not timed']);
+    else for (const span of row.process.events_not_kept ?? []) drawSpan(scene, y, row.height, span, ['single events were not kept here: only counts (--keep all keeps them)', 'events not kept', 'not kept']);
   }
+}
+
+function drawSpan({ state, surface, scale, ink }: Scene, y: number, height: number, span: { begin_ns: number; end_ns: number | null }, words: string[]): void {
+  const { context } = surface;
+  const left = Math.max(scale.px(span.begin_ns), 0);
+  const right = Math.min(scale.px(span.end_ns ?? state.whole.end), surface.width);
+  if (right <= left) return;
+  context.globalAlpha = 0.75;
+  context.fillStyle = ink.band;
+  context.fillRect(left, y, Math.max(right - left, 1), height - 1);
+  context.globalAlpha = 1;
+  context.fillStyle = ink.soft;
+  context.fillRect(left, y, 1, height - 1);
+  context.fillRect(right - 1, y, 1, height - 1);
+  context.font = `11px ${ink.font}`;
+  context.textBaseline = 'middle';
+  const text = words.find((one) => context.measureText(one).width + 12 < right - left);
+  if (text !== undefined) context.fillText(text, left + 6, y + height / 2);
 }
 
 function drawSelection({ state, surface, scale, ink }: Scene): void {

@@ -124,7 +124,7 @@ export class ChartsPanel implements Panel {
         scales: { x: { time: false, range: [steps[0].first_step, Math.max(steps[steps.length - 1].last_step, steps[0].first_step + 1)] }, y: { range: (_plot, low, high) => rangeOf(from, low, high) } },
         axes: [
           { ...axis, size: 24, values: (_plot, splits) => splits.map((step) => (Number.isInteger(step) ? this.state.definitions.steps.nameOf(step).replace(/^evaluation.*/, '') : '')) },
-          { ...axis, size: 66, space: 26, ...(incrs ? { incrs } : {}), values: (_plot, splits) => splits.map((value) => format(value)) },
+          { ...axis, size: 84, space: 26, ...(incrs ? { incrs } : {}), values: (_plot, splits) => splits.map((value) => format(value)) },
         ],
         series: [
           { label: 'step' },

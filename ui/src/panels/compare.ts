@@ -188,8 +188,12 @@ function totalsTable({ total_changes: changes }: Difference): HTMLElement {
     { class: 'kinds', 'aria-label': 'Totals' },
     el('thead', {}, el('tr', {}, ...['', 'here', 'there', 'a step here', 'a step there'].map((title, i) => el('th', { scope: 'col', class: i > 0 ? 'number' : '' }, title)))),
     el('tbody', {}, ...Object.entries(changes).map(([name, change]) =>
-      el('tr', { class: change.before === change.after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), ...[amount(name, change.before), amount(name, change.after), ...each(name, change)].map(number)))),
+      el('tr', { class: change.before === change.after ? 'soft' : '' }, el('td', {}, totalName(name)), ...[amount(name, change.before), amount(name, change.after), ...each(name, change)].map(number)))),
   );
+}
+
+function totalName(name: string): string {
+  return { cpu_ns: 'CPU time', cache_peak_bytes: 'cache at most' }[name] ?? name.replaceAll('_', ' ');
 }
 
 /** Whether a total grows with each step. */

@@ -72,6 +72,7 @@ export class DurationsView {
           : `Only ${grouped(told.single_events)} of ${grouped(told.event_count)} events are still held one by one: shortest, median, 95 %, longest and the bars are of these. Count, time and bytes are from sums.`,
       );
     if (told.not_kept_ns > 0) notes.push(`For ${duration(told.not_kept_ns)} of this stretch the run file keeps no events: there were more. A run with --keep all has them.`);
+    if ((this.state.run?.totals.compiled_casts ?? 0) > 0) notes.push('Casts in compiled graphs are counted and not timed: they are left out here.');
     return el('div', {}, ...notes.map((note) => el('p', { class: 'soft' }, note)));
   }
 }

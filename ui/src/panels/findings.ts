@@ -104,9 +104,10 @@ export class FindingsPanel implements Panel {
     const { run, live } = this.state;
     if (live) return 'Nothing found so far. Findings appear here as the run goes on.';
     if (!run || run.run_state === 'loading') return 'The run is being read.';
-    const { casts, cache_hits: hits, step_count: steps, event_count: events } = run.totals;
+    if (run.damage !== null) return 'The run file is damaged: what is left of it cannot be judged.';
+    const { casts, other_casts: others, compiled_casts: compiled, cache_hits: hits, step_count: steps } = run.totals;
     const ending = run.signal !== null ? 'The job was killed' : run.complete ? null : 'The run is incomplete';
-    if (casts + hits + events === 0) return `${ending === null ? 'Nothing' : `${ending}, and nothing`} was cast, so there was nothing to judge.`;
+    if (casts + others + compiled + hits === 0) return `${ending === null ? 'Nothing' : `${ending}, and nothing`} was cast, so there was nothing to judge.`;
     if (ending !== null) return `${ending}: nothing was found in what was seen of it, ${grouped(steps)} ${steps === 1 ? 'step' : 'steps'}.`;
     return 'castscope found nothing to complain of in this run.';
   }

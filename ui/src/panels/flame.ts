@@ -82,7 +82,12 @@ export class FlameView {
     });
     state.on(['judgement', 'definitions'], () => this.soon(400));
     state.on(['look', 'finding'], () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.body);
+    let width = 0;
+    new ResizeObserver(() => {
+      // Its height follows from what is drawn.
+      if (this.body.clientWidth !== width) this.draw();
+      width = this.body.clientWidth;
+    }).observe(this.body);
   }
 
   show(by: FlameBy): void {
@@ -164,6 +169,7 @@ export class FlameView {
       at?.file !== null && at !== null && el('button', { class: 'link', click: () => this.actions.source(at.file!, at.line) }, 'source'),
       search !== '' && el('button', { class: 'link', click: () => this.actions.find(search) }, 'show in the timeline'),
       node.parent !== null && el('button', { class: 'link', click: () => this.zoom(root) }, 'whole flame'),
+      ` ${this.of === 'casts' ? (this.measure === 'time' ? 'First casts at a place are counted too; casts that nobody timed are not.' : '') : 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.'}`,
     );
   }
 
@@ -173,8 +179,8 @@ export class FlameView {
     const boxes = boxesOf(node, kLeastPx / width, withHolders);
     const element = el('div', { class: 'flame-boxes', role: 'tree', 'aria-label': label });
     element.style.height = `${(1 + Math.max(...boxes.map((box) => box.depth))) * kRowPx}px`;
-    const parts = new Map(boxes.map((box) => [box.node, this.box(box, width, box.node === node, () => choose(box.node))]));
-    element.append(...parts.values());
+    const parts = new Map(boxes.filter((box) => box.rest === 0).map((box) => [box.node, this.box(box, width, box.node === node, () => choose(box.node))]));
+    element.append(...parts.values(), ...boxes.filter((box) => box.rest > 0).map((box) => restBox(box)));
     element.addEventListener('keydown', (event) => {
       const now = boxes.find((box) => parts.get(box.node) === document.activeElement)?.node;
       const next = now && neighbourOf(now, event.key);
@@ -242,6 +248,16 @@ export class FlameView {
     this.zoomed = leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [];
     this.draw();
   }
+}
+
+/** What stands for several that are too narrow. */
+function restBox({ rest, depth, left, width }: FlameBox): HTMLElement {
+  const words = `${grouped(rest)} more`;
+  const part = el('div', { class: 'flame-box flame-rest', title: `${words}, each too narrow to be seen: come nearer by a click on what holds them` }, words);
+  part.style.left = `${left * 100}%`;
+  part.style.width = `${width * 100}%`;
+  part.style.top = `${depth * kRowPx}px`;
+  return part;
 }
 
 function neighbourOf(node: FlameNode, key: string): FlameNode | undefined {

@@ -97,6 +97,8 @@ export class Header {
       totals.evaluation_count > 0 && fact(totals.evaluation_count, totals.evaluation_count === 1 ? 'evaluation' : 'evaluations'),
       el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
     );
+    // A narrow header has no room for all of them.
+    this.facts.title = [...this.facts.children].map((one) => one.textContent).join(' · ');
   }
 
   /** Other runs can be chosen if the wanted one cannot be read. */

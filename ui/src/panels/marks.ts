@@ -26,7 +26,7 @@ export class MarkList {
   }
 
   private line(mark: Mark): HTMLElement {
-    const name = el('input', { class: 'field', value: mark.name, 'aria-label': `Name of the mark at ${moment(mark.at)} s`, maxlength: 60 });
+    const name = el('input', { class: 'field', value: mark.name, 'aria-label': `Name of the mark at ${moment(mark.at - this.state.whole.begin)} s`, maxlength: 60 });
     name.addEventListener('input', () => {
       mark.name = name.value;
       this.state.tell('marks');
@@ -39,7 +39,7 @@ export class MarkList {
       'li',
       { class: 'row' },
       name,
-      el('button', { class: 'link mono', title: 'go there', click: () => this.go(mark) }, `${moment(mark.at)} s`),
+      el('button', { class: 'link mono', title: 'go there', click: () => this.go(mark) }, `${moment(mark.at - this.state.whole.begin)} s`),
       el('button', { class: 'icon-button', 'aria-label': `Remove the mark ${mark.name}`, click: remove }, '×'),
     );
   }

@@ -78,7 +78,7 @@ export class ModuleSteps {
     const rows = this.rows.slice(0, kMostRows);
     const canvas = el('canvas', { tabindex: 0, role: 'img', 'aria-label': `${counted(rows.length, 'module', 'modules')} by ${counted(this.last - this.first + 1, 'step', 'steps')}: arrows go from cell to cell, Enter shows it in the timeline` });
     canvas.style.height = `${rows.length * kRowPx}px`;
-    const names = el('div', { class: 'module-names' }, ...rows.map((row) => el('div', { title: nameOfRow(row) }, nameOfRow(row))));
+    const names = el('div', { class: 'module-names' }, ...rows.map((row) => el('div', { title: nameOfRow(row) }, el('bdi', {}, nameOfRow(row)))));
     fill(this.body, names, canvas, this.rows.length > rows.length && el('p', { class: 'soft' }, `${grouped(this.rows.length - rows.length)} more modules`));
     this.paint(canvas, rows);
     this.listen(canvas, rows);

@@ -99,6 +99,6 @@ export class Notice {
     if (run.run_state === 'live') return ['No casts yet', 'The job runs; nothing has been cast so far. Casts appear here as they happen.'];
     return ['This run has no events', run.totals.casts > 0
       ? `It counted ${grouped(run.totals.casts)} casts, but kept no single events: the panels still tell where they were.`
-      : 'Nothing was cast and no autocast region was entered. Did the job use torch.autocast?'];
+      : 'Nothing was cast and no autocast region was entered. Did the job use PyTorch, and torch.autocast?'];
   }
 }

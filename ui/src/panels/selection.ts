@@ -9,6 +9,7 @@ import { bytes, duration, grouped, moment, percent, place, shortPath } from '../
 import type { Mark } from '../model/time/marks.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
+import { toldApart } from '../model/tell_apart.ts';
 import type { Area } from '../model/url_state.ts';
 import { el, fill } from '../dom.ts';
 import { DurationsView } from './durations.ts';
@@ -120,6 +121,8 @@ export class SelectionPanel implements Panel {
     if (turn !== this.turn) return;
     if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
     this.drawHead(summary);
+    const { definitions, run } = state;
+    this.told = toldApart(summary.by_subject, (row) => `${definitions.nameOf(row.track_kind, row.subject)} ${row.shade_kind} ${this.groupOf(row, 'module')} ${this.placeOf(row)}`, (row) => definitions.traitsOf(row.track_kind, row.subject, run?.cwd ?? ''), (row) => row.subject);
     this.table.set(summary.by_subject);
     this.askDurations(summary, { begin, end, tracks: selection?.tracks ?? null });
   }
@@ -133,6 +136,7 @@ export class SelectionPanel implements Panel {
       el('h2', {}, `${state.selection ? 'Selected' : 'Shown'}: ${duration(length)}`),
       el('p', { class: 'soft mono' }, `${moment(summary.window_begin_ns - state.whole.begin)} – ${moment(summary.window_end_ns - state.whole.begin)} s after the first event`),
       !state.selection && el('p', { class: 'soft' }, 'Drag over lanes to select an area.'),
+      this.notKept(summary),
       !summary.exact && el('p', { class: 'soft' }, 'Single events of this stretch are no longer held: times at its ends are rounded.'),
       el(
         'table',
@@ -151,6 +155,13 @@ export class SelectionPanel implements Panel {
     );
   }
 
+  /** A stretch whose events were not kept is not idle. */
+  private notKept({ window_begin_ns: begin, window_end_ns: end }: Summary): HTMLElement | false {
+    const spans = (this.state.run?.processes ?? []).flatMap((one) => one.events_not_kept);
+    const ns = Math.max(0, ...spans.map((span) => Math.min(span.end_ns, end) - Math.max(span.begin_ns, begin)));
+    return ns > 0 && el('p', { class: 'warn' }, `For ${duration(ns)} of this the run file keeps no single events, so what happened there is not counted here. The counts of Sites, Modules and Charts have it; --keep all keeps all events.`);
+  }
+
   private askDurations(summary: Summary, area: Area): void {
     const { event, definitions, run } = this.state;
     const kinds = kTimedKinds.filter(({ shades }) => summary.by_shade_kind.some((one) => shades.includes(one.shade_kind)));
@@ -165,9 +176,12 @@ export class SelectionPanel implements Panel {
     void this.durations.ask(area, of[2]);
   }
 
+  /** What rows that read the same differ by. */
+  private told = new Map<SummaryRow, string>();
+
   private under(row: SummaryRow): string {
     const module = this.groupOf(row, 'module');
-    return module === '' || module === row.track_kind ? kindName(row.shade_kind) : `${kindName(row.shade_kind)} · ${module}`;
+    return [kindName(row.shade_kind), module === row.track_kind ? '' : module, this.placeOf(row), this.told.get(row) ?? ''].filter((one) => one !== '').join(' · ');
   }
 
   private definitionOf(row: SummaryRow): Site | OperatorUse | Kernel | Region | undefined {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Process, Track, TrackKind } from '../../api/types.ts';
 import { laneKey, layoutOf, processKey, processName, rowOf, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
 
-const process = (id: number): Process => ({ process: id, label: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin_ns: 0, end_kind: null, gpu_seats: [] });
+const process = (id: number): Process => ({ process: id, label: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin_ns: 0, end_kind: null, events_not_kept: [], gpu_seats: [] });
 
 function run(processes: number, lanes: number): { processes: Process[]; tracks: Track[] } {
   const tracks: Track[] = [];

@@ -73,7 +73,10 @@ export function mostDtype(node: FlameNode): string {
 }
 
 export interface FlameBox {
+  /** For the box of several that are too narrow: what holds them. */
   node: FlameNode;
+  /** How many children the box stands for that are too narrow to be seen; 0: it is a node's own. */
+  rest: number;
   /** Rows from the top. */
   depth: number;
   /** Shares of the width. */
@@ -82,21 +85,24 @@ export interface FlameBox {
 }
 
 /** The boxes below `node`, which fills the width, and above it those that hold it, unless they are not wanted. Boxes
- * narrower than `least` (a share) are left out: nobody could see or click them. */
+ * narrower than `least` (a share) are put together: nobody could see or click one of them. */
 export function boxesOf(node: FlameNode, least: number, withHolders = true): FlameBox[] {
   const above: FlameNode[] = [node];
   for (let at = node.parent; at && withHolders; at = at.parent) above.unshift(at);
-  const boxes: FlameBox[] = above.map((one, depth) => ({ node: one, depth, left: 0, width: 1 }));
+  const boxes: FlameBox[] = above.map((one, depth) => ({ node: one, rest: 0, depth, left: 0, width: 1 }));
   const place = (one: FlameNode, depth: number, left: number) => {
     let at = left;
-    for (const child of one.children) {
+    // The largest come first: those that are too narrow lie together at the end.
+    const seen = one.children.filter((child) => child.value / node.value >= least);
+    for (const child of seen) {
       const width = child.value / node.value;
-      if (width >= least) {
-        boxes.push({ node: child, depth, left: at, width });
-        place(child, depth + 1, at);
-      }
+      boxes.push({ node: child, rest: 0, depth, left: at, width });
+      place(child, depth + 1, at);
       at += width;
     }
+    const rest = one.children.slice(seen.length);
+    const width = rest.reduce((sum, child) => sum + child.value, 0) / node.value;
+    if (rest.length > 0 && width >= least) boxes.push({ node: one, rest: rest.length, depth, left: at, width });
   };
   if (node.value > 0) place(node, above.length, 0);
   return boxes;

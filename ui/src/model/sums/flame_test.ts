@@ -21,9 +21,9 @@ test('boxes are as wide as their share; what holds the chosen node is above it',
   assert.deepEqual(boxesOf(nodeAt(root, ['main', 'loss']), 0, false).map(({ node, depth }) => `${node.key} ${depth}`), ['loss 0']);
 });
 
-test('what is too narrow to be seen has no box, and what is beside it keeps its place', () => {
-  const boxes = boxesOf(flameOf([leaf('a', 1), leaf('b', 98), leaf('c', 1)]), 0.05);
-  assert.deepEqual(boxes.map(({ node }) => node.key), ['', 'b']);
+test('what is too narrow to be seen is one box together', () => {
+  const boxes = boxesOf(flameOf([leaf('a', 1), leaf('b', 98), leaf('c', 1)]), 0.015);
+  assert.deepEqual(boxes.map(({ node, rest, left }) => `${node.key} ${rest} ${left}`), [' 0 0', 'b 0 0', ' 2 0.98']);
 });
 
 test('a node is found again in a newer flame, or as far as there is one', () => {
