@@ -24,7 +24,7 @@ COMMAND = "castscope run -o train -- python train.py"
 HOME = "/home/me"  # what pictures show in place of the folder of the run
 SCHEMES = ("light", "dark")
 COLUMNS, CELL, LINE, FONT, MARGIN = 80, 7.8, 18, 13, 16
-PAGE_SIZE = {"width": 1280, "height": 1000}
+PAGE_SIZE = {"width": 1024, "height": 860}
 # By the numbers of SGR; None is what has no colour of its own.
 COLOURS = {"light": {None: "#1f2328", "31": "#b3261e", "33": "#8a5a00", "34": "#0b57d0", "36": "#0f6c74"},
            "dark": {None: "#e6e9ee", "31": "#ff8a80", "33": "#f2c14e", "34": "#8ab4f8", "36": "#6fd3dc"}}
