@@ -47,7 +47,7 @@ def test_to_the_timeline_and_back_nothing_loses_its_place(look, sample):
     until(page, "() => +document.querySelector('.panel article')?.ariaPosInSet > 1000")
     card = cards(page).nth(5)
     title = card.get_by_role("heading").inner_text()
-    card.get_by_role("button", name=title).click()
+    cards(page).filter(has_text=title).get_by_role("button", name=title).click()
     button = cards(page).filter(has_text=title).get_by_role("button", name="Show in timeline")
     button.click()
     until(page, "() => /[#&]finding=/.test(location.hash) && /[#&]event=/.test(location.hash)")

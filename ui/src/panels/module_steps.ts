@@ -1,6 +1,7 @@
 // Modules by steps as a picture: a row for each module that casts, a column for each step, darker where it cast more.
 
 import { api } from '../api/client.ts';
+import type { Behaviour } from '../api/told.ts';
 import type { ProcessSteps } from '../api/types.ts';
 import { Surface, readInk } from '../draw/ink.ts';
 import { costColour, css } from '../model/looks/colours.ts';
@@ -28,6 +29,7 @@ export class ModuleSteps {
   private readonly process = el('select', { class: 'field', 'aria-label': 'Process' });
   private measure: StepMeasure = 'casts';
   private processes: ProcessSteps[] = [];
+  private behaviours: Behaviour[] = [];
   private rows: ModuleCounts[] = [];
   private stretches: StepStretch[] = [];
   /** The cell of the keyboard: row and step. */
@@ -54,7 +56,7 @@ export class ModuleSteps {
   }
 
   private async ask(): Promise<void> {
-    const { run, definitions } = this.state;
+    const { run } = this.state;
     if (!run || !this.element.isConnected) return;
     this.turn += 1;
     const turn = this.turn;
@@ -62,7 +64,7 @@ export class ModuleSteps {
     if (turn !== this.turn) return;
     if (!both) return fill(this.body, nothing('The steps could not be asked for.'));
     this.processes = both[0].filter((one) => one.step_runs.length > 0);
-    this.rows = moduleCounts(both[1], definitions.sites);
+    this.behaviours = both[1];
     const names = new Map(run.processes.map((one) => [one.process, processName(one)]));
     const chosen = this.process.value;
     fill(this.process, ...this.processes.map(({ process }) => el('option', { value: process, selected: String(process) === chosen }, names.get(process) ?? `process ${process}`)));
@@ -73,6 +75,8 @@ export class ModuleSteps {
   private draw(): void {
     if (!this.element.isConnected || this.body.clientWidth === 0) return;
     const steps = this.processes.find((one) => String(one.process) === this.process.value) ?? this.processes[0];
+    // Definitions may come after the counts.
+    this.rows = moduleCounts(this.behaviours, this.state.definitions.sites);
     if (!steps || this.rows.length === 0) return fill(this.body, nothing('No step has ended yet, or none of them cast.'));
     this.stretches = stretchesOf(steps.step_runs);
     const rows = this.rows.slice(0, kMostRows);

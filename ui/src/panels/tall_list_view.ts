@@ -113,9 +113,13 @@ export class TallListView {
     const heights = new Map<string, number>();
     for (const [key, { holder }] of this.built)
       if (holders.includes(holder) && holder.offsetHeight > 0) heights.set(key, holder.offsetHeight);
+    const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+    // Who went to the end of a long list stays there, though its last entries are larger than was estimated.
+    const atEnd = this.built.size < this.entries.size && scrollTop + clientHeight >= scrollHeight - 1;
     const moved = this.tall.measure(heights, this.top());
     this.place();
-    if (moved !== 0) this.scroller.scrollTop += moved;
+    if (atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+    else if (moved !== 0) this.scroller.scrollTop += moved;
     this.soon();
   }
 
