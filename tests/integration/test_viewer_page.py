@@ -203,7 +203,7 @@ def test_a_run_without_casts_says_so(look, castscope, python, view):
     assert castscope.run(python, "train.py").returncode == 0
     page = look(view("run.castscope").url)
     page.get_by_text("This run has no events").wait_for()
-    page.get_by_text("Did the job use torch.autocast?").wait_for()
+    page.get_by_text("Did the job use PyTorch, and torch.autocast?").wait_for()
 
 
 def test_a_deleted_run_says_so(look, castscope, view, recorded):
