@@ -5,10 +5,8 @@ import sys
 import pytest
 
 pytest.importorskip("playwright")
-import chromium
 from program import ROOT, Castscope, clean_environment
-
-HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
+from viewer_page import HAS_CHROMIUM, browser  # noqa: F401
 
 HEADER = """
 import os, signal, sys, torch
@@ -139,22 +137,14 @@ def made(tmp_path_factory):
     return make
 
 
-@pytest.fixture(scope="module")
-def chrome():
-    with chromium.started() as playwright:
-        browser = chromium.Chromium(playwright)
-        yield browser
-        browser.browser.close()
-
-
 @pytest.fixture
-def look(chrome, made):
+def look(browser, made):  # noqa: F811
     """Opens the report of a job. What the page complains of fails the test."""
-    chrome.complaints.clear()
+    browser.complaints.clear()
     pages = []
 
     def open_report(name, width=1600, height=900, scheme="light", **media):
-        page = chrome.open(made(name).as_uri(), width=width, height=height, scheme=scheme, ready=False)
+        page = browser.open(made(name).as_uri(), width=width, height=height, scheme=scheme, ready=False)
         pages.append(page)
         if media:
             page.emulate_media(**media)
@@ -163,7 +153,7 @@ def look(chrome, made):
     yield open_report
     for page in pages:
         page.close()
-    assert chrome.complaints == []
+    assert browser.complaints == []
 
 
 def visible_text(page):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 pytest.importorskip("playwright")
-from report_pages import HAS_CHROMIUM, chrome, look, made, unfold, visible_text  # noqa: F401
+from report_pages import HAS_CHROMIUM, browser, look, made, unfold, visible_text  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "%": 1}

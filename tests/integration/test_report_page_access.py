@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("playwright")
 import axe
-from report_pages import HAS_CHROMIUM, chrome, look, made, unfold  # noqa: F401
+from report_pages import HAS_CHROMIUM, browser, look, made, unfold  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 A4 = {"width": round((210 - 24) / 25.4 * 96), "height": round((297 - 24) / 25.4 * 96)}  # within the margins, in pixels

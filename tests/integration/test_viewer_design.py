@@ -7,15 +7,9 @@ import pytest
 pytest.importorskip("playwright")
 from chromium import until
 from gated import TRAIN, line_of
-from viewer_page import HAS_CHROMIUM, browser, look, sample, tab  # noqa: F401
+from viewer_page import HAS_CHROMIUM, browser, look, opened, sample, tab  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
-
-
-def opened(look, sample, kind, **options):
-    page = look(sample(kind).url, **options)
-    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
-    return page
 
 
 @pytest.mark.parametrize("width", [1440, 1600, 1920])

@@ -18,17 +18,11 @@ pytest.importorskip("playwright")
 from chromium import until
 from program import clean_environment
 from viewer import ENDLESS, Viewer
-from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, sample, tab, window_of  # noqa: F401
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, opened, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "viewer"
 SIZES = [(1600, 900), (1024, 768), (390, 844)]
-
-
-def opened(look, sample, kind, **options):
-    page = look(sample(kind).url, **options)
-    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
-    return page
 
 
 def test_a_run_of_one_event(look, sample):

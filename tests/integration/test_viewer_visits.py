@@ -11,15 +11,9 @@ pytest.importorskip("playwright")
 from chromium import until
 from program import clean_environment
 from viewer import Viewer
-from viewer_page import HAS_CHROMIUM, browser, facts, look, sample, tab, window_of  # noqa: F401
+from viewer_page import HAS_CHROMIUM, browser, facts, look, opened, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
-
-
-def opened(look, sample, kind, **options):
-    page = look(sample(kind).url, **options)
-    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
-    return page
 
 
 def in_address(page, *parts):

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("playwright")
 import chromium
+from chromium import until
 from program import BUILD
 
 HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
@@ -46,6 +47,13 @@ def sample(castscope, view):
         return view(f"{kind}.castscope")
 
     return start
+
+
+def opened(look, sample, kind, **options):
+    """The page of a sample that it has read to its end."""
+    page = look(sample(kind).url, **options)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    return page
 
 
 def facts(page):

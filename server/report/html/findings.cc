@@ -83,7 +83,7 @@ void write_named(Html& html, const char* name, std::string_view text) {
   write_with_code(html, text);
 }
 
-// What to do stands right below the line to do it at; what else there is to know is folded.
+// Writes the card of a finding: its line of source, the fix right below it, and the details folded.
 void write_card(Html& html, const Model& model, const ShownFinding& shown) {
   const rules::Finding& finding = *shown.finding;
   const std::string id = absl::StrCat("finding-", shown.number);

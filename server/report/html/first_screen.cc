@@ -1,4 +1,4 @@
-// What a reader sees without scrolling: what went wrong with the run itself, the verdict, and the totals.
+// Writes what a reader sees without scrolling: the troubles of the run itself, the verdict, and the totals.
 #include <algorithm>
 #include <cctype>
 

@@ -45,7 +45,7 @@ class ModulesByCost {
   static std::vector<std::string> outside(const Model& model, const store::Site& site) {
     return {kNoModule, place(model.run, model.run.user_location(site.stack))};
   }
-  // What backward casts belongs to the module of the cast in the forward pass.
+  // Adds a site's casts to its module. The cast of a gradient counts for the module of the forward cast that it undoes.
   void add(const Model& model, const SiteTotal& total) {
     const store::Site& origin = origin_of(model.run, model.run.sites[total.site]);
     const store::Module* const module = model.module_of(origin);

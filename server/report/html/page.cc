@@ -31,7 +31,7 @@ void write_head(Html& html, const Model& model) {
   html.trusted(std::string("<style>") + kStyle + "</style>\n");
 }
 
-// What is red, what is amber, and what is as it should be.
+// The classes of the run's end in the style sheet: it shows kBad in red and kDoubtful in amber.
 constexpr const char *kBad = "end bad", *kDoubtful = "end doubtful", *kWell = "end";
 
 void write_end(Html& html, const Model& model) {
@@ -119,7 +119,7 @@ void write_contents(Html& html, const Model& model, const std::vector<Page::Entr
   }
 }
 
-// What is left out on paper must not look as if it did not exist.
+// Writes a note that only the print shows: it names the sections that the print leaves out.
 void write_not_printed(Html& html, const std::vector<Page::Entry>& contents) {
   std::vector<std::string> titles;
   for (const Page::Entry& entry : contents)

@@ -10,7 +10,7 @@
 
 namespace castscope::report {
 
-// What is written of the page so far, with the list of its contents.
+// The HTML that is written so far, and the sections that the list of contents has to name.
 struct Page {
   struct Entry {
     std::string id, title;

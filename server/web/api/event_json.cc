@@ -112,9 +112,9 @@ Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, 
 }
 
 Json links_json(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
-                const timeline::FoundEvent& event) {
+                const timeline::FoundEvent& event, const std::optional<lanes::Event>& kept) {
   Json list = Json::array();
-  for (const Link& link : links_of(source.file(), run, timeline, event))
+  for (const Link& link : links_of(source.file(), run, timeline, event, kept))
     list.push_back({{"link_kind", name(link.kind)}, {"event", event_json(run, link.event)}});
   return list;
 }
@@ -137,7 +137,7 @@ Json describe_fully(const RunSource& source, const timeline::Timeline& timeline,
   const store::StackId stack = about(run, event).stack;
   json["frames"] = stack_json(run, stack);
   json["stack_truncated"] = stack != 0 && run.stacks[stack].truncated;
-  json["linked_events"] = links_json(source, timeline, run, event);
+  json["linked_events"] = links_json(source, timeline, run, event, kept);
   return json;
 }
 

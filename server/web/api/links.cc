@@ -8,7 +8,6 @@
 #include "agent/lanes/event_views.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/read/event_blocks.h"
-#include "server/web/api/event_detail.h"
 
 namespace castscope::web {
 namespace {
@@ -29,8 +28,8 @@ bool is_cast(const FoundEvent& event) {
 class Links {
  public:
   Links(const std::string& run_file, const store::RunData& run, const timeline::Timeline& timeline,
-        const FoundEvent& event)
-      : file_(run_file), run_(run), timeline_(timeline), event_(event) {}
+        const FoundEvent& event, const std::optional<lanes::Event>& kept)
+      : file_(run_file), run_(run), timeline_(timeline), event_(event), kept_(kept) {}
 
   std::vector<Link> all() {
     if (event_.shade.kind == ShadeKind::kHit) add(LinkKind::kFilledBy, filled_by());
@@ -76,9 +75,8 @@ class Links {
   // Calls `take` with the casts and hits of the event's tensor that lie in a stretch of the file.
   void same_tensor(std::int64_t from, std::int64_t to,
                    const std::function<void(const lanes::Event&, std::uint32_t lane)>& take) const {
-    const auto kept = event_in_file(file_, run_, event_);
-    if (!kept) return;
-    const std::uint64_t source = as_cast(*kept).source();
+    if (!kept_) return;
+    const std::uint64_t source = as_cast(*kept_).source();
     const std::int64_t begin = process_begin();
     std::vector<lanes::Event> events;
     std::vector<std::uint32_t> lanes;
@@ -198,6 +196,7 @@ class Links {
   const store::RunData& run_;
   const timeline::Timeline& timeline_;
   const FoundEvent& event_;
+  const std::optional<lanes::Event>& kept_;
   std::vector<Link> links_;
 };
 
@@ -219,9 +218,9 @@ std::string_view name(LinkKind kind) {
 }
 
 std::vector<Link> links_of(const std::string& run_file, const store::RunData& run, const timeline::Timeline& timeline,
-                           const FoundEvent& event) {
+                           const FoundEvent& event, const std::optional<lanes::Event>& kept) {
   if (event.process == 0 || event.process > run.processes.size()) return {};
-  return Links(run_file, run, timeline, event).all();
+  return Links(run_file, run, timeline, event, kept).all();
 }
 
 }  // namespace castscope::web

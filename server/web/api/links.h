@@ -2,10 +2,12 @@
 // cache was made and used.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/lanes/format.h"
 #include "server/store/run/run_data.h"
 #include "server/timeline/timeline.h"
 
@@ -28,7 +30,8 @@ struct Link {
 // Copies are followed exactly, by the tensor that was cast, as far as the file still has the events. Values are
 // followed by the flows that deep steps saw (store::Flow), which tell of two uses of operators, not of two calls: the
 // nearest call in the same step is taken. Operators have events in deep steps only.
+// `kept`: the event as the file has it (event_in_file).
 std::vector<Link> links_of(const std::string& run_file, const store::RunData&, const timeline::Timeline&,
-                           const timeline::FoundEvent&);
+                           const timeline::FoundEvent&, const std::optional<lanes::Event>& kept);
 
 }  // namespace castscope::web

@@ -25,8 +25,7 @@ export class Knowledge {
     if (!run || this.asking) return;
     this.asking = true;
     try {
-      definitions.add(await api.definitions(run.run_name, definitions.known()));
-      this.state.tell('definitions');
+      if (definitions.add(await api.definitions(run.run_name, definitions.known()))) this.state.tell('definitions');
     } catch {
       // The next refresh of the run asks again.
     } finally {

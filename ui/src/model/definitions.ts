@@ -13,11 +13,13 @@ export class Definitions {
   readonly kernels = new Map<number, Kernel>();
   readonly steps = new StepNames();
 
-  add(answer: DefinitionsAnswer): void {
+  /** Whether any of them is new. */
+  add(answer: DefinitionsAnswer): boolean {
     for (const site of answer.sites) this.sites.set(site.site, site);
     for (const region of answer.regions) this.regions.set(region.region, region);
     for (const use of answer.operator_uses) this.uses.set(use.operator_use, use);
     for (const kernel of answer.kernels) this.kernels.set(kernel.kernel, kernel);
+    return [answer.sites, answer.regions, answer.operator_uses, answer.kernels].some((one) => one.length > 0);
   }
 
   known(): { known_sites: number; known_regions: number; known_operator_uses: number; known_kernels: number } {

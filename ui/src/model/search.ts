@@ -99,6 +99,11 @@ export function quoted(value: string): string {
   return value === '' || /[\s",*]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
 }
 
+/** The search for all that happens at a line. */
+export function searchForLine({ file, line }: { file: string | null; line: number | null }): string {
+  return `file:${quoted(`${file}:${line}`)}`;
+}
+
 /** The search for all that happens in a module and in the modules in it. */
 export function searchForModule(model: string, path: string, isOnlyModel: boolean): string {
   const inModel = `model:${quoted(model)}`;

@@ -8,11 +8,12 @@ import { legendKey } from './looks/colours.ts';
 import { Definitions } from './definitions.ts';
 import { kNoEditor } from './words/editor.ts';
 import type { EditorChoice } from './words/editor.ts';
-import { FindingLinks, placeQuery } from './findings/finding_links.ts';
+import { FindingLinks } from './findings/finding_links.ts';
 import { FindingMarks } from './findings/finding_marks.ts';
 import { moving } from './rows/lane_order.ts';
 import type { Layout, Row } from './rows/lanes.ts';
 import { layoutOf, siblingsOf } from './rows/lanes.ts';
+import { searchForLine } from './search.ts';
 import { LiveClock } from './time/pacing.ts';
 import type { Mark } from './time/marks.ts';
 import type { StreamLoad } from './rows/streams.ts';
@@ -141,7 +142,7 @@ export class State {
   get marked(): string {
     if (this.find !== '' || this.finding === null) return this.sought;
     const line = this.links().lineOf(this.finding);
-    return line === null ? '' : placeQuery(line);
+    return line === null ? '' : searchForLine(line);
   }
 
   /** Which findings and events belong together. */

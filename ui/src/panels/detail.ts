@@ -3,7 +3,7 @@
 import type { BriefEvent, EventDetail, Finding, LinkKind, LinkedEvent, Place, TrackKind } from '../api/types.ts';
 import { causeName, kindName } from '../model/looks/colours.ts';
 import { bytes, duration, moment, place } from '../model/words/format.ts';
-import { isLibrary } from '../model/sums/flame_leaves.ts';
+import { isLibrary, packageOf } from '../model/words/paths.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { DurationsView } from './durations.ts';
@@ -196,7 +196,7 @@ export class DetailPanel implements Panel {
       const library = isLibrary(frames[from].file);
       while (to < frames.length && isLibrary(frames[to].file) === library) to += 1;
       const list = el('ol', { class: `stack${library ? ' library' : ''}`, start: from + 1 }, ...frames.slice(from, to).map(line));
-      parts.push(library && to - from > 1 ? el('details', { class: 'frames' }, el('summary', {}, `${to - from} frames of ${packageOf(frames[from])}`), list) : list);
+      parts.push(library && to - from > 1 ? el('details', { class: 'frames' }, el('summary', {}, `${to - from} frames of ${packageOf(frames[from].file)}`), list) : list);
     }
     return parts;
   }
@@ -224,9 +224,4 @@ export class DetailPanel implements Panel {
       cast && !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
     ];
   }
-}
-
-function packageOf(frame: Place): string {
-  const found = /-packages\/([^/]+)|\/lib\/python[\d.]+\/([^/]+)/.exec(frame.file ?? '');
-  return found?.[1] ?? found?.[2] ?? 'a library';
 }

@@ -4,7 +4,7 @@ import type { Run, RunEntry, RunState } from '../api/types.ts';
 import { kColourBy } from '../model/looks/colours.ts';
 import type { ColourBy } from '../model/looks/colours.ts';
 import { duration, grouped, percent } from '../model/words/format.ts';
-import { shortCommand, signalName, startOf } from '../model/words/run_words.ts';
+import { failureOf, shortCommand, startOf } from '../model/words/run_words.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
@@ -26,9 +26,9 @@ const kStates: Record<RunState, string> = {
   gone: 'its file is gone',
 };
 /** How a run ended that did not end well; null: it did. */
-function endingOf(run: Run): { words: string; looks: 'failed' | 'incomplete' } | null {
-  if (run.signal !== null) return { words: `killed by ${signalName(run.signal)}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
-  if (run.exit_status !== null && run.exit_status !== 0) return { words: `failed: exit status ${run.exit_status}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
+function badEndOf(run: Run): { words: string; looks: 'failed' | 'incomplete' } | null {
+  const failure = failureOf(run);
+  if (failure !== null) return { words: `${failure}${run.complete ? '' : ', incomplete'}`, looks: 'failed' };
   return run.complete ? null : { words: 'incomplete', looks: 'incomplete' };
 }
 
@@ -81,7 +81,7 @@ export class Header {
     const { run } = this.state;
     this.showRuns();
     if (!run) return;
-    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.run_state === 'finished' ? (endingOf(run)?.looks ?? 'finished') : run.run_state}`;
+    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.run_state === 'finished' ? (badEndOf(run)?.looks ?? 'finished') : run.run_state}`;
     this.stateText.title = run.run_state === 'finished' ? run.notices.join(' ') : '';
     const { totals } = run;
     const fact = (count: number, what: string, says = '') => el('span', { title: says }, el('b', {}, grouped(count)), ` ${what}`);
@@ -122,7 +122,7 @@ export class Header {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = state.connection.lost && run.run_state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.run_state === 'loading' ? `loading ${percent(run.loaded)}` : run.run_state === 'finished' ? (endingOf(run)?.words ?? kStates.finished) : kStates[run.run_state];
+    let text = state.connection.lost && run.run_state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.run_state === 'loading' ? `loading ${percent(run.loaded)}` : run.run_state === 'finished' ? (badEndOf(run)?.words ?? kStates.finished) : kStates[run.run_state];
     if (run.run_state === 'live' && picture && !state.forgotten && !state.connection.lost) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }

@@ -9,6 +9,7 @@ import { counted, grouped } from '../model/words/format.ts';
 import { processName } from '../model/rows/lanes.ts';
 import { kStepMeasures, moduleCounts, rowOfCounts, stretchAt, stretchesOf } from '../model/sums/module_steps.ts';
 import type { ModuleCounts, StepMeasure, StepStretch } from '../model/sums/module_steps.ts';
+import { searchForModule } from '../model/search.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 
@@ -164,7 +165,5 @@ function usualOf(row: Float32Array): number {
 }
 
 function searchOf(row: ModuleCounts): string {
-  const quoted = (text: string) => (/^[\w.]+$/.test(text) ? text : `"${text}"`);
-  if (row.module !== '') return `module:${quoted(row.module)}`;
-  return row.model === '' ? '' : `model:${quoted(row.model)}`;
+  return row.module === '' && row.model === '' ? '' : searchForModule(row.model, row.module, true);
 }

@@ -32,14 +32,14 @@ export class StepSummary {
   }
 
   private async ask(event: EventDetail): Promise<void> {
-    const { run, hidden } = this.state;
+    const { run } = this.state;
     if (!run) return;
     fill(this.element);
     // The step by itself, whatever is selected or compared.
     const pair = await nextPair({ run, event, firstStretch: null, selection: null }, 'previous', event.begin_ns).catch(() => null);
     const tracks = pair?.[1].tracks ?? null;
     const area = { begin: event.begin_ns, end: Math.max(event.end_ns, event.begin_ns + 1), tracks };
-    const ask = (one: Area) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, hidden.size > 0 ? this.state.hiddenShades() : []);
+    const ask = (one: Area) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
     const [here, before] = await Promise.all([ask(area), pair && ask(pair[0])]).catch(() => [null, null]);
     if (!here || this.state.event?.begin_ns !== event.begin_ns) return;
     const words = before ? `${countsOf(before, here)}, in ${this.state.definitions.nameOf('steps', pair![0].number)}` : countsOf(here, here).replaceAll(', as many', '');

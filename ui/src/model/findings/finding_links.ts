@@ -12,11 +12,6 @@ export interface Line {
 
 const keyOf = (file: string, line: number) => `${file}:${line}`;
 
-/** The search that finds what happens at a line. */
-export function placeQuery({ file, line }: Line): string {
-  return `file:"${file}:${line}"`;
-}
-
 export class FindingLinks {
   private readonly definitions: Definitions;
   private readonly byLine = new Map<string, Finding[]>();

@@ -4,7 +4,9 @@ import type { Stacks } from '../../api/told.ts';
 import type { Place } from '../../api/types.ts';
 import type { Definitions } from '../definitions.ts';
 import type { Leaf } from './flame.ts';
+import { quoted, searchForLine, searchForModule } from '../search.ts';
 import { place } from '../words/format.ts';
+import { isLibrary } from '../words/paths.ts';
 
 export const kFlameMeasures = ['time', 'bytes', 'count'] as const;
 export type FlameMeasure = (typeof kFlameMeasures)[number];
@@ -27,13 +29,6 @@ export interface Step {
   /** The place in the source, or the search that finds it. */
   place: Place | null;
   search: string;
-}
-
-const kPackages = /(^|\/)(site|dist)-packages\/|\/lib\/python[\d.]+\//;
-
-/** Whether a file is of an installed package or of Python itself. */
-export function isLibrary(file: string | null): boolean {
-  return file !== null && kPackages.test(file);
 }
 
 export class FlameLeaves {
@@ -75,7 +70,7 @@ export class FlameLeaves {
       const of = this.definitionOf(one);
       const at = of?.file ? of : null;
       const label = this.definitions.nameOf(one.kind, one.subject);
-      return { label, name: at ? `${label} ${place(at, this.cwd)}` : label, place: at, search: at ? lineSearch(at) : '' };
+      return { label, name: at ? `${label} ${place(at, this.cwd)}` : label, place: at, search: at ? searchForLine(at) : '' };
     });
   }
 
@@ -99,17 +94,14 @@ export class FlameLeaves {
     const of = this.definitionOf(one);
     if (!of || of.module === null) return [this.step('no module', () => ({ label: 'outside of modules', name: 'outside of modules', place: null, search: '' }))];
     const model = of.model ?? '';
-    const path = [this.step(`model ${model}`, () => ({ label: model || 'model', name: model || 'model', place: null, search: model === '' ? '' : `model:${quoted(model)}` }))];
+    const path = [this.step(`model ${model}`, () => ({ label: model || 'model', name: model || 'model', place: null, search: model === '' ? '' : searchForModule(model, '', true) }))];
     let name = '';
     for (const part of of.module.split('.')) {
       if (part === '' || of.module === model) continue;
       name = name === '' ? part : `${name}.${part}`;
       const module = name;
-      path.push(this.step(`module ${model} ${module}`, () => ({ label: part, name: module, place: null, search: `module:${quoted(module)}` })));
+      path.push(this.step(`module ${model} ${module}`, () => ({ label: part, name: module, place: null, search: searchForModule(model, module, true) })));
     }
     return path;
   }
 }
-
-const quoted = (text: string) => (/^[\w./:-]+$/.test(text) ? text : `"${text}"`);
-const lineSearch = (at: Place) => `file:${quoted(`${at.file}:${at.line}`)}`;

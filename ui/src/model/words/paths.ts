@@ -1,6 +1,18 @@
 // Names of source files. The API tells files of the job from the run's root, and those of libraries from the folder
 // that holds all of them; SQL and editors want whole paths.
 
+const kPackage = /(?:^|\/)(?:site|dist)-packages\/([^/]+)|\/lib\/python[\d.]+\/([^/]+)/;
+
+/** The installed package, or the part of Python's own library, that a file is of; null: of neither. */
+export function packageOf(file: string | null): string | null {
+  const found = kPackage.exec(file ?? '');
+  return found?.[1] ?? found?.[2] ?? null;
+}
+
+export function isLibrary(file: string | null): boolean {
+  return packageOf(file) !== null;
+}
+
 const kLibraries = /^.*\/((?:site|dist)-packages\/.*)$/;
 
 /** As the API tells it, from a whole path. */

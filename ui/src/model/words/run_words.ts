@@ -4,18 +4,22 @@ import type { RunEntry, RunState } from '../../api/types.ts';
 
 const kSignals: Record<number, string> = { 1: 'SIGHUP', 2: 'SIGINT', 6: 'SIGABRT', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' };
 
-export function signalName(signal: number): string {
+function signalName(signal: number): string {
   return kSignals[signal] ?? `signal ${signal}`;
 }
 
 const kStates: Record<RunState, string> = { live: 'live', finished: 'finished', lost: 'lost: its end was not seen', loading: 'being read', gone: 'its file is gone' };
 
-/** "killed by SIGKILL", "exit status 1", "finished" */
+/** "killed by SIGKILL", "failed: exit status 1"; null: the job did not fail, as far as is known. */
+export function failureOf(run: Pick<RunEntry, 'exit_status' | 'signal'>): string | null {
+  if (run.signal !== null) return `killed by ${signalName(run.signal)}`;
+  return run.exit_status !== null && run.exit_status !== 0 ? `failed: exit status ${run.exit_status}` : null;
+}
+
+/** "killed by SIGKILL", "failed: exit status 1", "finished" */
 export function endingOf(run: Pick<RunEntry, 'run_state' | 'exit_status' | 'signal'>): string {
   if (run.run_state === 'gone' || run.run_state === 'live') return kStates[run.run_state];
-  if (run.signal !== null) return `killed by ${signalName(run.signal)}`;
-  if (run.exit_status !== null && run.exit_status !== 0) return `exit status ${run.exit_status}`;
-  return kStates[run.run_state];
+  return failureOf(run) ?? kStates[run.run_state];
 }
 
 /** Paths are shortened to their last part: what differs between runs stands behind them. */

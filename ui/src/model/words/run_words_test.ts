@@ -5,7 +5,7 @@ import { changeOf, endingOf, shortCommand, startOf } from './run_words.ts';
 test('a run says how it ended', () => {
   const of = (exit_status: number | null, signal: number | null, run_state = 'finished' as const) => endingOf({ run_state, exit_status, signal });
   assert.equal(of(0, null), 'finished');
-  assert.equal(of(1, null), 'exit status 1');
+  assert.equal(of(1, null), 'failed: exit status 1');
   assert.equal(of(137, 9), 'killed by SIGKILL');
   assert.equal(of(163, 35), 'killed by signal 35');
   assert.equal(endingOf({ run_state: 'lost', exit_status: null, signal: null }), 'lost: its end was not seen');
