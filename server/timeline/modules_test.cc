@@ -99,6 +99,10 @@ TEST_F(ModulesTest, AreShownAndNotCounted) {
   const Summary summary = timeline_.summary({.from = 0, .to = 100});
   EXPECT_EQ(summary.events, 2u);
   for (const KindSum& kind : summary.kinds) EXPECT_NE(kind.kind, ShadeKind::kModule);
+  const Summary with_modules = timeline_.summary({.from = 0, .to = 100, .modules = true});
+  EXPECT_GT(with_modules.events, summary.events);
+  EXPECT_EQ(with_modules.kinds.back().kind, ShadeKind::kModule);
+  EXPECT_EQ(with_modules.kinds.back().count, with_modules.events - summary.events);
   const ReadPicture seen(timeline_.picture({.from = 0, .to = 64, .pixels = 64}));
   for (const Track& track : timeline_.tracks()) {
     if (track.kind != TrackKind::kModules) continue;

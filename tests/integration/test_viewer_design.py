@@ -20,6 +20,25 @@ def test_the_tabs_are_one_row(look, sample, width):
     assert len(tops) == 8 and len(set(tops)) == 1
 
 
+@pytest.mark.parametrize("width", [390, 1024, 1600, 1920])
+def test_no_fact_of_the_run_is_cut(look, sample, width):
+    page = opened(look, sample, "training", width=width, height=800)
+    seen = page.evaluate("""() => [...document.querySelectorAll('.header .facts span')].map((one) => {
+        const {left, right, top, bottom} = one.getBoundingClientRect();
+        return document.elementFromPoint(right - 2, (top + bottom) / 2)?.closest('span') === one && left >= 0;
+    })""")
+    assert len(seen) >= 4 and all(seen)
+
+
+def test_what_is_below_leaves_the_timeline_its_room_in_a_narrow_window(look, sample):
+    page = opened(look, sample, "training", width=1600, height=800)
+    page.set_viewport_size({"width": 390, "height": 800})  # where nothing was chosen, nothing is below
+    until(page, "() => document.querySelector('.drawer-body').hidden")
+    page.get_by_role("group", name="Below the timeline").get_by_role("button", name="flame by stack").click()
+    page.get_by_role("treeitem").first.wait_for()
+    assert page.evaluate("() => document.querySelector('canvas.lanes').getBoundingClientRect().height") > 150
+
+
 def test_list_and_source_stand_behind_selection_and_detail(look, sample):
     page = opened(look, sample, "training")
     views = page.get_by_role("tablist", name="Views of this panel")

@@ -162,10 +162,10 @@ def test_the_loss_and_the_gradient_scale_are_charts(castscope, look, view, pytho
     metrics = {one["metric_name"]: one for one in viewer.json("runs/run/metrics")["metrics"]}
     assert metrics == {one["metric_name"]: one for one in castscope.report()["metrics"]}
     panel = tab(page, "charts")
-    panel.locator("figure").filter(has_text="Gradient scale").wait_for()
+    panel.locator("figure").filter(has_text="gradient scale").wait_for()
     titles = [text.split("\n")[0] for text in panel.locator("figcaption").all_inner_texts()]
-    assert titles[0].startswith("Loss not finite 1 time, first in step 3")
-    assert titles[1].startswith("Gradient scale as GradScaler had it") and "Casts in a step" in titles[2]
+    assert titles[0].startswith("loss not finite 1 time, first in step 3")
+    assert titles[1].startswith("gradient scale as GradScaler had it") and "Casts in a step" in titles[2]
     loss = panel.locator("figure").first.locator(".u-over")
     box = loss.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)

@@ -1,6 +1,7 @@
 """The search of the viewer's page, on a real run: what it finds is counted again in the JSON report."""
 
 import re
+import urllib.parse
 
 import pytest
 
@@ -159,6 +160,40 @@ def test_fields_and_their_values_are_suggested(searched):
     assert box.input_value() == "cause:user_to " and box.get_attribute("aria-expanded") == "false"
     page.keyboard.press("Escape")
     assert box.input_value() == ""
+
+
+def test_every_value_is_counted_as_its_search_finds_it(view, castscope, python):
+    """Of a job with marks, regions and modules, and with two spellings of one operator."""
+    record(castscope, python, JOB, "run", "--deep", "always")
+    viewer = view("run.castscope")
+    viewer.loaded()
+    counted = 0
+    for field in viewer.json("runs/run/fields")["search_fields"]:
+        name = field["search_field"]
+        for one in viewer.json(f"runs/run/fields?search_field={name}")["field_values"]:
+            search = urllib.parse.quote(f'{name}:"{one["field_value"]}"')
+            assert viewer.json(f"runs/run/find?find={search}")["event_count"] == one["event_count"], one
+            counted += 1
+    assert counted > 100
+
+
+def test_modules_are_found_as_a_kind(searched):
+    modules = searched.find("kind:module")[0]
+    assert modules > 0
+    searched.page.keyboard.press("Enter")
+    searched.page.get_by_role("tabpanel").get_by_text("Net", exact=True).first.wait_for()
+    assert searched.find("kind:module,operator")[0] == modules + searched.find("kind:operator")[0]
+
+
+def test_the_focus_goes_from_the_box_to_the_timeline(searched):
+    page = searched.page
+    page.keyboard.press("/")
+    searched.options.get_by_text("cause:", exact=True).wait_for()
+    page.keyboard.press("Tab")
+    until(page, "() => document.activeElement.getAttribute('aria-label') === 'Colour by'")
+    searched.find("role:weight")
+    page.keyboard.press("Enter")
+    until(page, "() => document.activeElement.className === 'lanes'")
 
 
 def test_a_value_is_taken_with_the_mouse_and_quoted(searched):

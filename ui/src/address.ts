@@ -26,7 +26,7 @@ export class Address {
   constructor(state: State, restore: (view: ViewState) => Promise<void>) {
     this.state = state;
     this.restore = restore;
-    state.on(['window', 'lanes', 'look', 'hidden', 'selection', 'event', 'finding', 'find', 'tab', 'below', 'compare', 'tables', 'sql', 'marks'], () => this.soon());
+    state.on(['window', 'lanes', 'look', 'hidden', 'selection', 'event', 'finding', 'find', 'tab', 'below', 'compare', 'tables', 'sql', 'marks', 'workList', 'flame'], () => this.soon());
     window.addEventListener('popstate', () => void this.back());
   }
 
@@ -37,10 +37,10 @@ export class Address {
     this.soon();
   }
 
-  /** Opens another run in the same panel and the same colours. */
+  /** Opens another run with the same panels, colours and query. */
   open(run: string): void {
-    const { tab, colourBy } = this.state;
-    history.pushState(null, '', `#${toFragment({ ...kPlain, run, tab, colourBy })}`);
+    const { tab, colourBy, sql, below, flame, workList } = this.state;
+    history.pushState(null, '', `#${toFragment({ ...kPlain, run, tab, colourBy, sql, below, flame: { ...flame, zoomed: [] }, workList })}`);
     location.reload();
   }
 

@@ -9,6 +9,7 @@ import type { OtherEnd } from './launch.ts';
 import { rowOf } from './model/rows/lanes.ts';
 import type { State } from './model/state.ts';
 import { fitting, showing } from './model/time/time_window.ts';
+import type { ViewState } from './model/url_state.ts';
 
 const kAroundInstantNs = 10_000;
 
@@ -22,16 +23,21 @@ export class Going {
   }
 
   /** Chooses the event at this place of a track, and shows its details unless the panel should stay as it is. */
-  async choose(track: number, at: number, withinNs: number, details = true): Promise<void> {
+  async choose(track: number, at: number, withinNs: number, details = true, otherwise = 'Single events of this stretch are no longer held.'): Promise<void> {
     const { state } = this;
     if (!state.run) return;
     try {
       const event = await api.event(state.run.run_name, track, at, withinNs);
-      if (!event) return toast('Single events of this stretch are no longer held.');
+      if (!event) return toast(otherwise);
       this.choseEvent(event, details);
     } catch {
       toast('That event could not be asked for.');
     }
+  }
+
+  /** Chooses the event that an address names, if it names one. */
+  async chooseOf({ event }: ViewState): Promise<void> {
+    if (event) await this.choose(event.track, event.at, 0, false, 'The event of this link is not in this run, or is no longer held one by one.');
   }
 
   choseEvent(event: EventDetail, details = true): void {

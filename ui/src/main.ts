@@ -53,6 +53,7 @@ const search = new SearchBox(state, {
   find: (text) => void viewer.searching.find(text),
   findStep: (direction) => void viewer.searching.findStep(direction),
   toggleOnlyFound: () => viewer.searching.toggleOnlyFound(),
+  leave: () => timeline.lanes.focus({ preventScroll: true }),
 });
 const openRun = (run: string) => address.open(run);
 const header = new Header(state, {
@@ -195,5 +196,5 @@ await viewer.feed.open(asked.run, opening);
 timeline.filter.value = state.filter;
 countSoon();
 if (state.find !== '') void viewer.searching.find(state.find);
-if (asked.event && state.missing === null) await viewer.going.choose(asked.event.track, asked.event.at, 0, false);
+if (state.missing === null) await viewer.going.chooseOf(asked);
 address.arrived();

@@ -47,7 +47,6 @@ export class Searching {
     state.tell('find');
   }
 
-  /** Shows what this search finds, brighter than the rest or alone; '': everything. */
   /** Shows a search that an address names, or none. */
   async restore(text: string): Promise<void> {
     if (text !== '') return this.find(text);
@@ -59,6 +58,7 @@ export class Searching {
     this.state.tell('find');
   }
 
+  /** Shows what this search finds, brighter than the rest or alone; '': everything. */
   private show(search: string): void {
     const { state } = this;
     state.sought = search;

@@ -127,9 +127,9 @@ export class Viewer {
     state.event = null;
     this.parts.search.value = view.find;
     state.layOut();
-    for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'sql', 'marks', 'window', 'event', 'finding', 'below', 'tab'] as const) state.tell(topic);
+    for (const topic of ['look', 'hidden', 'selection', 'compare', 'tables', 'sql', 'marks', 'window', 'event', 'workList', 'finding', 'below', 'flame', 'tab'] as const) state.tell(topic);
     await this.searching.restore(view.find);
-    if (view.event) await this.going.choose(view.event.track, view.event.at, 0, false);
+    await this.going.chooseOf(view);
   }
 
   openSource(file: string, line: number | null): void {

@@ -75,6 +75,8 @@ struct NeighbourQuery {
 struct SummaryQuery {
   std::int64_t from = 0, to = 0;
   bool rows = true;  // false: by kind and shade only, which takes a third of the time
+  // Counts the time of modules as events, too. It is that of their operators, which are counted in any case.
+  bool modules = false;
   Filter filter = {};
 };
 
@@ -89,7 +91,7 @@ struct ShadeSum {
   bool operator==(const ShadeSum&) const = default;
 };
 struct SubjectSum {
-  TrackKind track{};  // kCasts, kOperators, kRegions or kKernels
+  TrackKind track{};  // kCasts, kOperators, kRegions, kKernels, or kMarks
   std::uint32_t subject = 0;
   ShadeKind kind{};
   std::uint64_t count = 0, ns = 0, bytes = 0;

@@ -9,7 +9,7 @@ namespace {
 
 bool has_subjects(TrackKind kind) {
   return kind == TrackKind::kCasts || kind == TrackKind::kOperators || kind == TrackKind::kRegions ||
-         kind == TrackKind::kKernels;
+         kind == TrackKind::kKernels || kind == TrackKind::kMarks;
 }
 
 }  // namespace
@@ -35,8 +35,7 @@ Summing::~Summing() = default;
 
 void Summing::add(const TrackBuilder& tracks, const Row& row) {
   const Choice choice(query_.filter, tracks.shades());
-  // Rows of modules tell of operators, which are counted already.
-  if (!choice.has(row) || row.track.kind == TrackKind::kModules) return;
+  if (!choice.has(row) || (row.track.kind == TrackKind::kModules && !query_.modules)) return;
   for (const auto& series : row.series) {
     const auto wanted = choice.of(row, series->shade());
     if (!wanted || !series->touches(query_.from, query_.to)) continue;

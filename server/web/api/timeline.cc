@@ -176,7 +176,7 @@ Answer find(Call& call) {
   timeline::NeighbourQuery from_the_begin{.at = -kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline->neighbour(from_the_begin);
-  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false, .filter = {}};
+  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false, .modules = true, .filter = {}};
   all.filter.found = &selection;
   for (const std::uint32_t shade : hidden) all.filter.hidden.push_back(static_cast<std::uint8_t>(shade));
   const timeline::Summary held = timeline->summary(all);
@@ -206,13 +206,15 @@ Answer summary(Call& call) {
   query.filter = wanted.filter;
   const timeline::Summary sums = timeline->summary(query);
   Json rows = Json::array();
-  for (const timeline::SubjectSum& sum : sums.rows)
+  for (const timeline::SubjectSum& sum : sums.rows) {
+    if (sum.track == timeline::TrackKind::kMarks) continue;  // they have no cost, and by_shade_kind counts them
     rows.push_back({{"track_kind", timeline::name(sum.track)},
                     {"subject", sum.subject},
                     {"shade_kind", timeline::name(sum.kind)},
                     {"event_count", sum.count},
                     {"window_ns", sum.ns},
                     {"event_bytes", sum.bytes}});
+  }
   return json_answer({{"window_begin_ns", query.from},
                       {"window_end_ns", query.to},
                       {"exact", sums.exact},

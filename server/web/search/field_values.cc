@@ -9,9 +9,15 @@ namespace {
 
 using timeline::ShadeKind;
 using timeline::TrackKind;
-using Counts = std::map<std::string, std::uint64_t, std::less<>>;
 
-// Calls `take` for each value that the search shows of what the sum is of.
+// The events of one value. The key of a map of them is the form of the value that searches compare.
+struct Count {
+  std::string shown;  // "" = the page does not print the value: it is another word for one that it does print
+  std::uint64_t events = 0;
+};
+using Counts = std::map<std::string, Count, std::less<>>;
+
+// Calls `take` for each value of what the sum is of.
 void each_value(const SearchedRun& run, const timeline::SubjectSum& sum, SearchField field,
                 DefinitionWords::Take take) {
   const store::RunData& data = run.run();
@@ -27,6 +33,8 @@ void each_value(const SearchedRun& run, const timeline::SubjectSum& sum, SearchF
       return tell(data.regions.find(store::RegionId(sum.subject)));
     case TrackKind::kKernels:
       return tell(data.kernels.find(store::KernelId(sum.subject)));
+    case TrackKind::kMarks:
+      return tell(data.facts.find(store::FactId(sum.subject)));
     default:
       return;
   }
@@ -34,10 +42,15 @@ void each_value(const SearchedRun& run, const timeline::SubjectSum& sum, SearchF
 
 Counts count_kinds(const timeline::Summary& sums) {
   Counts counts;
+  const auto add = [&](std::string_view word, std::uint64_t events) {
+    Count& count = counts[matchable(word)];
+    count.shown = word;
+    count.events += events;
+  };
   for (const timeline::KindSum& sum : sums.kinds) {
-    counts[std::string(kind_word(sum.kind))] += sum.count;
+    add(kind_word(sum.kind), sum.count);
     if (sum.kind == ShadeKind::kDown || sum.kind == ShadeKind::kUp || sum.kind == ShadeKind::kSame)
-      counts[std::string(kAnyCast)] += sum.count;
+      add(kAnyCast, sum.count);
   }
   return counts;
 }
@@ -45,11 +58,13 @@ Counts count_kinds(const timeline::Summary& sums) {
 Counts count_values(const SearchedRun& run, const timeline::Summary& sums, SearchField field) {
   Counts counts;
   for (const timeline::SubjectSum& sum : sums.rows) {
-    std::set<std::string, std::less<>> values;  // a definition may have one twice, such as two regions of one name
+    std::set<Count*> values;  // a definition may have one twice, such as two regions of one name
     each_value(run, sum, field, [&](std::string_view value, bool shown) {
-      if (shown) values.emplace(value);
+      Count& count = counts[matchable(value)];
+      if (shown && count.shown.empty()) count.shown = value;
+      values.insert(&count);
     });
-    for (const std::string& value : values) counts[value] += sum.count;
+    for (Count* const count : values) count->events += sum.count;
   }
   return counts;
 }
@@ -68,13 +83,15 @@ std::vector<FieldValue> field_values(const SearchedRun& run, const timeline::Tim
   const bool of_kinds = field == SearchField::kKind;
   timeline::SummaryQuery all{.from = -timeline::kLatestTime, .to = timeline::kLatestTime};
   all.rows = !of_kinds;
+  all.modules = true;
   const timeline::Summary sums = timeline.summary(all);
   const std::string wanted = matchable(text);
   std::vector<FieldValue> values;
-  for (const auto& [value, events] : of_kinds ? count_kinds(sums) : count_values(run, sums, field)) {
-    FieldValue one{value, shown_name_of(field, value), events};
-    const bool has_it = matchable(one.value).find(wanted) != std::string::npos ||
-                        matchable(one.shown_name).find(wanted) != std::string::npos;
+  for (auto& [form, count] : of_kinds ? count_kinds(sums) : count_values(run, sums, field)) {
+    if (count.shown.empty()) continue;
+    FieldValue one{count.shown, shown_name_of(field, count.shown), count.events};
+    const bool has_it =
+        form.find(wanted) != std::string::npos || matchable(one.shown_name).find(wanted) != std::string::npos;
     if (has_it) values.push_back(std::move(one));
   }
   std::stable_sort(values.begin(), values.end(),

@@ -9,7 +9,7 @@ import type { Run, RunEntry } from '../api/types.ts';
 import type { Room } from '../model/rows/lanes.ts';
 import { Fineness, pollMs, retryMs } from '../model/time/pacing.ts';
 import type { State } from '../model/state.ts';
-import { lengthOf } from '../model/time/time_window.ts';
+import { lengthOf, overlap } from '../model/time/time_window.ts';
 import type { TimeWindow } from '../model/time/time_window.ts';
 import { kPlain } from '../model/url_state.ts';
 import { Knowledge } from './knowledge.ts';
@@ -201,6 +201,7 @@ export class Feed {
     state.run = run;
     state.forgotten = false;
     if (!before || before.run_name !== run.run_name) this.first();
+    this.comeBack();
     state.ended();
     if (before?.run_state === 'live' && !state.live) this.wantAll(); // the last of the events
     if (state.live && state.resume) state.follow();
@@ -219,6 +220,15 @@ export class Feed {
     state.clock.reset();
     state.eventsSeen = state.run?.totals.event_count ?? 0;
     if (!state.chosen && state.live) state.following = true;
+  }
+
+  /** A link may name a stretch of time that this run does not have. Before the end of the run is known, it may get it. */
+  private comeBack(): void {
+    const { state } = this;
+    if (!state.chosen || state.run?.run_state !== 'finished' || overlap(state.window, state.whole)) return;
+    state.strayed = true;
+    state.chosen = false;
+    this.showAllOf();
   }
 
   private showAllOf(): void {

@@ -10,10 +10,14 @@ import { kNoEditor } from './words/editor.ts';
 import type { EditorChoice } from './words/editor.ts';
 import { FindingLinks } from './findings/finding_links.ts';
 import { FindingMarks } from './findings/finding_marks.ts';
+import { kPlainWorkList } from './findings/work_list.ts';
+import type { WorkListLook } from './findings/work_list.ts';
 import { moving } from './rows/lane_order.ts';
 import type { Layout, Row } from './rows/lanes.ts';
 import { layoutOf, siblingsOf } from './rows/lanes.ts';
 import { searchForLine } from './search.ts';
+import { kPlainFlame } from './sums/flame_look.ts';
+import type { FlameLook } from './sums/flame_look.ts';
 import { LiveClock } from './time/pacing.ts';
 import type { Mark } from './time/marks.ts';
 import type { StreamLoad } from './rows/streams.ts';
@@ -33,6 +37,7 @@ export type Topic =
   | 'judgement' // findings and counts have to be fetched again
   | 'findings'
   | 'finding' // the chosen one
+  | 'workList' // which findings are listed, and how
   | 'selection'
   | 'event'
   | 'find'
@@ -43,6 +48,7 @@ export type Topic =
   | 'sql' // the text in the box for SQL
   | 'tab'
   | 'below' // what lies below the timeline
+  | 'flame' // how the flame views are looked at
   | 'connection';
 
 export type Selection = Area;
@@ -65,6 +71,8 @@ export class State {
   problem: string | null = null;
   /** The run that the address names, if there is none of that name. */
   missing: string | null = null;
+  /** The address named a stretch of time that the run does not have. */
+  strayed = false;
   connection: Connection = { lost: false };
   restartedMs: number | null = null;
   /** The collector does not know the run any more; no more data will come. */
@@ -78,6 +86,7 @@ export class State {
   findings: Finding[] = [];
   /** The fingerprint of the chosen finding; the finding may not have come yet. */
   finding: string | null = null;
+  workList: WorkListLook = kPlainWorkList;
   window: TimeWindow = { begin: 0, end: 1e9 };
   readonly history = new WindowHistory();
   readonly clock = new LiveClock();
@@ -120,6 +129,7 @@ export class State {
   tab: Tab = 'findings';
   /** null: it was not chosen. */
   below: Below | null = null;
+  flame: FlameLook = kPlainFlame;
   source: { file: string; line: number | null } | null = null;
   marks: Mark[] = [];
   sql = '';
@@ -306,11 +316,13 @@ export class State {
     this.firstStretch = view.firstStretch;
     this.source = view.source;
     this.finding = view.finding;
+    this.workList = view.workList;
     this.sql = view.sql;
     this.marks = [...view.marks];
     this.measure = view.measure && { ...view.measure, fixed: true };
     if (view.tab) this.tab = view.tab;
     this.below = view.below;
+    this.flame = view.flame;
     this.chosen = view.range !== null;
     if (view.range) {
       this.window = view.range;
@@ -334,11 +346,13 @@ export class State {
       selection: this.selection,
       event: this.event ? { track: this.event.track, at: this.event.begin_ns } : null,
       finding: this.finding,
+      workList: this.workList,
       compareWith: this.compareWith,
       tables: [...this.tables],
       firstStretch: this.firstStretch,
       tab: this.tab,
       below: this.below,
+      flame: this.flame,
       source: this.tab === 'source' ? this.source : null,
       sql: this.sql,
       marks: this.marks,

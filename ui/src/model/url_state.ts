@@ -3,6 +3,10 @@
 
 import type { ColourBy } from './looks/colours.ts';
 import { kColourBy } from './looks/colours.ts';
+import { kPlainWorkList, workListOf, workListText } from './findings/work_list.ts';
+import type { WorkListLook } from './findings/work_list.ts';
+import { flameLookOf, flameText, kPlainFlame } from './sums/flame_look.ts';
+import type { FlameLook } from './sums/flame_look.ts';
 import { markOf, markText } from './time/marks.ts';
 import type { Mark } from './time/marks.ts';
 
@@ -44,9 +48,11 @@ export interface ViewState {
   event: { track: number; at: number } | null;
   /** The fingerprint of the chosen finding. */
   finding: string | null;
+  workList: WorkListLook;
   tab: Tab | null;
   /** null: it was not chosen. */
   below: Below | null;
+  flame: FlameLook;
   source: { file: string; line: number | null } | null;
   marks: Mark[];
   measure: { from: number; to: number } | null;
@@ -73,8 +79,10 @@ export const kPlain: ViewState = {
   tables: [],
   event: null,
   finding: null,
+  workList: kPlainWorkList,
   tab: null,
   below: null,
+  flame: kPlainFlame,
   source: null,
   marks: [],
   measure: null,
@@ -114,8 +122,11 @@ export function toFragment(view: ViewState): string {
   for (const [name, look] of view.tables) parts.append('table', `${name}|${look}`);
   if (view.event) put('event', numbers([view.event.track, view.event.at]));
   put('finding', view.finding);
+  put('list', workListText(view.workList));
   put('tab', view.tab);
   put('below', view.below);
+  put('flame', flameText(view.flame));
+  put('zoom', view.flame.zoomed.join('~'));
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
   for (const mark of view.marks) parts.append('mark', markText(mark));
   if (view.measure) put('measure', numbers([view.measure.from, view.measure.to]));
@@ -167,8 +178,10 @@ export function fromFragment(fragment: string, look: Pick<ViewState, 'colourBy' 
     tables: parts.getAll('table').flatMap((text) => (text.includes('|') ? [[text.slice(0, text.indexOf('|')), text.slice(text.indexOf('|') + 1)] as [string, string]] : [])),
     event: event ? { track: event[0], at: event[1] } : null,
     finding: parts.get('finding'),
+    workList: workListOf(parts.get('list') ?? ''),
     tab: kTabs.find((one) => one === tab) ?? null,
     below: kBelow.find((one) => one === parts.get('below')) ?? null,
+    flame: flameLookOf(parts.get('flame') ?? '', words(parts.get('zoom'))),
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,
     marks: parts.getAll('mark').flatMap((text) => markOf(text) ?? []),
     measure: measure && { from: measure[0], to: measure[1] },

@@ -23,6 +23,8 @@ const everything: ViewState = {
   tab: 'source',
   below: 'modules',
   finding: '0123456789abcdef',
+  workList: { order: 'saving', filter: 'weight | a', hideDone: true },
+  flame: { of: 'operators', measure: 'bytes', range: 'shown', ownCode: false, sandwich: true, zoomed: ['frame 12', 'casts 3'] },
   source: { file: '/home/you/a b/model:v2.py', line: 41 },
   marks: [{ at: 5, name: 'slow | step' }, { at: 9, name: '2' }],
   measure: { from: 7, to: 3 },

@@ -158,7 +158,7 @@ export class DetailPanel implements Panel {
       ['cache', event.cache_use?.replaceAll('_', ' ')],
       ['why not kept', (event.why_not_cached ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
-      ['bytes', event.event_bytes === null || ((kernel || region || kind === 'steps') && event.event_bytes === 0) ? null : bytes(event.event_bytes)],
+      ['bytes', event.event_bytes === null || (event.event_bytes === 0 && kind !== 'casts' && kind !== 'operators') ? null : bytes(event.event_bytes)],
       ['module', site?.module ?? use?.module ?? kernel?.module],
       ['model', site?.model ?? use?.model ?? kernel?.model],
       ['phase', site?.phase ?? use?.phase],

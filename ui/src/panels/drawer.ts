@@ -43,6 +43,7 @@ export class Drawer {
     }
     this.element = el('section', { class: 'drawer', 'aria-label': 'Below the timeline' }, edge, bar, this.body);
     state.on(['below', 'run'], () => this.show());
+    matchMedia(kRoom).addEventListener('change', () => this.show());
     this.show();
   }
 

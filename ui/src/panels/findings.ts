@@ -37,7 +37,6 @@ export class FindingsPanel implements Panel {
   private readonly tools: HTMLElement;
   private readonly none = el('div');
   private readonly list: TallListView;
-  private readonly look: WorkListLook = { order: 'severity', filter: '', hideDone: false };
   /** Findings and groups that somebody opened (true) or closed. */
   private readonly opened = new Map<string, boolean>();
   private readonly files = new Map<string, Promise<SourceFile | null>>();
@@ -65,6 +64,7 @@ export class FindingsPanel implements Panel {
     state.on(['findings', 'run'], () => this.show());
     state.on('editor', () => this.show());
     state.on('finding', () => this.showChosen());
+    state.on('workList', () => this.show());
   }
 
   private makeTools(): HTMLElement {
@@ -74,12 +74,20 @@ export class FindingsPanel implements Panel {
     order.addEventListener('change', () => this.relook({ order: order.value as FindingOrder }));
     const hide = el('input', { type: 'checkbox' });
     hide.addEventListener('change', () => this.relook({ hideDone: hide.checked }));
+    const asChosen = () => {
+      const { workList } = this.state;
+      if (filter.value !== workList.filter) filter.value = workList.filter;
+      order.value = workList.order;
+      hide.checked = workList.hideDone;
+    };
+    this.state.on('workList', asChosen);
+    asChosen();
     return el('div', {}, el('div', { class: 'row table-tools' }, filter, order, el('label', {}, hide, ' hide done')), this.says);
   }
 
   private relook(change: Partial<WorkListLook>): void {
-    Object.assign(this.look, change);
-    this.show();
+    this.state.workList = { ...this.state.workList, ...change };
+    this.state.tell('workList');
   }
 
   count(): number {
@@ -87,12 +95,17 @@ export class FindingsPanel implements Panel {
   }
 
   show(): void {
-    const { findings, run } = this.state;
+    const { findings, run, workList: look, finding: chosen } = this.state;
     if (!run) return;
     this.remember(run.run_name);
-    const groups = workList(findings, this.done, this.look);
+    const groups = workList(findings, this.done, look);
     this.tools.hidden = findings.length === 0;
-    fill(this.none, findings.length === 0 ? nothing(this.nothingFound()) : groups.length === 0 && nothing('No finding fits.'));
+    const strayed = chosen !== null && run.run_state === 'finished' && !findings.some((one) => one.fingerprint === chosen);
+    fill(
+      this.none,
+      strayed && el('p', { class: 'warn' }, 'The finding that the link names is not in this run.'),
+      findings.length === 0 ? nothing(this.nothingFound()) : groups.length === 0 && nothing('No finding fits.'),
+    );
     const shown = groups.reduce((sum, group) => sum + group.findings.length, 0);
     const done = findings.filter((one) => this.done.has(one.fingerprint)).length;
     const words = `${shown < findings.length ? `${grouped(shown)} of ` : ''}${counted(findings.length, 'finding', 'findings')}${done > 0 ? `, ${grouped(done)} done` : ''}`;
@@ -179,7 +192,7 @@ export class FindingsPanel implements Panel {
       one.classList.remove('chosen');
     }
     const finding = findings.find((one) => one.fingerprint === chosen);
-    if (!finding) return;
+    if (!finding) return this.show();
     const inside = this.list.elementOf(finding.fingerprint)?.contains(document.activeElement) === true;
     if (!inside) {
       this.opened.set(finding.fingerprint, true);
@@ -196,7 +209,7 @@ export class FindingsPanel implements Panel {
 
   /** The finding after the chosen one, or before it, in the order of the list. */
   neighbour(step: 1 | -1): Finding | null {
-    const list = workList(this.state.findings, this.done, this.look).flatMap((group) => group.findings);
+    const list = workList(this.state.findings, this.done, this.state.workList).flatMap((group) => group.findings);
     const at = list.findIndex((one) => one.fingerprint === this.state.finding);
     return list[at < 0 ? (step > 0 ? 0 : list.length - 1) : at + step] ?? null;
   }

@@ -6,8 +6,10 @@ import type { Stacks } from '../api/told.ts';
 import { css, cssOf, inkOn, lookOf } from '../model/looks/colours.ts';
 import { boxesOf, flameOf, mostDtype, nodeAt, pathOf, sandwichOf, sumsByKey } from '../model/sums/flame.ts';
 import type { FlameBox, FlameNode, KeySum, Leaf } from '../model/sums/flame.ts';
-import { FlameLeaves, kFlameMeasures } from '../model/sums/flame_leaves.ts';
-import type { Counted, FlameBy, FlameMeasure, Step } from '../model/sums/flame_leaves.ts';
+import { FlameLeaves } from '../model/sums/flame_leaves.ts';
+import type { Counted, FlameBy, Step } from '../model/sums/flame_leaves.ts';
+import { kFlameMeasures } from '../model/sums/flame_look.ts';
+import type { FlameLook, FlameMeasure } from '../model/sums/flame_look.ts';
 import { bytes, duration, grouped, percent } from '../model/words/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
@@ -28,49 +30,42 @@ export class FlameView {
   private readonly actions: FlameActions;
   private readonly body = el('div', { class: 'flame-body' });
   private readonly says = el('p', { class: 'flame-says soft', role: 'status' });
-  private by: FlameBy = 'stacks';
-  private measure: FlameMeasure = 'time';
-  private of: 'casts' | 'operators' = 'casts';
-  private range: 'run' | 'shown' = 'run';
-  private ownCode = true;
-  private isSandwich = false;
-  private zoomed: string[] = [];
+  /** null: nothing was shown yet. */
+  private by: FlameBy | null = null;
+  /** What the leaves were made for. */
+  private made = '';
   private leaves: Leaf[] = [];
   private steps: ReadonlyMap<string, Step> = new Map();
   private stacks: { judgement: number; answer: Promise<Stacks> } | null = null;
+  private readonly asChosen: ((look: FlameLook) => void)[] = [];
   private turn = 0;
   private timer = 0;
 
   constructor(state: State, actions: FlameActions) {
     this.state = state;
     this.actions = actions;
-    const choose = <T extends string>(label: string, choices: [T, string][], chosen: (value: T) => void) => {
+    const choose = (label: string, part: 'of' | 'measure' | 'range', choices: [string, string][]) => {
       const select = el('select', { class: 'field', 'aria-label': label }, ...choices.map(([value, words]) => el('option', { value }, words)));
-      select.addEventListener('change', () => {
-        chosen(select.value as T);
-        void this.ask();
-      });
+      select.addEventListener('change', () => this.relook({ [part]: select.value }));
+      this.asChosen.push((look) => (select.value = look[part]));
       return select;
     };
-    const own = el('input', { type: 'checkbox', checked: true });
-    own.addEventListener('change', () => {
-      this.ownCode = own.checked;
-      void this.ask();
+    const own = el('input', { type: 'checkbox' });
+    own.addEventListener('change', () => this.relook({ ownCode: own.checked }));
+    const sandwich = el('button', { class: 'act', title: 'what calls a place, and what it calls', click: () => this.relook({ sandwich: !state.flame.sandwich }) }, 'lines, with callers and calls');
+    this.asChosen.push((look) => {
+      own.checked = look.ownCode;
+      sandwich.setAttribute('aria-pressed', String(look.sandwich));
     });
-    const sandwich = el('button', { class: 'act', 'aria-pressed': 'false', title: 'what calls a place, and what it calls', click: () => {
-      this.isSandwich = !this.isSandwich;
-      sandwich.setAttribute('aria-pressed', String(this.isSandwich));
-      this.draw();
-    } }, 'lines, with callers and calls');
     this.element = el(
       'div',
       { class: 'flame' },
       el(
         'div',
         { class: 'row table-tools' },
-        choose('What is counted', [['casts', 'casts'], ['operators', 'operators (deep steps)']], (value) => (this.of = value)),
-        choose('Measure', kFlameMeasures.map((one) => [one, one === 'time' ? 'CPU time' : one]), (value) => (this.measure = value)),
-        choose('Of', [['run', 'the whole run'], ['shown', 'what is shown or selected']], (value) => (this.range = value)),
+        choose('What is counted', 'of', [['casts', 'casts'], ['operators', 'operators (deep steps)']]),
+        choose('Measure', 'measure', kFlameMeasures.map((one) => [one, one === 'time' ? 'CPU time' : one])),
+        choose('Of', 'range', [['run', 'the whole run'], ['shown', 'what is shown or selected']]),
         el('label', {}, own, ' own code only'),
         sandwich,
       ),
@@ -78,8 +73,12 @@ export class FlameView {
       this.body,
     );
     state.on(['window', 'selection'], () => {
-      if (this.range === 'shown') this.soon(400);
+      if (state.flame.range === 'shown') this.soon(400);
     });
+    state.on('find', () => {
+      if (this.made !== this.wanted()) this.soon(400);
+    });
+    state.on('flame', () => this.take());
     state.on(['judgement', 'definitions'], () => this.soon(400));
     state.on(['look', 'finding'], () => this.draw());
     let width = 0;
@@ -88,12 +87,34 @@ export class FlameView {
       if (this.body.clientWidth !== width) this.draw();
       width = this.body.clientWidth;
     }).observe(this.body);
+    this.take();
+  }
+
+  private relook(change: Partial<FlameLook>): void {
+    this.state.flame = { ...this.state.flame, ...change };
+    this.state.tell('flame');
+  }
+
+  /** Shows what was chosen here, or what an address asks for. */
+  private take(): void {
+    const { flame } = this.state;
+    for (const show of this.asChosen) show(flame);
+    if (this.made === this.wanted()) this.draw();
+    else void this.ask();
+  }
+
+  /** What the leaves depend on. */
+  private wanted(): string {
+    const { of, measure, range, ownCode } = this.state.flame;
+    return JSON.stringify([this.by, of, measure, range, ownCode, this.state.onlyFind]);
   }
 
   show(by: FlameBy): void {
-    if (by !== this.by) this.zoomed = [];
+    const other = this.by !== null && by !== this.by;
     this.by = by;
-    void this.ask();
+    // A place in a stack is none in a module.
+    if (other) this.relook({ zoomed: [] });
+    else void this.ask();
   }
 
   private soon(ms: number): void {
@@ -106,6 +127,7 @@ export class FlameView {
     if (!run || !this.element.isConnected) return;
     this.turn += 1;
     const turn = this.turn;
+    const wanted = this.wanted();
     if (this.stacks?.judgement !== run.judgement) this.stacks = { judgement: run.judgement, answer: api.stacks(run.run_name) };
     const both = await Promise.all([this.stacks.answer, this.counted(run.run_name)]).catch(() => null);
     if (turn !== this.turn) return;
@@ -114,21 +136,24 @@ export class FlameView {
       return fill(this.body, nothing('The stacks could not be asked for.'));
     }
     const leaves = new FlameLeaves(definitions, both[0], run.cwd);
-    this.leaves = leaves.of(both[1], this.by, this.measure, this.ownCode);
+    const { measure, ownCode } = this.state.flame;
+    this.leaves = leaves.of(both[1], this.by ?? 'stacks', measure, ownCode);
+    this.made = wanted;
     this.steps = leaves.steps;
     this.draw();
   }
 
-  /** Counts of the whole run are exact for casts; else they are of the events that the timeline has. */
+  /** Casts of the whole run are counted exactly; else the events that the timeline has are counted. */
   private async counted(run: string): Promise<Counted[]> {
-    const { state, of } = this;
-    if (of === 'casts' && this.range === 'run')
+    const { state } = this;
+    const { of, range } = state.flame;
+    if (of === 'casts' && range === 'run' && state.onlyFind === undefined)
       return (await api.sites(run)).map((one) => ({ kind: 'casts', subject: one.site, ns: one.cpu_ns, bytes: one.bytes, count: one.casts }));
-    const span = this.range === 'run' ? state.whole : (state.selection ?? state.window);
+    const span = range === 'run' ? state.whole : (state.selection ?? state.window);
     // An operator that another one calls lies within its time.
     const tracks = state.run!.tracks.filter((one) => one.track_kind === of && one.row_depth === 0).map((one) => one.track);
     if (tracks.length === 0) return [];
-    const summary = await api.summary(run, Math.max(span.begin, 0), Math.max(span.end, 1), tracks, state.hiddenShades());
+    const summary = await api.summary(run, Math.max(span.begin, 0), Math.max(span.end, 1), tracks, state.hiddenShades(), state.onlyFind);
     return summary.by_subject
       .filter((row) => row.track_kind === of && ['down', 'up', 'same', 'operator'].includes(row.shade_kind))
       .map((row) => ({ kind: of, subject: row.subject, ns: row.window_ns, bytes: row.event_bytes, count: row.event_count }));
@@ -139,29 +164,37 @@ export class FlameView {
     const root = flameOf(this.leaves);
     if (root.value === 0) {
       this.say(null, root);
-      return fill(this.body, nothing(this.of === 'operators' ? 'Operators have events in deep steps only (castscope run --deep).' : this.measure === 'time' ? 'No cast was timed here.' : 'Nothing was cast here.'));
+      return fill(this.body, nothing(this.whyNothing()));
     }
-    const node = nodeAt(root, this.zoomed);
+    const { zoomed, sandwich } = this.state.flame;
+    const node = nodeAt(root, zoomed);
     this.say(node, root);
-    if (this.isSandwich) return this.drawSandwich(node);
+    if (sandwich) return this.drawSandwich(node);
     fill(this.body, this.flame(node, 'Flame', (chosen) => this.zoom(chosen)));
   }
 
+  private whyNothing(): string {
+    const { flame, onlyFind } = this.state;
+    if (onlyFind !== undefined) return 'The search finds nothing of what is counted here, and the rest is hidden.';
+    if (flame.of === 'operators') return 'Operators have events in deep steps only (castscope run --deep).';
+    return flame.measure === 'time' ? 'No cast was timed here.' : 'Nothing was cast here.';
+  }
+
   private zoom(node: FlameNode): void {
-    this.zoomed = pathOf(node);
-    this.draw();
+    this.relook({ zoomed: pathOf(node) });
     this.body.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
   }
 
   private stepOf(node: FlameNode): Step {
-    const whole = this.range === 'run' ? 'the whole run' : 'what is shown';
+    const { flame, onlyFind } = this.state;
+    const whole = `${flame.range === 'run' ? 'the whole run' : 'what is shown'}${onlyFind === undefined ? '' : ', only what is found'}`;
     return this.steps.get(node.key) ?? { label: whole, name: whole, place: null, search: '' };
   }
 
   private say(node: FlameNode | null, root: FlameNode): void {
     if (!node) return fill(this.says);
     const { name, place: at, search } = this.stepOf(node);
-    const format = kFormats[this.measure];
+    const format = kFormats[this.state.flame.measure];
     fill(
       this.says,
       el('b', {}, name),
@@ -169,8 +202,15 @@ export class FlameView {
       at?.file !== null && at !== null && el('button', { class: 'link', click: () => this.actions.source(at.file!, at.line) }, 'source'),
       search !== '' && el('button', { class: 'link', click: () => this.actions.find(search) }, 'show in the timeline'),
       node.parent !== null && el('button', { class: 'link', click: () => this.zoom(root) }, 'whole flame'),
-      ` ${this.of === 'casts' ? (this.measure === 'time' ? 'First casts at a place are counted too; casts that nobody timed are not.' : '') : 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.'}`,
+      ` ${this.limits()}`,
     );
+  }
+
+  /** What is counted, and what is not. */
+  private limits(): string {
+    const { of, measure } = this.state.flame;
+    if (of === 'operators') return 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.';
+    return measure === 'time' ? 'First casts at a place are counted too; casts that nobody timed are not.' : '';
   }
 
   /** One tab stop; arrows go to the caller, the first call, and the boxes beside. */
@@ -197,7 +237,7 @@ export class FlameView {
 
   private box({ node, depth, left, width }: FlameBox, allPx: number, isChosen: boolean, choose: () => void): HTMLElement {
     const { label } = this.stepOf(node);
-    const words = `${label}: ${kFormats[this.measure](node.value)}`;
+    const words = `${label}: ${kFormats[this.state.flame.measure](node.value)}`;
     const look = lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
     const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
     if (this.isOfFinding(node)) part.classList.add('of-finding');
@@ -220,7 +260,7 @@ export class FlameView {
   private drawSandwich(node: FlameNode): void {
     const rows = sumsByKey(this.leaves);
     const key = node.parent ? node.key : (rows.find((row) => row.own > 0) ?? rows[0]).key;
-    const format = kFormats[this.measure];
+    const format = kFormats[this.state.flame.measure];
     const table = new TableView<KeySum>({
       columns: [
         { key: 'name', title: 'place', value: (row) => this.steps.get(row.key)?.name ?? row.key },
@@ -245,8 +285,7 @@ export class FlameView {
 
   private zoomToKey(key: string): void {
     const leaf = this.leaves.find((one) => one.path.includes(key) && one.value > 0);
-    this.zoomed = leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [];
-    this.draw();
+    this.relook({ zoomed: leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [] });
   }
 }
 

@@ -1,10 +1,10 @@
 // The line at the top: the run's name, its state, and the tools.
 
-import type { Run, RunEntry, RunState } from '../api/types.ts';
+import type { Run, RunEntry } from '../api/types.ts';
 import { kColourBy } from '../model/looks/colours.ts';
 import type { ColourBy } from '../model/looks/colours.ts';
 import { duration, grouped, percent } from '../model/words/format.ts';
-import { failureOf, shortCommand, startOf } from '../model/words/run_words.ts';
+import { failureOf, kStates, shortCommand, startOf } from '../model/words/run_words.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
@@ -18,13 +18,6 @@ export interface HeaderActions {
   help(): void;
 }
 
-const kStates: Record<RunState, string> = {
-  live: 'live',
-  finished: 'finished',
-  lost: 'lost: its relay is silent',
-  loading: 'loading',
-  gone: 'its file is gone',
-};
 /** How a run ended that did not end well; null: it did. */
 function badEndOf(run: Run): { words: string; looks: 'failed' | 'incomplete' } | null {
   const failure = failureOf(run);
@@ -97,8 +90,6 @@ export class Header {
       totals.evaluation_count > 0 && fact(totals.evaluation_count, totals.evaluation_count === 1 ? 'evaluation' : 'evaluations'),
       el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
     );
-    // A narrow header has no room for all of them.
-    this.facts.title = [...this.facts.children].map((one) => one.textContent).join(' · ');
   }
 
   /** Other runs can be chosen if the wanted one cannot be read. */

@@ -53,8 +53,9 @@ export class Notice {
     if (!run) return [];
     const list: Matter[] = [];
     if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.run_name}”; others can be chosen above.`));
+    if (this.state.strayed) list.push(passing('The stretch of time that the link names lies outside of this run. All of the run is shown.'));
     if (run.run_state === 'gone') return [...list, standing('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.')];
-    if (run.run_state === 'lost') return [...list, standing('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.')];
+    if (run.run_state === 'lost') return [...list, standing('This run was lost: nothing comes from its relay any more, so the job or its machine may have ended. What arrived is shown.')];
     if (run.run_state === 'loading') return [...list, { text: `Reading the run file: ${percent(run.loaded)}. What is read is shown.`, kind: '', button: null }];
     if (run.damage) list.push(passing(run.damage));
     if (restartedMs !== null) list.push(passing(`The collector was started again (${time(restartedMs)}); everything was asked for anew.`));

@@ -42,6 +42,9 @@ export class QueryPanel implements Panel {
       void this.ask();
     });
     this.examples.append(el('summary', {}, 'The views of the run file, each with a query to begin with'), el('ul', { class: 'sql-examples' }, ...kSqlExamples.map((one) => this.example(one))));
+    state.on('sql', () => {
+      if (this.box.value !== state.sql) this.box.value = state.sql;
+    });
     this.says.textContent = state.sql === '' ? 'Nothing but reading is possible. Ctrl + Enter runs it.' : 'This query came with the address. It runs when you press Run.';
     this.element = el('div', { class: 'wide' }, this.box, el('p', { class: 'row' }, this.run, this.cancel), this.says, this.result, this.examples);
   }

@@ -15,6 +15,8 @@ export interface SearchActions {
   findStep(direction: 'next' | 'previous'): void;
   /** Hides what is not found, or shows it again. */
   toggleOnlyFound(): void;
+  /** Gives the focus to the timeline. */
+  leave(): void;
 }
 
 const kMostShown = 50;
@@ -27,7 +29,8 @@ export class SearchBox {
   });
   private readonly found = el('output');
   private readonly only: HTMLButtonElement;
-  private readonly list = el('ul', { id: 'search-list', role: 'listbox', 'aria-label': 'What may be typed' });
+  // Without a tabindex a browser makes a list that scrolls a tab stop, and Tab would go into a list that closes.
+  private readonly list = el('ul', { id: 'search-list', role: 'listbox', tabindex: -1, 'aria-label': 'What may be typed' });
   private readonly problem = el('p', { id: 'search-problem', class: 'problem', role: 'status' });
   private readonly popup = el('div', { class: 'search-popup', hidden: true }, this.list, this.problem);
   private readonly state: State;
@@ -96,7 +99,7 @@ export class SearchBox {
       return;
     }
     this.actions.findStep(event.shiftKey ? 'previous' : 'next');
-    this.input.blur(); // from here on n and N go to the next and previous
+    this.actions.leave(); // from here on n and N go to the next and previous
   }
 
   private async suggest(): Promise<void> {
@@ -109,7 +112,8 @@ export class SearchBox {
     const suggestions = await this.suggestionsFor(run.run_name, part).catch(() => []);
     if (turn !== this.turn || document.activeElement !== this.input) return;
     this.part = part;
-    this.setSuggestions(suggestions);
+    // The answer for the last letter may come when somebody has chosen one of the same list already.
+    if (this.chosen < 0 || JSON.stringify(suggestions.slice(0, kMostShown)) !== JSON.stringify(this.suggestions)) this.setSuggestions(suggestions);
   }
 
   private async suggestionsFor(run: string, part: TypedPart): Promise<Suggestion[]> {

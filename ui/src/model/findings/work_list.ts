@@ -15,6 +15,19 @@ export interface WorkListLook {
   hideDone: boolean;
 }
 
+export const kPlainWorkList: WorkListLook = { order: 'severity', filter: '', hideDone: false };
+
+/** The form in which the address holds it: "saving|open|weight". '' = as it is at first. */
+export function workListText({ order, filter, hideDone }: WorkListLook): string {
+  if (order === kPlainWorkList.order && filter === '' && !hideDone) return '';
+  return [order, hideDone ? 'open' : 'all', filter].join('|');
+}
+
+export function workListOf(text: string): WorkListLook {
+  const [order, which, ...filter] = text.split('|');
+  return { order: kFindingOrders.find((one) => one === order) ?? kPlainWorkList.order, filter: filter.join('|'), hideDone: which === 'open' };
+}
+
 export interface RuleGroup {
   rule: string;
   severity: Severity;

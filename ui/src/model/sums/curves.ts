@@ -30,11 +30,7 @@ export function metricCurve(metric: Metric): Curve {
   if (metric.not_finite_values > 0) says.push(`not finite ${counted(metric.not_finite_values, 'time', 'times')}${metric.first_not_finite_step === null ? '' : `, first in step ${grouped(metric.first_not_finite_step)}`}`);
   if (metric.missing_values > 0) says.push(`${grouped(metric.missing_values)} did not arrive`);
   if (metric.kept_every > 1) says.push(`one of ${grouped(metric.kept_every)} steps is kept`);
-  return { title: titleOf(metric.metric_name), says: says.length > 0 ? ` ${says.join('; ')}` : '', format: real, from: 'least', points };
-}
-
-function titleOf(name: string): string {
-  return name === '' ? 'metric' : name[0].toUpperCase() + name.slice(1);
+  return { title: metric.metric_name || 'metric', says: says.length > 0 ? ` ${says.join('; ')}` : '', format: real, from: 'least', points };
 }
 
 /** Of more points than anybody can see, keeps the least and the largest of each stretch, and what was not finite. */

@@ -16,7 +16,7 @@ const loss: Metric = {
 
 test('a metric is a curve with a gap where it was not finite', () => {
   const curve = metricCurve({ ...loss, not_finite_values: 2, first_not_finite_step: 17, missing_values: 3, kept_every: 4 });
-  assert.equal(curve.title, 'Loss');
+  assert.equal(curve.title, 'loss');
   assert.deepEqual(curve.points, [{ step: 0, value: 2.5 }, { step: 2, value: null }, { step: 3, value: 0.125 }]);
   assert.equal(curve.says, ' not finite 2 times, first in step 17; 3 did not arrive; one of 4 steps is kept');
   assert.equal(metricCurve(loss).says, '');

@@ -4,12 +4,11 @@ import type { Stacks } from '../../api/told.ts';
 import type { Place } from '../../api/types.ts';
 import type { Definitions } from '../definitions.ts';
 import type { Leaf } from './flame.ts';
+import type { FlameMeasure } from './flame_look.ts';
 import { quoted, searchForLine, searchForModule } from '../search.ts';
 import { place } from '../words/format.ts';
 import { isLibrary } from '../words/paths.ts';
 
-export const kFlameMeasures = ['time', 'bytes', 'count'] as const;
-export type FlameMeasure = (typeof kFlameMeasures)[number];
 export type FlameBy = 'stacks' | 'modules';
 
 /** What was counted of a site or an operator use. */

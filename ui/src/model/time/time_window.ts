@@ -10,6 +10,11 @@ export const kShortestNs = 200;
 // The share of the window that may lie outside the run: the ends stay within reach, and nobody gets lost.
 const kOutside = 0.5;
 
+/** Whether they have a moment in common. */
+export function overlap(a: TimeWindow, b: TimeWindow): boolean {
+  return a.begin < b.end && b.begin < a.end;
+}
+
 export function lengthOf(window: TimeWindow): number {
   return window.end - window.begin;
 }

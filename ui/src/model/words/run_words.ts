@@ -8,7 +8,7 @@ function signalName(signal: number): string {
   return kSignals[signal] ?? `signal ${signal}`;
 }
 
-const kStates: Record<RunState, string> = { live: 'live', finished: 'finished', lost: 'lost: its end was not seen', loading: 'being read', gone: 'its file is gone' };
+export const kStates: Record<RunState, string> = { live: 'live', finished: 'finished', lost: 'lost: its end was not seen', loading: 'being read', gone: 'its file is gone' };
 
 /** "killed by SIGKILL", "failed: exit status 1"; null: the job did not fail, as far as is known. */
 export function failureOf(run: Pick<RunEntry, 'exit_status' | 'signal'>): string | null {
