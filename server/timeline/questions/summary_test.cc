@@ -35,7 +35,7 @@ Due due(const Timeline& timeline, const std::vector<Plain>& all, std::int64_t fr
     ShadeSum& shade = due.shades[shade_of(timeline, one)];
     shade.shade = shade_of(timeline, one);
     shade.count += one.continued ? 0 : 1, shade.ns += ns, shade.bytes += one.bytes;
-    if (one.track == TrackKind::kSteps || one.track == TrackKind::kMarks) continue;
+    if (one.track == TrackKind::kSteps) continue;
     SubjectSum& row = due.rows[{one.track, one.subject, one.kind}];
     row.track = one.track, row.subject = one.subject, row.kind = one.kind;
     row.count += one.continued ? 0 : 1, row.ns += ns, row.bytes += one.bytes;
