@@ -16,6 +16,8 @@ import { Knowledge } from './knowledge.ts';
 
 const kMostColumns = 4096;
 const kRunMs = 1000;
+// Most run files are read in less.
+const kLoadingMs = 150;
 // The time from one picture to the next while the view moves: the margins cover the frames between.
 const kMovingMs = 33;
 const kOverviewMs = 1000;
@@ -85,8 +87,15 @@ export class Feed {
       }
       this.take(run);
       this.want();
-      this.later(() => this.refreshRun(), kRunMs);
+      this.later(() => this.refreshRun(), this.untilRun());
     });
+  }
+
+  /** ms until the facts of the run are asked for again. */
+  private untilRun(): number {
+    const state = this.state.run?.run_state;
+    if (state === 'loading') return kLoadingMs;
+    return state === 'live' || state === 'lost' ? kRunMs : 5 * kRunMs;
   }
 
   /** The view has changed: asks for a picture of it as soon as possible. */
@@ -184,8 +193,7 @@ export class Feed {
         this.take(await api.run(run.run_name));
         this.state.runs = await api.runs();
       }
-      const moving = ['live', 'loading', 'lost'].includes(this.state.run?.run_state ?? '');
-      this.later(() => this.refreshRun(), moving ? kRunMs : 5 * kRunMs);
+      this.later(() => this.refreshRun(), this.untilRun());
     });
   }
 

@@ -6,6 +6,7 @@ import type { Definitions } from '../definitions.ts';
 import type { Leaf } from './flame.ts';
 import type { FlameMeasure } from './flame_look.ts';
 import { quoted, searchForLine, searchForModule } from '../search.ts';
+import { toldApart } from '../tell_apart.ts';
 import { place } from '../words/format.ts';
 import { isLibrary } from '../words/paths.ts';
 
@@ -44,10 +45,19 @@ export class FlameLeaves {
 
   /** `ownCode`: frames of installed packages are left out of stacks that have others. */
   of(counted: readonly Counted[], by: FlameBy, measure: FlameMeasure, ownCode: boolean): Leaf[] {
-    return counted.map((one) => {
-      const path = by === 'stacks' ? this.stackOf(one, ownCode) : this.modulesOf(one);
-      return { path: [...path, this.subject(one)], value: measure === 'time' ? one.ns : one[measure], dtype: this.dtypeOf(one) };
-    });
+    const rows = counted.map((one) => ({ one, path: by === 'stacks' ? this.stackOf(one, ownCode) : this.modulesOf(one) }));
+    const { definitions, cwd } = this;
+    const told = toldApart(
+      rows,
+      ({ one, path }) => [...path, definitions.nameOf(one.kind, one.subject)].join('\n'),
+      ({ one }) => definitions.traitsOf(one.kind, one.subject, cwd),
+      ({ one }) => one.subject,
+    );
+    return rows.map((row) => ({
+      path: [...row.path, this.subject(row.one, told.get(row))],
+      value: measure === 'time' ? row.one.ns : row.one[measure],
+      dtype: this.dtypeOf(row.one),
+    }));
   }
 
   private definitionOf({ kind, subject }: Counted) {
@@ -64,11 +74,12 @@ export class FlameLeaves {
     return key;
   }
 
-  private subject(one: Counted): string {
+  /** `told` is what tells it from others of the same name in the same place. */
+  private subject(one: Counted, told?: string): string {
     return this.step(`${one.kind} ${one.subject}`, () => {
       const of = this.definitionOf(one);
       const at = of?.file ? of : null;
-      const label = this.definitions.nameOf(one.kind, one.subject);
+      const label = [this.definitions.nameOf(one.kind, one.subject), told].filter((part) => part !== undefined).join(' · ');
       return { label, name: at ? `${label} ${place(at, this.cwd)}` : label, place: at, search: at ? searchForLine(at) : '' };
     });
   }

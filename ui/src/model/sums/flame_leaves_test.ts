@@ -40,3 +40,15 @@ test('frames of installed packages can be left out', () => {
 test('along the path of the module', () => {
   assert.deepEqual(paths('modules', true), ['Net > blocks > 0 > cast 1 = 6 bfloat16', 'Net > cast 2 = 6 bfloat16', 'outside of modules > cast 3 = 6 bfloat16']);
 });
+
+test('casts of one name in one place are told apart', () => {
+  const known = new Definitions();
+  const site = (number: number, module: string) => ({ site: number, label: 'linear weight', module, model: 'Net', to_dtype: 'bfloat16', ...placeOf(20) }) as Site;
+  known.add({ sites: [site(1, 'first'), site(2, 'second'), site(3, 'first')], operator_uses: [], regions: [], kernels: [] });
+  const leaves = new FlameLeaves(known, { ...stacks, site_nodes: [1, 1, 2] }, '/job');
+  leaves.of([1, 2, 3].map((subject) => ({ kind: 'casts' as const, subject, ns: 5, bytes: 6, count: 7 })), 'stacks', 'time', false);
+  const labels = [1, 2, 3].map((subject) => leaves.steps.get(`casts ${subject}`)!.label);
+  assert.notEqual(labels[0], labels[1]);
+  assert.ok(labels[0].includes('first') && labels[1].includes('second'), labels.join(', '));
+  assert.equal(labels[2], 'linear weight'); // it stands alone
+});
