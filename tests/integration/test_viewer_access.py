@@ -59,6 +59,11 @@ def test_forced_colours_keep_what_means_something(look, sample):
     colours = page.evaluate("""() => [...document.querySelectorAll('.legend .swatch')]
         .map((one) => getComputedStyle(one).color + getComputedStyle(one).backgroundImage)""")
     assert len(set(colours)) >= 5
+    tab(page, "selection")
+    page.locator(".histogram i").first.wait_for()
+    bar, back = page.evaluate("""() => [document.querySelector('.histogram i'), document.body]
+        .map((one) => getComputedStyle(one).backgroundColor)""")
+    assert bar != back
     chosen = page.get_by_role("tab", selected=True).first
     assert chosen.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
 

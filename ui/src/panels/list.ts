@@ -3,7 +3,7 @@
 
 import { nsOfColumn } from '../api/picture.ts';
 import { kindName } from '../model/looks/colours.ts';
-import { duration, grouped, moment } from '../model/words/format.ts';
+import { counted, duration, moment } from '../model/words/format.ts';
 import { processName } from '../model/rows/lanes.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
@@ -42,7 +42,7 @@ export class ListPanel implements Panel {
       columns,
       order: { key: 'begin', down: false },
       label: 'Events on the screen',
-      empty: 'Nothing here is wide enough to be told alone: come nearer (W), or look at Selection for sums.',
+      empty: 'Nothing here is wide enough to be listed one by one: come nearer (W), or look at Selection for sums.',
       filterable: true,
       groups: [{ name: 'kind', of: (row) => row.kind }, { name: 'lane', of: (row) => row.lane }],
       choose: (row) => choose(row.track, row.begin),
@@ -77,7 +77,7 @@ export class ListPanel implements Panel {
         });
       }
     }
-    this.says.textContent = `${grouped(rows.length)} events are told alone from ${moment(Math.max(window.begin - this.state.whole.begin, 0))} to ${moment(window.end - this.state.whole.begin)} s after the first event.${this.state.following ? ' The list stands still while the timeline follows; open it again for what is new.' : ''}`;
+    this.says.textContent = `${counted(rows.length, 'event is', 'events are')} listed one by one, from ${moment(Math.max(window.begin - this.state.whole.begin, 0))} to ${moment(window.end - this.state.whole.begin)} s after the first event.${this.state.following ? ' The list stands still while the timeline follows; open it again for what is new.' : ''}`;
     this.table.set(rows);
   }
 }
