@@ -72,7 +72,7 @@ def test_a_picture_and_the_event_in_it(view, recorded):
     response, body = viewer.ask(f"api/v2/runs/run/picture?{window}&columns=800&with_counters=1")
     assert response.status == 200 and response.getheader("Content-Type") == "application/octet-stream"
     magic, version, _, _, columns, tracks = struct.unpack_from("<4sHHqII", body)
-    assert (magic, version) == (b"CSCP", 2) and 800 <= columns <= 1602 and tracks > 0
+    assert (magic, version) == (b"CSCP", 3) and 800 <= columns <= 1602 and tracks > 0
     casts = next(track["track"] for track in run["tracks"] if track["track_kind"] == "casts")
     first = viewer.json(f"runs/run/neighbour?track={casts}&at_ns=-1&direction=next")["event"]
     event = viewer.json(f"runs/run/event?track={casts}&at_ns={first['begin_ns']}")["event"]

@@ -1,6 +1,6 @@
 // GET …/picture of a made-up run, encoded as the collector does. Plain scans: it is for hands and eyes, not for speed.
 
-import { kTimelessBand } from '../src/api/picture.ts';
+import { kTimelessBand } from '../src/api/bands.ts';
 import type { Events, SynthRun } from './synth.ts';
 
 interface Query {
@@ -116,11 +116,14 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
     for (const [band, columns] of values.entries()) {
       if (!columns.some((value) => value !== 0)) continue;
       told += 1;
+      // The plainest of the forms that the collector has: two planes of a byte a column.
+      const kEach = 3;
+      const planes = Buffer.from([kEach, ...columns.map((value) => value >> 8), kEach, ...columns.map((value) => value & 255)]);
       const head = Buffer.alloc(12);
       head.writeUInt32LE(track.track, 0);
       head.writeUInt16LE(band << 1, 6);
-      head.writeUInt32LE(columns.length, 8);
-      parts.push(head, Buffer.from(columns.buffer), Buffer.alloc(columns.length % 2 === 1 ? 2 : 0));
+      head.writeUInt32LE(planes.length, 8);
+      parts.push(head, planes, Buffer.alloc((4 - (planes.length % 4)) % 4));
     }
     for (const [subject, begin, end, shade, flags] of found) {
       const box = Buffer.alloc(24);
@@ -143,7 +146,7 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
   }
   const header = Buffer.alloc(80);
   header.writeUInt32LE(0x50435343, 0);
-  header.writeUInt16LE(2, 4);
+  header.writeUInt16LE(3, 4);
   header.writeUInt16LE(grid.k, 6);
   header.writeBigInt64LE(BigInt(grid.first), 8);
   header.writeUInt32LE(grid.columns, 16);

@@ -125,7 +125,7 @@ class Drawing {
       painter_.end_series();
     }
     painter_.end_stretch(values);
-    // A share of time says nothing about what takes none, and equal values make a shorter picture.
+    // A share of time says nothing about what takes none, and equal fills take a bit each.
     if (band_ == kTimelessBand) {
       for (std::uint16_t& value : std::span(values, grid.columns)) value |= value == 0 ? 0 : 0xff00;
     }

@@ -9,16 +9,19 @@
 namespace castscope::timeline {
 namespace {
 
-constexpr std::uint16_t kDense = 0, kRuns = 1;
-constexpr std::size_t kRunNumbers = 3;
+constexpr std::uint16_t kPlanes = 0, kRuns = 1;
+constexpr std::size_t kRunNumbers = 3, kRunBytes = kRunNumbers * sizeof(std::uint16_t);
 
-// Writes the occupied columns as runs of equal values; returns false if runs would take more room. There are no
-// branches on the values, since they change at unpredictable places.
-bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* begins,
-             std::vector<std::uint16_t>* runs) {
-  std::size_t n = values[0] != 0 ? 1 : 0;
+// There are no branches on the values here and below, since they change at unpredictable places.
+std::size_t count_runs(std::span<const std::uint16_t> values) {
+  std::uint32_t n = values[0] != 0 ? 1 : 0;
   for (std::size_t i = 1; i < values.size(); ++i) n += (values[i] != values[i - 1]) & (values[i] != 0) ? 1 : 0;
-  if (n * kRunNumbers >= values.size()) return false;
+  return n;
+}
+
+// Makes `n` runs of equal values from the occupied columns.
+void make_runs(std::span<const std::uint16_t> values, std::size_t n, std::vector<std::uint16_t>* begins,
+               std::vector<std::uint16_t>* runs) {
   begins->resize(values.size() + 1);
   std::uint16_t* next = begins->data();
   *next++ = 0;
@@ -36,15 +39,31 @@ bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* 
     run += run[2] != 0 ? kRunNumbers : 0;
   }
   runs->resize(n * kRunNumbers);
-  return true;
+}
+
+// A column without fill gets the shade of the one before, so that shades change as seldom as possible. Most bands have
+// one shade, which can be seen faster than shades are copied.
+void give_shades(std::span<const std::uint16_t> values, std::span<std::uint8_t> shades) {
+  const std::uint16_t first = *std::find_if(values.begin(), values.end(), [](auto value) { return value != 0; }) & 0xff;
+  std::uint16_t others = 0;
+  for (const std::uint16_t value : values) others |= value != 0 ? (value & 0xff) ^ first : 0;
+  auto shade = static_cast<std::uint8_t>(first);
+  if (others == 0) {
+    std::fill(shades.begin(), shades.end(), shade);
+    return;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    shade = values[i] != 0 ? static_cast<std::uint8_t>(values[i]) : shade;
+    shades[i] = shade;
+  }
 }
 
 }  // namespace
 
 PictureWriter::PictureWriter(const PictureHeader& header, std::size_t most_bands) : header_(header) {
   constexpr std::size_t kTrackHead = 12;
-  // Reserved memory that is not written to costs nothing.
-  text_.reserve(sizeof(PictureHeader) + most_bands * (kTrackHead + (header.columns + 1) * sizeof(std::uint16_t)));
+  // Two planes of bytes are the longest form. Reserved memory that is not written to costs nothing.
+  text_.reserve(sizeof(PictureHeader) + most_bands * (kTrackHead + (header.columns + 3) * sizeof(std::uint16_t)));
   text_.resize(sizeof(PictureHeader));
 }
 
@@ -53,13 +72,34 @@ void PictureWriter::put_all(std::span<const std::uint16_t> values) {
   if (values.size() % 2 != 0) put(std::uint16_t{0});
 }
 
+void PictureWriter::make_planes(std::span<const std::uint16_t> values) {
+  fills_.resize(values.size());
+  shades_.resize(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) fills_[i] = static_cast<std::uint8_t>(values[i] >> 8);
+  give_shades(values, shades_);
+  planes_.clear();
+  plane_writer_.append(fills_, &planes_);
+  plane_writer_.append(shades_, &planes_);
+}
+
 void PictureWriter::track(std::uint32_t id, std::uint16_t flags, std::span<const std::uint16_t> values) {
-  const bool dense = !as_runs(values, &begins_, &runs_);
+  constexpr std::size_t kAlign = 4;
+  const std::size_t runs = count_runs(values), runs_bytes = runs * kRunBytes;
+  // Planes seldom take less than a bit for each column.
+  const bool few = runs_bytes <= values.size() / 8;
+  if (!few) make_planes(values);
+  const bool as_planes = !few && planes_.size() < runs_bytes;
   put(id);
-  put(dense ? kDense : kRuns);
+  put(as_planes ? kPlanes : kRuns);
   put(flags);
-  put(static_cast<std::uint32_t>(dense ? values.size() : runs_.size() / kRunNumbers));
-  put_all(dense ? values : runs_);
+  put(static_cast<std::uint32_t>(as_planes ? planes_.size() : runs));
+  if (as_planes) {
+    text_.append(planes_);
+    text_.append((kAlign - planes_.size() % kAlign) % kAlign, '\0');
+  } else {
+    make_runs(values, runs, &begins_, &runs_);
+    put_all(runs_);
+  }
   ++header_.tracks;
 }
 

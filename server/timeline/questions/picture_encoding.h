@@ -2,11 +2,12 @@
 //
 //   header     80 bytes: Header
 //   tracks     each: u32 track, u16 encoding, u16 flags (1 = coarse; 2 and 4: the band, 0 … 2), u32 n, then
-//                encoding 0: n = columns values u16
-//                encoding 1: n runs of {u16 first column, u16 columns, u16 value}; what lies between them is empty
-//              A value: low byte the shade, high byte how much of the column is filled, 1 … 255; 0 = nothing.
-//              A track of casts comes once for each of its bands (tracks/tracks.h). What takes no time fills its
-//              columns
+//                encoding 0: n bytes: two planes (planes.h), the columns' fills and their shades
+//                encoding 1: n runs of {u16 first column, u16 columns, u16 value}; what lies between them is empty.
+//                A value has the shade in its low byte, the fill in its high byte
+//              Fill: how much of the column is filled, 1 … 255; 0 = nothing, then the shade says nothing. The shorter
+//              encoding is taken. A track of casts comes once for each of its bands (tracks/tracks.h). What takes no
+//              time fills its columns
 //   counters   each: u32 process, u32 0, f64 top, then a u16 for each column: 65534 = top, 65535 = not known
 //   boxes      each 24 bytes: Box
 #pragma once
@@ -17,12 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "server/timeline/questions/planes.h"
 #include "server/timeline/series/grid.h"
 
 namespace castscope::timeline {
 
 inline constexpr std::uint32_t kPictureMagic = 0x50435343;  // "CSCP"
-inline constexpr std::uint16_t kPictureVersion = 2;
+inline constexpr std::uint16_t kPictureVersion = 3;
 inline constexpr std::uint32_t kLive = 1, kCoarse = 2, kLoading = 4;  // Header::flags
 inline constexpr std::uint16_t kTrackCoarse = 1;
 inline constexpr unsigned kTrackBandShift = 1;
@@ -66,9 +68,14 @@ class PictureWriter {
     text_.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
   void put_all(std::span<const std::uint16_t> values);
+  void make_planes(std::span<const std::uint16_t> values);
   PictureHeader header_;
   std::string text_;
-  std::vector<std::uint16_t> begins_, runs_;  // of a track, kept for their room
+  // Of a track, kept for their room.
+  std::vector<std::uint16_t> begins_, runs_;
+  std::vector<std::uint8_t> fills_, shades_;
+  std::string planes_;
+  PlaneWriter plane_writer_;
 };
 
 }  // namespace castscope::timeline

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/timeline/questions/picture_encoding.h"
+#include "server/timeline/questions/planes.h"
 
 namespace castscope::timeline {
 
@@ -74,9 +75,9 @@ struct ReadPicture {
     std::vector<std::uint16_t>& values = tracks[id].bands[band];
     EXPECT_TRUE(values.empty()) << "a band came twice";
     const auto n = take<std::uint32_t>();
+    ASSERT_LE(encoding, 1);
     if (encoding == 0) {
-      EXPECT_EQ(n, header.columns);
-      values = take_all(n);
+      values = take_planes(n);
       return;
     }
     values.resize(header.columns);
@@ -84,6 +85,48 @@ struct ReadPicture {
     for (std::size_t i = 0; i < runs.size(); i += 3) {
       for (std::size_t c = runs[i]; c < std::size_t{runs[i]} + runs[i + 1]; ++c) values.at(c) = runs[i + 2];
     }
+  }
+  // Two planes in `n` bytes.
+  std::vector<std::uint16_t> take_planes(std::size_t n) {
+    const std::size_t before = left_.size();
+    const std::vector<std::uint8_t> fills = take_plane(), shades = take_plane();
+    EXPECT_EQ(before - left_.size(), n);
+    for (; n % 4 != 0; ++n) EXPECT_EQ(take<std::uint8_t>(), 0);
+    std::vector<std::uint16_t> values(header.columns);
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      values[c] = static_cast<std::uint16_t>(fills[c] == 0 ? 0 : fills[c] << 8 | shades[c]);
+    }
+    return values;
+  }
+  std::vector<std::uint8_t> take_plane() {
+    const auto form = take<PlaneForm>();
+    std::vector<std::uint8_t> numbers(header.columns);
+    const auto fill = [&](const auto& number) {
+      for (std::size_t c = 0; c < numbers.size(); ++c) numbers[c] = number(c);
+    };
+    if (form == PlaneForm::kEach) {
+      fill([&](std::size_t) { return take<std::uint8_t>(); });
+    } else if (form == PlaneForm::kChanges) {
+      const std::vector<bool> changes = take_bits();
+      EXPECT_TRUE(changes.at(0));
+      fill([&](std::size_t c) { return changes[c] ? take<std::uint8_t>() : numbers[c - 1]; });
+    } else {
+      EXPECT_LE(form, PlaneForm::kTwo);
+      const auto first = take<std::uint8_t>();
+      const auto second = form == PlaneForm::kTwo ? take<std::uint8_t>() : first;
+      const std::vector<bool> seconds = form == PlaneForm::kTwo ? take_bits() : std::vector<bool>(numbers.size());
+      fill([&](std::size_t c) { return seconds[c] ? second : first; });
+    }
+    return numbers;
+  }
+  std::vector<bool> take_bits() {
+    std::vector<bool> bits(header.columns);
+    std::uint8_t byte = 0;
+    for (std::size_t c = 0; c < bits.size(); ++c) {
+      if (c % 8 == 0) byte = take<std::uint8_t>();
+      bits[c] = (byte >> c % 8 & 1) != 0;
+    }
+    return bits;
   }
   void read_counter() {
     ReadCounter& counter = counters[take<std::uint32_t>()];

@@ -1,42 +1,17 @@
 // Decodes GET …/picture: header, tracks, counters, boxes, all little-endian. Data from the network are trusted only as
 // far as they fit: a picture that is cut short or has wrong sizes is an error, never a wild read.
 
+import { decodeBand } from './bands.ts';
+import type { PictureTrack } from './bands.ts';
+import { Cursor, PictureError } from './cursor.ts';
+
 const kMagic = 0x50435343;
-const kVersion = 2;
+const kVersion = 3;
 const kHeaderBytes = 80;
 const kBoxBytes = 24;
 export const kUnknown = 65535;
-/** Of cache hits and pass-throughs, which take no time: their columns are full. */
-export const kTimelessBand = 2;
-
-/** One band of a row, as it came: for casts, what goes down or across is apart from what goes up, and both are apart from
- * hits and pass-throughs. It is a view of the answer: nothing is copied. */
-export interface PictureTrack {
-  track: number;
-  band: number;
-  coarse: boolean;
-  /** A value for each column, 0 = empty; otherwise triplets {first, length, value} of the columns that are not
-   * empty. */
-  dense: boolean;
-  values: Uint16Array;
-}
-
-/** Goes through the filled columns in [from, to), in order: `take` is called for each stretch, and may be called for
- * each column. */
-export function eachRun(
-  { dense, values }: PictureTrack,
-  take: (first: number, length: number, value: number) => void,
-  from = 0,
-  to = Infinity,
-): void {
-  if (dense) {
-    for (let c = Math.max(from, 0), end = Math.min(to, values.length); c < end; c += 1)
-      if (values[c] !== 0) take(c, 1, values[c]);
-    return;
-  }
-  for (let i = 0; i < values.length && values[i] < to; i += 3)
-    if (values[i] + values[i + 1] > from) take(values[i], values[i + 1], values[i + 2]);
-}
+// Two bytes tell the columns of a run.
+const kMostColumns = 65535;
 
 export interface PictureCounter {
   process: number;
@@ -79,48 +54,6 @@ export interface Picture {
   memory: ArrayBuffer;
 }
 
-export class PictureError extends Error {}
-
-class Cursor {
-  readonly view: DataView;
-  at = 0;
-
-  constructor(data: ArrayBuffer, length: number) {
-    this.view = new DataView(data, 0, length);
-  }
-
-  take(bytes: number): number {
-    const from = this.at;
-    if (from + bytes > this.view.byteLength) throw new PictureError('The picture is cut short.');
-    this.at = from + bytes;
-    return from;
-  }
-
-  pad(): void {
-    this.at = Math.min((this.at + 3) & ~3, this.view.byteLength);
-  }
-
-  /** All sizes up to here are multiples of 4 bytes, and every machine with a browser is little-endian. */
-  u16s(count: number): Uint16Array {
-    return new Uint16Array(this.view.buffer as ArrayBuffer, this.take(count * 2), count);
-  }
-}
-
-function decodeTrack(cursor: Cursor, columns: number): PictureTrack {
-  const at = cursor.take(12);
-  const track = cursor.view.getUint32(at, true);
-  const encoding = cursor.view.getUint16(at + 4, true);
-  const flags = cursor.view.getUint16(at + 6, true);
-  const n = cursor.view.getUint32(at + 8, true);
-  if (encoding > 1 || (encoding === 0 && n !== columns) || n > columns) throw new PictureError('A track is malformed.');
-  const values = cursor.u16s(encoding === 0 ? n : n * 3);
-  cursor.pad();
-  if (encoding === 1)
-    for (let i = 0; i < values.length; i += 3)
-      if (values[i] + values[i + 1] > columns) throw new PictureError('A run ends after the last column.');
-  return { track, band: flags >> 1, coarse: (flags & 1) !== 0, dense: encoding === 0, values };
-}
-
 function decodeCounter(cursor: Cursor, columns: number): PictureCounter {
   const at = cursor.take(16);
   const counter = { process: cursor.view.getUint32(at, true), top: cursor.view.getFloat64(at + 8, true) };
@@ -154,6 +87,7 @@ export function decodePicture(data: ArrayBuffer, length = data.byteLength): Pict
   const i64 = (at: number) => Number(view.getBigInt64(at, true));
   const u32 = (at: number) => view.getUint32(at, true);
   const columns = u32(16);
+  if (columns > kMostColumns) throw new PictureError('The picture is too wide.');
   const flags = u32(64);
   const picture: Picture = {
     first: i64(8),
@@ -174,7 +108,7 @@ export function decodePicture(data: ArrayBuffer, length = data.byteLength): Pict
     memory: data,
   };
   for (let i = u32(20); i > 0; i -= 1) {
-    const track = decodeTrack(cursor, columns);
+    const track = decodeBand(cursor, columns);
     const bands = picture.tracks.get(track.track);
     if (bands) bands.push(track);
     else picture.tracks.set(track.track, [track]);

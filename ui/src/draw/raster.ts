@@ -3,7 +3,9 @@
 // least one row high; a column narrower than a pixel still marks it: so nothing is invisible. It stays at 60 frames a
 // second without a GPU.
 
-import type { Picture, PictureTrack } from '../api/picture.ts';
+import { Runs } from '../api/bands.ts';
+import type { PictureTrack } from '../api/bands.ts';
+import type { Picture } from '../api/picture.ts';
 import type { Shade, TrackKind } from '../api/types.ts';
 import type { ColourBy, Hatch, Rgb, Theme } from '../model/looks/colours.ts';
 import { costColour, isCounted, kGapAlpha, kHatchPx, kShapes, lookOf, shapeOf } from '../model/looks/colours.ts';
@@ -120,26 +122,23 @@ export function columnScale(picture: Picture, window: TimeWindow, width: number)
   return { x0: (picture.first - window.begin) * pxPerNs, perColumn: picture.columnNs * pxPerNs };
 }
 
+const runs = new Runs();
+
 /** Fills the track's rows of pixels, the first of which is `row`. */
 export function fillTrack(target: Target, row: number, track: PictureTrack, scale: ColumnScale, inks: Inks, rows: Rows): void {
   const { width } = target;
   const { x0, perColumn } = scale;
-  const { dense, values } = track;
-  // The columns in sight; a picture has margins.
-  const first = Math.max(Math.floor(-x0 / perColumn) - 1, 0);
-  const stride = dense ? 1 : 3;
-  for (let i = dense ? first : 0; i < values.length; i += stride) {
-    const value = dense ? values[i] : values[i + 2];
-    if (value === 0) continue;
-    const left = x0 + (dense ? i : values[i]) * perColumn;
-    const right = left + (dense ? 1 : values[i + 1]) * perColumn;
+  runs.begin(track);
+  while (runs.next()) {
+    const right = x0 + runs.end * perColumn;
     if (right <= 0) continue;
+    const left = x0 + runs.first * perColumn;
     if (left >= width) break;
     const a = left < 0 ? 0 : Math.floor(left);
     let b = Math.ceil(right);
     if (b > width) b = width;
     if (b <= a) b = a + 1;
-    fillBlock(target, row, a, b, value, inks, rows);
+    fillBlock(target, row, a, b, runs.value, inks, rows);
   }
 }
 

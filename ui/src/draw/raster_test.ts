@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PictureTrack } from '../api/bands.ts';
 import type { TrackKind } from '../api/types.ts';
 import type { Rows, Target } from './raster.ts';
 import { clearSpan, fillTrack, fullSpan, Inks, rowsFor } from './raster.ts';
@@ -9,12 +10,17 @@ const shades = kinds.slice(1).map((kind, i) => ({ shade: i + 1, track_kind: 'cas
 const inks = new Inks(shades, 'kind', 'light');
 const kSteps = rowsFor('steps', 20);
 const target = (width: number, rows: number): Target => ({ words: new Uint32Array(width * rows), width, origin: 0, hatch: 3 });
-const track = (...runs: number[]) => ({ track: 1, band: 0, coarse: false, dense: false, values: new Uint16Array(runs) });
+const kColumns = 1000;
+const track = (...runs: number[]): PictureTrack => ({ track: 1, band: 0, coarse: false, columns: kColumns, planes: null, runs: new Uint16Array(runs) });
 /** The same track, column by column. */
-function dense(...runs: number[]) {
-  const values = new Uint16Array(1000);
-  for (let i = 0; i < runs.length; i += 3) values.fill(runs[i + 2], runs[i], runs[i] + runs[i + 1]);
-  return { track: 1, band: 0, coarse: false, dense: true, values };
+function dense(...runs: number[]): PictureTrack {
+  const bytes = new Uint8Array(2 * kColumns);
+  for (let i = 0; i < runs.length; i += 3) {
+    bytes.fill(runs[i + 2] >> 8, runs[i], runs[i] + runs[i + 1]);
+    bytes.fill(runs[i + 2] & 255, kColumns + runs[i], kColumns + runs[i] + runs[i + 1]);
+  }
+  const plane = (numbers: number) => ({ form: 3, bits: 0, numbers });
+  return { ...track(), planes: { bytes, fills: plane(0), shades: plane(kColumns) } };
 }
 const kFull = 0xff00;
 /** The rows that one column of this value fills. */

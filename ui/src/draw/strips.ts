@@ -1,6 +1,7 @@
 // The strips above and below the rows: minimap, ruler, cache counter.
 
-import { eachRun, kTimelessBand, nsOfColumn } from '../api/picture.ts';
+import { eachRun, kTimelessBand } from '../api/bands.ts';
+import { nsOfColumn } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
 import { grouped } from '../model/words/format.ts';
 import type { Ruler } from '../model/time/ruler.ts';

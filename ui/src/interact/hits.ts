@@ -1,7 +1,8 @@
 // Finds what is under a point of the lanes (css px from their top left) in the picture that is shown.
 
-import { eachRun, nsOfColumn } from '../api/picture.ts';
-import type { PictureTrack } from '../api/picture.ts';
+import { eachRun } from '../api/bands.ts';
+import type { PictureTrack } from '../api/bands.ts';
+import { nsOfColumn } from '../api/picture.ts';
 import type { Finding, Track } from '../api/types.ts';
 import { findingMarksOf } from '../draw/marks.ts';
 import { kMinimapMarkPx } from '../draw/strips.ts';
