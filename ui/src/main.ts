@@ -82,7 +82,7 @@ const legend = new Legend(state, () => {
 const notice = new Notice(state, () => viewer.feed.tryNow());
 const source = (file: string, line: number | null) => viewer.openSource(file, line);
 const zoomTo = (begin: number, end: number) => state.show(fitting(begin, end, state.whole, 0.04), performance.now());
-const compare = new ComparePanel(state, (row, within) => void viewer.going.chooseSubject(row.track, row.subject, within));
+const compare = new ComparePanel(state, { choose: (row, within) => void viewer.going.chooseSubject(row.track, row.subject, within), source });
 const side = new Side(state);
 const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.findings.goTo(finding), source });
 const pointer = new Pointer(state, timeline, {

@@ -17,6 +17,7 @@ import type { Panel } from './side.ts';
 interface Chart {
   title: string;
   value(step: StepRow): number;
+  says?: string;
   format(value: number): string;
   /** Distances of the axis's labels that read well in its unit; uPlot's own if left out. */
   steps?: number[];
@@ -28,7 +29,7 @@ const kRound = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((one) => one *
 const kCharts: Chart[] = [
   { title: 'Casts in a step', value: (step) => each(step, step.casts), format: grouped },
   { title: 'Served from the cache', value: (step) => each(step, step.cache_hits), format: grouped },
-  { title: 'CPU time of the casts', value: (step) => each(step, step.cpu_ns), format: duration },
+  { title: 'CPU time of the casts', says: ' one value for steps in a row that did the same', value: (step) => each(step, step.cpu_ns), format: duration },
   { title: 'Bytes copied', value: (step) => each(step, step.bytes), format: bytes, steps: kRound },
   { title: 'Most bytes in the cache', value: (step) => step.most_cleared_bytes, format: bytes, steps: kRound },
 ];
@@ -173,7 +174,7 @@ function stepCurve(chart: Chart, steps: StepRow[]): Curve | null {
     return row.last_step > row.first_step ? [{ step: row.first_step, value }, { step: row.last_step, value }] : [{ step: row.first_step, value }];
   });
   if (points.every(({ value }) => value === 0)) return null;
-  return { title: chart.title, says: '', format: chart.format, incrs: chart.steps, from: 'zero', points };
+  return { title: chart.title, says: chart.says ?? '', format: chart.format, incrs: chart.steps, from: 'zero', points };
 }
 
 /** Of more steps than anybody can see, keeps the one with the most casts in each stretch, so that no peak is lost. */

@@ -33,9 +33,9 @@ export class ComparePanel implements Panel {
   private turn = 0;
   private readonly stretches: StretchesView;
 
-  constructor(state: State, choose: StretchActions['choose']) {
+  constructor(state: State, actions: Pick<StretchActions, 'choose' | 'source'>) {
     this.state = state;
-    this.stretches = new StretchesView(state, { release: () => this.against(null, null), choose });
+    this.stretches = new StretchesView(state, { release: () => this.against(null, null), ...actions });
     this.choice.addEventListener('change', () => this.against(this.choice.value === '' ? null : this.choice.value, null));
     this.element.append(el('p', { class: 'row' }, el('span', {}, 'this run and'), this.choice), this.body);
     state.on('run', () => {

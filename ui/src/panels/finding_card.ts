@@ -76,7 +76,7 @@ function placeLink(at: Place, cwd: string, actions: CardActions): HTMLElement {
 }
 
 function contents(finding: Finding, { cwd }: CardLook, actions: CardActions): (HTMLElement | false)[] {
-  const excerpt = el('div', { class: 'excerpt', hidden: true, tabindex: 0, role: 'group', 'aria-label': 'The code there' });
+  const excerpt = el('div', { class: 'excerpt', hidden: true, role: 'group', 'aria-label': 'The code there' });
   const { file, line } = finding.location;
   if (file !== null && line !== null) void actions.file(file).then((source) => source && showLines(excerpt, source, line));
   const inTime = finding.first_event_ns !== null;

@@ -220,7 +220,7 @@ export class FlameView {
     const element = el('div', { class: 'flame-boxes', role: 'tree', 'aria-label': label });
     element.style.height = `${(1 + Math.max(...boxes.map((box) => box.depth))) * kRowPx}px`;
     const parts = new Map(boxes.filter((box) => box.rest === 0).map((box) => [box.node, this.box(box, width, box.node === node, () => choose(box.node))]));
-    element.append(...parts.values(), ...boxes.filter((box) => box.rest > 0).map((box) => restBox(box)));
+    element.append(...parts.values(), ...boxes.filter((box) => box.rest > 0).map((box) => restBox(box, width)));
     element.addEventListener('keydown', (event) => {
       const now = boxes.find((box) => parts.get(box.node) === document.activeElement)?.node;
       const next = now && neighbourOf(now, event.key);
@@ -290,9 +290,9 @@ export class FlameView {
 }
 
 /** What stands for several that are too narrow. */
-function restBox({ rest, depth, left, width }: FlameBox): HTMLElement {
+function restBox({ rest, depth, left, width }: FlameBox, allPx: number): HTMLElement {
   const words = `${grouped(rest)} more`;
-  const part = el('div', { class: 'flame-box flame-rest', title: `${words}, each too narrow to be seen: come nearer by a click on what holds them` }, words);
+  const part = el('div', { class: 'flame-box flame-rest', title: `${words}, each too narrow to be seen: come nearer by a click on what holds them` }, width * allPx > 60 ? words : '');
   part.style.left = `${left * 100}%`;
   part.style.width = `${width * 100}%`;
   part.style.top = `${depth * kRowPx}px`;

@@ -78,7 +78,9 @@ export class Header {
     this.stateText.title = run.run_state === 'finished' ? run.notices.join(' ') : '';
     const { totals } = run;
     const fact = (count: number, what: string, says = '') => el('span', { title: says }, el('b', {}, grouped(count)), ` ${what}`);
-    const length = Math.max(run.end_ns ?? 0, this.state.whole.end);
+    const { whole } = this.state;
+    const length = Math.max(run.end_ns ?? 0, whole.end);
+    const span = whole.end - whole.begin;
     fill(
       this.facts,
       fact(totals.casts, `${totals.casts === 1 ? 'cast' : 'casts'} by autocast`, 'of the whole run; the legend counts what is in view'),
@@ -88,7 +90,7 @@ export class Header {
       // A run in which nothing happened has taken no step.
       totals.event_count > 0 && fact(totals.step_count, totals.step_count === 1 ? 'step' : 'steps'),
       totals.evaluation_count > 0 && fact(totals.evaluation_count, totals.evaluation_count === 1 ? 'evaluation' : 'evaluations'),
-      el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
+      el('span', {}, el('b', {}, duration(length)), ` long${totals.event_count > 0 && span < 0.9 * length ? `, events over ${duration(span)}` : ''}`),
     );
   }
 

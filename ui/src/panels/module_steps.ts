@@ -85,6 +85,7 @@ export class ModuleSteps {
     canvas.style.height = `${rows.length * kRowPx}px`;
     const names = el('div', { class: 'module-names' }, ...rows.map((row) => el('div', { title: nameOfRow(row) }, el('bdi', {}, nameOfRow(row)))));
     fill(this.body, names, canvas, this.rows.length > rows.length && el('p', { class: 'soft' }, `${grouped(this.rows.length - rows.length)} more modules`));
+    if (this.says.textContent === '') this.says.textContent = 'A column for each step: darker where a module cast more, with a dark edge where it did not cast as in most steps.';
     this.paint(canvas, rows);
     this.listen(canvas, rows);
   }

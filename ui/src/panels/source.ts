@@ -5,6 +5,7 @@ import type { Finding, SourceFile, SourceFileRow } from '../api/types.ts';
 import { counted, duration, grouped, shortPath, timeOf } from '../model/words/format.ts';
 import { pythonTokens } from '../model/words/python_tokens.ts';
 import type { State } from '../model/state.ts';
+import { castsByCallingLine } from '../model/sums/calling_lines.ts';
 import { el, fill, nothing } from '../dom.ts';
 import { editorChoice, editorLink } from './editor.ts';
 import type { Panel } from './side.ts';
@@ -28,6 +29,8 @@ export class SourcePanel implements Panel {
   private readonly editor: HTMLElement;
   private shown = '';
   private turn = 0;
+  /** The casts that the lines of the file lead to. */
+  private calling: ReadonlyMap<number, number> = new Map();
 
   constructor(state: State, actions: SourceActions) {
     this.state = state;
@@ -95,8 +98,9 @@ export class SourcePanel implements Panel {
   }
 
   private async file(run: string, name: string, at: number | null, turn: number): Promise<void> {
-    const file = await api.sourceFile(run, name);
+    const [file, sites, stacks] = await Promise.all([api.sourceFile(run, name), api.sites(run), api.stacks(run)]);
     if (turn !== this.turn) return;
+    this.calling = castsByCallingLine(name, sites, stacks);
     const cwd = this.state.run?.cwd ?? '';
     const head = el('div', { class: 'line head', role: 'row' }, el('span', { class: 'badges', role: 'columnheader', 'aria-label': 'findings' }), el('span', { class: 'margin', role: 'columnheader' }, 'casts, CPU time'), el('span', { class: 'line-number', role: 'columnheader' }, 'line'), el('code', { role: 'columnheader', 'aria-label': 'code' }));
     const code = el('div', { class: 'code', role: 'table', 'aria-label': shortPath(name, cwd) }, head);
@@ -143,6 +147,9 @@ export class SourcePanel implements Panel {
       );
       button.style.setProperty('--heat', `${Math.round((casts.cpu_ns / most) * 100)}%`);
       margin.append(button);
+    } else {
+      const called = this.calling.get(line) ?? 0;
+      if (called > 0) margin.append(el('span', { class: 'calling', title: `${counted(called, 'cast', 'casts')} in what this line calls` }, `calls ${compact(called)}`));
     }
     const findings = this.state.links().atLine(file.file, line);
     // A rule may have been silenced, or its finding may be about another line: then the list of findings is shown.

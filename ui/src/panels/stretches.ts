@@ -1,11 +1,14 @@
 // Shows two stretches of one run side by side, two steps for instance: what happened more often, what less.
 
 import { api } from '../api/client.ts';
+import type { Stacks } from '../api/told.ts';
 import type { Run, Summary } from '../api/types.ts';
 import { kindName } from '../model/looks/colours.ts';
-import { countsOf, isOfDeepSteps, stretchesCompared } from '../model/sums/compare.ts';
+import { countsOf, isChanged, lookedAt, stretchesCompared } from '../model/sums/compare.ts';
 import type { StretchRow } from '../model/sums/compare.ts';
-import { duration, grouped, place, signedCount, signedDuration } from '../model/words/format.ts';
+import { linesOnlyIn } from '../model/sums/new_lines.ts';
+import type { NewLine } from '../model/sums/new_lines.ts';
+import { counted, duration, grouped, place, signedBytes, signedCount, signedDuration } from '../model/words/format.ts';
 import type { Selection, State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { toldApart } from '../model/tell_apart.ts';
@@ -15,19 +18,21 @@ import { exportButtons } from './export.ts';
 import { TableView } from './table_view.ts';
 
 export interface StretchActions {
-  /** Lets go of the first stretch. */
+  /** Forgets the first stretch. */
   release(): void;
+  source(file: string, line: number | null): void;
   /** Goes to an event of this row, in the stretch that has more of it. */
   choose(row: StretchRow, within: Selection): void;
 }
 
+const kMostLines = 8;
 const kHint = 'Choose a step and press < or >, which compares it with the one before or after it. Or select a stretch in the timeline, press “Compare with another stretch” in Selection, then select the other one. Or choose another run above.';
 
 export class StretchesView {
   private readonly state: State;
   private readonly actions: StretchActions;
   private turn = 0;
-  /** Rows of equal numbers, and of what only deep steps tell, are left out. */
+  /** Rows that are equal, and those of what only deep steps tell, are left out. */
   private changedOnly = true;
 
   constructor(state: State, actions: StretchActions) {
@@ -43,7 +48,7 @@ export class StretchesView {
     this.turn += 1;
     const turn = this.turn;
     const ask = (one: Selection) => api.summary(run.run_name, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
-    const both = await Promise.all([ask(first), ask(selection), this.nameOf(run, first, 'First'), this.nameOf(run, selection, 'Second')]).catch(() => null);
+    const both = await Promise.all([ask(first), ask(selection), this.nameOf(run, first, 'First'), this.nameOf(run, selection, 'Second'), api.stacks(run.run_name)]).catch(() => null);
     if (turn !== this.turn) return;
     if (!both) return fill(body, nothing('The two stretches could not be asked for.'));
     this.draw(body, first, selection, ...both);
@@ -55,26 +60,40 @@ export class StretchesView {
   }
 
   private release(): HTMLElement {
-    return el('button', { class: 'act', click: () => this.actions.release() }, 'Let go of the first stretch');
+    return el('button', { class: 'act', click: () => this.actions.release() }, 'Forget the first stretch');
   }
 
-  private draw(body: HTMLElement, first: Selection, second: Selection, before: Summary, after: Summary, firstName: string, secondName: string): void {
+  private draw(body: HTMLElement, first: Selection, second: Selection, before: Summary, after: Summary, firstName: string, secondName: string, stacks: Stacks): void {
     const rows = stretchesCompared(before, after);
-    const changed = rows.filter((row) => row.before !== row.after && !isOfDeepSteps(row.kind));
+    const changed = rows.filter(isChanged);
     const table = this.table(this.changedOnly ? changed : rows, firstName, secondName, (row) => this.actions.choose(row, row.after >= row.before ? second : first));
     const all = el('input', { type: 'checkbox', checked: !this.changedOnly });
     all.addEventListener('change', () => {
       this.changedOnly = !all.checked;
-      this.draw(body, first, second, before, after, firstName, secondName);
+      this.draw(body, first, second, before, after, firstName, secondName, stacks);
     });
     fill(
       body,
       el('h2', {}, `${secondName} against ${firstName}`),
       el('p', {}, countsOf(before, after)),
-      el('p', { class: 'soft' }, `${firstName} took ${duration(first.end - first.begin)}, ${secondName} ${duration(second.end - second.begin)}. In a deep step castscope looks at each operator, which takes time of its own.`),
-      el('p', { class: 'row' }, el('label', {}, all, ` also the ${grouped(rows.length - changed.length)} rows of equal numbers, operators and what passed through`), this.release()),
+      ...this.lines(secondName, linesOnlyIn('after', rows, stacks)),
+      ...this.lines(firstName, linesOnlyIn('before', rows, stacks)),
+      el('p', { class: 'soft' }, `${firstName} took ${duration(first.end - first.begin)}, ${secondName} ${duration(second.end - second.begin)}.${looking(rows, firstName, secondName)}`),
+      el('p', { class: 'row' }, el('label', {}, all, ` also the ${grouped(rows.length - changed.length)} rows that are equal, operators and what passed through`), this.release()),
       table.element,
     );
+  }
+
+  /** The lines that only one of the two ran. */
+  private lines(name: string, lines: NewLine[]): HTMLElement[] {
+    const told = lines.slice(0, kMostLines).map(({ place: at, casts, hits }) => {
+      const counts = [casts > 0 && counted(casts, 'cast', 'casts'), hits > 0 && counted(hits, 'cache hit', 'cache hits')].filter((one) => one !== false).join(', ');
+      const words = `${at.function ?? ''} ${place(at, this.state.run?.cwd ?? '')}`.trim();
+      return el('li', {}, el('button', { class: 'link', disabled: at.file === null, click: () => at.file !== null && this.actions.source(at.file, at.line) }, words), el('span', { class: 'soft' }, ` ${counts} in what it calls`));
+    });
+    if (told.length === 0) return [];
+    const rest = lines.length - told.length;
+    return [el('h3', {}, `Lines that ran in ${name} only`), el('ul', { class: 'new-lines' }, ...told, rest > 0 && el('li', { class: 'soft' }, `and ${grouped(rest)} more`))];
   }
 
   private table(rows: StretchRow[], firstName: string, secondName: string, choose: (row: StretchRow) => void): TableView<StretchRow> {
@@ -94,11 +113,20 @@ export class StretchesView {
       { key: 'before', title: firstName.toLowerCase(), number: true, value: (row) => row.before, format: grouped },
       { key: 'after', title: secondName.toLowerCase(), number: true, value: (row) => row.after, format: grouped },
       { key: 'more', title: 'more', number: true, value: (row) => row.after - row.before, format: signedCount, says: `how many more in ${secondName}` },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, text: (row) => (row.bytes === 0 ? '' : signedBytes(row.bytes)), format: signedBytes, unit: 'B', says: `how many more in ${secondName}` },
       { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signedDuration, unit: 'ns', says: `how much longer in ${secondName}, ns` },
     ];
-    const table = new TableView<StretchRow>({ columns, order: { key: 'more', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Nothing differs in number.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }], choose });
+    const table = new TableView<StretchRow>({ columns, order: { key: 'more', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Nothing differs in number or size.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }], choose });
     table.tool(exportButtons('stretches', columns, () => table.visible()));
     table.set(rows);
     return table;
   }
+}
+
+/** What makes one of the two slower and is castscope's own doing. */
+function looking(rows: StretchRow[], firstName: string, secondName: string): string {
+  const { before, after } = lookedAt(rows);
+  if (!before && !after) return '';
+  const where = before && after ? 'both' : before ? `${firstName} alone` : `${secondName} alone`;
+  return ` In ${where} castscope looked at operators, which takes time of its own.`;
 }

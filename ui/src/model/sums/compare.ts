@@ -1,7 +1,7 @@
 // Compares two stretches of a run, row by row.
 
 import type { Summary, TrackKind } from '../../api/types.ts';
-import { counted, grouped } from '../words/format.ts';
+import { bytes, counted, grouped } from '../words/format.ts';
 
 export interface StretchRow {
   track: TrackKind;
@@ -34,18 +34,34 @@ export function stretchesCompared(before: Summary, after: Summary): StretchRow[]
   return [...rows.values()];
 }
 
+const kCasts = ['down', 'up', 'same'];
+
+/** Whether a row differs in what the job did: in number, or in size. */
+export function isChanged(row: StretchRow): boolean {
+  return !isOfDeepSteps(row.kind) && (row.before !== row.after || row.bytes !== 0);
+}
+
+/** Which of the two stretches castscope looked at operator by operator. */
+export function lookedAt(rows: readonly StretchRow[]): { before: boolean; after: boolean } {
+  const operators = rows.filter((row) => row.kind === 'operator');
+  return { before: operators.some((row) => row.before > 0), after: operators.some((row) => row.after > 0) };
+}
+
 /** Whether events of this kind come from deep steps alone: their number says how castscope looked, not what was done. */
-export function isOfDeepSteps(kind: string): boolean {
+function isOfDeepSteps(kind: string): boolean {
   return ['operator', 'pass_through', 'values', 'module', 'kernel', 'cast_kernel', 'gpu_copy', 'step', 'step_deep'].includes(kind);
 }
 
-/** "98 casts, 11 more than 87; 28 cache hits, 28 more than 0". */
+/** "98 casts, 11 more than 87; 28 cache hits, 28 more than 0; 1.2 MB cast, as many". */
 export function countsOf(before: Summary, after: Summary): string {
+  const sum = (summary: Summary) => summary.by_shade_kind.filter((kind) => kCasts.includes(kind.shade_kind)).reduce((all, kind) => all + kind.event_bytes, 0);
   const count = (summary: Summary, kinds: string[]) => summary.by_shade_kind.filter((kind) => kinds.includes(kind.shade_kind)).reduce((sum, kind) => sum + kind.event_count, 0);
   const words = (kinds: string[], one: string, many: string) => {
     const [a, b] = [count(before, kinds), count(after, kinds)];
     const difference = a === b ? 'as many' : `${grouped(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${grouped(a)}`;
     return `${counted(b, one, many)}, ${difference}`;
   };
-  return `${words(['down', 'up', 'same'], 'cast', 'casts')}; ${words(['cache_hit'], 'cache hit', 'cache hits')}`;
+  const [a, b] = [sum(before), sum(after)];
+  const size = a === b ? 'as many' : `${bytes(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${bytes(a)}`;
+  return `${words(kCasts, 'cast', 'casts')}; ${words(['cache_hit'], 'cache hit', 'cache hits')}; ${bytes(b)} cast, ${size}`;
 }

@@ -52,6 +52,10 @@ export function signedCount(count: number): string {
   return `${signOf(count)}${grouped(Math.abs(count))}`;
 }
 
+export function signedBytes(count: number): string {
+  return `${signOf(count)}${bytes(Math.abs(count))}`;
+}
+
 /** In powers of ten, as in the reports: "144 kB". */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
