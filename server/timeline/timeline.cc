@@ -109,9 +109,10 @@ std::string Timeline::picture(const PictureQuery& query) const {
   return draw(state_->tracks, query, state_->revision);
 }
 
-std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const {
+std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within,
+                                             std::uint8_t shade) const {
   const auto lock = state_->read();
-  return find_at(state_->tracks, track, bounded(at), bounded(within));
+  return find_at(state_->tracks, track, bounded(at), bounded(within), shade);
 }
 
 std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& asked) const {

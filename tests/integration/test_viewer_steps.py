@@ -60,8 +60,8 @@ def test_what_only_one_of_two_steps_did_is_named_by_its_line(castscope, look, vi
     here.get_by_text("out = out + net(x)").wait_for()
     # The line itself casts nothing; the gutter counts what it calls, as SQL does.
     with sqlite3.connect(castscope.folder / "run.castscope") as database:
-        total = database.execute("SELECT sum(casts) FROM v_sites WHERE stack IN "
-                                 f"(SELECT stack FROM v_stacks WHERE file LIKE '%train.py' AND line = {line})").fetchone()[0]
+        stacks = f"SELECT stack FROM v_stacks WHERE file LIKE '%train.py' AND line = {line}"
+        total = database.execute(f"SELECT sum(casts) FROM v_sites WHERE stack IN ({stacks})").fetchone()[0]
     assert f"calls {total}" in here.inner_text()
 
 

@@ -35,7 +35,7 @@ export class FindingWays {
     state.show(centred(finding.first_event_ns, length, state.whole), performance.now());
     if (finding.track === null) return;
     this.going.revealTrack(finding.track);
-    void this.going.choose(finding.track, finding.first_event_ns, 1e3, false);
+    void this.going.choose(finding.track, finding.first_event_ns, 1e3, { details: false });
   }
 
   /** Shows a finding among the others. */

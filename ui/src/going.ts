@@ -13,6 +13,15 @@ import type { ViewState } from './model/url_state.ts';
 
 const kAroundInstantNs = 10_000;
 
+export interface ChoosingHow {
+  /** Its details are shown; else the panel stays as it is. */
+  details?: boolean;
+  /** Only an event of this shade. */
+  shade?: number;
+  /** What is said where there is none. */
+  otherwise?: string;
+}
+
 export class Going {
   private readonly state: State;
   private readonly timeline: Timeline;
@@ -22,12 +31,12 @@ export class Going {
     this.timeline = timeline;
   }
 
-  /** Chooses the event at this place of a track, and shows its details unless the panel should stay as it is. */
-  async choose(track: number, at: number, withinNs: number, details = true, otherwise = 'Single events of this stretch are no longer held.'): Promise<void> {
+  /** Chooses the event at this place of a track. */
+  async choose(track: number, at: number, withinNs: number, { details = true, shade, otherwise = 'Single events of this stretch are no longer held.' }: ChoosingHow = {}): Promise<void> {
     const { state } = this;
     if (!state.run) return;
     try {
-      const event = await api.event(state.run.run_name, track, at, withinNs);
+      const event = await api.event(state.run.run_name, track, at, withinNs, shade);
       if (!event) return toast(otherwise);
       this.choseEvent(event, details);
     } catch {
@@ -37,12 +46,15 @@ export class Going {
 
   /** Chooses the event that an address names, if it names one. */
   async chooseOf({ event }: ViewState): Promise<void> {
-    if (event) await this.choose(event.track, event.at, 0, false, 'The event of this link is not in this run, or is no longer held one by one.');
+    if (event) await this.choose(event.track, event.at, 0, { details: false, otherwise: 'The event of this link is not in this run, or is no longer held one by one.' });
   }
 
   choseEvent(event: EventDetail, details = true): void {
     const { state } = this;
     state.event = event;
+    const kind = state.run?.tracks.find((one) => one.track === event.track)?.track_kind;
+    const at = kind === undefined ? null : state.definitions.placeOf(kind, event.subject);
+    if (at && at.file !== null) state.source = { file: at.file, line: at.line };
     state.pause();
     state.tell('event');
     if (details) state.openTab('detail');
@@ -91,7 +103,7 @@ export class Going {
     const { state } = this;
     state.show(showing(state.window, event.begin_ns, event.end_ns, state.whole), performance.now());
     this.revealTrack(event.track);
-    await this.choose(event.track, event.begin_ns, 0, details);
+    await this.choose(event.track, event.begin_ns, 0, { details });
   }
 
   /** Goes on along the chosen event's flow: across a launch, or else to the first event that belongs to it. */

@@ -86,7 +86,7 @@ const compare = new ComparePanel(state, { choose: (row, within) => void viewer.g
 const side = new Side(state);
 const findings = new FindingsPanel(state, side.body, { goTo: (finding) => viewer.findings.goTo(finding), source });
 const pointer = new Pointer(state, timeline, {
-  choose: (track, at, withinNs) => void viewer.going.choose(track, at, withinNs),
+  choose: (track, at, withinNs, shade) => void viewer.going.choose(track, at, withinNs, { shade: shade ?? undefined }),
   findings: (marked) => viewer.findings.openOneOf(marked),
   mark: (mark) => viewer.goToMark(mark),
   hover: (under, x, y) => tip.show(under, x, y),

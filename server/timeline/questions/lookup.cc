@@ -63,13 +63,13 @@ FoundEvent describe_event(const TrackBuilder& tracks, const Found& found) {
 
 }  // namespace
 
-std::optional<FoundEvent> find_at(const TrackBuilder& tracks, std::uint32_t track, std::int64_t at,
-                                  std::int64_t within) {
+std::optional<FoundEvent> find_at(const TrackBuilder& tracks, std::uint32_t track, std::int64_t at, std::int64_t within,
+                                  std::uint8_t shade) {
   if (track == 0 || track > tracks.rows().size()) return std::nullopt;
   const Row& row = tracks.rows()[track - 1];
   std::optional<Found> nearest;
   const auto nearer = [&](const Found& one) {
-    if (distance(one.item, at) > within) return;
+    if (distance(one.item, at) > within || (shade != 0 && one.shade != shade)) return;
     if (!nearest || distance(one.item, at) < distance(nearest->item, at)) nearest = one;
   };
   each_candidate(

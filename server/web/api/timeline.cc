@@ -71,11 +71,12 @@ Answer event(Call& call) {
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks));
   const std::int64_t at = call.parameters.number("at_ns", -kLatestTime, kLatestTime);
   const std::int64_t within = call.parameters.number("tolerance_ns", 0, kLatestTime, 0);
+  const auto shade = static_cast<std::uint8_t>(call.parameters.number("shade", 1, kMostShades, 0));
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
-  const auto found = timeline->event_at(track, at, within);
+  const auto found = timeline->event_at(track, at, within, shade);
   return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
@@ -231,7 +232,7 @@ void add_timeline_routes(std::vector<Route>& routes) {
                     {"window_begin_ns", "window_end_ns", "columns", "only_tracks", "hidden_shades", "box_pixels",
                      "find", "with_counters"},
                     picture});
-  routes.push_back({"runs/{run}/event", {"track", "at_ns", "tolerance_ns"}, event});
+  routes.push_back({"runs/{run}/event", {"track", "at_ns", "tolerance_ns", "shade"}, event});
   routes.push_back({"runs/{run}/neighbour",
                     {"at_ns", "direction", "track", "track_kind", "subject", "find", "only_tracks", "hidden_shades"},
                     neighbour,

@@ -54,9 +54,19 @@ function hitOn(state: State, scale: TimeScale, track: Track, x: number, share = 
   if (!bands) return null;
   const a = (scale.ns(x - kNearPx) - picture.first) / picture.columnNs;
   const b = (scale.ns(x + kNearPx) - picture.first) / picture.columnNs;
-  let shade: number | null = null;
-  for (const band of nearestFirst(bands, share)) eachRun(band, (_first, _length, value) => (shade ??= value & 255), Math.floor(a), Math.floor(b) + 1);
-  return shade === null ? null : { track, box: null, shade };
+  const middle = (scale.ns(x) - picture.first) / picture.columnNs;
+  for (const band of nearestFirst(bands, share)) {
+    let shade: number | null = null;
+    let nearest = Infinity;
+    eachRun(band, (first, length, value) => {
+      const off = Math.max(first - middle, middle - first - length, 0);
+      if (off >= nearest) return;
+      nearest = off;
+      shade = value & 255;
+    }, Math.floor(a), Math.floor(b) + 1);
+    if (shade !== null) return { track, box: null, shade };
+  }
+  return null;
 }
 
 export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit | null {

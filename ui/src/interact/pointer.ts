@@ -14,7 +14,7 @@ const kClickPx = 4;
 const kWheelStep = 0.0016;
 
 export interface Hands {
-  choose(track: number, at: number, withinNs: number): void;
+  choose(track: number, at: number, withinNs: number, shade: number | null): void;
   /** A click on the mark of these findings. */
   findings(findings: readonly Finding[]): void;
   hover(under: Hit | readonly Finding[] | null, x: number, y: number): void;
@@ -159,7 +159,7 @@ export class Pointer {
     const findings = this.findingsAt(x, y);
     if (findings.length > 0) return this.hands.findings(findings);
     const hit = hitAt(this.state, scale, x, y);
-    if (hit) this.hands.choose(hit.track.track, scale.ns(x), 5 / scale.pxPerNs);
+    if (hit) this.hands.choose(hit.track.track, scale.ns(x), 5 / scale.pxPerNs, hit.shade);
     else if (this.state.selection || this.state.event) {
       this.state.selection = null;
       this.state.event = null;
@@ -239,11 +239,15 @@ export class Pointer {
       const near = 6 / scale.pxPerNs;
       const edge = Math.abs(at - from.begin) < near ? 'begin' : Math.abs(at - from.end) < near ? 'end' : null;
       const inside = at >= from.begin && at <= from.end;
+      const { whole } = this.state;
+      const showsAll = from.begin <= whole.begin && from.end >= whole.end;
       const grip = inside ? (from.begin + from.end) / 2 - at : 0;
       const to = (x: number) => {
         const ns = scale.ns(x);
         if (edge === 'begin') return this.show({ begin: Math.min(ns, from.end - near / 6), end: from.end });
         if (edge === 'end') return this.show({ begin: from.begin, end: Math.max(ns, from.begin + near / 6) });
+        // A window that shows all has nowhere to go: then a stretch is chosen.
+        if (showsAll) return Math.abs(ns - at) > near && this.show({ begin: Math.min(at, ns), end: Math.max(at, ns) });
         const half = lengthOf(from) / 2;
         return this.show({ begin: ns + grip - half, end: ns + grip + half });
       };

@@ -129,7 +129,7 @@ function siteTraits(site: Site | undefined, region: string): Trait[] {
   return [
     { name: '', value: site?.module ?? '' },
     { name: '', value: site?.phase ?? '' },
-    { name: 'a', value: site?.role ?? '' },
+    { name: '', value: site?.role ?? '' },
     { name: '', value: site ? causeName(site.cause) : '' },
     { name: '', value: site?.why_not_cached?.replaceAll('_', ' ') ?? '' },
     { name: 'in', value: region },

@@ -91,6 +91,6 @@ function histogram({ duration_bars: bars }: Durations): HTMLElement {
     'figure',
     {},
     el('div', { class: 'histogram', role: 'img', 'aria-label': `Histogram of durations. ${told}` }, ...columns),
-    el('div', { class: 'histogram-axis soft' }, el('span', {}, duration(bars[0].least_ns)), el('span', {}, 'bars are logarithmic'), el('span', {}, duration(bars[bars.length - 1].below_ns))),
+    el('div', { class: 'histogram-axis soft' }, el('span', {}, duration(bars[0].least_ns)), el('span', {}, 'each bar is about twice as long as the one before'), el('span', {}, duration(bars[bars.length - 1].below_ns))),
   );
 }

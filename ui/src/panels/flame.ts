@@ -187,7 +187,7 @@ export class FlameView {
 
   private stepOf(node: FlameNode): Step {
     const { flame, onlyFind } = this.state;
-    const whole = `${flame.range === 'run' ? 'the whole run' : 'what is shown'}${onlyFind === undefined ? '' : ', only what is found'}`;
+    const whole = `${flame.range === 'run' ? 'the whole run' : this.state.selection ? 'what is selected' : 'what is shown'}${onlyFind === undefined ? '' : ', only what is found'}`;
     return this.steps.get(node.key) ?? { label: whole, name: whole, place: null, search: '' };
   }
 
@@ -210,7 +210,7 @@ export class FlameView {
   private limits(): string {
     const { of, measure } = this.state.flame;
     if (of === 'operators') return 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.';
-    return measure === 'time' ? 'First casts at a place are counted too; casts that nobody timed are not.' : '';
+    return measure === 'time' ? 'With the first cast of each place, which takes longer; without casts that were not timed.' : '';
   }
 
   /** One tab stop; arrows go to the caller, the first call, and the boxes beside. */
@@ -220,7 +220,7 @@ export class FlameView {
     const element = el('div', { class: 'flame-boxes', role: 'tree', 'aria-label': label });
     element.style.height = `${(1 + Math.max(...boxes.map((box) => box.depth))) * kRowPx}px`;
     const parts = new Map(boxes.filter((box) => box.rest === 0).map((box) => [box.node, this.box(box, width, box.node === node, () => choose(box.node))]));
-    element.append(...parts.values(), ...boxes.filter((box) => box.rest > 0).map((box) => restBox(box, width)));
+    element.append(...parts.values(), ...boxes.filter((box) => box.rest > 0).map((box) => restBox(box, width, () => choose(box.node))));
     element.addEventListener('keydown', (event) => {
       const now = boxes.find((box) => parts.get(box.node) === document.activeElement)?.node;
       const next = now && neighbourOf(now, event.key);
@@ -258,8 +258,9 @@ export class FlameView {
   }
 
   private drawSandwich(node: FlameNode): void {
-    const rows = sumsByKey(this.leaves);
-    const key = node.parent ? node.key : (rows.find((row) => row.own > 0) ?? rows[0]).key;
+    // What a line or a module casts itself is its own: a cast is no place. One without a stack stands for itself.
+    const rows = sumsByKey(this.leaves.map((leaf) => ({ ...leaf, path: leaf.path.length > 1 ? leaf.path.slice(0, -1) : leaf.path })));
+    const key = node.parent ? node.key : rows.reduce((most, row) => (row.own > most.own ? row : most)).key;
     const format = kFormats[this.state.flame.measure];
     const table = new TableView<KeySum>({
       columns: [
@@ -267,7 +268,7 @@ export class FlameView {
         { key: 'own', title: 'itself', number: true, value: (row) => row.own, text: (row) => (row.own === 0 ? '' : format(row.own)), format },
         { key: 'total', title: 'in all', number: true, value: (row) => row.total, format },
       ],
-      order: { key: 'total', down: true },
+      order: { key: 'own', down: true },
       label: 'Places',
       empty: '',
       filterable: true,
@@ -290,9 +291,9 @@ export class FlameView {
 }
 
 /** What stands for several that are too narrow. */
-function restBox({ rest, depth, left, width }: FlameBox, allPx: number): HTMLElement {
+function restBox({ rest, depth, left, width }: FlameBox, allPx: number, comeNearer: () => void): HTMLElement {
   const words = `${grouped(rest)} more`;
-  const part = el('div', { class: 'flame-box flame-rest', title: `${words}, each too narrow to be seen: come nearer by a click on what holds them` }, width * allPx > 60 ? words : '');
+  const part = el('div', { class: 'flame-box flame-rest', title: `${words}, each too narrow to be seen: a click comes nearer`, click: comeNearer }, width * allPx > 60 ? words : '');
   part.style.left = `${left * 100}%`;
   part.style.width = `${width * 100}%`;
   part.style.top = `${depth * kRowPx}px`;

@@ -36,11 +36,14 @@ export class FlameLeaves {
   private readonly stacks: Stacks;
   private readonly cwd: string;
   readonly steps = new Map<string, Step>();
+  /** Modules of several models may have the same path. */
+  private readonly severalModels: boolean;
 
   constructor(definitions: Definitions, stacks: Stacks, cwd: string) {
     this.definitions = definitions;
     this.stacks = stacks;
     this.cwd = cwd;
+    this.severalModels = new Set([...definitions.sites.values(), ...definitions.uses.values()].map((one) => one.model)).size > 1;
   }
 
   /** `ownCode`: frames of installed packages are left out of stacks that have others. */
@@ -110,7 +113,7 @@ export class FlameLeaves {
       if (part === '' || of.module === model) continue;
       name = name === '' ? part : `${name}.${part}`;
       const module = name;
-      path.push(this.step(`module ${model} ${module}`, () => ({ label: part, name: module, place: null, search: searchForModule(model, module, true) })));
+      path.push(this.step(`module ${model} ${module}`, () => ({ label: part, name: this.severalModels ? `${model} ${module}` : module, place: null, search: searchForModule(model, module, true) })));
     }
     return path;
   }

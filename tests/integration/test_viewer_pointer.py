@@ -1,0 +1,49 @@
+"""What the mouse does in the timeline: a click chooses what is seen there, a drag over the minimap chooses a stretch."""
+
+import pytest
+
+pytest.importorskip("playwright")
+from chromium import until
+from viewer_page import HAS_CHROMIUM, browser, look, sample, window_of  # noqa: F401
+
+pytestmark = HAS_CHROMIUM
+
+
+@pytest.fixture
+def shown(look, sample):
+    """The page of a run, and the run."""
+    viewer = sample("training")
+    run = viewer.loaded("training")
+    page = look(viewer.url, width=1600, height=900)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    return page, viewer, run
+
+
+def test_a_drag_over_a_minimap_that_shows_all_chooses_a_stretch(shown):
+    page, _, run = shown
+    box = page.locator("canvas.minimap").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] - 3)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] - 3, steps=4)
+    page.mouse.up()
+    until(page, "() => /[#&]t=/.test(location.hash)")
+    begin, end = window_of(page)
+    length = run["events_end_ns"] - run["events_begin_ns"]
+    assert run["events_begin_ns"] < begin and end < run["events_end_ns"]
+    assert 0.2 * length < end - begin < 0.35 * length
+
+
+def test_a_click_chooses_what_is_seen_at_its_height(shown):
+    """Casts up stand above casts down of the same moment."""
+    page, viewer, run = shown
+    up = viewer.json("runs/training/neighbour?at_ns=-1&direction=next&find=kind:up")["event"]
+    canvas = page.locator("canvas.lanes").bounding_box()
+    air = (run["events_end_ns"] - run["events_begin_ns"]) * 0.015
+    share = (up["begin_ns"] - run["events_begin_ns"] + air) / (run["events_end_ns"] - run["events_begin_ns"] + 2 * air)
+    kinds = []
+    for y in range(90, 130, 5):
+        with page.expect_request_finished(lambda request: "/event?" in request.url) as asked:
+            page.mouse.click(canvas["x"] + canvas["width"] * share, canvas["y"] + y)
+        kinds.append(asked.value.response().json()["event"]["shade_kind"])
+    assert {"up", "down"} <= set(kinds), kinds
+    assert kinds.index("up") < kinds.index("down")
