@@ -111,9 +111,33 @@ for _ in range(3):
     inner(net, torch.ones(2, 8)).backward()
     inner(net, torch.ones(4, 8)).backward()
 """
+# Names as long as those of real projects, in folders as deep.
+LONG = HEADER + """
+import importlib.util, pathlib
+FILE = pathlib.Path("experiments/language_models/attention_blocks/grouped_query_attention.py")
+FILE.parent.mkdir(parents=True, exist_ok=True)
+FILE.write_text('''import torch
+class GroupedQueryAttentionWithRotaryEmbeddings(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query_projection_of_all_heads = torch.nn.Linear(32, 32)
+        self.output_projection_of_all_heads = torch.nn.Linear(32, 32).requires_grad_(False)
+
+    def forward(self, hidden_states):
+        wide = self.query_projection_of_all_heads(hidden_states).float()
+        return self.output_projection_of_all_heads(wide) + self.output_projection_of_all_heads(hidden_states)
+''')
+spec = importlib.util.spec_from_file_location("grouped_query_attention", FILE)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+net = nn.Sequential()
+net.add_module("transformer_layers", nn.Sequential(module.GroupedQueryAttentionWithRotaryEmbeddings()))
+train(net, torch.randn(64, 32), 6)
+"""
 KILLED = TRAINING + "os.kill(os.getpid(), signal.SIGKILL)\n"
 JOBS = {"training": TRAINING, "five": FIVE, "many": MANY, "compiled": COMPILED, "twice": TWICE, "killed": KILLED,
-        "empty": "import torch; torch.ones(3).sum()", "bert": (ROOT / "tests/workloads/bert.py").read_text()}
+        "long": LONG, "empty": "import torch; torch.ones(3).sum()",
+        "bert": (ROOT / "tests/workloads/bert.py").read_text()}
 OPTIONS = {"bert": ["--deep", "always"]}
 
 

@@ -33,7 +33,7 @@ def tables(page):
             numbers: heads.map((head) => head.classList.contains('number')),
             sorted: heads.findIndex((head) => head.getAttribute('aria-sort') === 'descending'),
             rows: [...table.querySelectorAll('tbody tr')].map(
-                (row) => [...row.cells].map((cell) => cell.firstChild?.textContent ?? '')),
+                (row) => [...row.cells].map((cell) => cell.textContent.trim())),
         };
     })""")
 
@@ -196,7 +196,7 @@ def test_the_flame_view_has_modules_within_those_that_they_are_part_of(look):
         assert any(above == level - 1 and left <= begin + 0.01 and begin + width <= left + wide + 0.01
                    for above, left, wide, _ in drawn)
     assert re.match(r"Casts by module, by CPU time", page.locator("svg.flame").get_attribute("aria-label"))
-    visible = page.evaluate("""() => [...document.querySelectorAll('svg.flame text')].map((one) => one.textContent)""")
+    visible = page.evaluate("""() => [...document.querySelectorAll('svg.flame .name')].map((one) => one.textContent)""")
     assert {"encoder", "layer.0", "attention"} <= set(visible)
 
 

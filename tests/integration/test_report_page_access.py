@@ -108,7 +108,7 @@ PAIRS = [
     ("thead th", "borderBottomColor", "body", "backgroundColor", 3),
     (".source .hit", "borderLeftColor", ".source .hit", "backgroundColor", 3),
     (".flame .frame", "stroke", ".flame .frame", "fill", 3),
-    (".flame .name", "fill", ".flame .frame", "fill", 4.5),
+    (".flame .name", "color", ".flame .frame", "fill", 4.5),
     ("figure .curve", "stroke", "figure", "backgroundColor", 3),
     ("figure text", "fill", "figure", "backgroundColor", 4.5),
     (".share .bar", "fill", "body", "backgroundColor", 3),
@@ -139,7 +139,7 @@ def test_forced_colours_keep_swatches_and_marks(look):
     canvas = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     assert len(swatches) == len(set(swatches)) == 3 and canvas not in swatches
     assert colour(page, ".source .hit", "backgroundColor") != colour(page, ".source", "backgroundColor")
-    assert contrast(colour(page, ".flame .name", "fill"), colour(page, ".flame .frame", "fill")) >= 4.5
+    assert contrast(colour(page, ".flame .name", "color"), colour(page, ".flame .frame", "fill")) >= 4.5
     assert contrast(colour(page, ".graph .name", "fill"), colour(page, ".graph .body", "fill")) >= 4.5
 
 

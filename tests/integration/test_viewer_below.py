@@ -100,7 +100,8 @@ def test_the_sandwich_shows_who_calls_and_what_is_called(page):
     page.get_by_role("table", name="Places").get_by_text("Block.forward train.py:8", exact=True).click()
     callers, calls = boxes(page, "Called from"), boxes(page, "Calls")
     # A line's own casts are its own; the costliest line comes first, and is chosen.
-    rows = [row.locator("td").all_inner_texts() for row in page.get_by_role("table", name="Places").locator("tbody tr").all()]
+    table = page.get_by_role("table", name="Places")
+    rows = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
     assert not [row for row in rows if "linear weight" in row[0]] and all(row[1] for row in rows[:2])
     callers.get_by_role("treeitem", name=re.compile("Net.forward")).first.wait_for()
     calls.get_by_role("treeitem", name=re.compile("linear weight")).nth(1).wait_for()

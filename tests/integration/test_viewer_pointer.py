@@ -1,4 +1,4 @@
-"""What the mouse does in the timeline: a click chooses what is seen there, a drag over the minimap chooses a stretch."""
+"""The mouse in the timeline: a click chooses what is seen there, a drag over the minimap a stretch."""
 
 import pytest
 

@@ -15,9 +15,10 @@ std::string quoted_for_dot(std::string_view text) { return "\"" + dot_escaped(te
 
 std::string color_of(std::uint8_t dtype) {
   const std::string name = graph::short_dtype(dtype);
-  if (name == "f32") return "#dbe9f6";
-  if (name == "bf16") return "#d6efdc";
-  if (name == "f16") return "#eadcf4";
+  if (name == "f32") return "#f3dbcc";
+  if (name == "bf16") return "#cce0f2";
+  if (name == "f16") return "#e0d6e7";
+  if (name == "f64") return "#e3d0d5";
   return "#eeeeee";
 }
 
@@ -38,8 +39,10 @@ class Dot {
   explicit Dot(const store::RunData& run) : run_(run) {}
 
   std::string text() {
-    out_ = "// Operators of a step, as castscope's deep steps saw them; casts by autocast are orange.\n";
-    out_ += "digraph castscope {\n  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=11];\n";
+    out_ = "// Operators of a step, as castscope's deep steps saw them; casts by autocast have thick lines.\n";
+    out_ +=
+        "digraph castscope {\n  node [shape=box, style=filled, color=\"#808a97\", fontname=\"sans-serif\", "
+        "fontsize=11];\n";
     out_ += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
     const std::vector<graph::Part> parts = graph::parts_of(run_);
     if (parts.empty()) out_ += "  none [label=\"no deep step was recorded: castscope run --deep always\"];\n";
@@ -75,14 +78,14 @@ class Dot {
     std::string label = operator_text(node) + "\n" + dtypes_text(node) + "\n" + place(run_, node.at);
     for (const std::string& mark : entry_marks(node)) label += "\ncast: " + mark;
     out_ += indent + "  " + id + " [label=" + quoted_for_dot(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
-    if (!node.entries.empty()) out_ += ", color=\"#d9730d\", penwidth=2";
+    if (!node.entries.empty()) out_ += ", color=\"#171b21\", penwidth=2";
     out_ += ", tooltip=" + quoted_for_dot(node_details(run_, node)) + "];\n";
   }
 
   void write_edge(const graph::Edge& edge, const std::string& prefix) {
     out_ += "  " + prefix + "_" + std::to_string(edge.from) + " -> " + prefix + "_" + std::to_string(edge.to);
     if (edge.is_cast())
-      out_ += " [label=" + quoted_for_dot(edge_mark(edge)) + ", color=\"#d9730d\", fontcolor=\"#a85507\", penwidth=2]";
+      out_ += " [label=" + quoted_for_dot(edge_mark(edge)) + ", color=\"#171b21\", fontcolor=\"#171b21\", penwidth=2]";
     else
       out_ +=
           " [label=" + quoted_for_dot(graph::short_dtype(edge.dtype)) + ", color=\"#777777\", fontcolor=\"#777777\"]";

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "server/report/drawings/labels.h"
 #include "server/report/text/words.h"
 #include "server/utf8/utf8.h"
 
@@ -13,7 +12,7 @@ namespace {
 constexpr double kRow = 24;              // pixels
 constexpr std::size_t kLevels = 12;      // deeper frames are too narrow to be read
 constexpr double kThinnest = 0.004;      // of the width: 4 of 1000 pixels
-constexpr double kLetterShare = 0.0075;  // of the width, on a page of usual width
+constexpr double kLetterShare = 0.0075;  // of the width, on a page of usual width: what tells nothing is not written
 constexpr std::size_t kFewest = 3;       // letters: fewer tell nothing
 
 std::string of_width(double share) {
@@ -39,10 +38,10 @@ class FlameDrawing {
   FlameDrawing(Html& html, const Frame& whole) : html_(html), whole_(whole) {}
 
   void frame(const Frame& one, double from, std::size_t level) {
-    box(one.name, one.tip, from, one.value / whole_.value, level);
+    box(one, from, one.value / whole_.value, level);
     if (level + 1 == kLevels) return;
     double at = from;
-    Frame thin;
+    Frame thin{.name = {}, .tip = {}, .look = "more", .parts = {}};
     std::size_t left_out = 0;
     for (const Frame& part : one.parts) {
       if (part.value / whole_.value < kThinnest) {
@@ -53,23 +52,26 @@ class FlameDrawing {
       frame(part, at, level + 1);
       at += part.value / whole_.value;
     }
-    if (thin.value / whole_.value >= kThinnest)
-      box(counted(left_out, "more", "more"), counted(left_out, "part is", "parts are") + " too thin to be drawn", at,
-          thin.value / whole_.value, level + 1);
+    if (thin.value / whole_.value < kThinnest) return;
+    thin.name = counted(left_out, "more", "more");
+    thin.tip = counted(left_out, "part is", "parts are") + " too thin to be drawn";
+    box(thin, at, thin.value / whole_.value, level + 1);
   }
 
  private:
-  // An SVG of its own cuts the name off at its edge.
-  void box(const std::string& name, const std::string& tip, double from, double width, std::size_t level) {
-    const auto inner = html_.element("svg", {{"x", of_width(from)},
+  // The name is HTML, which cuts it off with an ellipsis on a page of any width, as SVG cannot.
+  void box(const Frame& one, double from, double width, std::size_t level) {
+    const auto inner = html_.element("svg", {{"class", one.look},
+                                             {"x", of_width(from)},
                                              {"y", pixels(kRow * static_cast<double>(level))},
                                              {"width", of_width(width)},
                                              {"height", pixels(kRow)}});
-    html_.leaf("title", tip);
+    html_.leaf("title", one.tip);
     html_.leaf("rect", "", {{"class", "frame"}, {"width", "100%"}, {"height", pixels(kRow)}});
     const std::size_t fits = static_cast<std::size_t>(width / kLetterShare);
-    if (fits >= std::min(kFewest, utf8::characters(name)))
-      html_.leaf("text", beginning_of(name, fits), {{"class", "name"}, {"x", "6"}, {"y", pixels(kRow - 7)}});
+    if (fits < std::min(kFewest, utf8::characters(one.name))) return;
+    const auto name = html_.element("foreignObject", {{"width", "100%"}, {"height", pixels(kRow)}});
+    html_.leaf("div", one.name, {{"class", "name"}});
   }
 
   Html& html_;

@@ -13,6 +13,7 @@ namespace castscope::report {
 struct Frame {
   std::string name;
   std::string tip;   // shown when the mouse points at the frame
+  std::string look;  // its class in the style sheet, which gives it its colour
   double value = 0;  // not less than those of the parts together
   std::vector<Frame> parts;
 };

@@ -1,6 +1,7 @@
 #include "server/report/drawings/svg.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "server/graph/layout.h"
@@ -245,7 +246,9 @@ class Drawing {
 
 std::string dtype_class(std::uint8_t dtype) {
   const std::string name = graph::short_dtype(dtype);
-  return name == "f32" || name == "bf16" || name == "f16" || name == "f64" ? "d-" + name : "d-other";
+  constexpr std::array kColoured = {"bf16",        "f16",        "f32",   "f64", "float8_e4m3fn",
+                                    "float8_e5m2", "complex128", "int64", "bool"};
+  return std::ranges::find(kColoured, name) == kColoured.end() ? "d-other" : "d-" + name;
 }
 
 void draw_view(Html& html, const store::RunData& run, const graph::Part& part, const graph::View& view,

@@ -1,5 +1,6 @@
 // Draws a view of a graph as SVG (docs/decisions/graph.md). Colour stands for a dtype, and a text names it too. Casts
-// are orange marks: on the line that brings the value, or on the box if the value came from no operator.
+// are marks in the colour of letters: on the line that brings the value, or on the box if the value came from no
+// operator.
 #pragma once
 
 #include <cstddef>

@@ -145,7 +145,7 @@ TEST_F(GpuReportTest, EachFormTellsOfIt) {
   train();
   const Model m = model();
   EXPECT_THAT(html_text(m), HasSubstr("bf16, fp32 accumulation"));
-  EXPECT_THAT(html_text(m), HasSubstr("at::native::vectorized_elementwise_kernel"));
+  EXPECT_THAT(html_text(m), HasSubstr("at::<wbr>native::<wbr>vectorized_<wbr>elementwise_<wbr>kernel"));
   EXPECT_THAT(html_text(m), HasSubstr("GPU time"));
   EXPECT_THAT(html_text(m), HasSubstr("1000 × 10 × 64"));
   EXPECT_THAT(html_text(m), HasSubstr("C by its place"));

@@ -183,8 +183,12 @@ void draw(Html& html, const Series& series) {
 void draw_share(Html& html, double share) {
   const auto svg = html.element("svg", {{"viewBox", "0 0 100 8"}, {"aria-hidden", "true"}});
   html.leaf("rect", "", {{"class", "rest"}, {"width", "100"}, {"height", "8"}, {"rx", "2"}});
+  constexpr double kSeen = 0.02;  // what is less would look like nothing
   html.leaf("rect", "",
-            {{"class", "bar"}, {"width", at(100 * std::clamp(share, 0.0, 1.0))}, {"height", "8"}, {"rx", "2"}});
+            {{"class", "bar"},
+             {"width", share > 0 ? at(100 * std::clamp(share, kSeen, 1.0)) : "0"},
+             {"height", "8"},
+             {"rx", "2"}});
 }
 
 }  // namespace castscope::report

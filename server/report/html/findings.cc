@@ -8,6 +8,7 @@
 #include "server/report/html/table.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/model/verdict.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 #include "server/rules/rules.h"
 
@@ -24,7 +25,8 @@ void write_evidence(Html& html, const rules::Finding& finding) {
     std::replace(name.begin(), name.end(), '_', ' ');
     const auto line = html.element("tr");
     html.leaf("th", name, {{"scope", "row"}});
-    html.leaf("td", value);
+    const auto cell = html.element("td");
+    write_breakable(html, value);
   };
   for (const auto& [name, value] : finding.evidence_text)
     row(name, name == "why_not_cached" ? reasons_in_words(value) : value);
@@ -55,7 +57,8 @@ void write_further_places(Html& html, const store::RunData& run, const std::vect
   for (std::size_t i = 1; i < shown; ++i) {
     {
       const auto line = html.element("p");
-      html.leaf("code", excerpts[i].places);
+      const auto code = html.element("code");
+      write_breakable(html, excerpts[i].places);
     }
     write_excerpt(html, run, excerpts[i]);
   }
@@ -70,8 +73,14 @@ void write_head_of_card(Html& html, const Model& model, const ShownFinding& show
   html.leaf("span", finding.severity, {{"class", "severity"}});
   html.leaf("h3", finding.rule, {{"id", id + "-name"}});
   const std::optional<store::CodeLocation> at = first_place_of(finding);
-  html.leaf("code", place(model.run, at));
-  if (at && !at->function.empty()) html.leaf("span", "in " + at->function, {{"class", "soft wrap"}});
+  {
+    const auto code = html.element("code");
+    write_breakable(html, place(model.run, at));
+  }
+  if (at && !at->function.empty()) {
+    const auto within = html.element("span", {{"class", "soft wrap"}});
+    write_breakable(html, "in " + at->function);
+  }
   if (const std::string_view harm = rules::words(rules::harm_of(finding)); !harm.empty())
     html.leaf("span", std::string(harm), {{"class", "soft"}});
 }

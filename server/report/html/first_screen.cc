@@ -1,6 +1,7 @@
 // Writes what a reader sees without scrolling: the troubles of the run itself, the verdict, and the totals.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "server/report/html/page_text.h"
@@ -9,6 +10,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/metrics.h"
 #include "server/report/model/verdict.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/store/run/causes.h"
@@ -21,32 +23,42 @@ constexpr std::size_t kNoticesOpen = 4, kNotices = 50;
 
 bool was_cut_short(const Model& model) { return !model.complete() || model.run.damage; }
 
+// Gives a notice the form of a sentence.
+std::string as_sentence(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (!text.ends_with('.')) text += '.';
+  return text;
+}
+
+void write_line(Html& html, const std::string& text) {
+  const auto line = html.element("p");
+  write_breakable(html, text);
+}
+
 void write_alerts(Html& html, const Model& model) {
   const std::string failure = failure_sentence(model);
   std::vector<std::string> sentences;
   if (!failure.empty()) sentences.push_back(failure);
   if (was_cut_short(model) && !model.run.damage)
     sentences.emplace_back("This run is incomplete: only what had been recorded by then is counted here.");
-  sentences.insert(sentences.end(), model.notices.begin(), model.notices.end());
+  std::ranges::transform(model.notices, std::back_inserter(sentences), as_sentence);
   if (sentences.empty()) return;
   const bool is_bad = !failure.empty() || model.run.damage;
   const auto box = html.element("div", {{"class", is_bad ? "alert bad" : "alert"}});
   const std::size_t told = std::min(sentences.size(), kNotices);
   const std::size_t open = told <= kNoticesOpen + 1 ? told : kNoticesOpen;
-  for (std::size_t i = 0; i < open; ++i) html.leaf("p", sentences[i]);
+  for (std::size_t i = 0; i < open; ++i) write_line(html, sentences[i]);
   if (told > open) {
     const auto details = html.element("details");
     html.leaf("summary", counted(sentences.size() - open, "more notice", "more notices"));
-    for (std::size_t i = open; i < told; ++i) html.leaf("p", sentences[i]);
+    for (std::size_t i = open; i < told; ++i) write_line(html, sentences[i]);
   }
   write_rest(html, sentences.size(), told, "JSON");
 }
 
 void write_verdict(Html& html, const Model& model) {
-  std::string text = verdict(model, costliest(model));
-  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  if (!text.ends_with('.')) text += '.';
-  html.leaf("p", text, {{"class", "verdict"}});
+  const auto line = html.element("p", {{"class", "verdict"}});
+  write_breakable(html, as_sentence(verdict(model, costliest(model))));
 }
 
 // A number that is 0 tells something only where something was cast.
@@ -105,7 +117,8 @@ void write_in_brief(Html& html, const Model& model) {
     if (what.empty()) return;
     const auto line = html.element("p");
     html.leaf("strong", name);
-    html.text(" " + what);
+    html.text(" ");
+    write_breakable(html, what);
   };
   write_named("Cast:", roles_line(model.roles));
   write_named("Not cached:", not_kept_line(model.roles));

@@ -5,6 +5,7 @@
 #include "server/graph/folding.h"
 #include "server/report/drawings/labels.h"
 #include "server/report/drawings/svg.h"
+#include "server/report/html/page_text.h"
 #include "server/report/html/parts.h"
 #include "server/report/html/table.h"
 #include "server/report/text/words.h"
@@ -15,21 +16,16 @@ namespace {
 
 constexpr std::size_t kNodeRows = 400;  // of a part: boxes of the drawing lead to them
 
-void swatch(Html& html, const std::string& name, const std::string& text) {
-  const auto item = html.element("span", {{"class", "swatch " + name}});
-  html.leaf("i", "");
-  html.text(text);
-}
-
 void write_legend(Html& html, const graph::Part& part) {
   const auto legend = html.element("p", {{"class", "legend"}});
-  swatch(html, "cast", "a cast by autocast");
+  write_swatch(html, "cast", "a cast by autocast");
   std::set<std::uint8_t> dtypes;
   for (const graph::Node& node : part.nodes) dtypes.insert(node.computed);
   for (const std::uint8_t dtype : dtypes) {
     const std::string short_name = graph::short_dtype(dtype), name(store::dtype_name(dtype));
     if (dtype == graph::kNoDtype) continue;
-    swatch(html, dtype_class(dtype), short_name == name ? "computes in " + name : short_name + ": computes in " + name);
+    write_swatch(html, dtype_class(dtype),
+                 short_name == name ? "computes in " + name : short_name + ": computes in " + name);
   }
 }
 
@@ -134,11 +130,10 @@ void write_graph(Page& page, const Model& model) {
   if (parts.empty()) return;
   const Section section(page, "graph", "The graph of a step, with its casts", OnPaper::kNo);
   Html& html = page.html;
-  html.leaf(
-      "p",
-      "As deep steps saw it, from top to bottom: what computes in which dtype, and where autocast casts (orange). A "
-      "box leads to its row; pointing at it tells more.",
-      {{"class", "soft"}});
+  html.leaf("p",
+            "As deep steps saw it, from top to bottom: what computes in which dtype, and where autocast casts (the "
+            "thick lines). A box leads to its row; pointing at it tells more.",
+            {{"class", "soft"}});
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string id = "graph" + std::to_string(i + 1), title = title_of(parts[i]);
     if (i == 0) {

@@ -2,16 +2,19 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "server/graph/folding.h"
 #include "server/report/drawings/flame.h"
+#include "server/report/drawings/svg.h"
 #include "server/report/html/page_text.h"
 #include "server/report/html/parts.h"
 #include "server/report/html/table.h"
 #include "server/report/model/costliest.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
+#include "server/store/run/names.h"
 
 namespace castscope::report {
 namespace {
@@ -22,8 +25,9 @@ constexpr const char* kNoModule = "outside modules";
 struct ModuleCasts {
   std::string type;
   store::Counts counts;
-  std::uint64_t told_ns = 0;  // what Costs count: without first casts, where there are others
-  bool own = false;           // it casts itself, not only what it consists of
+  std::uint64_t told_ns = 0;                 // what Costs count: without first casts, where there are others
+  bool own = false;                          // it casts itself, not only what it consists of
+  std::map<std::uint8_t, store::Counts> to;  // by the dtype that is cast to
   std::map<std::string, ModuleCasts> parts;
 };
 
@@ -54,6 +58,7 @@ class ModulesByCost {
     const auto count = [&] {
       at->counts += total.counts;
       at->told_ns += told_ns;
+      at->to[origin.to] += total.counts;
     };
     count();
     for (const std::string& step : module == nullptr ? outside(model, origin) : graph::module_steps(*module)) {
@@ -74,16 +79,35 @@ std::string told(const ModulesByCost& modules, const ModuleCasts& of) {
                       time.empty() ? "" : ", " + time);
 }
 
+// Returns the dtype that most of it is cast to, by number: the viewer's flames are coloured by it, too.
+std::uint8_t mostly_to(const ModuleCasts& of) {
+  return std::ranges::max_element(of.to, {}, [](const auto& one) { return one.second.casts; })->first;
+}
+
 // The largest part comes first.
 Frame frame_of(const ModulesByCost& modules, const std::string& name, const ModuleCasts& of) {
   Frame frame{.name = name,
-              .tip = name + (of.type.empty() ? "" : " (" + of.type + ")") + "\n" + told(modules, of),
+              .tip = name + (of.type.empty() ? "" : " (" + of.type + ")") + "\n" + told(modules, of) + "\nmostly to " +
+                     std::string(store::dtype_name(mostly_to(of))),
+              .look = dtype_class(mostly_to(of)),
               .value = modules.value(of),
               .parts = {}};
   for (const auto& [step, part] : of.parts)
     if (modules.value(part) > 0) frame.parts.push_back(frame_of(modules, step, part));
   std::ranges::stable_sort(frame.parts, std::greater(), &Frame::value);
   return frame;
+}
+
+void write_legend(Html& html, const ModuleCasts& whole) {
+  std::set<std::uint8_t> dtypes;
+  const auto collect = [&](const auto& self, const ModuleCasts& of) -> void {
+    dtypes.insert(mostly_to(of));
+    for (const auto& [step, part] : of.parts) self(self, part);
+  };
+  collect(collect, whole);
+  const auto legend = html.element("p", {{"class", "legend"}});
+  for (const std::uint8_t dtype : dtypes)
+    write_swatch(html, dtype_class(dtype), "mostly to " + std::string(store::dtype_name(dtype)));
 }
 
 void collect(const std::string& path, const ModuleCasts& of,
@@ -138,6 +162,7 @@ void write_modules(Page& page, const Model& model) {
   for (std::size_t i = 0; i < std::min<std::size_t>(first.size(), 5); ++i)
     absl::StrAppend(&spoken, i == 0 ? "" : ", ", first[i].name, " ", percent(first[i].value / whole.value));
   draw_flame(page.html, whole, spoken);
+  write_legend(page.html, modules.whole);
   write_table(page.html, modules, costs.by_bytes);
 }
 

@@ -7,6 +7,7 @@
 #include "server/report/html/parts.h"
 #include "server/report/html/style.h"
 #include "server/report/html/table.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {
@@ -59,7 +60,8 @@ void write_header(Html& html, const Model& model) {
   html.leaf("h1", "castscope report");
   {
     const auto command = html.element("p", {{"class", "command"}});
-    html.leaf("code", command_line(run));
+    const auto code = html.element("code");
+    write_breakable(html, command_line(run));
   }
   const auto facts = html.element("div", {{"class", "facts"}});
   write_end(html, model);
@@ -68,7 +70,10 @@ void write_header(Html& html, const Model& model) {
     html.leaf("span",
               duration(static_cast<std::uint64_t>(std::max<std::int64_t>(run.end->end_ns - run.start.start_ns, 0))));
   if (!run.start.host.empty()) html.leaf("span", "on " + run.start.host);
-  if (!run.start.cwd.empty()) html.leaf("span", "in " + run.start.cwd, {{"class", "wrap"}});
+  if (!run.start.cwd.empty()) {
+    const auto folder = html.element("span", {{"class", "wrap"}});
+    write_breakable(html, "in " + run.start.cwd);
+  }
   if (!run.processes.empty()) {
     const store::Process& first = run.processes[model.process_order.front()];
     if (const std::string torch = first.attribute("torch_version"); !torch.empty())
@@ -93,7 +98,10 @@ void write_sources(Page& page, const Model& model) {
     if (file.state == store::SourceState::kNotText) state = "is not text";
     if (file.state == store::SourceState::kTooLarge) state = "is too large";
     const auto line = page.html.element("p");
-    page.html.leaf("code", name);
+    {
+      const auto code = page.html.element("code");
+      write_breakable(page.html, name);
+    }
     page.html.text(" " + state);
   }
   write_rest(page.html, files, kSourceFiles, "JSON");

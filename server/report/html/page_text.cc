@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_split.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/weights.h"
 #include "server/store/run/names.h"
@@ -14,10 +15,19 @@ void write_with_code(Html& html, std::string_view text) {
   while (!text.empty()) {
     const std::size_t begin = text.find('`'), end = begin == text.npos ? begin : text.find('`', begin + 1);
     if (end == text.npos) break;
-    html.text(text.substr(0, begin));
-    html.leaf("code", text.substr(begin + 1, end - begin - 1));
+    write_breakable(html, text.substr(0, begin));
+    {
+      const auto code = html.element("code");
+      write_breakable(html, text.substr(begin + 1, end - begin - 1));
+    }
     text.remove_prefix(end + 1);
   }
+  write_breakable(html, text);
+}
+
+void write_swatch(Html& html, const std::string& look, const std::string& text) {
+  const auto item = html.element("span", {{"class", "swatch " + look}});
+  html.leaf("i", "");
   html.text(text);
 }
 

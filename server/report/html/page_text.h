@@ -14,6 +14,9 @@ namespace castscope::report {
 // Writes text in which `code` stands between backticks.
 void write_with_code(Html&, std::string_view text);
 
+// Writes an entry of a legend, in the colour that the class has in the style sheet.
+void write_swatch(Html&, const std::string& look, const std::string& text);
+
 // "12 µs"; "not timed" of casts that were not, as those in compiled graphs; "" where nothing was cast.
 std::string time_of_casts(const store::Counts&);
 // The same of a part of such a time: "–" where the casts were timed and this part has none.

@@ -49,7 +49,7 @@ TEST(PageTableTest, ManyRowsAreFoldedAndTheRestIsCounted) {
   const std::string text = written(table, 1040);
   EXPECT_THAT(text, HasSubstr("<summary>Rows 16 to 40 of 1,040</summary>"));
   EXPECT_THAT(text, HasSubstr("1,000 more are in the JSON report."));
-  EXPECT_THAT(text, HasSubstr("aria-sort=\"descending\">casts ▼</th>"));
+  EXPECT_THAT(text, HasSubstr("aria-sort=\"descending\">casts\u00a0▼</th>"));
 }
 
 TEST(PageTableTest, AFewRowsMoreAreNotFolded) {
@@ -109,21 +109,22 @@ TEST(PageTextTest, WhatStandsBetweenBackticksIsCode) {
 }
 
 TEST(FlameTest, PartsAreAsWideAsTheirShareAndThinOnesAreOne) {
-  Frame whole{.name = "all", .tip = "all", .value = 1000, .parts = {}};
-  whole.parts.push_back({.name = "first", .tip = "first", .value = 750, .parts = {}});
-  for (int i = 0; i < 100; ++i) whole.parts.push_back({.name = "thin", .tip = "thin", .value = 2.5, .parts = {}});
+  Frame whole{.name = "all", .tip = "all", .look = "", .value = 1000, .parts = {}};
+  whole.parts.push_back({.name = "first", .tip = "first", .look = "d-f32", .value = 750, .parts = {}});
+  for (int i = 0; i < 100; ++i)
+    whole.parts.push_back({.name = "thin", .tip = "thin", .look = "", .value = 2.5, .parts = {}});
   Html html;
   draw_flame(html, whole, "spoken");
   const std::string svg = html.take();
-  EXPECT_THAT(svg, HasSubstr("<svg x=\"0.000%\" y=\"24\" width=\"75.000%\""));
-  EXPECT_THAT(svg, HasSubstr("<svg x=\"75.000%\" y=\"24\" width=\"25.000%\""));
-  EXPECT_THAT(svg, HasSubstr(">100 more</text>"));
+  EXPECT_THAT(svg, HasSubstr("<svg class=\"d-f32\" x=\"0.000%\" y=\"24\" width=\"75.000%\""));
+  EXPECT_THAT(svg, HasSubstr("<svg class=\"more\" x=\"75.000%\" y=\"24\" width=\"25.000%\""));
+  EXPECT_THAT(svg, HasSubstr(">100 more</div>"));
   EXPECT_THAT(svg, Not(HasSubstr(">thin<")));
 }
 
 TEST(FlameTest, OfNothingThereIsNoPicture) {
   Html html;
-  draw_flame(html, Frame{.name = "all", .tip = "", .value = 0, .parts = {}}, "spoken");
+  draw_flame(html, Frame{.name = "all", .tip = "", .look = "", .value = 0, .parts = {}}, "spoken");
   EXPECT_EQ(html.take(), "");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {
@@ -54,16 +55,23 @@ void Table::tell_apart() {
     if (rows.size() > 1) tell_apart(rows);
 }
 
+bool Table::is_told(std::size_t column) const {
+  return column == 0 || rows_.empty() ||
+         std::ranges::any_of(rows_, [&](const Row& row) { return !row.cells[column].empty(); });
+}
+
 void Table::write_rows(Html& html, std::size_t from, std::size_t to) const {
   const auto table = html.element("table", {{"class", "stack"}});
   html.leaf("caption", caption_);
   {
     const auto head = html.element("thead");
     const auto row = html.element("tr");
-    for (const Column& column : columns_) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Column& column = columns_[i];
+      if (!is_told(i)) continue;
       const std::string_view kind = column.number ? "number" : "";
       if (column.sorted)
-        html.leaf("th", column.name + " ▼", {{"scope", "col"}, {"class", kind}, {"aria-sort", "descending"}});
+        html.leaf("th", column.name + "\u00a0▼", {{"scope", "col"}, {"class", kind}, {"aria-sort", "descending"}});
       else
         html.leaf("th", column.name, {{"scope", "col"}, {"class", kind}});
     }
@@ -72,8 +80,15 @@ void Table::write_rows(Html& html, std::size_t from, std::size_t to) const {
   for (std::size_t at = from; at < to; ++at) {
     const Row& one = rows_[at];
     const auto row = one.id.empty() ? html.element("tr") : html.element("tr", {{"id", one.id}});
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      html.leaf("td", one.cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (!is_told(i)) continue;
+      const auto cell =
+          html.element("td", {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
+      if (columns_[i].number)
+        html.text(one.cells[i]);
+      else
+        write_breakable(html, one.cells[i]);
+    }
   }
 }
 

@@ -40,6 +40,7 @@ class Table {
 
  private:
   void write_rows(Html& html, std::size_t from, std::size_t to) const;
+  bool is_told(std::size_t column) const;  // a column that says nothing in any row is left out
   void tell_apart();
   void tell_apart(const std::vector<std::size_t>& alike);
 

@@ -8,6 +8,7 @@
 #include "server/report/html/parts.h"
 #include "server/report/html/table.h"
 #include "server/report/model/costliest.h"
+#include "server/report/text/breakable.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/store/run/names.h"
@@ -85,7 +86,7 @@ std::vector<std::string> cells_of(const Model& model, const SiteTotal& total, co
       place(model.run, model.run.user_location(site.stack)),
       module_of(model, site),
       operator_words(model.run, site),
-      std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
+      std::string(store::dtype_name(site.from)) + " to\u00a0" + std::string(store::dtype_name(site.to)),
       site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
       why_not_kept(reason_not_kept(site), site.role),
       grouped(counts.casts),
@@ -99,13 +100,15 @@ std::vector<std::string> cells_of(const Model& model, const SiteTotal& total, co
 // Casts of every cause are in the table: what of them is autocast's.
 std::string whose_casts(const Model& model) {
   const store::Counts all = at_sites(model), &others = model.totals.others;
-  const std::string took = all.cpu_ns > 0 ? duration(all.cpu_ns) + " of CPU time" : time_of_casts(all);
+  const bool timed = all.cpu_ns > 0;
   std::string text = "Casts of every cause: " + counted(all.casts, "cast", "casts");
-  if (!took.empty()) text += (all.cpu_ns > 0 ? " in " : ", ") + took;
+  if (all.casts > 0) text += timed ? " in " + duration(all.cpu_ns) + " of CPU time" : ", none of them timed";
   if (others.casts > 0)
-    text += ", " + grouped(others.casts) + " of them (" + time_of_casts(others) + ") not by autocast";
+    text +=
+        ", " + grouped(others.casts) + (timed ? " of them (" + time_of_casts(others) + ")" : "") + " not by autocast";
   if (model.totals.compiled.casts > 0)
-    text += ", " + grouped(model.totals.compiled.casts) + " in compiled graphs, which are not timed";
+    text +=
+        ", " + grouped(model.totals.compiled.casts) + " in compiled graphs" + (timed ? ", which are not timed" : "");
   return text + ".";
 }
 
@@ -135,9 +138,11 @@ void write_table_of_costs(Html& html, const Model& model, const Costs& found) {
       }
       {
         const auto cell = html.element("td");
-        html.leaf("code", place_of(model, cost));
+        const auto code = html.element("code");
+        write_breakable(html, place_of(model, cost));
       }
-      html.leaf("td", description(model, cost));
+      const auto cell = html.element("td");
+      write_breakable(html, description(model, cost));
     }
   }
 }

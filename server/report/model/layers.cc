@@ -52,7 +52,7 @@ bool is_number(const LayerArgument& argument) { return argument.why == NotCast::
 
 // Describes each argument ("input bfloat16, weight float32"), or all at once where they are the same.
 template <typename WhatOf>
-std::string of_arguments(const Layer& layer, const char* between, WhatOf what_of) {
+std::string of_arguments(const Layer& layer, const char* after_name, const char* between, WhatOf what_of) {
   std::vector<std::pair<std::string, std::string>> told;
   std::set<std::string> kinds;
   for (const LayerArgument& argument : layer.arguments) {
@@ -65,7 +65,7 @@ std::string of_arguments(const Layer& layer, const char* between, WhatOf what_of
   if (told.empty()) return "";
   if (kinds.size() == 1) return told.front().second;
   std::string list;
-  for (const auto& [name, what] : told) list += (list.empty() ? "" : between) + name + " " + what;
+  for (const auto& [name, what] : told) list += (list.empty() ? "" : between) + name + after_name + what;
   return list;
 }
 
@@ -121,11 +121,11 @@ std::vector<Layer> in_groups(const store::RunData& data, const std::vector<Layer
 }
 
 std::string given_text(const Layer& layer) {
-  return of_arguments(layer, ", ", [](const LayerArgument& argument) { return text(argument.given); });
+  return of_arguments(layer, " ", ", ", [](const LayerArgument& argument) { return text(argument.given); });
 }
 
 std::string why_text(const Layer& layer) {
-  return of_arguments(layer, "; ",
+  return of_arguments(layer, ": ", "; ",
                       [](const LayerArgument& argument) { return rules::words(argument.why, argument.given); });
 }
 

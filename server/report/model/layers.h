@@ -43,8 +43,8 @@ std::vector<Layer> in_groups(const store::RunData&, const std::vector<Layer>&);
 
 // "float32"; "input bfloat16, weight float32" where they differ; "" without a tensor.
 std::string given_text(const Layer&);
-// "already in bfloat16"; "input already in bfloat16; bias float64, which …" where arguments differ. Arguments that were
-// cast, and numbers, are left out.
+// "already in bfloat16"; "input: already in bfloat16; bias: float64, which …" where arguments differ. Arguments that
+// were cast, and numbers, are left out.
 std::string why_text(const Layer&);
 // "float32 on cuda, xpu and mps"
 std::string elsewhere_text(const Layer&);

@@ -109,7 +109,7 @@ TEST_F(LayersTest, ArgumentsThatDifferAreTold) {
   });
   const Layers layers = layers_of(data);
   EXPECT_EQ(given_text(layers.all.at(0)), "input bfloat16, weight float32");
-  EXPECT_EQ(why_text(layers.all.at(0)), "input already in bfloat16");
+  EXPECT_EQ(why_text(layers.all.at(0)), "input: already in bfloat16");
 }
 
 TEST_F(LayersTest, WhatComputesInWhichDtypeIsALine) {
