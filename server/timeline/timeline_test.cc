@@ -268,9 +268,6 @@ TEST_F(TimelineTest, TheNearestEventIsFoundWithinReach) {
   EXPECT_EQ(found->region, Region::kHalfRegion);
   EXPECT_EQ(timeline_.event_at(casts, 26, 4)->begin, 30);
   EXPECT_FALSE(timeline_.event_at(casts, 24, 3));
-  const std::uint8_t up = timeline_.event_at(casts, 30, 0)->shade.id;
-  EXPECT_EQ(timeline_.event_at(casts, 21, 9, up)->begin, 30);
-  EXPECT_FALSE(timeline_.event_at(casts, 21, 8, up));
   EXPECT_FALSE(timeline_.event_at(casts + 99, 24, 3));
 }
 

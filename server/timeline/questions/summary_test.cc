@@ -103,6 +103,16 @@ TEST_P(SummaryTest, NeighboursAndNearestAreThoseOfAScan) {
   }
 }
 
+TEST(EventAt, AnEventOfOneShadeIsTheNearestOfItsShade) {
+  Timeline timeline;
+  Feeder feeder(timeline);
+  feeder.cast(10, 20, TestNumbers::kDownSite).cast(30, 40, TestNumbers::kUpSite);
+  const std::uint8_t up = timeline.event_at(1, 30, 0)->shade.id;
+  EXPECT_EQ(timeline.event_at(1, 21, 9)->begin, 10);
+  EXPECT_EQ(timeline.event_at(1, 21, 9, up)->begin, 30);
+  EXPECT_FALSE(timeline.event_at(1, 21, 8, up));
+}
+
 // The budget holds only a part of all events.
 TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
   Timeline timeline({.bytes = 400'000});
