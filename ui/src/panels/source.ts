@@ -102,7 +102,7 @@ export class SourcePanel implements Panel {
     if (turn !== this.turn) return;
     this.calling = castsByCallingLine(name, sites, stacks);
     const cwd = this.state.run?.cwd ?? '';
-    const head = el('div', { class: 'line head', role: 'row' }, el('span', { class: 'badges', role: 'columnheader', 'aria-label': 'findings' }), el('span', { class: 'margin', role: 'columnheader' }, 'casts, CPU time'), el('span', { class: 'line-number', role: 'columnheader' }, 'line'), el('code', { role: 'columnheader', 'aria-label': 'code' }));
+    const head = el('div', { class: 'line head', role: 'row' }, el('span', { class: 'badges', role: 'columnheader' }, el('span', { class: 'only-read' }, 'findings')), el('span', { class: 'margin', role: 'columnheader' }, 'casts, CPU time'), el('span', { class: 'line-number', role: 'columnheader' }, 'line'), el('code', { role: 'columnheader' }, 'code'));
     const code = el('div', { class: 'code', role: 'table', 'aria-label': shortPath(name, cwd) }, head);
     fill(
       this.element,
