@@ -110,9 +110,9 @@ std::string Timeline::picture(const PictureQuery& query) const {
 }
 
 std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within,
-                                             std::uint8_t shade) const {
+                                             std::uint8_t shade, const Filter& filter) const {
   const auto lock = state_->read();
-  return find_at(state_->tracks, track, bounded(at), bounded(within), shade);
+  return find_at(state_->tracks, track, bounded(at), bounded(within), shade, filter);
 }
 
 std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& asked) const {

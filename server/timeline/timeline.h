@@ -53,9 +53,10 @@ class Timeline {
   std::vector<std::pair<std::int64_t, std::int64_t>> not_kept(store::ProcessId process) const;
   // Returns a picture in the viewer's form: questions/picture_encoding.h.
   std::string picture(const PictureQuery&) const;
-  // Returns the nearest event of a track that touches [at - within, at + within]; shade 0: of any shade.
-  std::optional<FoundEvent> event_at(std::uint32_t track, std::int64_t at, std::int64_t within,
-                                     std::uint8_t shade = 0) const;
+  // Returns the nearest event of a track that touches [at - within, at + within], of those that the
+  // filter lets through; shade 0: of any shade.
+  std::optional<FoundEvent> event_at(std::uint32_t track, std::int64_t at, std::int64_t within, std::uint8_t shade = 0,
+                                     const Filter& filter = {}) const;
   // Returns the event that begins next after `at`, or last before it.
   std::optional<FoundEvent> neighbour(const NeighbourQuery&) const;
   // The summary goes track by track: in a run that goes on, later tracks may have got more events meanwhile.

@@ -75,7 +75,8 @@ def test_a_flame_by_module_adds_up_to_the_reports_counts(page, castscope):
     box.click()
     until(page, "() => [...document.querySelectorAll('.flame-box')].some(one => one.ariaSelected === 'true' &&"
                 " one.textContent === 'blocks')")
-    until(page, "wide => Math.abs(document.querySelector('[aria-selected=true].flame-box').offsetWidth - wide) < 3", wide)
+    until(page, "wide => Math.abs(document.querySelector('.flame-box[aria-selected=true]').offsetWidth - wide) < 3",
+          wide)
     page.keyboard.press("ArrowDown")
     focused = page.evaluate("document.activeElement.ariaLabel")
     assert number(focused) == max(casts["blocks.0"], casts["blocks.1"])

@@ -105,14 +105,22 @@ def test_a_module_that_is_not_like_the_others_is_named_with_its_reason(nested):
     panel = tab(nested, "modules")
     odd = panel.locator(".odd")
     odd.wait_for()
-    assert odd.inner_text() == "gate computes in float32; 6 others of its type (Linear) in bfloat16."
-    odd.get_by_role("button", name="gate").click()
+    assert odd.inner_text() == ("Net gate computes in float32, in autocast cpu off train.py:14; "
+                                "6 others of its type (Linear) in bfloat16.")
+    assert nested.get_by_role("tab", name="Modules").inner_text().endswith("1")
+    odd.get_by_role("button", name="Net gate").click()
     line = panel.locator(".module-operators li").first
     line.wait_for()
     assert re.search(r"linear in float32 train\.py:15 in autocast cpu off, train\.py:14", line.inner_text())
     until(nested, "() => /module%3Agate/.test(location.hash)")
     line.get_by_role("button", name="train.py:14").click()
     nested.get_by_role("table", name="train.py").locator(".here", has_text="enabled=False").wait_for()
+
+
+def test_the_findings_lead_to_modules_that_are_not_like_the_others(nested):
+    panel = tab(nested, "findings")
+    panel.get_by_role("button", name="1 module computes in another precision than the others of its type").click()
+    nested.get_by_role("tabpanel").get_by_text("computes in float32, in autocast cpu off").wait_for()
 
 
 def test_frames_of_packages_are_folded(nested):

@@ -47,3 +47,16 @@ def test_a_click_chooses_what_is_seen_at_its_height(shown):
         kinds.append(asked.value.response().json()["event"]["shade_kind"])
     assert {"up", "down"} <= set(kinds), kinds
     assert kinds.index("up") < kinds.index("down")
+
+
+def test_the_nearest_event_that_a_search_finds(shown):
+    """While a search is shown, a click asks for it first: what is dimmed may lie nearer."""
+    _, viewer, run = shown
+    first = viewer.json("runs/training/neighbour?at_ns=-1&direction=next&find=kind:optimizer_step")["event"]
+    track = next(one for one in run["tracks"] if one["track"] == first["track"])
+    place = f"runs/training/event?track={track['track']}&at_ns={first['begin_ns'] - 1}&tolerance_ns=1000000000"
+    found = viewer.json(place + "&find=kind:optimizer_step")["event"]
+    assert found["shade_kind"] == "optimizer_step" and found["begin_ns"] == first["begin_ns"]
+    clears = viewer.json(place + "&find=kind:cache_clear")["event"]
+    assert clears["shade_kind"] == "cache_clear"
+    assert viewer.json(place + "&find=kind:step")["event"] is None

@@ -36,7 +36,9 @@ export class Going {
     const { state } = this;
     if (!state.run) return;
     try {
-      const event = await api.event(state.run.run_name, track, at, withinNs, shade);
+      const asked = (find?: string) => api.event(state.run!.run_name, track, at, withinNs, shade, find);
+      // What stands out is what somebody means to hit.
+      const event = (shade !== undefined && state.marked !== '' ? await asked(state.marked) : null) ?? (await asked());
       if (!event) return toast(otherwise);
       this.choseEvent(event, details);
     } catch {

@@ -101,6 +101,7 @@ const selection = new SelectionPanel(state, {
 const detail = new DetailPanel(state, {
   source,
   step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
+  hit: (direction) => viewer.act(direction === 'next' ? 'searchNext' : 'searchPrevious'),
   fit: () => viewer.act('fitEvent'),
   alongFlow: () => viewer.act('alongFlow'),
   finding: (finding) => viewer.findings.open(finding),

@@ -64,18 +64,27 @@ FoundEvent describe_event(const TrackBuilder& tracks, const Found& found) {
 }  // namespace
 
 std::optional<FoundEvent> find_at(const TrackBuilder& tracks, std::uint32_t track, std::int64_t at, std::int64_t within,
-                                  std::uint8_t shade) {
+                                  std::uint8_t shade, const Filter& filter) {
   if (track == 0 || track > tracks.rows().size()) return std::nullopt;
   const Row& row = tracks.rows()[track - 1];
+  const Choice choice(filter, tracks.shades());
   std::optional<Found> nearest;
   const auto nearer = [&](const Found& one) {
     if (distance(one.item, at) > within || (shade != 0 && one.shade != shade)) return;
+    // An open interval comes unasked.
+    if (const auto of = choice.of(row, one.shade); !of || !(*of)(one.item.subject)) return;
     if (!nearest || distance(one.item, at) < distance(nearest->item, at)) nearest = one;
   };
+  const auto beside = [&](const Series& series, bool next) -> std::optional<Item> {
+    if (shade != 0 && series.shade() != shade) return std::nullopt;
+    const auto of = choice.of(row, series.shade());
+    if (!of) return std::nullopt;
+    return next ? series.first_after(at, *of) : series.last_before(at + 1, *of);
+  };
   each_candidate(
-      tracks, row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); }, nearer);
+      tracks, row, [&](const Series& series) { return beside(series, false); }, nearer);
   each_candidate(
-      tracks, row, [&](const Series& series) { return series.first_after(at, Wanted{}); }, nearer);
+      tracks, row, [&](const Series& series) { return beside(series, true); }, nearer);
   return nearest ? std::optional(describe_event(tracks, *nearest)) : std::nullopt;
 }
 

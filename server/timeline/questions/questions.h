@@ -32,7 +32,7 @@ class Choice {
 
 std::string draw(const TrackBuilder&, const PictureQuery&, std::uint64_t revision);
 std::optional<FoundEvent> find_at(const TrackBuilder&, std::uint32_t track, std::int64_t at, std::int64_t within,
-                                  std::uint8_t shade);
+                                  std::uint8_t shade, const Filter& filter);
 std::optional<FoundEvent> find_neighbour(const TrackBuilder&, const NeighbourQuery&);
 
 // Adds up row by row, so that new events can be fed in between.

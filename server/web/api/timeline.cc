@@ -76,7 +76,9 @@ Answer event(Call& call) {
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
-  const auto found = timeline->event_at(track, at, within, shade);
+  Wanted wanted;
+  if (absl::Status wrong = wanted.read(call, **snapshot); !wrong.ok()) return wrong;
+  const auto found = timeline->event_at(track, at, within, shade, wanted.filter);
   return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
@@ -232,7 +234,7 @@ void add_timeline_routes(std::vector<Route>& routes) {
                     {"window_begin_ns", "window_end_ns", "columns", "only_tracks", "hidden_shades", "box_pixels",
                      "find", "with_counters"},
                     picture});
-  routes.push_back({"runs/{run}/event", {"track", "at_ns", "tolerance_ns", "shade"}, event});
+  routes.push_back({"runs/{run}/event", {"track", "at_ns", "tolerance_ns", "shade", "find"}, event});
   routes.push_back({"runs/{run}/neighbour",
                     {"at_ns", "direction", "track", "track_kind", "subject", "find", "only_tracks", "hidden_shades"},
                     neighbour,

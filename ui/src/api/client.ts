@@ -97,9 +97,9 @@ export const api = {
   definitions: (id: string, known: { known_sites: number; known_regions: number; known_operator_uses: number; known_kernels: number }) =>
     json<types.DefinitionsAnswer>(run(id, 'definitions', known)),
 
-  event: (id: string, track: number, at: number, within: number, shade?: number) =>
+  event: (id: string, track: number, at: number, within: number, shade?: number, find?: string) =>
     json<{ event: types.EventDetail | null }>(
-      run(id, 'event', { track, at_ns: Math.round(at), tolerance_ns: Math.ceil(within), shade }),
+      run(id, 'event', { track, at_ns: Math.round(at), tolerance_ns: Math.ceil(within), shade, find }),
     ).then((answer) => answer.event),
 
   neighbour: (

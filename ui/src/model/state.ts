@@ -38,6 +38,7 @@ export type Topic =
   | 'findings'
   | 'finding' // the chosen one
   | 'workList' // which findings are listed, and how
+  | 'modules' // how many are in another precision than their like
   | 'selection'
   | 'event'
   | 'find'
@@ -87,6 +88,8 @@ export class State {
   /** The fingerprint of the chosen finding; the finding may not have come yet. */
   finding: string | null = null;
   workList: WorkListLook = kPlainWorkList;
+  /** How many modules compute in another precision than the others of their type. */
+  oddModules = 0;
   window: TimeWindow = { begin: 0, end: 1e9 };
   readonly history = new WindowHistory();
   readonly clock = new LiveClock();

@@ -14,6 +14,8 @@ import type { StepActions } from './step_summary.ts';
 
 export interface DetailActions extends StepActions {
   source(file: string, line: number | null): void;
+  /** Goes to the hit of the search after this event, or before it. */
+  hit(direction: 'next' | 'previous'): void;
   step(direction: 'next' | 'previous'): void;
   fit(): void;
   /** Goes from a kernel to its cast or operator, or from those to their first kernel; else along the first link. */
@@ -68,6 +70,7 @@ export class DetailPanel implements Panel {
         { class: 'row' },
         el('button', { class: 'act', title: 'previous of the same site ([)', click: () => actions.step('previous') }, '‹ previous'),
         el('button', { class: 'act', title: 'next of the same site (])', click: () => actions.step('next') }, 'next ›'),
+        ...(state.find !== '' && state.findProblem === null ? [el('button', { class: 'act', title: 'previous hit of the search (N)', click: () => actions.hit('previous') }, '‹ hit'), el('button', { class: 'act', title: 'next hit of the search (n)', click: () => actions.hit('next') }, 'hit ›')] : []),
         el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
         this.across(event, kind),
       ),

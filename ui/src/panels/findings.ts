@@ -64,7 +64,7 @@ export class FindingsPanel implements Panel {
     state.on(['findings', 'run'], () => this.show());
     state.on('editor', () => this.show());
     state.on('finding', () => this.showChosen());
-    state.on('workList', () => this.show());
+    state.on(['workList', 'modules'], () => this.show());
   }
 
   private makeTools(): HTMLElement {
@@ -104,6 +104,7 @@ export class FindingsPanel implements Panel {
     fill(
       this.none,
       strayed && el('p', { class: 'warn' }, 'The finding that the link names is not in this run.'),
+      this.oddModules(),
       findings.length === 0 ? nothing(this.nothingFound()) : groups.length === 0 && nothing('No finding fits.'),
     );
     const shown = groups.reduce((sum, group) => sum + group.findings.length, 0);
@@ -111,6 +112,12 @@ export class FindingsPanel implements Panel {
     const words = `${shown < findings.length ? `${grouped(shown)} of ` : ''}${counted(findings.length, 'finding', 'findings')}${done > 0 ? `, ${grouped(done)} done` : ''}`;
     if (this.says.textContent !== words) this.says.textContent = words;
     this.list.set(this.entries(groups));
+  }
+
+  /** No rule judges it: it may well be meant. */
+  private oddModules(): HTMLElement | false {
+    const { state } = this;
+    return state.oddModules > 0 && el('p', { class: 'odd' }, el('button', { class: 'link', click: () => state.openTab('modules') }, `${counted(state.oddModules, 'module computes', 'modules compute')} in another precision than the others of ${state.oddModules === 1 ? 'its' : 'their'} type`));
   }
 
   private nothingFound(): string {

@@ -6,8 +6,10 @@ import { cssOf, lookOf } from '../model/looks/colours.ts';
 import { shortDtype } from '../model/definitions.ts';
 import { counted, grouped, percent, place as placeText, timeOf } from '../model/words/format.ts';
 import { searchForModule } from '../model/search.ts';
-import { moduleTree, oddModules, precisionOf } from '../model/sums/module_tree.ts';
-import type { ModuleNode, OddModule } from '../model/sums/module_tree.ts';
+import { moduleTree, precisionOf } from '../model/sums/module_tree.ts';
+import type { ModuleNode } from '../model/sums/module_tree.ts';
+import { oddGroups, usesOf } from '../model/sums/odd_modules.ts';
+import type { OddGroup } from '../model/sums/odd_modules.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
@@ -33,30 +35,45 @@ export class ModulesPanel implements Panel {
   private chosen = '';
   private readonly folds = new Map<string, boolean>();
   private trees: ModuleNode[] = [];
+  private groups: OddGroup[] = [];
   private askedMs = -Infinity;
 
   constructor(state: State, actions: ModuleActions) {
     this.state = state;
     this.actions = actions;
-    state.on('judgement', () => {
-      if (state.tab === 'modules') this.show();
+    state.on(['judgement', 'definitions'], () => {
+      if (state.tab === 'modules' || !state.live) this.show();
     });
     state.on('look', () => {
       if (state.tab === 'modules') this.draw();
     });
   }
 
+  /** How many modules compute in another precision than the others of their type. */
+  count(): number | null {
+    const { length } = this.groups.flatMap((group) => group.modules);
+    return length > 0 ? length : null;
+  }
+
   show(): void {
     const { run } = this.state;
-    if (!run || performance.now() - this.askedMs < 2000) return;
+    if (!run || performance.now() - this.askedMs < 2000) return this.group();
     this.askedMs = performance.now();
     api.modules(run.run_name).then(
       (models) => {
         this.trees = models.map(({ model, modules }) => moduleTree(model, modules));
-        this.draw();
+        this.group();
       },
       () => fill(this.element, nothing('The modules could not be asked for.')),
     );
+  }
+
+  private group(): void {
+    const { state } = this;
+    this.groups = oddGroups(this.trees, [...state.definitions.uses.values()], state.definitions.regions);
+    state.oddModules = this.count() ?? 0;
+    state.tell('modules');
+    if (state.tab === 'modules') this.draw();
   }
 
   private draw(): void {
@@ -65,7 +82,7 @@ export class ModulesPanel implements Panel {
     fill(
       this.element,
       el('p', { class: 'soft' }, looked ? 'Precision that operators computed in, in deep steps.' : 'To which precision was cast. Deep steps (castscope run --deep) tell what operators computed in.'),
-      ...this.trees.flatMap((tree) => oddModules(tree).map((odd) => this.odd(tree, odd))),
+      ...this.groups.map((group) => this.odd(group)),
       el('div', { class: 'tree-row tree-head', 'aria-hidden': 'true' }, el('span'), el('span', {}, 'module'), el('span', {}, 'precision'), el('span'), el('span', { class: 'number' }, 'casts')),
       el('ul', { class: 'tree', role: 'tree' }, ...this.trees.map((tree) => this.node(tree, 0, tree.name, tree.name))),
     );
@@ -113,25 +130,56 @@ export class ModulesPanel implements Panel {
     this.actions.find(this.chosen === '' ? '' : searchForModule(model, at.path, this.trees.length === 1));
   }
 
-  private odd(tree: ModuleNode, { node, dtype, usual, others }: OddModule): HTMLElement {
-    return el('p', { class: 'odd' }, el('button', { class: 'link', click: () => this.choose(tree.name, node) }, node.path), ` computes in ${dtype}; ${counted(others, 'other', 'others')} of its type (${node.type}) in ${usual}.`);
+  /** Lists a module's operators, wherever in the tree it is. */
+  private open(model: string, at: ModuleNode): void {
+    let key = model;
+    for (const part of at.path.split('.')) {
+      this.folds.set(key, true);
+      key = `${key}/${part}`;
+    }
+    if (this.chosen !== keyOf(model, at)) this.choose(model, at);
+    this.element.querySelector('.module-operators')?.scrollIntoView({ block: 'nearest' });
+  }
+
+  private odd({ modules, type, dtype, usual, others, region }: OddGroup): HTMLElement {
+    const one = modules.length === 1;
+    const links = modules.flatMap(({ model, node }, i) => [
+      i > 0 && ', ',
+      el('button', { class: 'link', click: () => this.open(model, node) }, this.trees.length > 1 ? `${model} ${node.path}` : node.path),
+    ]);
+    return el(
+      'p',
+      { class: 'odd' },
+      ...links,
+      ` ${one ? 'computes' : 'compute'} in ${dtype}`,
+      ...(region ? [`, in ${region.label} `, this.link(region)] : []),
+      `; ${counted(others, 'other', 'others')} of ${one ? 'its' : 'their'} type (${type}) in ${usual}.`,
+    );
+  }
+
+  private link(at: Place): HTMLElement {
+    return el('button', { class: 'link mono', disabled: at.file === null, click: () => at.file !== null && this.actions.source(at.file, at.line) }, placeText(at, this.state.run?.cwd ?? ''));
   }
 
   /** What the operators of a module computed in, where, and within which region. */
   private operators(model: string, at: ModuleNode): HTMLElement {
-    const { definitions, run } = this.state;
-    const cwd = run?.cwd ?? '';
-    const uses = [...definitions.uses.values()].filter((use) => (use.module ?? '') === (at.path === '' ? model : at.path) && (use.model === null || use.model === model));
-    const link = (place: Place) => el('button', { class: 'link mono', click: () => place.file !== null && this.actions.source(place.file, place.line) }, placeText(place, cwd));
+    const { definitions } = this.state;
+    // One that was called from several places is one line here.
+    const told = new Map<string, OperatorUse>();
+    for (const use of usesOf(model, at.path, [...definitions.uses.values()])) {
+      const region = definitions.regions.get(use.region ?? -1);
+      told.set(JSON.stringify([definitions.nameOf('operators', use.operator_use), use.file, use.line, region?.label, region?.file, region?.line]), use);
+    }
+    const uses = [...told.values()];
     const line = (use: OperatorUse) => {
       const region = definitions.regions.get(use.region ?? -1);
       return el(
         'li',
         {},
         `${definitions.nameOf('operators', use.operator_use)} `,
-        use.file !== null && link(use),
+        use.file !== null && this.link(use),
         region !== undefined && el('span', { class: 'soft' }, ` in ${region.label}, `),
-        region?.file !== undefined && region.file !== null && link(region),
+        region?.file !== undefined && region.file !== null && this.link(region),
       );
     };
     if (uses.length === 0) return el('p', { class: 'soft module-operators' }, 'Nobody looked at its operators: that takes a deep step.');

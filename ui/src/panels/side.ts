@@ -58,7 +58,7 @@ export class Side {
       })),
     );
     this.state.on('tab', () => this.open());
-    this.state.on('findings', () => this.tabs.label());
+    this.state.on(['findings', 'modules'], () => this.tabs.label());
     this.open();
   }
 
