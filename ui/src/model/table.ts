@@ -1,5 +1,7 @@
 // Sorts, filters and groups tables, and makes their CSV. A table's columns know what it contains.
 
+import { inOrder } from './words/order.ts';
+
 export interface Column<T> {
   key: string;
   title: string;
@@ -61,7 +63,7 @@ export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], ord
   return [...rows].sort((a, b) => {
     const [x, y] = [column.value(a), column.value(b)];
     if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
-    return sign * String(x).localeCompare(String(y), 'en', { numeric: true });
+    return sign * inOrder(String(x), String(y));
   });
 }
 
@@ -105,7 +107,7 @@ export function grouped<T>(
   list.sort((a, b) =>
     numbers
       ? sign * ((a.sums.get(order.key) ?? 0) - (b.sums.get(order.key) ?? 0))
-      : sign * a.name.localeCompare(b.name, 'en', { numeric: true }),
+      : sign * inOrder(a.name, b.name),
   );
   return list;
 }

@@ -135,12 +135,15 @@ export class FlameView {
       this.stacks = null;
       return fill(this.body, nothing('The stacks could not be asked for.'));
     }
+    await otherTask();
+    if (turn !== this.turn) return;
     const leaves = new FlameLeaves(definitions, both[0], run.cwd);
     const { measure, ownCode } = this.state.flame;
     this.leaves = leaves.of(both[1], this.by ?? 'stacks', measure, ownCode);
     this.made = wanted;
     this.steps = leaves.steps;
-    this.draw();
+    await otherTask();
+    if (turn === this.turn) this.draw();
   }
 
   /** Casts of the whole run are counted exactly; else the events that the timeline has are counted. */
@@ -288,6 +291,11 @@ export class FlameView {
     const leaf = this.leaves.find((one) => one.path.includes(key) && one.value > 0);
     this.relook({ zoomed: leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [] });
   }
+}
+
+/** Of ten thousand sites each part of the work takes its time: between them the page draws and hears keys. */
+function otherTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
 }
 
 /** What stands for several that are too narrow. */

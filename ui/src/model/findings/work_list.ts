@@ -3,6 +3,7 @@
 
 import type { Finding, Severity } from '../../api/types.ts';
 import { place } from '../words/format.ts';
+import { inOrder } from '../words/order.ts';
 
 export const kFindingOrders = ['severity', 'saving', 'time', 'place'] as const;
 export type FindingOrder = (typeof kFindingOrders)[number];
@@ -87,5 +88,5 @@ const kCompare: Record<FindingOrder, ((a: Finding, b: Finding) => number) | null
   severity: null,
   saving: (a, b) => savedNs(b) - savedNs(a),
   time: (a, b) => (at(a) === at(b) ? 0 : at(a) - at(b)),
-  place: (a, b) => place(a.location, '').localeCompare(place(b.location, ''), 'en', { numeric: true }),
+  place: (a, b) => inOrder(place(a.location, ''), place(b.location, '')),
 };

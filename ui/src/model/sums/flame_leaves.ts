@@ -38,6 +38,8 @@ export class FlameLeaves {
   readonly steps = new Map<string, Step>();
   /** Modules of several models may have the same path. */
   private readonly severalModels: boolean;
+  /** By the number of a frame. */
+  private readonly own: (boolean | undefined)[] = [];
 
   constructor(definitions: Definitions, stacks: Stacks, cwd: string) {
     this.definitions = definitions;
@@ -88,11 +90,17 @@ export class FlameLeaves {
   }
 
   private stackOf({ kind, subject }: Counted, ownCode: boolean): string[] {
-    const { frames, node_frames: frameOf, node_parents: parents, site_nodes: sites, operator_use_nodes: uses } = this.stacks;
+    const { node_frames: frameOf, node_parents: parents, site_nodes: sites, operator_use_nodes: uses } = this.stacks;
     const numbers: number[] = [];
-    for (let node = (kind === 'casts' ? sites : uses)[subject - 1] ?? 0; node > 0; node = parents[node - 1]) numbers.unshift(frameOf[node - 1]);
-    const own = ownCode ? numbers.filter((number) => !isLibrary(frames[number].file)) : numbers;
+    for (let node = (kind === 'casts' ? sites : uses)[subject - 1] ?? 0; node > 0; node = parents[node - 1]) numbers.push(frameOf[node - 1]);
+    numbers.reverse();
+    const own = ownCode ? numbers.filter((number) => this.isOwn(number)) : numbers;
     return (own.length > 0 ? own : numbers).map((number) => this.frame(number));
+  }
+
+  private isOwn(frame: number): boolean {
+    this.own[frame] ??= !isLibrary(this.stacks.frames[frame].file);
+    return this.own[frame];
   }
 
   private frame(number: number): string {

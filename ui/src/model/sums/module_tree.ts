@@ -1,6 +1,7 @@
 // Modules as the tree of their paths, each with the precision that it ran in and the sums of everything within it.
 
 import type { ModuleRow } from '../../api/types.ts';
+import { inOrder } from '../words/order.ts';
 
 export interface ModuleNode {
   /** The last part of the path; for the root, the model's name. */
@@ -56,7 +57,7 @@ export function moduleTree(model: string, modules: readonly ModuleRow[]): Module
 }
 
 function sortTree(at: ModuleNode): void {
-  at.children.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+  at.children.sort((a, b) => inOrder(a.name, b.name));
   at.children.forEach(sortTree);
 }
 
