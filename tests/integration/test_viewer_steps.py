@@ -1,4 +1,4 @@
-"""Two steps side by side, in the viewer's page: the lines that only one of them ran, and what differs in size alone."""
+"""Two steps side by side: the lines that cast in one of them only, and what differs in size alone."""
 
 import re
 import sqlite3

@@ -84,7 +84,7 @@ export class StretchesView {
     );
   }
 
-  /** The lines that only one of the two ran. */
+  /** The lines that cast, or call what casts, in one of the two only. */
   private lines(name: string, lines: NewLine[]): HTMLElement[] {
     const told = lines.slice(0, kMostLines).map(({ place: at, casts, hits }) => {
       const counts = [casts > 0 && counted(casts, 'cast', 'casts'), hits > 0 && counted(hits, 'cache hit', 'cache hits')].filter((one) => one !== false).join(', ');
@@ -93,7 +93,7 @@ export class StretchesView {
     });
     if (told.length === 0) return [];
     const rest = lines.length - told.length;
-    return [el('h3', {}, `Lines that ran in ${name} only`), el('ul', { class: 'new-lines' }, ...told, rest > 0 && el('li', { class: 'soft' }, `and ${grouped(rest)} more`))];
+    return [el('h3', {}, `Lines that cast in ${name} only`), el('ul', { class: 'new-lines' }, ...told, rest > 0 && el('li', { class: 'soft' }, `and ${grouped(rest)} more`))];
   }
 
   private table(rows: StretchRow[], firstName: string, secondName: string, choose: (row: StretchRow) => void): TableView<StretchRow> {

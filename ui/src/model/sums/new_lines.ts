@@ -1,4 +1,5 @@
-// Finds the lines that one of two stretches ran and the other did not: they say why its counts differ.
+// Finds the lines that cast in one of two stretches and not in the other: they say why its counts differ. Such a line may
+// have run in both, as with a value that needed no cast before.
 
 import type { Stacks } from '../../api/told.ts';
 import type { Place } from '../../api/types.ts';

@@ -14,7 +14,7 @@ const stacks = {
 };
 const row = (subject: number, kind: string, before: number, after: number): StretchRow => ({ track: 'casts', subject, kind, before, after, count: before + after, ns: 0, bytes: 0 });
 
-test('the outermost line that the other stretch did not run, with all that it calls', () => {
+test('the outermost line of which the other stretch has no cast, with all that it calls', () => {
   const rows = [row(1, 'down', 2, 2), row(2, 'cache_hit', 0, 30), row(3, 'up', 0, 4)];
   assert.deepEqual(linesOnlyIn('after', rows, stacks), [{ place: placeOf(21), casts: 4, hits: 30 }]);
   assert.deepEqual(linesOnlyIn('before', rows, stacks), []);
