@@ -60,3 +60,29 @@ def test_the_nearest_event_that_a_search_finds(shown):
     clears = viewer.json(place + "&find=kind:cache_clear")["event"]
     assert clears["shade_kind"] == "cache_clear"
     assert viewer.json(place + "&find=kind:step")["event"] is None
+
+
+def test_a_click_means_what_the_search_found(shown):
+    """Two casts down lie beside each other, and the search finds the other one."""
+    page, viewer, run = shown
+    canvas = page.locator("canvas.lanes").bounding_box()
+    length = run["events_end_ns"] - run["events_begin_ns"]
+    reach = 4 * length / canvas["width"]  # a click reaches five pixels
+    events, at = [], -1
+    while event := viewer.json(f"runs/training/neighbour?at_ns={at}&direction=next&find=kind:down&track=2")["event"]:
+        events.append(event)
+        at = event["begin_ns"]
+    sites = {one["site"]: one for one in viewer.json("runs/training/definitions")["sites"]}
+    here, other = next((a, b) for a, b in zip(events, events[1:]) if a["shade"] == b["shade"]
+                       and b["begin_ns"] - a["end_ns"] < reach / 2
+                       and sites[a["subject"]]["line"] != sites[b["subject"]]["line"])
+    place = sites[other["subject"]]
+    with page.expect_response(lambda answer: "/find?" in answer.url):
+        page.get_by_role("combobox", name="Search events").fill(f"kind:down {place['file']}:{place['line']}")
+    share = (here["begin_ns"] - run["events_begin_ns"] + 0.015 * length) / (1.03 * length)
+    found = []
+    for y in range(112, 126, 4):
+        with page.expect_request_finished(lambda asked: "/event?" in asked.url and "find=" in asked.url) as asked:
+            page.mouse.click(canvas["x"] + canvas["width"] * share, canvas["y"] + y)
+        found.append(asked.value.response().json()["event"])
+    assert any(event and event["subject"] == other["subject"] for event in found), (here, other, found)

@@ -37,7 +37,7 @@ export class Going {
     if (!state.run) return;
     try {
       const asked = (find?: string) => api.event(state.run!.run_name, track, at, withinNs, shade, find);
-      // What stands out is what somebody means to hit.
+      // While a search or a finding dims the other events, a click means one of those that it found.
       const event = (shade !== undefined && state.marked !== '' ? await asked(state.marked) : null) ?? (await asked());
       if (!event) return toast(otherwise);
       this.choseEvent(event, details);

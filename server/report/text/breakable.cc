@@ -15,7 +15,7 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool breaks_after(char c) { return c == '/' || c == '_' || c == '.' || c == ':' || c == '-'; }
 
-// Whether an ending of a file with a line number begins here: ".py:12".
+// Returns whether the text begins with the ending of a file's name and a line number, such as ".py:12".
 bool is_ending_with_line(std::string_view text) {
   std::size_t at = 1;
   while (at < text.size() && is_lower(text[at])) ++at;

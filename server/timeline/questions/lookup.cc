@@ -69,15 +69,15 @@ std::optional<FoundEvent> find_at(const TrackBuilder& tracks, std::uint32_t trac
   const Row& row = tracks.rows()[track - 1];
   const Choice choice(filter, tracks.shades());
   std::optional<Found> nearest;
+  const auto wanted = [&](std::uint8_t of) { return shade == 0 || of == shade ? choice.of(row, of) : std::nullopt; };
   const auto nearer = [&](const Found& one) {
-    if (distance(one.item, at) > within || (shade != 0 && one.shade != shade)) return;
-    // An open interval comes unasked.
-    if (const auto of = choice.of(row, one.shade); !of || !(*of)(one.item.subject)) return;
+    if (distance(one.item, at) > within) return;
+    // each_candidate hands over the open interval whatever is wanted.
+    if (const auto of = wanted(one.shade); one.open && (!of || !(*of)(one.item.subject))) return;
     if (!nearest || distance(one.item, at) < distance(nearest->item, at)) nearest = one;
   };
   const auto beside = [&](const Series& series, bool next) -> std::optional<Item> {
-    if (shade != 0 && series.shade() != shade) return std::nullopt;
-    const auto of = choice.of(row, series.shade());
+    const auto of = wanted(series.shade());
     if (!of) return std::nullopt;
     return next ? series.first_after(at, *of) : series.last_before(at + 1, *of);
   };

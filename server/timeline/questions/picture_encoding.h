@@ -71,7 +71,7 @@ class PictureWriter {
   void make_planes(std::span<const std::uint16_t> values);
   PictureHeader header_;
   std::string text_;
-  // Of a track, kept for their room.
+  // These belong to the track that is being written. They are members so that the next track uses their memory again.
   std::vector<std::uint16_t> begins_, runs_;
   std::vector<std::uint8_t> fills_, shades_;
   std::string planes_;

@@ -261,7 +261,8 @@ export class FlameView {
   }
 
   private drawSandwich(node: FlameNode): void {
-    // What a line or a module casts itself is its own: a cast is no place. One without a stack stands for itself.
+    // The last step of a path is the cast itself. The table lists lines and modules, so the line or module before it gets
+    // the cast's value. A cast that has no such step before it is listed itself.
     const rows = sumsByKey(this.leaves.map((leaf) => ({ ...leaf, path: leaf.path.length > 1 ? leaf.path.slice(0, -1) : leaf.path })));
     const key = node.parent ? node.key : rows.reduce((most, row) => (row.own > most.own ? row : most)).key;
     const format = kFormats[this.state.flame.measure];

@@ -51,8 +51,7 @@ export class ModulesPanel implements Panel {
 
   /** How many modules compute in another precision than the others of their type. */
   count(): number | null {
-    const { length } = this.groups.flatMap((group) => group.modules);
-    return length > 0 ? length : null;
+    return this.state.oddModules || null;
   }
 
   show(): void {
@@ -71,7 +70,7 @@ export class ModulesPanel implements Panel {
   private group(): void {
     const { state } = this;
     this.groups = oddGroups(this.trees, [...state.definitions.uses.values()], state.definitions.regions);
-    state.oddModules = this.count() ?? 0;
+    state.oddModules = this.groups.reduce((sum, group) => sum + group.modules.length, 0);
     state.tell('modules');
     if (state.tab === 'modules') this.draw();
   }

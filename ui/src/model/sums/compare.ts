@@ -54,14 +54,14 @@ function isOfDeepSteps(kind: string): boolean {
 
 /** "98 casts, 11 more than 87; 28 cache hits, 28 more than 0; 1.2 MB cast, as many". */
 export function countsOf(before: Summary, after: Summary): string {
-  const sum = (summary: Summary) => summary.by_shade_kind.filter((kind) => kCasts.includes(kind.shade_kind)).reduce((all, kind) => all + kind.event_bytes, 0);
-  const count = (summary: Summary, kinds: string[]) => summary.by_shade_kind.filter((kind) => kinds.includes(kind.shade_kind)).reduce((sum, kind) => sum + kind.event_count, 0);
-  const words = (kinds: string[], one: string, many: string) => {
-    const [a, b] = [count(before, kinds), count(after, kinds)];
-    const difference = a === b ? 'as many' : `${grouped(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${grouped(a)}`;
-    return `${counted(b, one, many)}, ${difference}`;
+  const words = (kinds: string[], of: 'event_count' | 'event_bytes', format: (sum: number) => string, named: (sum: number) => string) => {
+    const [a, b] = [before, after].map((summary) => summary.by_shade_kind.filter((kind) => kinds.includes(kind.shade_kind)).reduce((sum, kind) => sum + kind[of], 0));
+    const difference = a === b ? 'as many' : `${format(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${format(a)}`;
+    return `${named(b)}, ${difference}`;
   };
-  const [a, b] = [sum(before), sum(after)];
-  const size = a === b ? 'as many' : `${bytes(Math.abs(b - a))} ${b > a ? 'more' : 'fewer'} than ${bytes(a)}`;
-  return `${words(kCasts, 'cast', 'casts')}; ${words(['cache_hit'], 'cache hit', 'cache hits')}; ${bytes(b)} cast, ${size}`;
+  return [
+    words(kCasts, 'event_count', grouped, (sum) => counted(sum, 'cast', 'casts')),
+    words(['cache_hit'], 'event_count', grouped, (sum) => counted(sum, 'cache hit', 'cache hits')),
+    words(kCasts, 'event_bytes', bytes, (sum) => `${bytes(sum)} cast`),
+  ].join('; ');
 }
