@@ -80,6 +80,11 @@ def test_a_flame_by_module_adds_up_to_the_reports_counts(page, castscope):
     page.keyboard.press("ArrowDown")
     focused = page.evaluate("document.activeElement.ariaLabel")
     assert number(focused) == max(casts["blocks.0"], casts["blocks.1"])
+    # What is drawn anew leaves the keyboard where it was.
+    page.evaluate("document.querySelectorAll('.flame-box').forEach(one => { one.dataset.old = 'yes'; })")
+    page.set_viewport_size({"width": 1500, "height": 900})
+    until(page, "() => !document.querySelector('.flame-box[data-old]')")
+    assert page.evaluate("document.activeElement.ariaLabel") == focused
     page.keyboard.press("Enter")
     page.get_by_role("button", name="show in the timeline").click()
     until(page, "() => /find=module%3Ablocks\\.[01]/.test(location.hash)")

@@ -38,6 +38,7 @@ export class FlameView {
   private steps: ReadonlyMap<string, Step> = new Map();
   private stacks: { judgement: number; answer: Promise<Stacks> } | null = null;
   private readonly asChosen: ((look: FlameLook) => void)[] = [];
+  private readonly nodeOf = new WeakMap<Element, FlameNode>();
   private turn = 0;
   private timer = 0;
 
@@ -162,7 +163,23 @@ export class FlameView {
       .map((row) => ({ kind: of, subject: row.subject, ns: row.window_ns, bytes: row.event_bytes, count: row.event_count }));
   }
 
+  /** Draws, and leaves the keyboard where it was: a run that goes on is drawn anew again and again. */
   private draw(): void {
+    const held = this.nodeOf.get(document.activeElement!);
+    const wasIn = held !== undefined && this.body.contains(document.activeElement);
+    this.fillBody();
+    if (!wasIn || this.body.contains(document.activeElement)) return;
+    const path = JSON.stringify(pathOf(held));
+    const all = [...this.body.querySelectorAll<HTMLElement>('.flame-box')];
+    const same = all.find((part) => this.nodeOf.has(part) && JSON.stringify(pathOf(this.nodeOf.get(part)!)) === path);
+    const next = same ?? all.find((part) => part.tabIndex === 0);
+    if (!next) return;
+    for (const part of all) if (part.parentElement === next.parentElement) part.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  private fillBody(): void {
     if (!this.element.isConnected || this.body.clientWidth === 0) return;
     const root = flameOf(this.leaves);
     if (root.value === 0) {
@@ -243,6 +260,7 @@ export class FlameView {
     const words = `${label}: ${kFormats[this.state.flame.measure](node.value)}`;
     const look = lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
     const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
+    this.nodeOf.set(part, node);
     if (this.isOfFinding(node)) part.classList.add('of-finding');
     part.style.left = `${left * 100}%`;
     part.style.width = `${width * 100}%`;
