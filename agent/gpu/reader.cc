@@ -62,13 +62,11 @@ void Timing::tell_devices() {
 }
 
 void Timing::wait_for_work() {
-  std::unique_lock lock(wake_mutex_);
   const State now = state_.load();
   if ((now == State::kIdle || now == State::kOver) && !awaits_events())
-    wake_.wait(lock, [&] { return woken_; });
+    work_.wait();
   else
-    wake_.wait_for(lock, kRound);
-  woken_ = false;
+    work_.wait_at_most(kRound);
 }
 
 void Timing::read_once(bool last_chance) {

@@ -173,11 +173,7 @@ void Timing::leave_seat() {
   dropped_ += seat_.take_dropped();
 }
 
-void Timing::wake() {
-  std::lock_guard lock(wake_mutex_);
-  woken_ = true;
-  wake_.notify_one();
-}
+void Timing::wake() { work_.wake(); }
 
 void Timing::seat_lost(const char* who) {
   if (!other_.empty()) return;

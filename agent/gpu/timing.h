@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,6 +22,7 @@
 #include "agent/gpu/kernel_counts.h"
 #include "agent/gpu/launches.h"
 #include "agent/gpu/unrecorded_calls.h"
+#include "agent/gpu/wakeup.h"
 #include "agent/gpu/work_book.h"
 
 namespace castscope::agent {
@@ -127,9 +127,7 @@ class Timing final : public memory::InOwnMemory, public SeatHolder {
   std::atomic<bool> devices_told_{false};
   std::mutex marks_mutex_;
   memory::OwnVector<Mark> marks_;
-  std::condition_variable wake_;
-  std::mutex wake_mutex_;
-  bool woken_ = false;
+  Wakeup work_;  // of the thread that reads
   // Another client's span in the seat; under control_.
   std::string other_;
   std::uint64_t other_since_ns_ = 0;

@@ -34,35 +34,10 @@ static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 static char torch_path[PATH_MAX];
 static struct castscope_preload table;
 
-void preload_folder(char folder[PATH_MAX]) {
-  Dl_info own;
-  folder[0] = '\0';
-  if (dladdr((void*)preload_folder, &own) == 0 || own.dli_fname == NULL) return;
-  char resolved[PATH_MAX];
-  /* Follow the link (a path with a colon or a blank cannot stand in LD_PRELOAD) to the library's real folder. */
-  if (realpath(own.dli_fname, resolved) == NULL) return;
-  char* slash = strrchr(resolved, '/');
-  if (slash == NULL) return;
-  *slash = '\0';
-  strcpy(folder, resolved);
-}
-
-static bool readable(char path[PATH_MAX], const char* folder, size_t length, const char* suffix, const char* key) {
-  int n = snprintf(path, PATH_MAX, "%.*s%s/castscope_agent-%s.so", (int)length, folder, suffix, key);
-  return length > 0 && n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
-}
-
-static bool agent_find(char path[PATH_MAX], const char* key) {
-  const char* folders = environment_get("CASTSCOPE_AGENTS");
-  while (folders != NULL && folders[0] != '\0') {
-    size_t length = strcspn(folders, ":");
-    if (readable(path, folders, length, "", key)) return true;
-    folders += length + (folders[length] == ':');
-  }
-  char own[PATH_MAX];
-  preload_folder(own);
-  return readable(path, own, strlen(own), "/agents", key) || readable(path, own, strlen(own), "", key);
-}
+/* musl has neither. A process there can be preloaded, but never has PyTorch. */
+#pragma weak on_exit
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void*) __attribute__((weak));
+extern void* __dso_handle;
 
 void agent_exit(int status) {
   if (on_exit_function == NULL || owner != getpid()) return;
@@ -163,22 +138,11 @@ static void say_no_such_run(void) {
   say(text);
 }
 
-static bool start(const char* agent_path) {
-  char text[PATH_MAX + 1024];
-  void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
-  if (agent == NULL) {
-    snprintf(text, sizeof(text),
-             "the agent cannot be loaded (%s): the job runs on unobserved; delete it to have it built anew.",
-             dlerror());
-    say(text);
-    return false;
-  }
+static bool start(void* agent) {
   castscope_agent_start_fn start_function = (castscope_agent_start_fn)dlsym(agent, CASTSCOPE_AGENT_START);
   castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
   if (start_function == NULL || exit_function == NULL) {
-    snprintf(text, sizeof(text),
-             "%s is not a castscope agent: the job runs on unobserved; delete it to have it built anew.", agent_path);
-    say(text);
+    say("what is named like a castscope agent is none: the job runs on unobserved; `castscope doctor` names its file.");
     return false;
   }
   table = (struct castscope_preload){.abi = CASTSCOPE_PRELOAD_ABI,
@@ -205,7 +169,7 @@ static bool start(const char* agent_path) {
 
 /* Returns false where this process cannot be recorded. It has been said why, or whoever reads the roll says it: that
  * the directory was removed while the job is recorded. */
-static bool watch(char agent_path[PATH_MAX], const char* key) {
+static bool watch(const char* key) {
   if (!run_make_directory()) {
     if (access(run_directory(), F_OK) == 0 || run_is_bare())
       say_no_directory();
@@ -213,26 +177,26 @@ static bool watch(char agent_path[PATH_MAX], const char* key) {
       say_no_such_run();
     return false;
   }
-  if (!agent_find(agent_path, key)) {
-    say_no_agent(key);
-    return false;
-  }
   say_prepare();
-  return start(agent_path);
+  char problem[CASTSCOPE_PROBLEM_BYTES];
+  void* agent = agent_file_load(key, problem);
+  if (agent != NULL) return start(agent);
+  problem[0] != '\0' ? say(problem) : say_no_agent(key);
+  return false;
 }
 
 static void load(void) {
-  char key[80], agent_path[PATH_MAX];
+  char key[80];
   if (!torch_find(torch_path, key)) return;
   originals_find(torch_path);
   slots_take_originals();
   if (run_is_off()) return;
   roll_begin();
-  if (!watch(agent_path, key)) {
+  if (!watch(key)) {
     roll_call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
     return;
   }
-  on_exit(at_exit, NULL);
+  if (on_exit != NULL) on_exit(at_exit, NULL);
   run_note_process();
   if (run_is_bare()) relay_start();
 }
@@ -246,7 +210,7 @@ void agent_load(void) {
     loader = pthread_self();
     __atomic_store_n(&loader_at_work, true, __ATOMIC_RELEASE);
     owner = getpid();
-    pthread_atfork(NULL, NULL, in_child);
+    if (__register_atfork != NULL) __register_atfork(NULL, NULL, in_child, &__dso_handle);
     load();
     loader_at_work = false;
     __atomic_store_n(&tried, true, __ATOMIC_RELEASE);

@@ -55,7 +55,16 @@ const char* hook_symbol(int hook);
 void agent_load(void); /* once per process; afterwards every slot leads to the agent or to PyTorch */
 void agent_exit(int status);
 bool agent_watches(void);
+
+/* agent_file.c */
 void preload_folder(char folder[PATH_MAX]); /* where this library lies */
+/* Loads the first agent for this PyTorch that can be loaded, from the folders of CASTSCOPE_AGENTS and this library's.
+ * Returns NULL where there is none: `problem` then says what is wrong with the last one tried, "" = there is none. */
+#define CASTSCOPE_PROBLEM_BYTES (PATH_MAX + 1024)
+void* agent_file_load(const char* key, char problem[CASTSCOPE_PROBLEM_BYTES]);
+
+/* seal.c */
+bool agent_is_whole(const char* path);
 
 /* relay.c */
 void relay_start(void);

@@ -24,3 +24,9 @@ __attribute__((noreturn)) static void leave(int status) {
 
 CASTSCOPE_API __attribute__((noreturn)) void _exit(int status) { leave(status); }
 CASTSCOPE_API __attribute__((noreturn)) void _Exit(int status) { leave(status); }
+
+/* A program with AddressSanitizer in a library of its own ends at once if another library comes before that one, as a
+ * preloaded one does. AddressSanitizer asks this function, unless the program has one of its own, before it looks; what
+ * stands in ASAN_OPTIONS goes before it. */
+CASTSCOPE_API const char* __asan_default_options(void);
+CASTSCOPE_API const char* __asan_default_options(void) { return "verify_asan_link_order=0"; }

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +78,7 @@ static void write_line(const char* line, size_t length) {
   sigaddset(&of_writing, SIGPIPE);
   sigaddset(&of_writing, SIGXFSZ);
   sigpending(&pending);
-  pthread_sigmask(SIG_BLOCK, &of_writing, &before);
+  sigprocmask(SIG_BLOCK, &of_writing, &before);
   ssize_t ignored = write(STDERR_FILENO, line, length);
   (void)ignored;
   if (sigismember(&pending, SIGPIPE)) sigdelset(&of_writing, SIGPIPE);
@@ -87,7 +86,7 @@ static void write_line(const char* line, size_t length) {
   struct timespec none = {0, 0};
   while (sigtimedwait(&of_writing, NULL, &none) > 0) {
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static size_t at_most(int length, size_t room) {

@@ -16,7 +16,7 @@ INTERNAL = {
     "CASTSCOPE_UPDATE_GOLDEN": "whether tests write the files that they compare with",
 }
 # Read through a loop over names, or set and never read.
-BY_NAME = {"CC", "CXX", "RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
+BY_NAME = {"CXX", "RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
            "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD"}
 # Every program reads them, or PyTorch does: they say nothing of castscope.
 EVERYBODYS = {"PATH", "PYTHONPATH", "PYTEST_PLUGINS", "TORCH_COMPILE_CACHE_KEY_TAG", "TORCH_LOGS"}

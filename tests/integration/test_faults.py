@@ -120,14 +120,42 @@ def test_without_an_agent_the_job_runs_and_it_is_said_once(castscope, python, lo
     assert len(said) == 1  # and the summary at the end says it as a reason
     assert counted(castscope.report()) == (0, 0)
     assert any("there is no agent" in notice for notice in castscope.report()["run"]["notices"])
-    assert b"cannot be built: the compiler fails, with the messages in" in done.stderr
-    assert b"cannot be built: the compiler failed before" in lonely(python, "-c", "", CXX="/bin/false").stderr
+    assert b"cannot be built: the compiler fails (it does not say why), with the messages in" in done.stderr
+    again = lonely(python, "-c", "", CXX="/bin/false").stderr
+    assert b"building the agent" not in again and b"`castscope doctor --build` tries again" in again
 
 
 def test_without_any_compiler_the_job_runs(castscope, python, lonely):
-    done = lonely(python, "-c", WORK + "work(1)\nprint('done')", CXX="/bin/false", CC="/bin/false")
+    folder = castscope.folder / "nothing"
+    folder.mkdir()
+    done = lonely(python, "-c", WORK + "work(1)\nprint('done')", PATH=folder)
     assert (done.returncode, done.stdout) == (0, b"done\n")
-    assert b"the job runs unobserved" in done.stderr
+    assert b"no C++ compiler is found: install g++ (or set CXX)" in done.stderr
+
+
+def compiler_that(folder, does):
+    """A compiler of the test's own."""
+    program = folder / "compiler"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_build_that_failed_is_tried_again_when_something_has_changed(castscope, python, lonely, tmp_path):
+    compiler = compiler_that(tmp_path, "echo 'casting.cc:35: error: no good' >&2; exit 1")
+    code = "import torch"
+    assert b"cannot be built: the compiler fails (error: no good)" in lonely(python, "-c", code, CXX=compiler).stderr
+    assert b"building the agent" not in lonely(python, "-c", code, CXX=compiler).stderr
+    compiler = compiler_that(tmp_path, "echo 'x.h: fatal error: still no good' >&2; exit 1")
+    assert b"(fatal error: still no good)" in lonely(python, "-c", code, CXX=compiler).stderr
+
+
+def test_a_build_without_room_on_the_disk_is_tried_again(castscope, python, lonely, tmp_path):
+    compiler = compiler_that(tmp_path, "echo 'cannot write x.o: No space left on device' >&2; exit 1")
+    for _ in range(2):
+        done = lonely(python, "-c", "import torch; print('done')", CXX=compiler)
+        assert (done.returncode, done.stdout) == (0, b"done\n")
+        assert b"building the agent" in done.stderr and b"cannot be built: there is no room for it in" in done.stderr
 
 
 def compilers():

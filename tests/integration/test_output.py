@@ -101,7 +101,7 @@ def test_paths_with_blanks_and_colons(castscope, tmp_path):
     """LD_PRELOAD cannot name a library there; the job is observed all the same."""
     folder = tmp_path / "a folder: with all"
     folder.mkdir()
-    for name in ("castscope", "libcastscope.so", "castscope.sources"):
+    for name in ("castscope", "libcastscope.so", "castscope-trivial"):
         shutil.copy2(castscope.program.parent / name, folder / name)
     done = subprocess.run([str(folder / "castscope"), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD; true"],
                           cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)

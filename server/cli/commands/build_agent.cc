@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/toolkit/embedded.h"
+#include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
 #include "server/cli/toolkit/toolkit.h"
 
@@ -13,7 +14,7 @@ namespace castscope::cli {
 namespace {
 
 struct BuildOptions {
-  std::string preload_folder, agent_folder, python;
+  std::string agent_folder, python;
 };
 
 absl::Status leave_hash(const std::string& folder) {
@@ -21,12 +22,6 @@ absl::Status leave_hash(const std::string& folder) {
   file << source_hash() << "\n";
   file.close();
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(folder, "/castscope.sources cannot be written"));
-}
-
-absl::Status build_preload(const std::string& sources, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  absl::Status status = compile_preload(sources, folder + "/libcastscope.so");
-  return status.ok() ? leave_hash(folder) : status;
 }
 
 absl::Status build_agent(const std::string& sources, const std::string& folder, const std::string& executable) {
@@ -37,16 +32,16 @@ absl::Status build_agent(const std::string& sources, const std::string& folder, 
     say(absl::StrCat(executable, " has no PyTorch: no agent is built now, `castscope run` will build one"));
     return leave_hash(folder);
   }
-  absl::Status status =
-      compile_agent(sources, *python->torch, absl::StrCat(folder, "/", agent_file_name(*python->torch)));
+  const std::string path = absl::StrCat(folder, "/", agent_file_name(*python->torch));
+  absl::Status status = compile_agent(sources, *python->torch, path + ".new");
+  if (status.ok()) status = put_into_place(path + ".new", path);
   return status.ok() ? leave_hash(folder) : status;
 }
 
 int build(const BuildOptions& options) {
-  std::string sources = (options.preload_folder.empty() ? options.agent_folder : options.preload_folder) + "/sources";
+  const std::string sources = options.agent_folder + "/sources";
   absl::Status status = extract_sources(sources);
-  if (status.ok() && !options.preload_folder.empty()) status = build_preload(sources, options.preload_folder);
-  if (status.ok() && !options.agent_folder.empty()) status = build_agent(sources, options.agent_folder, options.python);
+  if (status.ok()) status = build_agent(sources, options.agent_folder, options.python);
   if (status.ok()) return 0;
   say(std::string(status.message()));
   return kIncompleteData;
@@ -55,10 +50,9 @@ int build(const BuildOptions& options) {
 }  // namespace
 
 void add_build_agent(CommandLine& line) {
-  const Command command = line.subcommand("build-agent", "Compile the preload library and an agent").hidden();
+  const Command command = line.subcommand("build-agent", "Compile an agent").hidden();
   auto options = std::make_shared<BuildOptions>();
-  command.option("--preload-into FOLDER", options->preload_folder, "Put libcastscope.so into this folder");
-  command.option("--agent-into FOLDER", options->agent_folder, "Put the agent into this folder");
+  command.option("--agent-into FOLDER", options->agent_folder, "Put the agent into this folder").required();
   command.option("--python PYTHON", options->python, "Build the agent for the PyTorch of this Python");
   command.on_run([options] { return build(*options); });
 }

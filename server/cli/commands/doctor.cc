@@ -19,7 +19,10 @@
 #include "server/cli/doctor/gpu_checks.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/run_directory.h"
+#include "server/cli/loading/job_loader.h"
+#include "server/cli/loading/trial.h"
 #include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/preload.h"
 #include "server/cli/toolkit/recipe.h"
 #include "server/cli/toolkit/toolkit.h"
 #include "server/cli/version.h"
@@ -45,16 +48,19 @@ Check check_compiler() {
   return {"compiler", "ok", std::vector<std::string>(absl::StrSplit(version->out, '\n'))[0], ""};
 }
 
-Check check_preload(bool build) {
-  auto found = build ? obtain_preload(say) : absl::StatusOr<std::string>(find_preload());
-  if (!found.ok()) return {"preload", "problem", std::string(found.status().message()), "fix what the message says"};
-  if (found->empty())
-    return {"preload", "warning", "not built yet", "`castscope run` builds it, or `castscope doctor --build`"};
-  return {"preload", "ok", *found, ""};
+Check check_preload(const absl::StatusOr<Preload>& preload, const JobLoader& loader, const Trial& trial) {
+  if (!preload.ok())
+    return {"preload", "problem", std::string(preload.status().message()), "fix what the message says"};
+  if (!trial.problem.empty()) {
+    return {"preload", "problem", absl::StrCat(preload->library, " does not load: ", trial.problem),
+            "fix what the message says; until then jobs run unobserved"};
+  }
+  const std::string glibc = trial.glibc.empty() ? "a C library that is not glibc" : "glibc " + trial.glibc;
+  return {"preload", "ok", absl::StrCat(preload->library, " (loads with ", glibc, " of ", loader.path, ")"), ""};
 }
 
-Check check_agent(const TorchInstall& torch, bool build) {
-  auto found = build ? obtain_agent(torch, say, true) : absl::StatusOr<std::string>(find_agent(torch));
+Check check_agent(const TorchInstall& torch, const std::string& glibc, bool build) {
+  auto found = build ? obtain_agent(torch, glibc, say, true) : absl::StatusOr<std::string>(find_agent(torch, glibc));
   if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "fix what the message says"};
   if (!found->empty()) return {"agent", "ok", *found, ""};
   if (torch.include_folders.empty()) {
@@ -66,12 +72,12 @@ Check check_agent(const TorchInstall& torch, bool build) {
 }
 
 // Tries it out: runs a Python that imports torch under the preload library, in a run of its own.
-Check check_attaching(const PythonInstall& python, const std::string& preload) {
+Check check_attaching(const PythonInstall& python, const std::string& preload, const std::string& glibc) {
   auto directory = RunDirectory::create();
   if (!directory.ok()) return {"attaching", "problem", std::string(directory.status().message()), "free some memory"};
   ChildOptions options;
   options.environment = {absl::StrCat("LD_PRELOAD=", preload), absl::StrCat("CASTSCOPE_RUN=", directory->path()),
-                         absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path())};
+                         absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path(glibc))};
   constexpr char kTry[] = "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";
   auto result = run_child({python.executable, "-c", kTry}, options);
   std::string said = absl::StrJoin(directory->said(), "; ");
@@ -115,11 +121,13 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
     return;
   }
   checks.push_back({"torch", "ok", absl::StrCat(python->torch->version, " (", python->torch->folder, ")"), ""});
-  checks.push_back(check_agent(*python->torch, options.build));
-  std::string preload = find_preload();
-  if (checks.back().state == "ok" && !preload.empty() && fits_into_ld_preload(preload)) {
-    checks.push_back(check_attaching(*python, preload));
-  }
+  const absl::StatusOr<Preload> preload = obtain_preload();
+  const JobLoader loader = loader_of({python->executable});
+  const Trial trial = preload.ok() ? try_preload(*preload, loader) : Trial{};
+  checks.push_back(check_preload(preload, loader, trial));
+  const bool loads = checks.back().state == "ok";
+  checks.push_back(check_agent(*python->torch, trial.glibc, options.build));
+  if (loads && checks.back().state == "ok") checks.push_back(check_attaching(*python, preload->library, trial.glibc));
   checks.push_back({"package", "ok",
                     python->has_castscope ? "castscope is installed for this Python"
                                           : "not installed: `castscope run` lends it to the job",
@@ -175,8 +183,7 @@ void print_text(const std::vector<Check>& checks) {
 
 int examine(const DoctorOptions& options) {
   std::vector<Check> checks = {{"castscope", "ok", absl::StrCat(kVersion, " (", program_path(), ")"), ""},
-                               check_compiler(),
-                               check_preload(options.build)};
+                               check_compiler()};
   check_python(options, checks);
   checks.push_back(check_shared_memory());
   checks.push_back(check_leftovers());

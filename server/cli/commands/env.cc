@@ -61,18 +61,12 @@ int print_environment(const EnvOptions& options) {
     if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
   }
   if (const std::string problem = problem_of_python(options.command); !problem.empty()) return fail(problem, kUsage);
-  auto preload = obtain_preload(say);
-  if (!preload.ok()) {
-    say(absl::StrCat("the preload library cannot be built: ", preload.status().message()));
+  Preparation prepared = prepare_job(options.command, say, !options.enforce.empty());
+  if (!prepared.unobserved_why.empty()) {
+    say(absl::StrCat(prepared.unobserved_why, ": jobs would run unobserved"));
     return kIncompleteData;
   }
-  if (!fits_into_ld_preload(*preload)) {
-    say(absl::StrCat(*preload,
-                     " cannot be named in LD_PRELOAD, which splits its value at spaces and colons: set XDG_CACHE_HOME "
-                     "to a folder whose path has none"));
-    return kUsage;
-  }
-  std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
+  std::vector<std::string> variables = std::move(prepared.variables);
   if (!add_policy(options, variables)) return kUsage;
   if (options.apex) variables.emplace_back(kApexVariable);
   if (!options.output.empty()) {

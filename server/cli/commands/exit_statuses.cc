@@ -92,9 +92,8 @@ constexpr Meaning kMeanings[] = {
     {"serve", "2", "the command line is wrong, the folder cannot be written, or an address cannot be used"},
 
     {"env", "0", "the variables were printed"},
-    {"env", "2",
-     "the command line or a policy is wrong, or a value has characters that LD_PRELOAD or --plain cannot hold"},
-    {"env", "3", "the preload library cannot be built"},
+    {"env", "2", "the command line or a policy is wrong, or a value has characters that --plain cannot hold"},
+    {"env", "3", "the preload library cannot be put in place, or does not load: jobs would run unobserved"},
 
     {"doctor", "0", "jobs can be observed here"},
     {"doctor", "1", "something has to be fixed before a job can be observed"},

@@ -279,12 +279,17 @@ int run(const RunOptions& options) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
+  if (!prepared.unobserved_why.empty()) {
+    const std::string sentence = absl::StrCat(prepared.unobserved_why, "; the job runs unobserved");
+    say(sentence);
+    directory->note(sentence);
+  }
   if (absl::Status status = add_variables(options, *directory, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
   const RunWitnesses witnesses = witnesses_of(*directory);
   if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
-  const std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
+  const std::vector<std::string> environment = job_environment(std::move(prepared), *directory);
   LiveViewer viewer(options.live);
   const RunRecord record = record_of(options, *output);
   if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/cli/job/job_environment.h"
+#include "server/cli/toolkit/cache_folder.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
 

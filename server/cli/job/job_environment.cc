@@ -1,16 +1,15 @@
 #include "server/cli/job/job_environment.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/cli/loading/job_loader.h"
+#include "server/cli/loading/trial.h"
 #include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/preload.h"
 
 namespace castscope::cli {
 std::string variable(const char* name) {
@@ -28,19 +27,21 @@ std::string ld_preload_with(const std::string& library) {
 }
 
 // Builds the agent, and returns the Python that was found.
-PythonInstall prepare_python(const std::vector<std::string>& command, const Say& say) {
+PythonInstall prepare_python(const std::vector<std::string>& command, const std::string& glibc, const Say& say) {
   std::string executable = python_of(command);
   if (executable.empty()) return {};
   auto python = probe_python(executable);
   if (!python.ok()) return {};
   if (!python->torch_problem.empty()) say(absl::StrCat(python->torch_problem, ": `castscope doctor` tells more"));
   if (!python->torch) return *python;
-  auto agent = obtain_agent(*python->torch, say);
+  auto agent = obtain_agent(*python->torch, glibc, say);
   if (!agent.ok()) {
     say(absl::StrCat("the agent for PyTorch ", python->torch->version, " cannot be built: ", agent.status().message()));
   }
   return *python;
 }
+
+Preparation unobserved(const std::string& why) { return {.unobserved_why = why, .variables = lent_package()}; }
 
 }  // namespace
 
@@ -48,24 +49,6 @@ std::string deep_problem(const std::string& text) {
   std::uint64_t every = 0;
   if (text == "always" || text == "never" || (absl::SimpleAtoi(text, &every) && every > 0)) return "";
   return absl::StrCat("it takes `always`, `never` or N for each Nth step, not `", text, "`");
-}
-
-bool fits_into_ld_preload(const std::string& path) { return path.find_first_of(": \t\n") == std::string::npos; }
-
-std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
-                                             const Say& say, bool lend) {
-  const PythonInstall python = prepare_python(command, say);
-  // Of a script (`sh train.sh`) nobody knows which Python it starts: one without the package can be among them.
-  const bool has_package = python.has_castscope && !named_python(command).empty();
-  std::vector<std::string> result = {
-      ld_preload_with(preload),
-      absl::StrCat("CASTSCOPE_BIN=", program_path()),
-      absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
-  };
-  if (lend || !has_package) {
-    for (std::string& variable : lent_package()) result.push_back(std::move(variable));
-  }
-  return result;
 }
 
 std::vector<std::string> lent_package() {
@@ -78,27 +61,28 @@ std::vector<std::string> lent_package() {
 }
 
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend) {
-  if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
-    say("CASTSCOPE_OFF is set: the job runs unobserved");
-    return {.variables = lent_package()};
+  if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") return unobserved("CASTSCOPE_OFF is set");
+  const absl::StatusOr<Preload> preload = obtain_preload();
+  if (!preload.ok())
+    return unobserved(absl::StrCat("the preload library cannot be put in place: ", preload.status().message()));
+  Preparation result{.variables = {ld_preload_with(preload->library)}};
+  const Trial trial = try_preload(*preload, loader_of(command));
+  if (!trial.problem.empty())
+    return unobserved(
+        absl::StrCat("the preload library does not load into this job's processes (", trial.problem, ")"));
+  const PythonInstall python = prepare_python(command, trial.glibc, say);
+  result.variables.push_back(absl::StrCat("CASTSCOPE_BIN=", program_path()));
+  result.variables.push_back(absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path(trial.glibc)));
+  // Of a script (`sh train.sh`) nobody knows which Python it starts: one without the package can be among them.
+  const bool has_package = python.has_castscope && !named_python(command).empty();
+  if (lend || !has_package) {
+    for (std::string& variable : lent_package()) result.variables.push_back(std::move(variable));
   }
-  absl::StatusOr<std::string> preload = obtain_preload(say);
-  if (!preload.ok()) {
-    say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));
-    return {.variables = lent_package()};
-  }
-  return {true, *preload, observing_variables(command, *preload, say, lend)};
+  return result;
 }
 
-std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say) {
-  if (!prepared.observed) return environment_with(prepared.variables);
-  if (!fits_into_ld_preload(prepared.preload)) {
-    const std::string path = directory.path() + "/libcastscope.so";
-    if (symlink(prepared.preload.c_str(), path.c_str()) != 0) say(absl::StrCat(path, ": ", strerror(errno)));
-    prepared.variables.push_back(ld_preload_with(path));  // in place of the existing one
-    prepared.variables.erase(prepared.variables.begin());
-  }
-  prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
+std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory) {
+  if (prepared.unobserved_why.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
   return environment_with(prepared.variables);
 }
 

@@ -17,30 +17,38 @@ struct castscope_embedded_entry {
   const char* end;
 };
 extern const castscope_embedded_entry castscope_embedded[];
+extern const castscope_embedded_entry castscope_carried_files[];
 }
 
 namespace castscope::cli {
 namespace {
 
-bool holds(const std::filesystem::path& path, std::string_view content) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
-  text << file.rdbuf();
-  return text.view() == content;
+std::vector<EmbeddedFile> listed(const castscope_embedded_entry* entry) {
+  std::vector<EmbeddedFile> result;
+  for (; entry->path != nullptr; entry++)
+    result.push_back({entry->path, {entry->begin, static_cast<std::size_t>(entry->end - entry->begin)}});
+  return result;
 }
 
 }  // namespace
 
 std::span<const EmbeddedFile> embedded_files() {
-  static const auto* files = [] {
-    auto* all = new std::vector<EmbeddedFile>;
-    for (const auto* entry = castscope_embedded; entry->path != nullptr; entry++) {
-      all->push_back({entry->path, {entry->begin, static_cast<std::size_t>(entry->end - entry->begin)}});
-    }
-    return all;
-  }();
+  static const auto* files = new std::vector<EmbeddedFile>(listed(castscope_embedded));
   return *files;
+}
+
+std::string_view carried(std::string_view name) {
+  for (const EmbeddedFile& file : listed(castscope_carried_files))
+    if (file.path == name) return file.content;
+  return "";
+}
+
+bool holds(const std::string& path, std::string_view content) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
+  text << file.rdbuf();
+  return text.view() == content;
 }
 
 absl::Status write_source(const std::string& path, std::string_view content) {

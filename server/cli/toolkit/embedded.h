@@ -1,4 +1,4 @@
-// The sources that are embedded in castscope: those of the preload library and the agent, and the Python package.
+// What is embedded in castscope: the agent's sources, the Python package, and what it carries ready-made.
 #pragma once
 
 #include <span>
@@ -15,6 +15,12 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> embedded_files();
+
+// Returns libcastscope.so or castscope-trivial.
+std::string_view carried(std::string_view name);
+
+// Whether the file is there and has this content.
+bool holds(const std::string& path, std::string_view content);
 
 // Writes a source; a file that has this content is left alone. Several processes may write the same one.
 absl::Status write_source(const std::string& path, std::string_view content);

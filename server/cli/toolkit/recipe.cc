@@ -21,6 +21,7 @@
 #include "agent/hash/fnv1a.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/embedded.h"
+#include "server/cli/toolkit/library_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -28,8 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-const Words kPreloadFlags = {"-std=gnu11",          "-D_GNU_SOURCE", "-O2",     "-fPIC",      "-shared",
-                             "-fvisibility=hidden", "-Wall",         "-Wextra", "-Wl,-z,now", "-I."};
 // NDEBUG is needed: asserts in torch's headers (RecordFunction::inputs) fire otherwise. Functions are aligned to cache
 // lines: otherwise the cost of a cast would depend on the code that happens to lie before its loops.
 const Words kAgentFlags = {"-std=c++20",
@@ -40,18 +39,14 @@ const Words kAgentFlags = {"-std=c++20",
                            "-fvisibility=hidden",
                            "-fvisibility-inlines-hidden",
                            "-w",
-                           "-I."};
-// Lazy binding would take the loader's lock in the middle of a cast.
-const Words kAgentLinkFlags = {"-shared", "-Wl,-z,now", "-Wl,-z,defs"};
-
-Words compiler(const char* variable, const Words& names) {
-  const char* chosen = getenv(variable);
-  if (chosen != nullptr && chosen[0] != '\0') return absl::StrSplit(chosen, ' ', absl::SkipWhitespace());
-  for (const std::string& name : names) {
-    if (!find_in_path(name).empty()) return {name};
-  }
-  return {};
-}
+                           "-I.",
+                           "-include",
+                           "agent/floor/glibc.h"};
+// Lazy binding would take the loader's lock in the middle of a cast. Relative relocations in their packed form ask for
+// glibc 2.36.
+const Words kAgentLinkFlags = {"-shared", "-Wl,-z,now", "-Wl,-z,defs", "-Wl,-z,nopack-relative-relocs"};
+// By name: with glibc 2.34 and newer, -ldl and -lpthread are archives without content.
+const Words kAgentLibraries = {"-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"};
 
 Words sources_in(std::string_view folder, std::string_view suffix) {
   Words result;
@@ -81,13 +76,6 @@ int parallel_compilations() {
       return std::clamp(static_cast<int>(kilobytes >> 20) - 1, 1, cores);
   }
   return cores;
-}
-
-absl::Status rename_into_place(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (error) return absl::UnavailableError(absl::StrCat(to, " cannot be written: ", error.message()));
-  return absl::OkStatus();
 }
 
 // Sources of the agent that are compiled as one unit, so that PyTorch's headers, which take longer than all of the
@@ -156,28 +144,24 @@ Words torch_flags(const TorchInstall& torch) {
 
 }  // namespace
 
-Words cxx_compiler() { return compiler("CXX", {"g++", "c++", "clang++"}); }
-Words c_compiler() { return compiler("CC", {"gcc", "cc", "clang"}); }
+Words cxx_compiler() {
+  const char* chosen = getenv("CXX");
+  if (chosen != nullptr && chosen[0] != '\0') return absl::StrSplit(chosen, ' ', absl::SkipWhitespace());
+  for (const char* name : {"g++", "c++", "clang++"}) {
+    if (!find_in_path(name).empty()) return {name};
+  }
+  return {};
+}
 
 const std::string& source_hash() {
   static const auto* hash = [] {
     std::uint64_t value = CASTSCOPE_FNV1A_SHORT_START;
     for (const auto& file : embedded_files()) value = hash_on(hash_on(value, file.path), file.content);
-    const std::string flags = absl::StrJoin(kPreloadFlags + kAgentFlags + kAgentLinkFlags, " ");
+    const std::string flags = absl::StrJoin(kAgentFlags + kAgentLinkFlags + kAgentLibraries, " ");
+    value = hash_on(value, carried("libcastscope.so"));
     return new std::string(absl::StrFormat("%016x", hash_on(value, flags)));
   }();
   return *hash;
-}
-
-absl::Status compile_preload(const std::string& sources, const std::string& output) {
-  Words cc = c_compiler();
-  if (cc.empty()) return absl::NotFoundError("no C compiler is found: install gcc (or set CC)");
-  std::string fresh = absl::StrCat(output, ".", getpid());
-  auto remove = absl::MakeCleanup([&] { unlink(fresh.c_str()); });
-  absl::Status status =
-      run_children({cc + kPreloadFlags + Words{"-o", fresh} + sources_in("agent/preload/", ".c") + Words{"-ldl"}}, 1,
-                   {.folder = sources, .environment = {"CASTSCOPE_OFF=1"}});
-  return status.ok() ? rename_into_place(fresh, output) : status;
 }
 
 absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output) {
@@ -203,11 +187,10 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
   ChildOptions options{.folder = sources, .environment = {"CASTSCOPE_OFF=1"}};
   absl::Status status = run_children(commands, parallel_compilations(), options);
   if (!status.ok()) return status;
-  std::string fresh = (fs::path(folder) / "agent.so").string();
-  status = run_children({cxx + kAgentLinkFlags + Words{"-o", fresh} + objects +
-                         Words{torch.library, torch.core_library, "-ldl", "-lpthread"}},
+  status = run_children({cxx + kAgentLinkFlags + Words{"-o", output} + objects +
+                         Words{torch.library, torch.core_library} + kAgentLibraries},
                         1, options);
-  return status.ok() ? rename_into_place(fresh, output) : status;
+  return status.ok() ? seal(output) : status;
 }
 
 }  // namespace castscope::cli

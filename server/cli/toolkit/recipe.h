@@ -1,5 +1,5 @@
-// How the preload library and the agent are compiled. The build uses this recipe, and so does castscope itself on a
-// machine with another PyTorch. It calls the compiler directly; neither CMake nor Python's headers are needed.
+// How an agent is compiled. The build uses this recipe, and so does castscope itself on a machine with another PyTorch.
+// It calls the compiler directly; neither CMake nor Python's headers are needed.
 #pragma once
 
 #include <string>
@@ -10,17 +10,14 @@
 
 namespace castscope::cli {
 
-// Returns the program and its leading arguments, from CXX (CC) or the first of g++, c++, clang++ (gcc, cc, clang);
-// empty = none found.
+// Returns the program and its leading arguments, from CXX or the first of g++, c++, clang++; empty = none found.
 std::vector<std::string> cxx_compiler();
-std::vector<std::string> c_compiler();
 
-// `sources` is a folder with the extracted sources. Both functions write to a temporary name and rename it.
-absl::Status compile_preload(const std::string& sources, const std::string& output);
+// `sources` is a folder with the extracted sources. The agent that is written to `output` is sealed.
 absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output);
 
-// Identifies this set of sources and this way of compiling them; it is a part of the cache folder's name. It changes
-// with the flags, so another recipe gets another cache folder.
+// Identifies this set of sources, this way of compiling them, and the preload library; it is a part of the cache
+// folder's name. It changes with the flags, so another recipe gets another cache folder.
 const std::string& source_hash();
 
 }  // namespace castscope::cli

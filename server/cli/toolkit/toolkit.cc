@@ -1,22 +1,22 @@
 #include "server/cli/toolkit/toolkit.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/cli/toolkit/build_log.h"
+#include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/embedded.h"
+#include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
 
 namespace castscope::cli {
@@ -33,144 +33,84 @@ bool built_from_these_sources(const fs::path& folder) {
 
 fs::path beside_program() { return fs::path(program_path()).parent_path(); }
 
-// Nested folders. Files in the innermost one are loaded into the job, so nobody else may write there.
-struct CachePlace {
-  std::string base;  // the user's, or a shared one
-  std::vector<std::string> closed;
-  std::string path() const { return absl::StrCat(base, "/", absl::StrJoin(closed, "/")); }
-};
-
-std::string variable_with_path(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr && value[0] == '/' ? value : "";
-}
-
-std::vector<CachePlace> cache_places() {
-  std::vector<CachePlace> result;
-  const std::string cache = variable_with_path("XDG_CACHE_HOME"), home = variable_with_path("HOME");
-  if (!cache.empty()) {
-    result.push_back({cache, {"castscope", source_hash()}});
-  } else if (!home.empty()) {
-    result.push_back({home + "/.cache", {"castscope", source_hash()}});
-  }
-  // For a user without a home folder, or with a read-only one.
-  const std::string temporary = variable_with_path("TMPDIR");
-  result.push_back(
-      {temporary.empty() ? "/tmp" : temporary, {absl::StrCat("castscope-", getuid()), "cache", source_hash()}});
-  return result;
-}
-
-bool is_closed(const std::string& folder) {
-  struct stat info;
-  return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-         (info.st_mode & 022) == 0;
-}
-
-// Whether nobody else can put another folder in its place.
-bool stays_in_place(const std::string& folder) {
-  constexpr uid_t kRoot = 0, kOutsideOfNamespace = 65534;
-  std::error_code error;
-  for (fs::path path = fs::canonical(folder, error); !error && !path.empty(); path = path.parent_path()) {
-    struct stat info;
-    if (stat(path.c_str(), &info) != 0) return false;
-    const bool owner_is_safe = info.st_uid == geteuid() || info.st_uid == kRoot || info.st_uid == kOutsideOfNamespace;
-    if (!owner_is_safe || ((info.st_mode & 002) != 0 && (info.st_mode & S_ISVTX) == 0)) return false;
-    if (path == path.root_path()) return true;
-  }
-  return false;
-}
-
-bool is_trusted(const CachePlace& place) {
-  std::string folder = place.base;
-  for (const std::string& name : place.closed) {
-    folder += "/" + name;
-    if (!is_closed(folder)) return false;
-  }
-  return stays_in_place(place.base);
-}
-
-bool make_folders(const CachePlace& place) {
-  std::error_code error;
-  fs::create_directories(place.base, error);
-  std::string folder = place.base;
-  for (const std::string& name : place.closed) {
-    folder += "/" + name;
-    mkdir(folder.c_str(), 0700);
-  }
-  return is_trusted(place) && access(folder.c_str(), W_OK) == 0;
-}
-
-class FolderLock {
- public:
-  // `say` is null for who needs the folder for a moment only: others like it are the rule.
-  FolderLock(const std::string& folder, const Say* say)
-      : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-    if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
-    if (errno == EWOULDBLOCK && say != nullptr)
-      (*say)(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
-    while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
-  ~FolderLock() {
-    if (fd_ >= 0) close(fd_);
-  }
-
- private:
-  int fd_;
-};
-
+// Returns the first of them that is whole.
 std::string existing(const std::vector<std::string>& candidates) {
   for (const std::string& path : candidates) {
-    if (!path.empty() && access(path.c_str(), R_OK) == 0) return path;
+    if (!path.empty() && access(path.c_str(), R_OK) == 0 && is_sealed(path)) return path;
   }
   return "";
 }
 
 std::string in_cache(const std::string& name) {
-  auto folder = cache_folder(false);
+  auto folder = cache_folder(Kept::kAgent, false);
   return folder.ok() ? absl::StrCat(*folder, "/", name) : "";
 }
 
-// Keeps the compiler's messages of a failed build, so that not every run tries again for half a minute. Another
-// compiler gets its chance.
-class BuildLog {
- public:
-  explicit BuildLog(const std::string& output)
-      : path_(output + ".log"), compiler_(absl::StrJoin(cxx_compiler(), " ")) {}
-  const std::string& path() const { return path_; }
-  bool tells_of_failure() const {
-    std::ifstream file(path_);
-    std::string first;
-    return std::getline(file, first) && first == compiler_;
-  }
-  // Only the compiler's own failure is kept: something that was missing may be there the next time.
-  absl::Status keep(const absl::Status& status) const {
-    unlink(path_.c_str());
-    if (!absl::IsUnknown(status)) return status;
-    std::ofstream(path_) << compiler_ << "\n" << status.message() << "\n";
-    return absl::UnavailableError(absl::StrCat("the compiler fails, with the messages in ", path_));
-  }
+// An agent usually loads wherever its PyTorch does. One that a newer compiler made may ask for more: it lies in a
+// folder of its own, named by what it asks for, which only those machines use that have it.
+constexpr char kNeeds[] = "needs";
 
- private:
-  std::string path_, compiler_;
-};
+std::string folder_of_needs(const std::vector<SymbolVersion>& needs) {
+  std::string name = kNeeds;
+  for (const SymbolVersion& version : needs) absl::StrAppend(&name, "-", version.text());
+  return name;
+}
 
-// The lookup is repeated under the lock: another process may have built the file meanwhile.
-template <typename Find, typename Build>
-absl::StatusOr<std::string> obtain(const std::string& name, const Say& say, Find find, Build build) {
-  std::string found = find();
-  if (!found.empty()) return found;
-  auto folder = cache_folder(true);
-  if (!folder.ok()) return folder.status();
-  const FolderLock lock(*folder, &say);
-  found = find();
-  if (!found.empty()) return found;
-  absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
+bool has_glibc(const std::string& glibc, const SymbolVersion& needed) {
+  return needed.name != "GLIBC" || parsed_version("GLIBC_" + glibc).numbers >= needed.numbers;
+}
+
+// Returns those of these folders that will do with this glibc.
+std::vector<std::string> folders_for(const std::string& glibc) {
+  std::vector<std::string> result;
+  const auto cache = cache_folder(Kept::kAgent, false);
+  if (!cache.ok() || glibc.empty()) return result;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(*cache, error)) {
+    const std::string name = entry.path().filename().string();
+    const std::vector<std::string> words = absl::StrSplit(name, '-');
+    if (words[0] == kNeeds && std::all_of(words.begin() + 1, words.end(), [&](const std::string& word) {
+          return has_glibc(glibc, parsed_version(word));
+        }))
+      result.push_back(entry.path().string());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+// Returns the path that the agent has in the end.
+absl::StatusOr<std::string> placed(const TorchInstall& torch, const std::string& built, const fs::path& folder) {
+  const auto needs = library_needs(built), given = library_needs(torch.library),
+             core = library_needs(torch.core_library);
+  if (!needs.ok() || !given.ok() || !core.ok()) return absl::UnknownError(absl::StrCat(built, " is not a library"));
+  const std::vector<SymbolVersion> beyond = versions_beyond(*needs, {*given, *core});
+  const fs::path place = beyond.empty() ? folder : folder / folder_of_needs(beyond);
+  std::error_code error;
+  fs::create_directory(place, error);
+  const std::string path = (place / agent_file_name(torch)).string();
+  const absl::Status status = put_into_place(built, path);
   if (!status.ok()) return status;
-  std::string output = absl::StrCat(*folder, "/", name);
-  status = build(absl::StrCat(*folder, "/src"), output);
+  return path;
+}
+
+absl::StatusOr<std::string> build(const TorchInstall& torch, const std::string& folder, const Say& say,
+                                  bool try_again) {
+  const std::string sources = folder + "/src";
+  absl::Status status = extract_sources(sources);
   if (!status.ok()) return status;
-  return output;
+  const BuildLog log(absl::StrCat(folder, "/", agent_file_name(torch)), torch);
+  if (const std::string before = try_again ? "" : log.failure(); !before.empty()) {
+    return absl::UnavailableError(absl::StrCat(before, "; `castscope doctor --build` tries again"));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ", folder, ")"));
+  const std::string built = absl::StrCat(folder, "/", agent_file_name(torch), ".", getpid());
+  const auto remove = absl::MakeCleanup([&] { unlink(built.c_str()); });
+  status = compile_agent(sources, torch, built);
+  if (!status.ok()) return log.keep(status);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  say(absl::StrFormat("the agent was built in %.0f s", took.count()));
+  return placed(torch, built, folder);
 }
 
 }  // namespace
@@ -180,64 +120,30 @@ std::string program_path() {
   return fs::read_symlink("/proc/self/exe", error).string();
 }
 
-absl::StatusOr<std::string> cache_folder(bool make) {
-  std::vector<std::string> tried;
-  for (const CachePlace& place : cache_places()) {
-    if (make ? make_folders(place) : is_trusted(place)) return place.path();
-    tried.push_back(fs::path(place.path()).parent_path().string());
-  }
-  if (!make) return absl::NotFoundError("nothing has been built yet");
-  return absl::UnavailableError(absl::StrCat("neither ", absl::StrJoin(tried, " nor "),
-                                             " is a folder that can be written by you, and by nobody else: set "
-                                             "XDG_CACHE_HOME to one"));
-}
-
 std::string agent_file_name(const TorchInstall& torch) { return absl::StrCat("castscope_agent-", torch.key, ".so"); }
 
-std::string find_preload() {
-  fs::path here = beside_program();
-  return existing(
-      {built_from_these_sources(here) ? (here / "libcastscope.so").string() : "", in_cache("libcastscope.so")});
+std::string find_agent(const TorchInstall& torch, const std::string& glibc) {
+  const fs::path agents = beside_program() / "agents";
+  const std::string name = agent_file_name(torch);
+  std::vector<std::string> places = {built_from_these_sources(agents) ? (agents / name).string() : "", in_cache(name)};
+  for (const std::string& folder : folders_for(glibc)) places.push_back(absl::StrCat(folder, "/", name));
+  return existing(places);
 }
 
-std::string find_agent(const TorchInstall& torch) {
-  fs::path agents = beside_program() / "agents";
-  std::string name = agent_file_name(torch);
-  return existing({built_from_these_sources(agents) ? (agents / name).string() : "", in_cache(name)});
-}
-
-absl::StatusOr<std::string> obtain_preload(const Say& say) {
-  return obtain("libcastscope.so", say, find_preload, [&](const std::string& sources, const std::string& output) {
-    say(absl::StrCat("building the preload library (once, into ", fs::path(output).parent_path().string(), ")"));
-    // A bare LD_PRELOAD looks for the program, which is its relay, beside the library.
-    std::string link = (fs::path(output).parent_path() / "castscope").string();
-    unlink(link.c_str());
-    if (symlink(program_path().c_str(), link.c_str()) != 0) say(absl::StrCat(link, ": ", strerror(errno)));
-    return compile_preload(sources, output);
-  });
-}
-
-absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say, bool try_again) {
-  return obtain(
-      agent_file_name(torch), say, [&] { return find_agent(torch); },
-      [&](const std::string& sources, const std::string& output) -> absl::Status {
-        BuildLog log(output);
-        if (!try_again && log.tells_of_failure()) {
-          return absl::UnavailableError(absl::StrCat("the compiler failed before, with the messages in ", log.path(),
-                                                     "; `castscope doctor --build` tries again"));
-        }
-        auto begin = std::chrono::steady_clock::now();
-        say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ",
-                         fs::path(output).parent_path().string(), ")"));
-        absl::Status status = compile_agent(sources, torch, output);
-        std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        if (status.ok()) say(absl::StrFormat("the agent was built in %.0f s", took.count()));
-        return log.keep(status);
-      });
+absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const std::string& glibc, const Say& say,
+                                         bool try_again) {
+  std::string found = find_agent(torch, glibc);
+  if (!found.empty()) return found;
+  const auto folder = cache_folder(Kept::kAgent, true);
+  if (!folder.ok()) return folder.status();
+  const FolderLock lock(*folder, &say);
+  found = find_agent(torch, glibc);  // another process may have built it meanwhile
+  if (!found.empty()) return found;
+  return build(torch, *folder, say, try_again);
 }
 
 absl::StatusOr<std::string> obtain_python_package() {
-  auto folder = cache_folder(true);
+  auto folder = cache_folder(Kept::kPackage, true);
   if (!folder.ok()) return folder.status();
   const FolderLock lock(*folder, nullptr);
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
@@ -245,7 +151,7 @@ absl::StatusOr<std::string> obtain_python_package() {
   return absl::StrCat(*folder, "/src/agent/python/lending");
 }
 
-std::string agent_search_path() {
+std::string agent_search_path(const std::string& glibc) {
   const char* given = getenv("CASTSCOPE_AGENTS");
   std::string path = given != nullptr ? given : "";
   auto add = [&](const std::string& folder) {
@@ -254,8 +160,9 @@ std::string agent_search_path() {
   };
   fs::path agents = beside_program() / "agents";
   if (built_from_these_sources(agents)) add(agents.string());
-  auto cache = cache_folder(true);
+  auto cache = cache_folder(Kept::kAgent, true);
   if (cache.ok()) add(*cache);
+  for (const std::string& folder : folders_for(glibc)) add(folder);
   return path;
 }
 

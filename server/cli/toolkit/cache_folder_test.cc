@@ -1,4 +1,4 @@
-#include "server/cli/toolkit/toolkit.h"
+#include "server/cli/toolkit/cache_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,42 +27,43 @@ class CacheFolder : public ::testing::Test {
     unsetenv("XDG_CACHE_HOME");
     unsetenv("TMPDIR");
   }
-  // "home", "spare", "none"
-  std::string place(bool make) const {
-    auto folder = cache_folder(make);
+  // "home", "spare", or ".." for a folder that all users share
+  std::string place(bool make, Kept kept = Kept::kPreload) const {
+    auto folder = cache_folder(kept, make);
     return folder.ok() ? fs::relative(*folder, folder_).begin()->string() : "none";
   }
+  static std::string in_home() { return *cache_folder(Kept::kPreload, true); }
   fs::path folder_;
 };
 
 TEST_F(CacheFolder, IsMadeForUsAlone) {
   const mode_t before = umask(0002);
-  EXPECT_EQ(place(false), "none");
+  EXPECT_NE(place(false), "home");
   EXPECT_EQ(place(true), "home");
   EXPECT_EQ(place(false), "home");
   umask(before);
   struct stat info;
-  ASSERT_EQ(stat(cache_folder(false)->c_str(), &info), 0);
+  ASSERT_EQ(stat(in_home().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
 // Files in such a folder could be loaded into the job.
 TEST_F(CacheFolder, ThatOthersCanWriteIsNotTrusted) {
   ASSERT_EQ(place(true), "home");
-  chmod(cache_folder(true)->c_str(), 0777);
-  EXPECT_EQ(place(false), "none");
+  chmod(in_home().c_str(), 0777);
+  EXPECT_NE(place(false), "home");
   EXPECT_EQ(place(true), "spare");
 }
 TEST_F(CacheFolder, InAFolderThatOthersCanWriteIsNotTrusted) {
   ASSERT_EQ(place(true), "home");
   chmod((folder_ / "home").c_str(), 0777);
-  EXPECT_EQ(place(false), "none");
+  EXPECT_NE(place(false), "home");
 }
 TEST_F(CacheFolder, BehindALinkIsNotTrusted) {
   ASSERT_EQ(place(true), "home");
   fs::rename(folder_ / "home/castscope", folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "home/castscope");
-  EXPECT_EQ(place(false), "none");
+  EXPECT_NE(place(false), "home");
 }
 TEST_F(CacheFolder, OfSomebodyElseIsNotTrusted) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to give a folder away";
@@ -70,9 +71,25 @@ TEST_F(CacheFolder, OfSomebodyElseIsNotTrusted) {
   unsetenv("HOME");
   ASSERT_EQ(place(true), "spare");
   EXPECT_EQ(place(false), "spare");
-  ASSERT_EQ(chown(cache_folder(false)->c_str(), 54321, 54321), 0);
-  EXPECT_EQ(place(false), "none");
-  EXPECT_EQ(place(true), "none");
+  ASSERT_EQ(chown(in_home().c_str(), 54321, 54321), 0);
+  EXPECT_NE(place(false), "spare");
+  EXPECT_NE(place(true), "spare");
+}
+
+// PYTHONPATH and CASTSCOPE_AGENTS separate paths by colons, LD_PRELOAD by blanks, too.
+TEST_F(CacheFolder, CanBeNamedInTheVariableThatNamesIt) {
+  fs::create_directory(folder_ / "a home");
+  fs::create_directory(folder_ / "a:home");
+  setenv("XDG_CACHE_HOME", (folder_ / "a home").c_str(), 1);
+  EXPECT_EQ(place(true, Kept::kAgent), "a home");
+  EXPECT_EQ(place(true, Kept::kPreload), "spare");
+  setenv("XDG_CACHE_HOME", (folder_ / "a:home").c_str(), 1);
+  EXPECT_EQ(place(true, Kept::kAgent), "spare");
+  EXPECT_EQ(place(true, Kept::kPackage), "spare");
+}
+TEST_F(CacheFolder, IsNamedByTheArchitecture) {
+  const std::string name = fs::path(in_home()).filename().string();
+  EXPECT_TRUE(name.ends_with("-x86_64") || name.ends_with("-aarch64")) << name;
 }
 
 }  // namespace

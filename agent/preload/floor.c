@@ -1,0 +1,1 @@
+#include "agent/floor/own_versions.h"

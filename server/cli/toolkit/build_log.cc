@@ -1,0 +1,73 @@
+#include "server/cli/toolkit/build_log.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "agent/hash/fnv1a.h"
+#include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/recipe.h"
+
+namespace castscope::cli {
+namespace {
+
+std::string state_of(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return absl::StrCat(path, " is not there\n");
+  return absl::StrCat(path, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, " ", info.st_mtim.tv_nsec,
+                      "\n");
+}
+
+// A text that changes with whatever a build depends on. Installing a package changes the time of a folder in which it
+// puts a header.
+std::string built_from(const TorchInstall& torch) {
+  std::string text;
+  for (const std::string& word : cxx_compiler()) absl::StrAppend(&text, word, " ", state_of(find_in_path(word)));
+  for (const std::string& folder : torch.include_folders)
+    absl::StrAppend(&text, state_of(folder), state_of(folder + "/torch/version.h"), state_of(folder + "/ATen/ATen.h"));
+  for (const char* folder : {"/usr/include", "/usr/local/include"}) absl::StrAppend(&text, state_of(folder));
+  return absl::StrFormat("built from %016x", castscope_fnv1a(CASTSCOPE_FNV1A_START, text.data(), text.size()));
+}
+
+// "casting.cc:35:7: error: …" → "error: …"
+std::string complaint_in(const std::string& line) {
+  for (const char* word : {"fatal error: ", "error: ", "undefined reference"}) {
+    if (const std::size_t at = line.find(word); at != std::string::npos) return line.substr(at, 200);
+  }
+  return "";
+}
+
+}  // namespace
+
+BuildLog::BuildLog(const std::string& output, const TorchInstall& torch)
+    : path_(output + ".log"), built_from_(built_from(torch)) {}
+
+std::string BuildLog::failure() const {
+  std::ifstream file(path_);
+  std::string first, line, why;
+  if (!std::getline(file, first) || first != built_from_) return "";
+  while (why.empty() && std::getline(file, line)) why = complaint_in(line);
+  return absl::StrCat("the compiler fails (", why.empty() ? "it does not say why" : why, "), with the messages in ",
+                      path_);
+}
+
+absl::Status BuildLog::keep(const absl::Status& status) const {
+  unlink(path_.c_str());
+  if (!absl::IsUnknown(status)) return status;
+  if (absl::StrContains(status.message(), strerror(ENOSPC)))
+    return absl::UnavailableError(absl::StrCat("there is no room for it in ",
+                                               std::filesystem::path(path_).parent_path().string(),
+                                               ", or in the compiler's folder for temporary files"));
+  std::ofstream(path_) << built_from_ << "\n" << status.message() << "\n";
+  const std::string said = failure();
+  return absl::UnavailableError(said.empty() ? std::string(status.message()) : said);  // it could not be written
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,148 @@
+#include "server/cli/toolkit/cache_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/cli/toolkit/recipe.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Nested folders, the innermost of which is the cache.
+struct CachePlace {
+  std::string base;                 // the user's, or one that all users share
+  std::vector<std::string> closed;  // below it: these are closed to others
+  std::string path() const { return absl::StrCat(base, "/", absl::StrJoin(closed, "/")); }
+};
+
+std::string variable_with_path(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
+// Several machines may share a home folder.
+std::string key() {
+#if defined(__x86_64__)
+  return absl::StrCat(source_hash(), "-x86_64");
+#elif defined(__aarch64__)
+  return absl::StrCat(source_hash(), "-aarch64");
+#else
+#error "castscope knows x86-64 and aarch64 only"
+#endif
+}
+
+std::vector<CachePlace> cache_places() {
+  std::vector<CachePlace> result;
+  const std::string cache = variable_with_path("XDG_CACHE_HOME"), home = variable_with_path("HOME");
+  if (!cache.empty()) {
+    result.push_back({cache, {"castscope", key()}});
+  } else if (!home.empty()) {
+    result.push_back({home + "/.cache", {"castscope", key()}});
+  }
+  // For a user without a home folder, or with one that is read-only or noexec.
+  const std::string temporary = variable_with_path("TMPDIR");
+  for (const std::string& base : {temporary, std::string("/tmp"), std::string("/var/tmp"), std::string("/dev/shm")}) {
+    const bool known = std::ranges::any_of(result, [&](const CachePlace& place) { return place.base == base; });
+    if (!base.empty() && !known) result.push_back({base, {absl::StrCat("castscope-", getuid()), "cache", key()}});
+  }
+  return result;
+}
+
+bool is_closed(const std::string& folder) {
+  struct stat info;
+  return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+// Whether nobody else can put another folder in its place.
+bool stays_in_place(const std::string& folder) {
+  constexpr uid_t kRoot = 0, kOutsideOfNamespace = 65534;
+  std::error_code error;
+  for (fs::path path = fs::canonical(folder, error); !error && !path.empty(); path = path.parent_path()) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return false;
+    const bool owner_is_safe = info.st_uid == geteuid() || info.st_uid == kRoot || info.st_uid == kOutsideOfNamespace;
+    if (!owner_is_safe || ((info.st_mode & 002) != 0 && (info.st_mode & S_ISVTX) == 0)) return false;
+    if (path == path.root_path()) return true;
+  }
+  return false;
+}
+
+bool is_trusted(const CachePlace& place) {
+  std::string folder = place.base;
+  for (const std::string& name : place.closed) {
+    folder += "/" + name;
+    if (!is_closed(folder)) return false;
+  }
+  return stays_in_place(place.base);
+}
+
+bool make_folders(const CachePlace& place) {
+  std::error_code error;
+  fs::create_directories(place.base, error);
+  std::string folder = place.base;
+  for (const std::string& name : place.closed) {
+    folder += "/" + name;
+    mkdir(folder.c_str(), 0700);
+  }
+  return is_trusted(place) && access(folder.c_str(), W_OK) == 0;
+}
+
+// Returns what is wrong with the place; "" = nothing.
+std::string problem_of(const CachePlace& place, Kept kept, bool make) {
+  const std::string path = place.path();
+  if (path.find(':') != std::string::npos) return "has a colon in its path";
+  if (kept == Kept::kPreload && !fits_into_ld_preload(path)) return "has a blank in its path";
+  if (make ? !make_folders(place) : !is_trusted(place)) return "cannot be written by you, and by nobody else";
+  if (kept != Kept::kPackage && is_noexec(path)) return "is on a file system that is mounted noexec";
+  return "";
+}
+
+}  // namespace
+
+bool fits_into_ld_preload(const std::string& path) { return path.find_first_of(": \t\n") == std::string::npos; }
+
+bool is_noexec(const std::string& folder) {
+  struct statvfs info;
+  return statvfs(folder.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
+}
+
+absl::StatusOr<std::string> cache_folder(Kept kept, bool make) {
+  std::vector<std::string> tried;
+  for (const CachePlace& place : cache_places()) {
+    const std::string problem = problem_of(place, kept, make);
+    if (problem.empty()) return place.path();
+    tried.push_back(absl::StrCat(fs::path(place.path()).parent_path().string(), " ", problem));
+  }
+  if (!make) return absl::NotFoundError("nothing has been built yet");
+  return absl::UnavailableError(absl::StrCat("there is no folder to keep it in (", absl::StrJoin(tried, "; "),
+                                             "): set XDG_CACHE_HOME to a folder that only you can write"));
+}
+
+FolderLock::FolderLock(const std::string& folder, const Say* say)
+    : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK && say != nullptr)
+    (*say)(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
+  while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,21 @@
+// How a library that jobs load is put into a folder, and whether it is still whole there.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace castscope::cli {
+
+// Appends the seal by which the preload library knows a whole file (agent/interposed/seal.h).
+absl::Status seal(const std::string& path);
+bool is_sealed(const std::string& path);
+
+// Renames a file, once its content is on the disk: after a loss of power there is no file, or the whole file.
+absl::Status put_into_place(const std::string& from, const std::string& to);
+
+// Writes a library or a program, with the same promise. A file that has this content is left alone.
+absl::Status write_library(const std::string& path, std::string_view content);
+
+}  // namespace castscope::cli
