@@ -1,13 +1,15 @@
 """The preload library where it does not load, or where others would be harmed by it: the job runs all the same."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
-from program import clean_environment
+from program import ROOT, clean_environment
 from reports import read_report
+from test_preload import HERE, seal
 
 PROGRAM = """
 #include <stdio.h>
@@ -143,3 +145,65 @@ def test_a_damaged_agent_in_the_cache_is_not_used(castscope, python, alone, tmp_
     shutil.copy2(agent, folder / agent.name)
     done = lonely(tmp_path, alone, python, "-c", code, CXX="/bin/false")
     assert done.returncode == 0 and read_report(tmp_path / "run.json")["totals"]["casts"] > 0
+
+
+def test_an_agent_that_sees_nothing_is_found_out_before_the_job(castscope, python, alone, tmp_path):
+    """It has the right name and loads, as one of a build that only looks like this PyTorch would."""
+    assert lonely(tmp_path, alone, "true").returncode == 0
+    folder = next((tmp_path / "cache").glob("castscope/*"))
+    name = next((castscope.program.parent / "agents").glob("castscope_agent-*.so")).name
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ROOT}", HERE / "fake_agent.c", "-o", folder / name], check=True)
+    seal(folder / name)
+    code = "import torch\nwith torch.autocast('cpu'): torch.ones(2, 2) @ torch.ones(2, 2)\nprint('done')"
+    done = lonely(tmp_path, alone, python, "-c", code)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    said = next(line for line in done.stderr.splitlines() if b"self-test" in line)
+    assert re.fullmatch(rb"castscope: the agent for PyTorch \S+ cannot be used: it fails its self-test: 7 casts and 3 "
+                        rb"cache hits to bfloat16 were made, and 0 casts and 0 cache hits were seen; "
+                        rb"the job runs unobserved", said)
+    again = lonely(tmp_path, alone, python, "-c", code)
+    assert b"testing the agent" in done.stderr and b"testing the agent" not in again.stderr
+    assert b"it fails its self-test" in again.stderr and b"`castscope doctor --build` tests it again" in again.stderr
+
+
+
+@pytest.fixture
+def another_torch(python, tmp_path):
+    """The installed PyTorch once more, as links, in a folder that goes before it in the module path."""
+    installed = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('torch').origin)"],
+                               capture_output=True, text=True, check=True).stdout.strip()
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    subprocess.run(["cp", "-rs", pathlib.Path(installed).parent, folder / "torch"], check=True)
+    return folder / "torch"
+
+
+WORK = "import torch\nwith torch.autocast('cpu'): torch.ones(2, 2) @ torch.ones(2, 2)\nprint('done')"
+
+
+def test_a_pytorch_that_lies_about_its_version_is_counted_exactly(castscope, python, another_torch):
+    """The agent is found by the build of its library, not by what its Python files say."""
+    version = (another_torch / "version.py").read_text()
+    (another_torch / "version.py").unlink()
+    (another_torch / "version.py").write_text(re.sub(r"__version__ = .*", "__version__ = '1.2.3'", version))
+    done = castscope.run(python, "-c", WORK, env=clean_environment(PYTHONPATH=another_torch.parent))
+    assert (done.returncode, done.stdout) == (0, b"done\n") and castscope.report()["totals"]["casts"] == 2
+
+
+def test_a_half_installed_pytorch_costs_a_sentence(castscope, python, another_torch):
+    (another_torch / "lib" / "libc10.so").unlink()
+    done = castscope.run(python, "-c", "print('done')", env=clean_environment(PYTHONPATH=another_torch.parent))
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    assert b"has no libtorch_cpu.so and libc10.so: `castscope doctor` tells more" in done.stderr
+
+
+def test_headers_of_another_version_are_not_compiled_against(alone, python, another_torch, tmp_path):
+    header = another_torch / "include/torch/headeronly/version.h"
+    if not header.exists():
+        header = another_torch / "include/torch/csrc/api/include/torch/version.h"
+    text = header.read_text()
+    header.unlink()
+    header.write_text(re.sub(r"define TORCH_VERSION_MINOR \d+", "define TORCH_VERSION_MINOR 1", text))
+    done = lonely(tmp_path, alone, python, "-c", "print('done')", PYTHONPATH=another_torch.parent)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    assert re.search(rb"cannot be built: the headers in .* are those of PyTorch 2.1, not of 2.", done.stderr)

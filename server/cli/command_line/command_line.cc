@@ -138,6 +138,11 @@ Command Command::subcommand(const std::string& name, const std::string& help) co
   return {added, line_};
 }
 
+Option Option::hidden() const {
+  option_->group("");
+  return *this;
+}
+
 Command Command::hidden() const {
   app_->group("");
   return *this;

@@ -34,6 +34,8 @@ class Option {
   // Other options of the same command, which has them already.
   Option needs(const std::string& other) const;
   Option excludes(const std::string& other) const;
+  // --help does not tell of it.
+  Option hidden() const;
 
  private:
   friend class Command;

@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/agents/agents.h"
+#include "server/cli/agents/proof.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
-#include "server/cli/toolkit/toolkit.h"
 
 namespace castscope::cli {
 namespace {
@@ -35,6 +36,7 @@ absl::Status build_agent(const std::string& sources, const std::string& folder, 
   const std::string path = absl::StrCat(folder, "/", agent_file_name(*python->torch));
   absl::Status status = compile_agent(sources, *python->torch, path + ".new");
   if (status.ok()) status = put_into_place(path + ".new", path);
+  if (status.ok()) status = prove(path, *python, say, true);
   return status.ok() ? leave_hash(folder) : status;
 }
 

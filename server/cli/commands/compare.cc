@@ -15,8 +15,8 @@
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/python_package.h"
 #include "server/cli/toolkit/python_probe.h"
-#include "server/cli/toolkit/toolkit.h"
 
 namespace castscope::cli {
 namespace {

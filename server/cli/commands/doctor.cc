@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/cli/agents/agents.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/doctor/gpu_checks.h"
@@ -24,7 +25,6 @@
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/preload.h"
 #include "server/cli/toolkit/recipe.h"
-#include "server/cli/toolkit/toolkit.h"
 #include "server/cli/version.h"
 #include "server/report/text/document.h"
 
@@ -59,8 +59,9 @@ Check check_preload(const absl::StatusOr<Preload>& preload, const JobLoader& loa
   return {"preload", "ok", absl::StrCat(preload->library, " (loads with ", glibc, " of ", loader.path, ")"), ""};
 }
 
-Check check_agent(const TorchInstall& torch, const std::string& glibc, bool build) {
-  auto found = build ? obtain_agent(torch, glibc, say, true) : absl::StatusOr<std::string>(find_agent(torch, glibc));
+Check check_agent(const PythonInstall& python, const std::string& glibc, bool build) {
+  const TorchInstall& torch = *python.torch;
+  auto found = build ? obtain_agent(python, glibc, say, true) : absl::StatusOr<std::string>(find_agent(torch, glibc));
   if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "fix what the message says"};
   if (!found->empty()) return {"agent", "ok", *found, ""};
   if (torch.include_folders.empty()) {
@@ -126,7 +127,7 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
   const Trial trial = preload.ok() ? try_preload(*preload, loader) : Trial{};
   checks.push_back(check_preload(preload, loader, trial));
   const bool loads = checks.back().state == "ok";
-  checks.push_back(check_agent(*python->torch, trial.glibc, options.build));
+  checks.push_back(check_agent(*python, trial.glibc, options.build));
   if (loads && checks.back().state == "ok") checks.push_back(check_attaching(*python, preload->library, trial.glibc));
   checks.push_back({"package", "ok",
                     python->has_castscope ? "castscope is installed for this Python"

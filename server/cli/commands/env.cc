@@ -61,7 +61,7 @@ int print_environment(const EnvOptions& options) {
     if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
   }
   if (const std::string problem = problem_of_python(options.command); !problem.empty()) return fail(problem, kUsage);
-  Preparation prepared = prepare_job(options.command, say, !options.enforce.empty());
+  Preparation prepared = prepare_job(options.command, say, {.lend = !options.enforce.empty()});
   if (!prepared.unobserved_why.empty()) {
     say(absl::StrCat(prepared.unobserved_why, ": jobs would run unobserved"));
     return kIncompleteData;

@@ -271,7 +271,10 @@ int run(const RunOptions& options) {
     say(std::string(output.status().message()));
     return kOwnFailure;
   }
-  Preparation prepared = output.ok() ? prepare_job(options.command, say, !options.enforce.empty()) : Preparation();
+  Preparation prepared =
+      output.ok()
+          ? prepare_job(options.command, say, {.lend = !options.enforce.empty(), .given_agents = options.given_agents})
+          : Preparation();
   // From here on signals belong to the job: nothing below ends castscope before the job, which would leave files
   // behind.
   SignalForwarding signals;

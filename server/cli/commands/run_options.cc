@@ -65,6 +65,10 @@ void add_policy_options(const Command& command, RunOptions& options) {
   command.flag("--apex", options.apex, kApexHelp).excludes("--policy");
 }
 
+void add_hidden_options(const Command& command, RunOptions& options) {
+  command.flag("--given-agents", options.given_agents, "Use the agents of CASTSCOPE_AGENTS, and no others").hidden();
+}
+
 void add_collector_options(const Command& command, RunOptions& options) {
   command.option("--collector HOST:PORT", options.collector.address,
                  "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
@@ -84,6 +88,7 @@ void add_run_options(const Command& command, RunOptions& options) {
   add_observing_options(command, options);
   add_policy_options(command, options);
   add_collector_options(command, options);
+  add_hidden_options(command, options);
 }
 
 // The files that the run reads are not to be written over by its report, even with --force.

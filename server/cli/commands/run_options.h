@@ -16,7 +16,8 @@ struct RunOptions {
   std::string keep, deep, gpu, config, policy, enforce;
   std::string summary = "brief";  // its form: summary.h
   bool all_kernels = false, apex = false;
-  std::string live;  // port of the viewer; "" = none
+  bool given_agents = false;  // for the self-test of agents
+  std::string live;           // port of the viewer; "" = none
   CollectorAddress collector;
   rules::Settings settings;
   std::vector<std::string> command;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/cli/job/run_directory.h"
-#include "server/cli/toolkit/toolkit.h"
+#include "server/cli/toolkit/cache_folder.h"
 
 namespace castscope::cli {
 
@@ -19,9 +19,12 @@ struct Preparation {
   std::vector<std::string> variables = {};
 };
 // Puts everything in its place that the command needs to be observed. It may take a minute, when an agent has to be
-// built. What cannot be had is said. `lend`: our sitecustomize is wanted even where the job's Python has the package
-// castscope.
-Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend = false);
+// built. What cannot be had is said.
+struct Wanted {
+  bool lend = false;          // our sitecustomize, even where the job's Python has the package castscope
+  bool given_agents = false;  // the agents of CASTSCOPE_AGENTS and no others: for their self-test
+};
+Preparation prepare_job(const std::vector<std::string>& command, const Say& say, const Wanted& wanted);
 
 // Returns the variable of castscope's own environment, or "" if it is not set.
 std::string variable(const char* name);

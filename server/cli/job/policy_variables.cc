@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/toolkit/cache_folder.h"
 #include "server/cli/toolkit/fresh_file.h"
-#include "server/cli/toolkit/toolkit.h"
 #include "server/policy/compiled.h"
 
 namespace castscope::cli {

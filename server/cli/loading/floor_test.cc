@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
-#include "server/cli/toolkit/toolkit.h"
 
 namespace castscope::cli {
 namespace {

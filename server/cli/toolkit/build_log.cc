@@ -11,12 +11,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "agent/hash/fnv1a.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/recipe.h"
 
 namespace castscope::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string state_of(const std::string& path) {
   struct stat info;
@@ -37,11 +40,14 @@ std::string built_from(const TorchInstall& torch) {
 }
 
 // "casting.cc:35:7: error: …" → "error: …"
-std::string complaint_in(const std::string& line) {
-  for (const char* word : {"fatal error: ", "error: ", "undefined reference"}) {
-    if (const std::size_t at = line.find(word); at != std::string::npos) return line.substr(at, 200);
+std::string complaint_in(const std::string& messages) {
+  for (absl::string_view line : absl::StrSplit(messages, '\n')) {
+    for (const char* word : {"fatal error: ", "error: ", "undefined reference"}) {
+      if (const std::size_t at = line.find(word); at != absl::string_view::npos)
+        return std::string(line.substr(at, 200));
+    }
   }
-  return "";
+  return "it does not say why";
 }
 
 }  // namespace
@@ -49,25 +55,26 @@ std::string complaint_in(const std::string& line) {
 BuildLog::BuildLog(const std::string& output, const TorchInstall& torch)
     : path_(output + ".log"), built_from_(built_from(torch)) {}
 
+// The file has what it was built from, then what to say, then the compiler's messages.
 std::string BuildLog::failure() const {
   std::ifstream file(path_);
-  std::string first, line, why;
-  if (!std::getline(file, first) || first != built_from_) return "";
-  while (why.empty() && std::getline(file, line)) why = complaint_in(line);
-  return absl::StrCat("the compiler fails (", why.empty() ? "it does not say why" : why, "), with the messages in ",
-                      path_);
+  std::string first, said;
+  return std::getline(file, first) && first == built_from_ && std::getline(file, said) ? said : "";
 }
 
 absl::Status BuildLog::keep(const absl::Status& status) const {
   unlink(path_.c_str());
-  if (!absl::IsUnknown(status)) return status;
-  if (absl::StrContains(status.message(), strerror(ENOSPC)))
-    return absl::UnavailableError(absl::StrCat("there is no room for it in ",
-                                               std::filesystem::path(path_).parent_path().string(),
-                                               ", or in the compiler's folder for temporary files"));
-  std::ofstream(path_) << built_from_ << "\n" << status.message() << "\n";
-  const std::string said = failure();
-  return absl::UnavailableError(said.empty() ? std::string(status.message()) : said);  // it could not be written
+  std::string said(status.message());
+  if (absl::IsUnknown(status)) {
+    if (absl::StrContains(said, strerror(ENOSPC)))
+      return absl::UnavailableError(absl::StrCat("there is no room for it in ", fs::path(path_).parent_path().string(),
+                                                 ", or in the compiler's folder for temporary files"));
+    said = absl::StrCat("the compiler fails (", complaint_in(said), "), with the messages in ", path_);
+  } else if (!absl::IsFailedPrecondition(status)) {
+    return status;
+  }
+  std::ofstream(path_) << built_from_ << "\n" << said << "\n" << status.message() << "\n";
+  return absl::Status(absl::IsUnknown(status) ? absl::StatusCode::kUnavailable : status.code(), said);
 }
 
 }  // namespace castscope::cli

@@ -1,4 +1,4 @@
-// The compiler's messages of a failed build, kept so that not every run tries again for half a minute.
+// Why an agent could not be built, or failed its self-test: kept so that not every run tries again for a minute.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ class BuildLog {
   BuildLog(const std::string& output, const TorchInstall& torch);
   // Returns what to say of a build from the same compiler and the same headers that has failed; "" = none has.
   std::string failure() const;
-  // Keeps the compiler's own failure, and returns what to say of it. Another failure, such as a
-  // full disk, is returned as it is: the next time may be better.
+  // Keeps what will be the same the next time, the compiler's own failure and a self-test that differed, and returns
+  // what to say of it. Another failure, such as a full disk, is returned as it is.
   absl::Status keep(const absl::Status& status) const;
 
  private:

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -141,6 +142,11 @@ absl::Status run_children(const std::vector<std::vector<std::string>>& commands,
   for (int i = 0; i < std::max(1, at_once); i++) threads.emplace_back(work);
   for (auto& thread : threads) thread.join();
   return status;
+}
+
+std::string program_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
 std::string find_in_path(const std::string& name) {

@@ -28,6 +28,9 @@ absl::StatusOr<ChildResult> run_child(const std::vector<std::string>& command, c
 absl::Status run_children(const std::vector<std::vector<std::string>>& commands, int at_once,
                           const ChildOptions& options = {});
 
+// The path of this very program, with links resolved.
+std::string program_path();
+
 // Finds a program as execvp does: "" when there is none. A name with a slash is taken as it is.
 std::string find_in_path(const std::string& name);
 

@@ -57,15 +57,18 @@ absl::Status seal(const std::string& path) {
   return file ? absl::OkStatus() : cannot_be_written(path, errno);
 }
 
-bool is_sealed(const std::string& path) {
+std::string sealed_hash(const std::string& path) {
   const auto content = content_of(path);
   castscope_seal end;
-  if (!content || content->size() <= sizeof(end)) return false;
+  if (!content || content->size() <= sizeof(end)) return "";
   const std::size_t bytes = content->size() - sizeof(end);
   std::memcpy(&end, content->data() + bytes, sizeof(end));
   const castscope_seal wanted = seal_of(std::string_view(*content).substr(0, bytes));
-  return end.mark == wanted.mark && end.bytes == wanted.bytes && end.hash == wanted.hash;
+  const bool is_whole = end.mark == wanted.mark && end.bytes == wanted.bytes && end.hash == wanted.hash;
+  return is_whole ? absl::StrCat(absl::Hex(end.hash, absl::kZeroPad16)) : "";
 }
+
+bool is_sealed(const std::string& path) { return !sealed_hash(path).empty(); }
 
 absl::Status put_into_place(const std::string& from, const std::string& to) {
   absl::Status status = sync(from);

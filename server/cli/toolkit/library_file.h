@@ -11,6 +11,8 @@ namespace castscope::cli {
 // Appends the seal by which the preload library knows a whole file (agent/interposed/seal.h).
 absl::Status seal(const std::string& path);
 bool is_sealed(const std::string& path);
+// Returns the hash that the seal has, in hex; "" when the file is not whole.
+std::string sealed_hash(const std::string& path);
 
 // Renames a file, once its content is on the disk: after a loss of power there is no file, or the whole file.
 absl::Status put_into_place(const std::string& from, const std::string& to);

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/toolkit/cache_folder.h"
+#include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
-#include "server/cli/toolkit/toolkit.h"
 
 namespace castscope::cli {
 namespace {

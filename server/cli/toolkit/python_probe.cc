@@ -90,6 +90,24 @@ std::vector<std::string> find_headers(const fs::path& torch) {
   return {};
 }
 
+// Returns "2.13", from where PyTorch 2.10 and newer have it, or older ones.
+std::string version_of_headers(const std::vector<std::string>& folders) {
+  static const std::regex major("# *define +TORCH_VERSION_MAJOR +([0-9]+)"),
+      minor("# *define +TORCH_VERSION_MINOR +([0-9]+)");
+  for (const std::string& folder : folders) {
+    for (const char* name : {"torch/headeronly/version.h", "torch/version.h"}) {
+      std::ifstream file(fs::path(folder) / name);
+      std::stringstream text;
+      text << file.rdbuf();
+      const std::string content = text.str();
+      std::smatch first, second;
+      if (std::regex_search(content, first, major) && std::regex_search(content, second, minor))
+        return absl::StrCat(first[1].str(), ".", second[1].str());
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<TorchInstall> describe(const std::string& folder) {
   TorchInstall torch;
   torch.folder = folder;
@@ -103,6 +121,7 @@ absl::StatusOr<TorchInstall> describe(const std::string& folder) {
   if (!key.ok()) return key.status();
   torch.key = *key;
   torch.include_folders = find_headers(folder);
+  torch.headers_version = version_of_headers(torch.include_folders);
   // torchCheckFail takes a std::string: its mangled name shows which ABI.
   auto cxx11 = file_contains(torch.core_library, "torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string");
   torch.cxx11_abi = !cxx11.ok() || *cxx11;
@@ -110,6 +129,13 @@ absl::StatusOr<TorchInstall> describe(const std::string& folder) {
 }
 
 }  // namespace
+
+bool has_foreign_headers(const TorchInstall& torch) {
+  static const std::regex pattern("^([0-9]+\\.[0-9]+)");
+  std::smatch match;
+  return !torch.headers_version.empty() && std::regex_search(torch.version, match, pattern) &&
+         match[1].str() != torch.headers_version;
+}
 
 std::string named_python(const std::vector<std::string>& command) {
   if (command.empty()) return "";

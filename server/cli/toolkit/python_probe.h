@@ -16,8 +16,12 @@ struct TorchInstall {
   std::string core_library;                  // libc10.so
   std::string key;                           // library_key(library)
   std::vector<std::string> include_folders;  // empty: its headers are not installed
+  std::string headers_version;               // "2.13" of the headers; "" where they do not tell
   bool cxx11_abi = true;
 };
+
+// Whether the headers are known to be those of another PyTorch.
+bool has_foreign_headers(const TorchInstall& torch);
 
 struct PythonInstall {
   std::string executable;

@@ -85,6 +85,32 @@ TEST_F(PythonProbe, TorchWithoutItsLibrariesIsAProblem) {
   EXPECT_FALSE(found->torch.has_value());
   EXPECT_FALSE(found->torch_problem.empty());
 }
+TEST_F(PythonProbe, HeadersOfAnotherPyTorchAreKnown) {
+  const auto write = [](const fs::path& path, const std::string& text) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  const fs::path torch = folder_ / "torch", include = torch / "include";
+  write(torch / "lib/libtorch_cpu.so", "");
+  write(torch / "lib/libc10.so", "");
+  write(torch / "version.py", "__version__ = '2.13.0+cpu'\n");
+  write(include / "ATen/autocast_mode.h", "");
+  const auto headers_are_foreign = [&] {
+    std::string answer = "<castscope>/x|3.12.1|" + torch.string() + "|</castscope>";
+    auto found = probe_python(program("python", "#!/bin/sh\necho '" + answer + "'\n"));
+    return found.ok() && found->torch && has_foreign_headers(*found->torch);
+  };
+  EXPECT_FALSE(headers_are_foreign());  // they do not tell
+  write(include / "torch/csrc/api/include/torch/version.h",
+        "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 13\n");
+  EXPECT_FALSE(headers_are_foreign());
+  write(torch / "version.py", "__version__ = '2.1.3'\n");
+  EXPECT_TRUE(headers_are_foreign());
+  write(include / "torch/headeronly/version.h", "# define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 1\n");
+  EXPECT_FALSE(headers_are_foreign());
+  write(torch / "version.py", "__version__ = 'own build'\n");
+  EXPECT_FALSE(headers_are_foreign());
+}
 
 }  // namespace
 }  // namespace castscope::cli

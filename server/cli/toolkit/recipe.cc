@@ -171,6 +171,11 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
     return absl::NotFoundError(absl::StrCat("the headers of the PyTorch in ", torch.folder,
                                             " are not installed: install them (Debian: libtorch-dev), or a wheel"));
   }
+  if (has_foreign_headers(torch)) {
+    return absl::NotFoundError(absl::StrCat("the headers in ", torch.include_folders[0], " are those of PyTorch ",
+                                            torch.headers_version, ", not of ", torch.version,
+                                            ": install the headers of this PyTorch, or the PyTorch of these headers"));
+  }
   absl::StatusOr<Words> files = write_units(sources);
   if (!files.ok()) return files.status();
   std::string folder = absl::StrCat(output, ".", getpid(), ".objects");

@@ -1,4 +1,4 @@
-#include "server/cli/toolkit/toolkit.h"
+#include "server/cli/agents/agents.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "server/cli/agents/proof.h"
 #include "server/cli/toolkit/build_log.h"
+#include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
@@ -78,47 +80,49 @@ std::vector<std::string> folders_for(const std::string& glibc) {
   return result;
 }
 
-// Returns the path that the agent has in the end.
-absl::StatusOr<std::string> placed(const TorchInstall& torch, const std::string& built, const fs::path& folder) {
+// The folder in which the agent stays: the cache, or one in it.
+absl::StatusOr<fs::path> place_of(const TorchInstall& torch, const std::string& built, const fs::path& cache) {
   const auto needs = library_needs(built), given = library_needs(torch.library),
              core = library_needs(torch.core_library);
   if (!needs.ok() || !given.ok() || !core.ok()) return absl::UnknownError(absl::StrCat(built, " is not a library"));
   const std::vector<SymbolVersion> beyond = versions_beyond(*needs, {*given, *core});
-  const fs::path place = beyond.empty() ? folder : folder / folder_of_needs(beyond);
+  const fs::path place = beyond.empty() ? cache : cache / folder_of_needs(beyond);
   std::error_code error;
   fs::create_directory(place, error);
-  const std::string path = (place / agent_file_name(torch)).string();
-  const absl::Status status = put_into_place(built, path);
-  if (!status.ok()) return status;
-  return path;
+  return place;
 }
 
-absl::StatusOr<std::string> build(const TorchInstall& torch, const std::string& folder, const Say& say,
-                                  bool try_again) {
-  const std::string sources = folder + "/src";
+// Builds into a folder of its own, where no job looks for agents, proves what was built, and puts it into its place.
+absl::StatusOr<std::string> build(const PythonInstall& python, const fs::path& cache, const BuildLog& log,
+                                  const Say& say) {
+  const TorchInstall& torch = *python.torch;
+  const fs::path folder = cache / absl::StrCat("unproved-", getpid());
+  std::error_code error;
+  const auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
+  fs::create_directory(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat(folder.string(), " cannot be made: ", error.message()));
+  const std::string sources = (cache / "src").string(), built = (folder / agent_file_name(torch)).string();
   absl::Status status = extract_sources(sources);
   if (!status.ok()) return status;
-  const BuildLog log(absl::StrCat(folder, "/", agent_file_name(torch)), torch);
-  if (const std::string before = try_again ? "" : log.failure(); !before.empty()) {
-    return absl::UnavailableError(absl::StrCat(before, "; `castscope doctor --build` tries again"));
-  }
   const auto begin = std::chrono::steady_clock::now();
-  say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ", folder, ")"));
-  const std::string built = absl::StrCat(folder, "/", agent_file_name(torch), ".", getpid());
-  const auto remove = absl::MakeCleanup([&] { unlink(built.c_str()); });
+  say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ", cache.string(),
+                   ")"));
   status = compile_agent(sources, torch, built);
   if (!status.ok()) return log.keep(status);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   say(absl::StrFormat("the agent was built in %.0f s", took.count()));
-  return placed(torch, built, folder);
+  const auto place = place_of(torch, built, cache);
+  if (!place.ok()) return place.status();
+  status = test_agent(built, python, say);
+  if (!status.ok()) return log.keep(status);
+  const std::string path = (*place / agent_file_name(torch)).string();
+  status = put_into_place(built, path);
+  if (!status.ok()) return status;
+  note_proof(path, python);
+  return path;
 }
 
 }  // namespace
-
-std::string program_path() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).string();
-}
 
 std::string agent_file_name(const TorchInstall& torch) { return absl::StrCat("castscope_agent-", torch.key, ".so"); }
 
@@ -130,25 +134,24 @@ std::string find_agent(const TorchInstall& torch, const std::string& glibc) {
   return existing(places);
 }
 
-absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const std::string& glibc, const Say& say,
+absl::StatusOr<std::string> obtain_agent(const PythonInstall& python, const std::string& glibc, const Say& say,
                                          bool try_again) {
+  const TorchInstall& torch = *python.torch;
   std::string found = find_agent(torch, glibc);
-  if (!found.empty()) return found;
-  const auto folder = cache_folder(Kept::kAgent, true);
-  if (!folder.ok()) return folder.status();
-  const FolderLock lock(*folder, &say);
+  if (!found.empty()) {
+    const absl::Status status = prove(found, python, say, try_again);
+    if (!status.ok()) return status;
+    return found;
+  }
+  const auto cache = cache_folder(Kept::kAgent, true);
+  if (!cache.ok()) return cache.status();
+  const FolderLock lock(*cache, &say);
   found = find_agent(torch, glibc);  // another process may have built it meanwhile
   if (!found.empty()) return found;
-  return build(torch, *folder, say, try_again);
-}
-
-absl::StatusOr<std::string> obtain_python_package() {
-  auto folder = cache_folder(Kept::kPackage, true);
-  if (!folder.ok()) return folder.status();
-  const FolderLock lock(*folder, nullptr);
-  absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
-  if (!status.ok()) return status;
-  return absl::StrCat(*folder, "/src/agent/python/lending");
+  const BuildLog log(absl::StrCat(*cache, "/", agent_file_name(torch)), torch);
+  if (const std::string before = try_again ? "" : log.failure(); !before.empty())
+    return absl::UnavailableError(absl::StrCat(before, "; `castscope doctor --build` tries again"));
+  return build(python, *cache, log, say);
 }
 
 std::string agent_search_path(const std::string& glibc) {
