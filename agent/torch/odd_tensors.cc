@@ -6,12 +6,12 @@
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
-#include <ATen/functorch/TensorWrapper.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include <cstring>
 
+#include "agent/torch/grad_wrapper.h"
 #include "agent/torch/tensor_layout.h"
 
 namespace castscope::agent {
@@ -20,10 +20,9 @@ namespace {
 // The tensor in one of PyTorch's own wrappers; nullptr when the tensor is not such a wrapper. Decided by dynamic_cast:
 // a Python subclass may carry the same keys.
 const TensorImpl* inside_of(const TensorImpl* t) {
+  if (const TensorImpl* inside = inside_grad_wrapper(t)) return inside;
   const at::Tensor* value = nullptr;
-  if (const auto* grad = dynamic_cast<const at::functorch::TensorWrapper*>(t))
-    value = &grad->value();
-  else if (const auto* batched = dynamic_cast<const at::functorch::BatchedTensorImpl*>(t))
+  if (const auto* batched = dynamic_cast<const at::functorch::BatchedTensorImpl*>(t))
     value = &batched->value();
   else if (const auto* functional = dynamic_cast<const at::FunctionalTensorWrapper*>(t))
     value = &functional->value();
