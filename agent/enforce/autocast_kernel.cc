@@ -57,7 +57,7 @@ std::optional<c10::OperatorHandle> with_dtype(const c10::OperatorHandle& op) {
 
 c10::DispatchKey autocast_key(Device device) {
   constexpr std::array<c10::DispatchKey, 4> keys = {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA,
-                                                    c10::DispatchKey::AutocastXPU, c10::DispatchKey::AutocastMPS};
+                                                    c10::DispatchKey::AutocastXPU, agent::autocast_key_of_mps()};
   return keys[static_cast<std::size_t>(device)];
 }
 

@@ -19,7 +19,7 @@
 
 namespace castscope::enforce {
 
-c10::DispatchKey autocast_key(Device);
+c10::DispatchKey autocast_key(Device);  // Undefined when this PyTorch has no autocast on the device
 c10::DeviceType device_type(Device);
 
 class alignas(64) Kernel final : public c10::OperatorKernel {

@@ -32,7 +32,7 @@ bool is_undisturbed(bool inference_mode) {
   static const std::uint64_t usual =
       DispatchKeySet({DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView}).raw_repr();
   const c10::impl::LocalDispatchKeySet tls = c10::impl::tls_local_dispatch_key_set();
-  if ((tls.included_.raw_repr() | usual) != usual) return false;
+  if ((agent::bits_of(tls.included_) | usual) != usual) return false;
   return inference_mode || !tls.excluded_.has_any(c10::autograd_dispatch_keyset);
 }
 

@@ -159,7 +159,7 @@ class Registry {
 
   void decide(Planned& planned, const c10::OperatorHandle& handle, Device device) {
     const OperatorPlan& plan = *planned.plan;
-    if (!plan.applies_to(device)) return;
+    if (!plan.applies_to(device) || autocast_key(device) == c10::DispatchKey::Undefined) return;
     const bool has_kernel = handle.hasKernelForDispatchKey(autocast_key(device));
     if (const auto ours = planned.kernels.find(device); ours != planned.kernels.end()) {
       const auto key = static_cast<std::uint16_t>(autocast_key(device));

@@ -133,12 +133,12 @@ static_assert(sizeof(c10::SourceLocation) == 24 && std::is_trivially_copyable_v<
 
 void construct_complete(void* error, c10::SourceLocation where, std::string* text) {
   note_native(*text);  // the original moves it away
-  original<Construct>(CASTSCOPE_HOOK_ERROR_COMPLETE)(error, where, text);
+  original<Construct>(kErrorComplete)(error, where, text);
 }
 
 void construct_base(void* error, c10::SourceLocation where, std::string* text) {
   note_native(*text);
-  original<Construct>(CASTSCOPE_HOOK_ERROR_BASE)(error, where, text);
+  original<Construct>(kErrorBase)(error, where, text);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -237,9 +237,9 @@ void take_slot(PyObject* type, std::size_t offset, Function& before, Function ho
 
 void* error_hook(castscope_hook hook) {
   switch (hook) {
-    case CASTSCOPE_HOOK_ERROR_COMPLETE:
+    case kErrorComplete:
       return reinterpret_cast<void*>(&construct_complete);
-    case CASTSCOPE_HOOK_ERROR_BASE:
+    case kErrorBase:
       return reinterpret_cast<void*>(&construct_base);
     default:
       return nullptr;

@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 11
+#define CASTSCOPE_PRELOAD_ABI 12
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
  * on 1.13.1, 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no
- * harm. */
+ * harm. OLD_STRING: the name in wheels up to 2.6, which have the std::string of before C++11. */
 #define CASTSCOPE_HOOKS(X)                                                                                                                            \
   X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                                                    \
   X(CLEAR_CACHE, _ZN2at8autocast11clear_cacheEv, 0)                                                                                                   \
@@ -46,7 +46,10 @@
   X(RECORD_FUNCTION, _ZN2at14RecordFunctionC1ENS_11RecordScopeE, 0)                                                                                   \
   X(STEP_CALLBACKS, _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE, 0)                                                                         \
   X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                      \
-  X(ERROR_BASE, _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)
+  X(ERROR_BASE, _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                          \
+  X(PRIVATEUSE1_BACKEND_OLD_STRING, _ZN3c1023get_privateuse1_backendEb, 0)                                                                            \
+  X(ERROR_COMPLETE_OLD_STRING, _ZN3c105ErrorC1ENS_14SourceLocationESs, 0)                                                                             \
+  X(ERROR_BASE_OLD_STRING, _ZN3c105ErrorC2ENS_14SourceLocationESs, 0)
 
 enum castscope_hook {
 #define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,

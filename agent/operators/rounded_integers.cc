@@ -64,7 +64,7 @@ ValueSample integers_given(const OpenUse& use) {
   return {};
 }
 
-Counting counting_of(const OperatorInfo& info, c10::ArrayRef<c10::IValue> inputs) {
+Counting counting_of(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   const auto number = [&](std::size_t i) { return i < inputs.size() ? number_in(inputs[i]) : 0; };
   if (info.name == "aten::arange") return {.start = 0, .step = 1};
   if (info.name == "aten::arange.start") return {.start = number(0), .step = 1};

@@ -13,7 +13,7 @@ namespace castscope::operators {
 ValueSample integers_given(const OpenUse& use);
 
 // Returns what arange or linspace is asked to count. `inputs` are its arguments, in the order of its schema.
-Counting counting_of(const OperatorInfo& info, c10::ArrayRef<c10::IValue> inputs);
+Counting counting_of(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);
 // Returns a sample of what was counted in `result`, which is in a half: the numbers of arange and linspace before they
 // were rounded, the sums of cumsum as they are.
 ValueSample integers_counted(const OpenUse& use, const c10::TensorImpl* result);

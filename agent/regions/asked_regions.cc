@@ -106,7 +106,7 @@ void autocast_made() noexcept try {
 }
 
 std::string privateuse1_backend(bool lower) {
-  std::string name = original<std::string (*)(bool)>(CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND)(lower);
+  std::string name = original<std::string (*)(bool)>(kPrivateUse1Backend)(lower);
   autocast_made();
   return name;
 }

@@ -66,7 +66,7 @@ void* state_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&decrement_nesting);
     case CASTSCOPE_HOOK_ENGINE_EXECUTE:
       return engine_hook();
-    case CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND:
+    case kPrivateUse1Backend:
       return privateuse1_hook();
     default:
       return nullptr;

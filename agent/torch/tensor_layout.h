@@ -34,6 +34,18 @@ inline constexpr c10::DispatchKeySet kOddKeys =
     kWrapperKeys |
     c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsr, c10::DispatchKey::NestedTensor});
 
+// By value: until 2.7 only a set that may be changed tells its bits.
+inline std::uint64_t bits_of(c10::DispatchKeySet keys) { return keys.raw_repr(); }
+
+// PyTorch has autocast on MPS from 2.5 on; before, Undefined.
+template <typename Key = c10::DispatchKey>
+constexpr Key autocast_key_of_mps() {
+  if constexpr (requires { Key::AutocastMPS; })
+    return Key::AutocastMPS;
+  else
+    return Key::Undefined;
+}
+
 // Whether the sizes are numbers in the tensor itself. Other sizes may run Python to answer, or throw (a nested tensor).
 inline bool has_plain_sizes(const TensorImpl* t) {
   struct Policy : TensorImpl {  // the policy is protected
