@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "server/cli/agents/prebuilt.h"
 #include "server/cli/agents/proof.h"
 #include "server/cli/toolkit/build_log.h"
 #include "server/cli/toolkit/child.h"
@@ -92,34 +93,73 @@ absl::StatusOr<fs::path> place_of(const TorchInstall& torch, const std::string& 
   return place;
 }
 
-// Builds into a folder of its own, where no job looks for agents, proves what was built, and puts it into its place.
-absl::StatusOr<std::string> build(const PythonInstall& python, const fs::path& cache, const BuildLog& log,
+// A folder in which no job looks for agents: what is in it has not passed its self-test. It is deleted in the end.
+class Unproved {
+ public:
+  explicit Unproved(const fs::path& cache) : folder_(cache / absl::StrCat("unproved-", getpid())) {
+    fs::create_directory(folder_, error_);
+  }
+  Unproved(const Unproved&) = delete;
+  Unproved& operator=(const Unproved&) = delete;
+  ~Unproved() { fs::remove_all(folder_, error_); }
+  absl::Status status() const {
+    if (!error_) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(folder_.string(), " cannot be made: ", error_.message()));
+  }
+  std::string agent(const TorchInstall& torch) const { return (folder_ / agent_file_name(torch)).string(); }
+
+ private:
+  fs::path folder_;
+  std::error_code error_;
+};
+
+// Tests what lies in the folder for unproved agents, and puts it into its place. Returns its path there.
+absl::StatusOr<std::string> installed(const PythonInstall& python, const std::string& agent, const fs::path& cache,
+                                      const Say& say) {
+  const auto place = place_of(*python.torch, agent, cache);
+  if (!place.ok()) return place.status();
+  absl::Status status = test_agent(agent, python, say);
+  if (!status.ok()) return status;
+  const std::string path = (*place / agent_file_name(*python.torch)).string();
+  status = put_into_place(agent, path);
+  if (!status.ok()) return status;
+  note_proof(path, python);
+  return path;
+}
+
+// Returns "" when the program carries none that fits.
+std::string unpacked(const PythonInstall& python, const fs::path& cache, const Say& say) {
+  for (const PrebuiltAgent& agent : prebuilt_for(*python.torch)) {
+    const Unproved folder(cache);
+    const std::string path = folder.agent(*python.torch);
+    const auto content = decompressed(agent.compressed);
+    absl::Status status = content.ok() ? write_library(path, *content) : content.status();
+    const auto done = status.ok() ? installed(python, path, cache, say) : absl::StatusOr<std::string>(status);
+    if (done.ok()) return *done;
+    say(absl::StrCat("the agent that castscope carries for PyTorch ", agent.torch_version,
+                     " cannot be used: ", done.status().message()));
+  }
+  return "";
+}
+
+absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& cache, const BuildLog& log,
                                   const Say& say) {
   const TorchInstall& torch = *python.torch;
-  const fs::path folder = cache / absl::StrCat("unproved-", getpid());
-  std::error_code error;
-  const auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
-  fs::create_directory(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat(folder.string(), " cannot be made: ", error.message()));
-  const std::string sources = (cache / "src").string(), built = (folder / agent_file_name(torch)).string();
-  absl::Status status = extract_sources(sources);
+  const Unproved folder(cache);
+  absl::Status status = folder.status();
+  const std::string sources = (cache / "src").string(), path = folder.agent(torch);
+  if (status.ok()) status = extract_sources(sources);
   if (!status.ok()) return status;
   const auto begin = std::chrono::steady_clock::now();
   say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ", cache.string(),
                    ")"));
-  status = compile_agent(sources, torch, built);
+  status = compile_agent(sources, torch, path);
   if (!status.ok()) return log.keep(status);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   say(absl::StrFormat("the agent was built in %.0f s", took.count()));
-  const auto place = place_of(torch, built, cache);
-  if (!place.ok()) return place.status();
-  status = test_agent(built, python, say);
-  if (!status.ok()) return log.keep(status);
-  const std::string path = (*place / agent_file_name(torch)).string();
-  status = put_into_place(built, path);
-  if (!status.ok()) return status;
-  note_proof(path, python);
-  return path;
+  auto done = installed(python, path, cache, say);
+  if (!done.ok()) return log.keep(done.status());
+  return done;
 }
 
 }  // namespace
@@ -148,10 +188,12 @@ absl::StatusOr<std::string> obtain_agent(const PythonInstall& python, const std:
   const FolderLock lock(*cache, &say);
   found = find_agent(torch, glibc);  // another process may have built it meanwhile
   if (!found.empty()) return found;
+  found = unpacked(python, *cache, say);
+  if (!found.empty()) return found;
   const BuildLog log(absl::StrCat(*cache, "/", agent_file_name(torch)), torch);
   if (const std::string before = try_again ? "" : log.failure(); !before.empty())
     return absl::UnavailableError(absl::StrCat(before, "; `castscope doctor --build` tries again"));
-  return build(python, *cache, log, say);
+  return built(python, *cache, log, say);
 }
 
 std::string agent_search_path(const std::string& glibc) {

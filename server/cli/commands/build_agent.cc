@@ -1,12 +1,19 @@
-// castscope build-agent, for CMake: the build and `castscope run` compile by the very same recipe.
+// castscope build-agent and pack-agent, for CMake and scripts/agents: they compile by the very same recipe as
+// `castscope run`.
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/cli/agents/agents.h"
+#include "server/cli/agents/prebuilt.h"
 #include "server/cli/agents/proof.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/fail.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
@@ -49,7 +56,57 @@ int build(const BuildOptions& options) {
   return kIncompleteData;
 }
 
+// --- an archive of agents that a released program carries ----------------------------------------------------------
+
+struct PackOptions {
+  std::string torch, archive;
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+// Compiles the agent in a folder of its own beside the archive.
+absl::StatusOr<PrebuiltAgent> compiled_for(const TorchInstall& torch, const std::string& folder) {
+  std::error_code error;
+  const auto remove = absl::MakeCleanup([&] { std::filesystem::remove_all(folder, error); });
+  const std::string agent = folder + "/agent.so";
+  absl::Status status = extract_sources(folder + "/sources");
+  if (status.ok()) status = compile_agent(folder + "/sources", torch, agent, Symbols::kStripped);
+  if (!status.ok()) return status;
+  return PrebuiltAgent{torch.key, release_of(torch.version), torch.cxx11_abi, compressed(content_of(agent))};
+}
+
+// Adds the agent, in place of an older one for the same PyTorch.
+int pack(const PackOptions& options) {
+  const auto torch = describe_torch(std::filesystem::absolute(options.torch).string());
+  if (!torch.ok()) return fail(torch.status(), kUsage);
+  const std::string before = content_of(options.archive);
+  auto agents = before.empty() ? std::vector<PrebuiltAgent>() : agents_in(before, source_hash());
+  if (!agents.ok()) return fail(agents.status(), kIncompleteData);
+  std::erase_if(*agents, [&](const PrebuiltAgent& agent) { return agent.torch_key == torch->key; });
+  auto agent = compiled_for(*torch, std::filesystem::absolute(options.archive).string() + ".build");
+  if (!agent.ok()) return fail(agent.status(), kIncompleteData);
+  say(absl::StrFormat("PyTorch %s, build %s: %.2f MB", torch->version, torch->key,
+                      static_cast<double>(agent->compressed.size()) / 1e6));
+  agents->push_back(*std::move(agent));
+  const absl::Status status = write_library(options.archive, archive_of(*agents, source_hash()));
+  return status.ok() ? 0 : fail(status, kIncompleteData);
+}
+
 }  // namespace
+
+void add_pack_agent(CommandLine& line) {
+  const Command command =
+      line.subcommand("pack-agent", "Compile an agent, and add it to an archive of agents").hidden();
+  auto options = std::make_shared<PackOptions>();
+  command.option("--torch FOLDER", options->torch, "The PyTorch that it is for: …/site-packages/torch").required();
+  command.option("--archive FILE", options->archive, "The archive; it is made where there is none").required();
+  command.on_run([options] { return pack(*options); });
+}
 
 void add_build_agent(CommandLine& line) {
   const Command command = line.subcommand("build-agent", "Compile an agent").hidden();

@@ -25,6 +25,7 @@ void add_env(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_relay(CommandLine& line);        // hidden: for the preload library
 void add_build_agent(CommandLine& line);  // hidden: for CMake
+void add_pack_agent(CommandLine& line);   // hidden: for scripts/agents
 void add_counts(CommandLine& line);       // hidden: for the pytest plugin
 void add_version(CommandLine& line);
 

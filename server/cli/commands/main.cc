@@ -76,6 +76,7 @@ int castscope_main(int argc, char** argv) {
   add_env(line);
   add_doctor(line);
   add_build_agent(line);
+  add_pack_agent(line);
   add_counts(line);
 
   const ParsedLine parsed = line.parse({argv + 1, argv + argc});

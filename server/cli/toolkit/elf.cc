@@ -232,6 +232,25 @@ std::vector<SymbolVersion> versions_beyond(const LibraryNeeds& needs, const std:
   return result;
 }
 
+absl::StatusOr<std::string> section_of(const std::string& path, std::string_view name) {
+  auto file = MappedFile::open(path);
+  if (!file.ok()) return file.status();
+  const std::string_view bytes = (*file)->bytes();
+  if (!is_elf_64(bytes)) return "";
+  const auto header = *read_at<Elf64_Ehdr>(bytes, 0);
+  const auto section = [&](std::size_t i) {
+    return read_at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  const auto names = section(header.e_shstrndx);
+  for (std::size_t i = 0; names && i < header.e_shnum; i++) {
+    const auto one = section(i);
+    if (!one) break;
+    const std::string_view rest = part(bytes, names->sh_offset + one->sh_name, std::string_view::npos);
+    if (rest.substr(0, rest.find('\0')) == name) return std::string(part(bytes, one->sh_offset, one->sh_size));
+  }
+  return "";
+}
+
 absl::StatusOr<Interpreter> interpreter_of(const std::string& path) {
   auto file = MappedFile::open(path);
   if (!file.ok()) return file.status();

@@ -16,6 +16,9 @@ absl::StatusOr<std::string> library_key(const std::string& path);
 
 absl::StatusOr<bool> file_contains(const std::string& path, std::string_view text);
 
+// Returns the content of a section; "" when there is none of that name.
+absl::StatusOr<std::string> section_of(const std::string& path, std::string_view name);
+
 // How the kernel starts a file.
 struct Interpreter {
   enum class Kind { kNone, kLoader, kScript };  // kNone: a static program, or no program at all

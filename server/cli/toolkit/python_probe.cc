@@ -108,7 +108,9 @@ std::string version_of_headers(const std::vector<std::string>& folders) {
   return "";
 }
 
-absl::StatusOr<TorchInstall> describe(const std::string& folder) {
+}  // namespace
+
+absl::StatusOr<TorchInstall> describe_torch(const std::string& folder) {
   TorchInstall torch;
   torch.folder = folder;
   torch.version = read_version(folder);
@@ -127,8 +129,6 @@ absl::StatusOr<TorchInstall> describe(const std::string& folder) {
   torch.cxx11_abi = !cxx11.ok() || *cxx11;
   return torch;
 }
-
-}  // namespace
 
 bool has_foreign_headers(const TorchInstall& torch) {
   static const std::regex pattern("^([0-9]+\\.[0-9]+)");
@@ -171,7 +171,7 @@ absl::StatusOr<PythonInstall> probe_python(const std::string& executable) {
   python.version = fields[1];
   python.has_castscope = !fields[3].empty();
   if (fields[2].empty()) return python;
-  auto torch = describe(fields[2]);
+  auto torch = describe_torch(fields[2]);
   if (torch.ok()) {
     python.torch = *std::move(torch);
   } else {

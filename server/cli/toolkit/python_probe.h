@@ -20,6 +20,9 @@ struct TorchInstall {
   bool cxx11_abi = true;
 };
 
+// Describes the PyTorch in a folder, "…/site-packages/torch", which need not be one that can be imported here.
+absl::StatusOr<TorchInstall> describe_torch(const std::string& folder);
+
 // Whether the headers are known to be those of another PyTorch.
 bool has_foreign_headers(const TorchInstall& torch);
 

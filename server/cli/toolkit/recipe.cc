@@ -164,7 +164,8 @@ const std::string& source_hash() {
   return *hash;
 }
 
-absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output) {
+absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output,
+                           Symbols symbols) {
   Words cxx = cxx_compiler();
   if (cxx.empty()) return absl::NotFoundError("no C++ compiler is found: install g++ (or set CXX)");
   if (torch.include_folders.empty()) {
@@ -192,7 +193,8 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
   ChildOptions options{.folder = sources, .environment = {"CASTSCOPE_OFF=1"}};
   absl::Status status = run_children(commands, parallel_compilations(), options);
   if (!status.ok()) return status;
-  status = run_children({cxx + kAgentLinkFlags + Words{"-o", output} + objects +
+  const Words strip = symbols == Symbols::kStripped ? Words{"-s"} : Words{};
+  status = run_children({cxx + kAgentLinkFlags + strip + Words{"-o", output} + objects +
                          Words{torch.library, torch.core_library} + kAgentLibraries},
                         1, options);
   return status.ok() ? seal(output) : status;

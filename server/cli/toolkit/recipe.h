@@ -14,7 +14,9 @@ namespace castscope::cli {
 std::vector<std::string> cxx_compiler();
 
 // `sources` is a folder with the extracted sources. The agent that is written to `output` is sealed.
-absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output);
+enum class Symbols { kKept, kStripped };
+absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output,
+                           Symbols symbols = Symbols::kKept);
 
 // Identifies this set of sources, this way of compiling them, and the preload library; it is a part of the cache
 // folder's name. It changes with the flags, so another recipe gets another cache folder.
