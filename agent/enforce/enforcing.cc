@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "agent/enforce/autocast_kernel.h"
@@ -38,6 +39,12 @@ std::optional<PolicyTable> read(const char* path, std::string* error) {
   return read_policy_table(text.str(), error);
 }
 
+// `--enforce-if-possible`, as in agent/preload/refuse.c.
+bool may_go_without() {
+  const char* set = std::getenv("CASTSCOPE_ENFORCE_IF_POSSIBLE");
+  return set != nullptr && set[0] != '\0';
+}
+
 bool g_defaults_in_all_threads = true;
 
 void set_defaults(const PolicyTable& policy) {
@@ -57,6 +64,7 @@ bool start(const castscope_preload* preload) {
   std::string error;
   std::optional<PolicyTable> policy = read(path, &error);
   if (!policy) {
+    if (!may_go_without()) throw std::runtime_error(error);
     preload->say((error + ": no policy is enforced, PyTorch's own autocast decides").c_str());
     return false;
   }

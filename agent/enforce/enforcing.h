@@ -16,7 +16,8 @@ class Definitions;
 namespace castscope::enforce {
 
 // Reads the policy that CASTSCOPE_ENFORCE names, once, when the agent starts. Returns false, and nothing is enforced,
-// when there is no policy, or when it cannot be enforced, which is said then.
+// when there is no policy. Throws std::runtime_error when it cannot be enforced; where the job may go without, says so
+// and returns false.
 bool start(const castscope_preload*);
 bool is_on();
 // For the report: name and hash of the policy, and one sentence for each thing that cannot be carried out.

@@ -80,10 +80,14 @@ struct castscope_preload {
   /* Tells whoever records the run what becomes of this process's record (enum castscope_call_kind in
    * agent/lanes/roll.h). Never throws, never blocks. */
   void (*call)(uint32_t kind, uint32_t segment, uint64_t start_ticks);
+  /* CASTSCOPE_REFUSAL_BYTES for the agent that does not start: why, in words that a colon may follow, with an end.
+   * Preload says what becomes of the process then. */
+  char* refusal;
 };
+#define CASTSCOPE_REFUSAL_BYTES 512
 
 /* The agent's entry points, extern "C", default visibility. Called with the GIL held if Python is there. start: returns
- * 0 when the agent is watching; otherwise it has said why not, and nothing was hooked. */
+ * 0 when the agent is watching; otherwise `refusal` has why not, and nothing was hooked. */
 #define CASTSCOPE_AGENT_START "castscope_agent_start"
 typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
 /* exit: called by preload before exit/_exit/_Exit run; writes the end mark. `status` is the one given to exit. */

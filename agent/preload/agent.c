@@ -112,39 +112,32 @@ static void pass_rules_on(castscope_agent_rule_met_fn function) {
   pthread_mutex_unlock(&rules_lock);
 }
 
-static void say_no_agent(const char* key) {
-  char text[PATH_MAX + 512];
-  snprintf(text, sizeof(text),
-           "there is no agent for the PyTorch in %s (build %s): the job runs on unobserved; "
-           "`castscope doctor` tells how to get one.",
-           torch_path, key);
-  say(text);
+static void no_agent(const char* key) {
+  char why[PATH_MAX + 256];
+  snprintf(why, sizeof(why), "there is no agent for the PyTorch in %s (build %s)", torch_path, key);
+  unobserved(why, "`castscope doctor` tells how to get one");
 }
 
-static void say_no_directory(void) {
-  char text[PATH_MAX + 512];
-  snprintf(text, sizeof(text),
-           "the run directory %s cannot be made, or is open to other users: the job runs on unobserved; remove it, or "
-           "set TMPDIR to a folder of yours.",
-           run_directory());
-  say(text);
+static void no_directory(void) {
+  char why[PATH_MAX + 256];
+  snprintf(why, sizeof(why), "the run directory %s cannot be made, or is open to other users", run_directory());
+  unobserved(why, "remove it, or set TMPDIR to a folder of yours");
 }
 
-static void say_no_such_run(void) {
-  char text[PATH_MAX + 512];
-  snprintf(text, sizeof(text),
-           "CASTSCOPE_RUN names %s, which is not there: the job runs on unobserved; unset it to have a run of its own.",
-           run_directory());
-  say(text);
+static void no_such_run(void) {
+  char why[PATH_MAX + 256];
+  snprintf(why, sizeof(why), "CASTSCOPE_RUN names %s, which is not there", run_directory());
+  unobserved(why, "unset it to have a run of its own");
 }
 
 static bool start(void* agent) {
   castscope_agent_start_fn start_function = (castscope_agent_start_fn)dlsym(agent, CASTSCOPE_AGENT_START);
   castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
   if (start_function == NULL || exit_function == NULL) {
-    say("what is named like a castscope agent is none: the job runs on unobserved; `castscope doctor` names its file.");
+    unobserved("what is named like a castscope agent is none", "`castscope doctor` names its file");
     return false;
   }
+  static char refusal[CASTSCOPE_REFUSAL_BYTES];
   table = (struct castscope_preload){.abi = CASTSCOPE_PRELOAD_ABI,
                                      .hook_count = CASTSCOPE_HOOK_COUNT,
                                      .slots = castscope_slots,
@@ -154,8 +147,12 @@ static bool start(void* agent) {
                                      .torch_library = torch_path,
                                      .say = say,
                                      .log = log_is_on() ? log_line : NULL,
-                                     .call = roll_call};
-  if (start_function(&table) != 0) return false; /* the agent has said why */
+                                     .call = roll_call,
+                                     .refusal = refusal};
+  if (start_function(&table) != 0) {
+    unobserved(refusal[0] != '\0' ? refusal : "preload library and agent are of different versions", NULL);
+    return false;
+  }
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
   on_metric_function = (castscope_agent_metric_fn)dlsym(agent, CASTSCOPE_AGENT_METRIC);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
@@ -172,16 +169,17 @@ static bool start(void* agent) {
 static bool watch(const char* key) {
   if (!run_make_directory()) {
     if (access(run_directory(), F_OK) == 0 || run_is_bare())
-      say_no_directory();
-    else if (!roll_is_read() && !run_may_be_over())
-      say_no_such_run();
+      no_directory();
+    else if (policy_is_asked_for() || (!roll_is_read() && !run_may_be_over()))
+      no_such_run();
     return false;
   }
   say_prepare();
-  char problem[CASTSCOPE_PROBLEM_BYTES];
-  void* agent = agent_file_load(key, problem);
+  char why[CASTSCOPE_PROBLEM_BYTES];
+  const char* way_out = NULL;
+  void* agent = agent_file_load(key, why, &way_out);
   if (agent != NULL) return start(agent);
-  problem[0] != '\0' ? say(problem) : say_no_agent(key);
+  why[0] != '\0' ? unobserved(why, way_out) : no_agent(key);
   return false;
 }
 
@@ -190,10 +188,17 @@ static void load(void) {
   if (!torch_find(torch_path, key)) return;
   originals_find(torch_path);
   slots_take_originals();
-  if (run_is_off()) return;
+  if (run_is_switched_off()) return;
+  if (run_is_off()) {
+    unobserved("the path of the run directory is too long", "set TMPDIR to a folder with a shorter one");
+    end_without_policy();
+    return;
+  }
   roll_begin();
   if (!watch(key)) {
     roll_call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
+    run_note_unobserved();
+    end_without_policy();
     return;
   }
   if (on_exit != NULL) on_exit(at_exit, NULL);

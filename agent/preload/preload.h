@@ -20,6 +20,7 @@ bool environment_add(const char* assignment);
 
 /* run_directory.c */
 bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run directory */
+bool run_is_switched_off(void);   /* CASTSCOPE_OFF: somebody wants this process to be left alone */
 const char* run_directory(void);  /* "" before run_begin() */
 void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
 bool run_is_bare(void);           /* made up here: no one waits for the job, so a relay has to be started */
@@ -27,6 +28,7 @@ bool run_may_be_over(void);       /* the folder is gone, as after the end of a `
 bool run_make_directory(void);    /* false: there is none and none can be made */
 bool run_has_directory(void);     /* does not make one */
 void run_note_process(void);      /* <pid>.attached, for the relay to know whom to wait for */
+void run_note_unobserved(void);   /* <pid>.unobserved, of a process that has PyTorch, and no agent */
 void run_forget_process(void);    /* the end of a forked child: a job may have very many of them */
 void run_note_replacement(void);  /* <pid>.replaced, by the image that follows an attached one through exec */
 bool run_claim(const char* name); /* creates <run directory>/<name>; false when it was there */
@@ -40,8 +42,14 @@ char (*roll_sentences(void))[CASTSCOPE_ROLL_SENTENCE_BYTES]; /* of a roll that i
 /* say.c */
 void say_prepare(void); /* call it while the process may still write to the run directory */
 void say(const char* sentence);
-bool log_is_on(void);            /* CASTSCOPE_LOG=debug */
-void log_line(const char* text); /* on stderr, with the process's number, each time */
+void say_in_each_process(const char* sentence); /* it is in the report once */
+bool log_is_on(void);                           /* CASTSCOPE_LOG=debug */
+void log_line(const char* text);                /* on stderr, with the process's number, each time */
+
+/* refuse.c: what becomes of a process that has PyTorch and cannot be observed, nor a policy be carried out in it */
+bool policy_is_asked_for(void);                        /* by `--enforce` */
+void unobserved(const char* why, const char* way_out); /* says so; `way_out` may be NULL */
+void end_without_policy(void); /* ends the process, unless it may go without; it has been said why */
 
 /* originals.c */
 extern void* castscope_originals[CASTSCOPE_HOOK_COUNT];
@@ -59,9 +67,9 @@ bool agent_watches(void);
 /* agent_file.c */
 void preload_folder(char folder[PATH_MAX]); /* where this library lies */
 /* Loads the first agent for this PyTorch that can be loaded, from the folders of CASTSCOPE_AGENTS and this library's.
- * Returns NULL where there is none: `problem` then says what is wrong with the last one tried, "" = there is none. */
+ * Returns NULL where there is none: `why` then says what is wrong with the last one tried, "" = there is none. */
 #define CASTSCOPE_PROBLEM_BYTES (PATH_MAX + 1024)
-void* agent_file_load(const char* key, char problem[CASTSCOPE_PROBLEM_BYTES]);
+void* agent_file_load(const char* key, char why[CASTSCOPE_PROBLEM_BYTES], const char** way_out);
 
 /* seal.c */
 bool agent_is_whole(const char* path);

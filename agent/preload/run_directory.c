@@ -11,11 +11,13 @@
 #include "agent/preload/preload.h"
 
 #define RUN "CASTSCOPE_RUN="
+#define ONE_RANK "CASTSCOPE_ONE_RANK"
 static char assignment[PATH_MAX + sizeof(RUN)];
 static char directory[PATH_MAX];
-static bool off;
+static bool off, switched_off;
 
 bool run_is_off(void) { return off; }
+bool run_is_switched_off(void) { return switched_off; }
 const char* run_directory(void) { return directory; }
 
 /* A run that `castscope run` did not start is named "bare-…" (below). */
@@ -43,7 +45,7 @@ static const char* writable_base(void) {
 void run_begin(void) {
   const char* value = environment_get("CASTSCOPE_OFF");
   if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
-    off = true;
+    off = switched_off = true;
     return;
   }
   value = environment_get("CASTSCOPE_RUN");
@@ -55,6 +57,8 @@ void run_begin(void) {
                      (unsigned)getuid(), (long long)now.tv_sec, now.tv_nsec, (int)getpid());
     off = n < 0 || (size_t)n >= sizeof(assignment) || !environment_add(assignment);
     value = assignment + strlen(RUN);
+    static const char one_rank[] = ONE_RANK "=1";
+    if (environment_get("LOCAL_WORLD_SIZE") != NULL) environment_add(one_rank);
   }
   if (strlen(value) >= sizeof(directory)) off = true;
   if (!off) strcpy(directory, value);
@@ -107,14 +111,44 @@ void run_note_replacement(void) {
   if (fd >= 0) close(fd);
 }
 
+/* The launcher's variables by which server/cli/job/ranks.h counts the ranks. Of a launcher around the whole run,
+ * this is one rank, and the others are not to be waited for. */
+static size_t rank_of_process(char* text, size_t room) {
+  static const char* const variables[] = {"RANK", "LOCAL_RANK", "GROUP_RANK", "LOCAL_WORLD_SIZE"};
+  size_t length = 0;
+  const size_t count = environment_get(ONE_RANK) != NULL ? 3 : 4;
+  for (size_t i = 0; i < count; i++) {
+    const char* value = environment_get(variables[i]);
+    if (value == NULL || strlen(value) > 20) continue;
+    int n = snprintf(text + length, room - length, "%s=%s\n", variables[i], value);
+    if (n > 0 && (size_t)n < room - length) length += (size_t)n;
+  }
+  return length;
+}
+
+/* The file of an earlier process of this pid is replaced, since its time is what counts. */
+static void note_with_rank(const char* kind) {
+  char path[PATH_MAX + 64], rank[256];
+  snprintf(path, sizeof(path), "%s/%d.%s", directory, (int)getpid(), kind);
+  unlink(path);
+  int fd = castscope_open(path, O_WRONLY | O_CREAT | O_EXCL);
+  if (fd < 0) return;
+  ssize_t ignored = write(fd, rank, rank_of_process(rank, sizeof(rank)));
+  (void)ignored;
+  close(fd);
+}
+
 /* A forked child runs this too, maybe before it has cast, and with locks held by threads that it does not have, so it
- * makes only system calls. The file of an earlier process of this pid is replaced, since its time is what counts. */
+ * makes only system calls. */
 void run_note_process(void) {
   int error = errno;
-  char name[64];
-  run_forget_process();
-  snprintf(name, sizeof(name), "%d.attached", (int)getpid());
-  run_claim(name);
+  note_with_rank("attached");
+  errno = error;
+}
+
+void run_note_unobserved(void) {
+  int error = errno;
+  if (run_has_directory()) note_with_rank("unobserved");
   errno = error;
 }
 

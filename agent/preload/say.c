@@ -102,6 +102,15 @@ void say(const char* sentence) {
   errno = error;
 }
 
+void say_in_each_process(const char* sentence) {
+  int error = errno;
+  char line[2048];
+  size_t length = at_most(snprintf(line, sizeof(line), "castscope[%d]: %s\n", (int)getpid(), sentence), sizeof(line));
+  (void)is_first_to_say(sentence);
+  if (length > 0) write_line(line, length);
+  errno = error;
+}
+
 bool log_is_on(void) {
   const char* level = environment_get("CASTSCOPE_LOG");
   return level != NULL && strcmp(level, "debug") == 0;

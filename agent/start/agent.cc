@@ -98,19 +98,15 @@ void python_is_known(const HeldGil& gil) {
   watch_python_errors(gil);
 }
 
+// Preload says what becomes of the process then.
 int refuse(const castscope_preload* preload, const char* reason) {
-  char sentence[256];
-  std::snprintf(sentence, sizeof sentence, "%.200s: the job runs unobserved", reason);
-  preload->say(sentence);
+  std::snprintf(preload->refusal, CASTSCOPE_REFUSAL_BYTES, "%s", reason);
   stop_watching_operators();
   return 1;
 }
 
 int start(const castscope_preload* preload) {
-  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
-    preload->say("preload library and agent are of different versions; the job runs unobserved");
-    return 1;
-  }
+  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) return 1;
   g_process.preload = preload;
   g_originals = preload->originals;
   g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());

@@ -199,3 +199,89 @@ def test_foreign_run_directory_is_not_used(castscope, made, with_agent, run_fold
     done = castscope.bare(caller, torch, env=environment)
     assert done.returncode == 0 and not list(run_folder.iterdir())
     assert b"is open to other users" in done.stderr
+
+
+# ---------------------------------------------------------------------------------- a policy that must be carried out
+
+ENFORCE = {"CASTSCOPE_ENFORCE": "/a/policy"}
+REFUSAL = b"the policy of --enforce cannot be carried out, and this process ends before PyTorch's first operator"
+
+
+def spoil_nothing(folder, run_folder):
+    return {"CASTSCOPE_AGENTS": "/nowhere"}
+
+
+def spoil_the_agent(folder, run_folder):
+    (agent,) = (folder / "agents").iterdir()
+    agent.write_bytes(b"no library")
+
+
+def spoil_its_start(folder, run_folder):
+    return {"FAKE_AGENT_REFUSES": "no thread-specific key is left"}
+
+
+def open_the_run_directory(folder, run_folder):
+    run_folder.chmod(0o777)
+
+
+def remove_the_run_directory(folder, run_folder):
+    run_folder.rmdir()
+
+
+def name_a_run_directory_that_is_too_long(folder, run_folder):
+    return {"CASTSCOPE_RUN": "/" + "x" * 5000}
+
+
+SPOILS = {spoil_nothing: b"there is no agent for the PyTorch in ", spoil_the_agent: b"the agent cannot be loaded (",
+          spoil_its_start: b"no thread-specific key is left: ", open_the_run_directory: b"is open to other users: ",
+          remove_the_run_directory: b"which is not there: ",
+          name_a_run_directory_that_is_too_long: b"the path of the run directory is too long: "}
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_a_process_that_cannot_carry_the_policy_out_ends(castscope, made, with_agent, tmp_path, run_folder, spoil):
+    torch, environment = with_agent
+    environment |= spoil(tmp_path, run_folder) or {}
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    demanded = castscope.bare(caller, torch, env=environment | ENFORCE)
+    assert (demanded.returncode, demanded.stdout) == (125, b"")
+    assert SPOILS[spoil] in demanded.stderr and REFUSAL in demanded.stderr and demanded.stderr.count(b"\n") == 1
+    for more in ({}, ENFORCE | {"CASTSCOPE_ENFORCE_IF_POSSIBLE": "1"}, {"CASTSCOPE_ENFORCE": ""}):
+        for old in run_folder.glob("said-*"):
+            old.unlink()
+        done = castscope.bare(caller, torch, env=environment | more)
+        assert (done.returncode, done.stdout) == (0, b"all arguments arrived\n"), done.stderr
+        assert (b"the job runs on unobserved, without the policy" in done.stderr) == (len(more) == 2)
+
+
+def test_each_process_says_why_it_ends(castscope, made, run_folder):
+    torch = made("fake_torch.c", "libtorch_cpu.so", "-shared", "-fPIC")
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare("sh", "-c", f"{caller} {torch}; {caller} {torch}; echo $?",
+                          env={"CASTSCOPE_RUN": str(run_folder)} | ENFORCE)
+    assert done.stdout == b"125\n" and done.stderr.count(REFUSAL) == 2
+    (said,) = run_folder.glob("said-*")  # and the report says it once
+    assert b"unobserved" in said.read_bytes()
+
+
+def test_what_was_printed_before_the_end_is_not_lost(castscope, python, with_agent):
+    torch, environment = with_agent
+    code = "print('kept', end='')\n" + TOUCH.replace("CDLL(None)", "PyDLL(None)") + "print('not reached')"
+    done = castscope.bare(python, "-c", code, torch, env=environment | ENFORCE | {"FAKE_AGENT_REFUSES": "no"})
+    assert (done.returncode, done.stdout) == (125, b"kept")
+
+
+def test_a_process_that_carries_the_policy_out_goes_on(castscope, python, with_agent, run_folder):
+    """So do its forked children."""
+    torch, environment = with_agent
+    code = TOUCH + ("if os.fork() == 0: os._exit(ctypes.CDLL(None).castscope_attached())\n"
+                    "print(os.waitstatus_to_exitcode(os.wait()[1]))\n")
+    done = castscope.bare(python, "-c", code, torch, env=environment | ENFORCE)
+    assert (done.returncode, done.stdout) == (0, b"1\n")
+
+
+def test_a_process_that_is_switched_off_is_left_alone(castscope, made, with_agent):
+    torch, environment = with_agent
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare(caller, torch, env=environment | ENFORCE | {"CASTSCOPE_OFF": "1", "FAKE_AGENT_REFUSES": "no"})
+    assert (done.returncode, done.stdout) == (0, b"all arguments arrived\n") and silent(done)

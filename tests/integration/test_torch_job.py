@@ -80,7 +80,7 @@ def test_python_that_is_never_initialized(castscope, region):
 def test_a_job_that_leaves_no_key_is_not_observed(castscope, region):
     done = castscope.run(region, "--without-keys", LIBTORCH)
     assert (done.returncode, done.stdout) == (0, b"1\n0\n"), done.stderr
-    assert b"no thread-specific key is left: the job runs unobserved\n" in done.stderr
+    assert b"no thread-specific key is left: the job runs on unobserved.\n" in done.stderr
 
 
 def test_a_first_call_without_the_gil(castscope, python):

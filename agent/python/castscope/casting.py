@@ -33,6 +33,8 @@ def _device_types() -> tuple[str, ...]:
 
 def _lower_precision_of_policy() -> dict[str, str]:
     """The dtypes of the policy that the job runs by; they take precedence over those that a region asks for."""
+    if policy_functions.goes_without_policy():
+        return {}
     try:
         with open(os.environ.get("CASTSCOPE_ENFORCE") or os.devnull, encoding="utf-8") as file:
             return policy_functions.lower_precision_in(file.read())

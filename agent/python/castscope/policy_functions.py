@@ -12,13 +12,14 @@ otherwise the policy's lists would cast its operators' arguments again. What it 
 from __future__ import annotations
 
 import importlib.machinery
+import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from castscope import rule_met
+from castscope import attached, rule_met
 
 _FORMATS = ("castscope-policy 1", "castscope-policy 2", "castscope-policy 3")
 _KINDS = ("half", "float", "promote")
@@ -147,6 +148,8 @@ class _Finder:
             _tell(f"functions of {spec.name} are not cast: its loader cannot be watched")
 
     def apply(self, module: str) -> None:
+        if goes_without_policy():
+            return
         for name, kind in self._rules[module].items():
             try:
                 _annotate(module, name, kind)
@@ -155,6 +158,11 @@ class _Finder:
                 if (module, name) not in self._told:
                     self._told.add((module, name))
                     _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
+
+
+def goes_without_policy() -> bool:
+    """Under --enforce-if-possible: PyTorch is here, and no agent that carries the rest of the policy out."""
+    return bool(os.environ.get("CASTSCOPE_ENFORCE_IF_POSSIBLE")) and "torch._C" in sys.modules and not attached()
 
 
 def found_by_others(finder: object, name: str, path: Any, target: Any) -> importlib.machinery.ModuleSpec | None:

@@ -31,6 +31,15 @@ def _cast_functions(policy):
             sys.stderr.write("castscope: policy: its functions are not cast: %s\n" % " ".join(str(error).split()))
 
 
+def _leave_policy_out():
+    """CASTSCOPE_OFF: nothing of the policy holds in this process. PyTorch's caches of compiled graphs, which castscope
+    marks with the policy, must not take its graphs for such that follow the policy."""
+    del os.environ["CASTSCOPE_ENFORCE"]
+    tag = os.environ.get("TORCH_COMPILE_CACHE_KEY_TAG", "")
+    if "castscope-" in tag:
+        os.environ["TORCH_COMPILE_CACHE_KEY_TAG"] = tag[:tag.rindex("castscope-")]
+
+
 def _stand_in_for_apex():
     try:
         from castscope import stand_in
@@ -76,6 +85,8 @@ def _name_pytest_plugin():
 
 
 _name_pytest_plugin()
+if os.environ.get("CASTSCOPE_OFF", "0") not in ("", "0") and "CASTSCOPE_ENFORCE" in os.environ:
+    _leave_policy_out()
 if os.environ.get("CASTSCOPE_ENFORCE") and sys.version_info >= (3, 9):
     _cast_functions(os.environ["CASTSCOPE_ENFORCE"])
 if os.environ.get("CASTSCOPE_APEX") and sys.version_info >= (3, 9):

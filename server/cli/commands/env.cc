@@ -22,7 +22,7 @@ namespace {
 
 struct EnvOptions {
   std::string output, collector, deep, gpu, enforce;
-  bool plain = false, all_kernels = false, apex = false;
+  bool plain = false, all_kernels = false, apex = false, enforce_if_possible = false;
   std::vector<std::string> command;
 };
 
@@ -40,7 +40,7 @@ bool add_policy(const EnvOptions& options, std::vector<std::string>& variables) 
     say(std::string(path.status().message()));
     return false;
   }
-  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels, options.enforce_if_possible))
     variables.push_back(std::move(variable));
   return true;
 }
@@ -56,16 +56,24 @@ std::string problem_of_python(const std::vector<std::string>& command) {
   return "";
 }
 
+std::string with_what_follows(const EnvOptions& options, const std::string& why) {
+  if (options.enforce.empty()) return why;
+  return absl::StrCat(why, options.enforce_if_possible ? "; jobs with this PyTorch run without the policy"
+                                                       : "; jobs with this PyTorch end with status 125, since the "
+                                                         "policy cannot be enforced (--enforce-if-possible)");
+}
+
 int print_environment(const EnvOptions& options) {
   if (!options.collector.empty()) {
     if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
   }
   if (const std::string problem = problem_of_python(options.command); !problem.empty()) return fail(problem, kUsage);
   Preparation prepared = prepare_job(options.command, say, {.lend = !options.enforce.empty()});
-  if (!prepared.unobserved_why.empty()) {
+  if (!prepared.is_preloaded) {
     say(absl::StrCat(prepared.unobserved_why, ": jobs would run unobserved"));
     return kIncompleteData;
   }
+  if (!prepared.unobserved_why.empty()) say(with_what_follows(options, prepared.unobserved_why));
   std::vector<std::string> variables = std::move(prepared.variables);
   if (!add_policy(options, variables)) return kUsage;
   if (options.apex) variables.emplace_back(kApexVariable);
@@ -108,6 +116,7 @@ void add_env(CommandLine& line) {
       .one_of({"auto", "on", "events", "off"});
   command.option("--enforce POLICY", options->enforce, "Carry out this policy, as for `castscope run`").given();
   command.flag("--all-kernels", options->all_kernels, "As for `castscope run`").needs("--enforce");
+  command.flag("--enforce-if-possible", options->enforce_if_possible, kEnforceIfPossibleHelp);
   command.flag("--apex", options->apex, kApexHelp);
   command.flag("--plain", options->plain, "Print NAME=VALUE without export and quotes, for env(1)");
   command.takes_other_words();
@@ -125,6 +134,7 @@ void add_env(CommandLine& line) {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());
     if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+    if (options->enforce_if_possible && options->enforce.empty()) return fail(kIfPossibleAlone, kUsage);
     return print_environment(*options);
   });
 }

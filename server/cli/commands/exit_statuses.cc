@@ -19,8 +19,10 @@ constexpr std::string_view kWrongUsageOfReader =
 constexpr Meaning kMeanings[] = {
     {"run", "the job's", "the job has run; when a signal ends the job, the same signal ends castscope"},
     {"run", "125",
-     "the job was not started: the command line, a policy or a named castscope.json is wrong, or the "
-     "output exists already"},
+     "the job was not started: the command line, a policy or a named castscope.json is wrong, the output exists "
+     "already, "
+     "or the policy of --enforce cannot be carried out. A process of the job that cannot carry it out ends with 125, "
+     "too"},
     {"run", "126", "the job's command cannot be started"},
     {"run", "127", "there is no such command"},
 

@@ -48,7 +48,7 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
 }
 
 int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
-  if (error.no_process_left) {  // as with `exec`: the job takes over this process
+  if (error.no_process_left && !options.demands_policy()) {  // as with `exec`: the job takes over this process
     say("the limits (ulimit -u, -v) allow no process beside castscope; the job takes its place and runs unobserved");
     signals.become(options.command, environment_with(lent_package()));
   }
@@ -59,11 +59,8 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
 // Runs the job without a recording: the user's job matters more than the record of it. In other precisions than the
 // user asked for it would be another job.
 int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
-  if (!options.enforce.empty()) {
-    say(absl::StrCat(why, ": ", options.enforce, " cannot be enforced; the job is not started"));
-    return kOwnFailure;
-  }
-  say(absl::StrCat(why, "; the job runs unobserved"));
+  say(unobserved_sentence(options, why));
+  if (options.demands_policy()) return kOwnFailure;
   SignalForwarding::StartError error;
   if (signals.start(options.command, environment_with(lent_package()), error) < 0)
     return could_not_start(signals, options, error);
@@ -126,21 +123,22 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
 }
 
 absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
-  if (options.enforce.empty()) return absl::OkStatus();
   const std::string compiled = policy::compiled(*options.settings.policy);
   const absl::StatusOr<std::string> path = directory.write_policy(compiled);
   if (!path.ok()) return path.status();
-  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels, options.enforce_if_possible))
     variables.push_back(std::move(variable));
   return absl::OkStatus();
 }
 
 // Adds the variables by which the job's processes learn of these options.
-absl::Status add_variables(const RunOptions& options, const RunDirectory& directory,
-                           std::vector<std::string>& variables) {
+absl::Status add_variables(const RunOptions& options, const RunDirectory& directory, Preparation& prepared) {
+  std::vector<std::string>& variables = prepared.variables;
   if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
   if (options.apex) variables.emplace_back(kApexVariable);
+  // Parts of a policy that Python carries out without an agent would make a third thing of the job.
+  if (options.enforce.empty() || !prepared.unobserved_why.empty()) return absl::OkStatus();
   return enforce_in(directory, options, variables);
 }
 
@@ -219,10 +217,11 @@ bool nothing_was_seen(const RunDirectory& directory, const RunWitnesses& witness
 }
 
 // Nobody should take an unobserved run for a job without casts. A castscope inside this one knows better why.
-NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end) {
+NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end,
+                                         const std::string& unobserved_why) {
   for (const std::string& notice : directory.said())
     if (absl::StartsWith(notice, kInner)) return {.sentence = notice};
-  return why_nothing_was_seen(options.command, end);
+  return why_nothing_was_seen(options.command, end, unobserved_why);
 }
 
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
@@ -275,6 +274,13 @@ int run(const RunOptions& options) {
       output.ok()
           ? prepare_job(options.command, say, {.lend = !options.enforce.empty(), .given_agents = options.given_agents})
           : Preparation();
+  const std::string unobserved = prepared.unobserved_why;
+  if (!unobserved.empty()) {
+    // Where only the named Python has no agent, others of the job may have one.
+    const bool may_be_observed = prepared.is_preloaded && options.enforce.empty();
+    say(may_be_observed ? unobserved : unobserved_sentence(options, unobserved));
+    if (options.demands_policy()) return kOwnFailure;
+  }
   // From here on signals belong to the job: nothing below ends castscope before the job, which would leave files
   // behind.
   SignalForwarding signals;
@@ -282,14 +288,12 @@ int run(const RunOptions& options) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
-  if (!prepared.unobserved_why.empty()) {
-    const std::string sentence = absl::StrCat(prepared.unobserved_why, "; the job runs unobserved");
-    say(sentence);
-    directory->note(sentence);
-  }
-  if (absl::Status status = add_variables(options, *directory, prepared.variables); !status.ok()) {
+  if (absl::Status status = add_variables(options, *directory, prepared); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
+  if (!unobserved.empty())  // for the report
+    directory->note(prepared.is_preloaded && options.enforce.empty() ? unobserved
+                                                                     : unobserved_sentence(options, unobserved));
   const RunWitnesses witnesses = witnesses_of(*directory);
   if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory);
@@ -328,7 +332,7 @@ int run(const RunOptions& options) {
   const Ending ending = record_until_end(options, *directory, signals, **recording);
   NothingSeen nothing;
   if (nothing_was_seen(*directory, witnesses, **recording))
-    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
+    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end, unobserved);
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
   const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
@@ -347,6 +351,7 @@ std::string footer() {
       "  castscope run --keep all -o deep -- python -m project.train\n"
       "  castscope run --live -- python train.py\n"
       "  castscope run --enforce torch-cpu -- python train.py\n"
+      "  castscope run --enforce mine.json --enforce-if-possible -- python train.py   # else it is not started\n"
       "  castscope run --apex -- python train.py   # from apex import amp\n\n"
       "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
       "to "

@@ -62,6 +62,7 @@ void add_policy_options(const Command& command, RunOptions& options) {
             "With --enforce: run every operator through castscope's own kernel, even where PyTorch's does what the "
             "policy says")
       .needs("--enforce");
+  command.flag("--enforce-if-possible", options.enforce_if_possible, kEnforceIfPossibleHelp);
   command.flag("--apex", options.apex, kApexHelp).excludes("--policy");
 }
 
@@ -107,6 +108,7 @@ std::string problem_of(const RunOptions& options, bool names_output) {
   if (options.command.empty()) return "run needs a command: castscope run -- python train.py";
   if (names_output && options.output.empty())
     return "-o is given an empty name: name the run, or leave -o out for a default name";
+  if (options.enforce_if_possible && options.enforce.empty() && !options.apex) return kIfPossibleAlone;
   if (options.collector.address.empty()) return overwritten_by(options);
   if (const absl::Status status = relay::check_address(options.collector.address); !status.ok())
     return std::string(status.message());
@@ -134,6 +136,15 @@ bool read_settings_of(RunOptions& options) {
   const absl::Status status = hold_against(policy, options.settings);
   if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
   return status.ok();
+}
+
+std::string unobserved_sentence(const RunOptions& options, const std::string& why) {
+  if (options.demands_policy())
+    return absl::StrCat(why, ": the policy ", options.enforce,
+                        " cannot be enforced, and the job is not started; with --enforce-if-possible it would run "
+                        "unobserved, without the policy");
+  return absl::StrCat(why, "; the job runs unobserved",
+                      options.enforce.empty() ? "" : absl::StrCat(", without the policy ", options.enforce));
 }
 
 }  // namespace castscope::cli

@@ -15,7 +15,9 @@ struct RunOptions {
   bool force = false, progress = false;
   std::string keep, deep, gpu, config, policy, enforce;
   std::string summary = "brief";  // its form: summary.h
-  bool all_kernels = false, apex = false;
+  bool all_kernels = false, apex = false, enforce_if_possible = false;
+  // The job is to run under the policy, or not at all.
+  bool demands_policy() const { return !enforce.empty() && !enforce_if_possible; }
   bool given_agents = false;  // for the self-test of agents
   std::string live;           // port of the viewer; "" = none
   CollectorAddress collector;
@@ -30,5 +32,9 @@ std::string problem_of(const RunOptions& options, bool names_output);
 
 // Reads the rules' settings and the policy. Returns false, after saying why, if the job must not be started.
 bool read_settings_of(RunOptions& options);
+
+// What becomes of a job for this reason, which keeps it from being observed: "WHY; the job runs unobserved". Without
+// observation no policy is carried out; where one is demanded, the job is not started.
+std::string unobserved_sentence(const RunOptions& options, const std::string& why);
 
 }  // namespace castscope::cli

@@ -28,26 +28,31 @@ std::string ld_preload_with(const std::string& library) {
   return absl::StrCat("LD_PRELOAD=", before, before.empty() || known ? "" : ":", known ? "" : library);
 }
 
-// Builds the agent, and returns the Python that was found. An error says why no agent may be loaded into this job.
-absl::StatusOr<PythonInstall> prepare_python(const std::vector<std::string>& command, const std::string& glibc,
-                                             const Say& say) {
+// Where the Python that the command runs has no agent, others of the job may have one. But no agent may be loaded that
+// has not passed its self-test.
+struct Prepared {
+  PythonInstall python = {};
+  std::string no_agent = {};   // why there is none
+  std::string bad_agent = {};  // why the one that is there may not be loaded
+};
+Prepared prepare_python(const std::vector<std::string>& command, const std::string& glibc, const Say& say) {
   std::string executable = python_of(command);
-  if (executable.empty()) return PythonInstall();
+  if (executable.empty()) return {};
   auto python = probe_python(executable);
-  if (!python.ok()) return PythonInstall();
+  if (!python.ok()) return {};
   if (!python->torch_problem.empty()) say(absl::StrCat(python->torch_problem, ": `castscope doctor` tells more"));
-  if (!python->torch) return *python;
+  if (!python->torch) return {*python};
   auto agent = obtain_agent(*python, glibc, say);
-  if (agent.ok()) return *python;
+  if (agent.ok()) return {*python};
   const bool exists = absl::IsFailedPrecondition(agent.status()) || absl::IsAborted(agent.status());
   const std::string why = absl::StrCat("the agent for PyTorch ", python->torch->version,
                                        exists ? " cannot be used: " : " cannot be built: ", agent.status().message());
-  if (exists) return absl::AbortedError(why);
-  say(why);
-  return *python;
+  return {*python, exists ? "" : why, exists ? why : ""};
 }
 
-Preparation unobserved(const std::string& why) { return {.unobserved_why = why, .variables = lent_package()}; }
+Preparation unobserved(const std::string& why) {
+  return {.is_preloaded = false, .unobserved_why = why, .variables = lent_package()};
+}
 
 }  // namespace
 
@@ -71,27 +76,31 @@ Preparation prepare_job(const std::vector<std::string>& command, const Say& say,
   const absl::StatusOr<Preload> preload = obtain_preload();
   if (!preload.ok())
     return unobserved(absl::StrCat("the preload library cannot be put in place: ", preload.status().message()));
-  Preparation result{.variables = {ld_preload_with(preload->library)}};
   const Trial trial = try_preload(*preload, loader_of(command));
   if (!trial.problem.empty())
     return unobserved(
         absl::StrCat("the preload library does not load into this job's processes (", trial.problem, ")"));
-  const absl::StatusOr<PythonInstall> python =
-      wanted.given_agents ? PythonInstall() : prepare_python(command, trial.glibc, say);
-  if (!python.ok()) return unobserved(std::string(python.status().message()));
-  result.variables.push_back(absl::StrCat("CASTSCOPE_BIN=", program_path()));
-  result.variables.push_back(absl::StrCat(
-      "CASTSCOPE_AGENTS=", wanted.given_agents ? variable("CASTSCOPE_AGENTS") : agent_search_path(trial.glibc)));
-  // Of a script (`sh train.sh`) nobody knows which Python it starts: one without the package can be among them.
-  const bool has_package = python->has_castscope && !named_python(command).empty();
-  if (wanted.lend || !has_package) {
+  const Prepared prepared = wanted.given_agents ? Prepared() : prepare_python(command, trial.glibc, say);
+  if (!prepared.bad_agent.empty()) return unobserved(prepared.bad_agent);
+  // Of a script (`sh train.sh`) nobody knows which Python it starts: one without the package can be among them, or one
+  // that has another PyTorch.
+  const bool is_named = !named_python(command).empty();
+  if (!is_named && !prepared.no_agent.empty()) say(prepared.no_agent);
+  Preparation result{.is_preloaded = true, .unobserved_why = is_named ? prepared.no_agent : ""};
+  result.variables = {
+      ld_preload_with(preload->library),
+      absl::StrCat("CASTSCOPE_BIN=", program_path()),
+      absl::StrCat("CASTSCOPE_AGENTS=",
+                   wanted.given_agents ? variable("CASTSCOPE_AGENTS") : agent_search_path(trial.glibc)),
+  };
+  if (wanted.lend || !prepared.python.has_castscope || !is_named) {
     for (std::string& variable : lent_package()) result.variables.push_back(std::move(variable));
   }
   return result;
 }
 
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory) {
-  if (prepared.unobserved_why.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
+  if (prepared.is_preloaded) prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
   return environment_with(prepared.variables);
 }
 

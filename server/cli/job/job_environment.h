@@ -15,11 +15,14 @@ std::vector<std::string> lent_package();
 
 // The variables NAME=VALUE by which a command is observed, without its run directory.
 struct Preparation {
-  std::string unobserved_why = {};  // "" when the job can be observed; else a clause
+  bool is_preloaded = false;  // LD_PRELOAD is among the variables
+  // Why the processes of the Python that the command names will not be observed, or no process will; "" where nothing
+  // speaks against it, as far as it is known before the job starts. It has not been said.
+  std::string unobserved_why = {};
   std::vector<std::string> variables = {};
 };
 // Puts everything in its place that the command needs to be observed. It may take a minute, when an agent has to be
-// built. What cannot be had is said.
+// built.
 struct Wanted {
   bool lend = false;          // our sitecustomize, even where the job's Python has the package castscope
   bool given_agents = false;  // the agents of CASTSCOPE_AGENTS and no others: for their self-test

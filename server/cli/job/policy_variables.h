@@ -15,8 +15,17 @@ inline constexpr char kApexHelp[] =
     "Run code written for apex.amp: where no apex is installed, `import apex` finds castscope.amp; apex's lists decide "
     "(--enforce apex-o1-any), in all threads that are started after amp.init()";
 
+// --enforce-if-possible.
+inline constexpr char kEnforceIfPossibleHelp[] =
+    "With --enforce or --apex: where the policy cannot be carried out, the job runs without it and says so. Without "
+    "this "
+    "option such a job is not started; where PyTorch is met only inside the job, the process that loads it ends with "
+    "status 125";
+inline constexpr char kIfPossibleAlone[] = "--enforce-if-possible goes with --enforce or --apex";
+
 // Returns variables NAME=VALUE. `path` is the file that holds `compiled` (policy::compiled()) as long as the job runs.
-std::vector<std::string> enforcing_variables(const std::string& compiled, const std::string& path, bool all_kernels);
+std::vector<std::string> enforcing_variables(const std::string& compiled, const std::string& path, bool all_kernels,
+                                             bool if_possible);
 
 // Writes the compiled policy into the cache folder, for jobs that castscope does not start; equal texts share a file.
 // Returns its path.

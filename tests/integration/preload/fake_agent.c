@@ -1,5 +1,6 @@
 /* Stands for an agent: counts calls of cached_cast, and writes what it was told into the run directory. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ static void note(const char* format, long value) {
 
 __attribute__((visibility("default"))) int castscope_agent_start(const struct castscope_preload* given) {
   if (given->abi != CASTSCOPE_PRELOAD_ABI || given->hook_count != CASTSCOPE_HOOK_COUNT) return 1;
+  const char* refusal = getenv("FAKE_AGENT_REFUSES");
+  if (refusal != NULL) return snprintf(given->refusal, CASTSCOPE_REFUSAL_BYTES, "%s", refusal);
   table = given;
   note("start in %ld\n", (long)getpid());
   return 0;
