@@ -12,8 +12,11 @@ namespace {
 constexpr int kLastSignal = 64;  // of Linux: SIGRTMAX
 
 std::string in_words(const store::RelayState& ending) {
-  return absl::StrCat("exit code ", ending.exit_status, ", signal ", ending.signal, " and ", ending.still_running,
-                      " processes that still ran");
+  std::string text = absl::StrCat("exit code ", ending.exit_status, ", signal ", ending.signal, " and ",
+                                  ending.still_running, " processes that still ran");
+  if (ending.expected_ranks > 0)
+    absl::StrAppend(&text, ", and ", ending.seen_ranks, " of ", ending.expected_ranks, " ranks");
+  return text;
 }
 
 }  // namespace
@@ -24,8 +27,12 @@ bool tells_possible_end(const v1::Goodbye& goodbye) {
 }
 
 store::RelayState ending_of(const v1::Goodbye& goodbye) {
-  store::RelayState ending{
-      .relay = "", .acknowledged = goodbye.sequence(), .said_goodbye = true, .still_running = goodbye.still_running()};
+  store::RelayState ending{.relay = "",
+                           .acknowledged = goodbye.sequence(),
+                           .said_goodbye = true,
+                           .still_running = goodbye.still_running(),
+                           .expected_ranks = goodbye.expected_ranks(),
+                           .seen_ranks = goodbye.seen_ranks()};
   if (tells_possible_end(goodbye)) ending.exit_status = goodbye.exit_code(), ending.signal = goodbye.signal();
   return ending;
 }

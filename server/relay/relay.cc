@@ -211,6 +211,8 @@ void Relay::Impl::say_goodbye() {
     goodbye.set_exit_code(farewell_->exit_status);
     goodbye.set_signal(farewell_->signal);
     goodbye.set_still_running(farewell_->still_running);
+    goodbye.set_expected_ranks(farewell_->expected_ranks);
+    goodbye.set_seen_ranks(farewell_->seen_ranks);
     for (const std::string& notice : farewell_->notices) goodbye.add_notices(utf8::repaired(notice));
     for (const Missing& one : missing_) {
       v1::Missing& told = *goodbye.add_missing();

@@ -31,6 +31,7 @@ struct Farewell {
   std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
   // Sentences of processes that something of them was not recorded.
   std::vector<std::string> unrecorded = {};
+  std::uint32_t expected_ranks = 0, seen_ranks = 0;  // of this machine; 0 = none told of itself
 };
 
 class Relay {

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/agents/agents.h"
+#include "server/cli/job/ranks.h"
 #include "server/cli/loading/job_loader.h"
 #include "server/cli/loading/trial.h"
 #include "server/cli/toolkit/child.h"
@@ -100,7 +101,9 @@ Preparation prepare_job(const std::vector<std::string>& command, const Say& say,
 }
 
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory) {
-  if (prepared.is_preloaded) prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
+  if (!prepared.is_preloaded) return environment_with(prepared.variables);
+  prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
+  if (std::string one_rank = one_rank_variable(); !one_rank.empty()) prepared.variables.push_back(std::move(one_rank));
   return environment_with(prepared.variables);
 }
 

@@ -75,7 +75,7 @@ bool is_castscopes(absl::string_view name) {
   }
   const std::size_t dot = name.find('.');
   const absl::string_view kind = name.substr(std::min(dot, name.size()));
-  if (kind != ".lanes" && kind != ".attached" && kind != ".replaced") return false;
+  if (kind != ".lanes" && kind != ".attached" && kind != ".unobserved" && kind != ".replaced") return false;
   const std::vector<absl::string_view> numbers = absl::StrSplit(name.substr(0, dot), '-');
   return numbers.size() <= 2 && std::all_of(numbers.begin(), numbers.end(), is_number);
 }

@@ -1,7 +1,8 @@
 // The run directory: segments, and the small files by which the processes of a run and castscope find each other.
 //
 //   <pid>-<n>.lanes    what a process saw (agent/lanes/format.h)
-//   <pid>.attached     a process with an agent, forked children too, whether or not it has cast
+//   <pid>.attached     a process with an agent, forked children too, whether or not it has cast; which rank it is
+//   <pid>.unobserved   a process with PyTorch that has no agent; which rank it is
 //   <pid>.replaced     exec put another program into that process
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "server/cli/job/git_state.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/job/ranks.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
 #include "server/policy/compiled.h"
@@ -281,6 +282,8 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   farewell.notices = notices;
   farewell.still_running = static_cast<std::uint32_t>(left.size());
   farewell.unrecorded = unrecorded(options_);
+  const Ranks ranks = ranks_in(options_.directory.path());
+  farewell.expected_ranks = ranks.expected, farewell.seen_ranks = ranks.seen;
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
   if (!end)

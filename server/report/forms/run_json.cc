@@ -6,6 +6,7 @@
 #include "server/report/model/json_values.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/operators/enforced_policy.h"
+#include "server/store/run/ranks.h"
 
 namespace castscope::report {
 namespace {
@@ -49,6 +50,9 @@ Json run_json(const Model& model) {
               {"complete", model.complete()},
               {"missing", missing_json(data, model.missing)},
               {"observed", model.observed}};
+  const store::RankCount ranks = store::ranks_of(data);
+  run["expected_ranks"] = ranks.expected > 0 ? Json(ranks.expected) : Json();
+  run["seen_ranks"] = ranks.expected > 0 ? Json(ranks.seen) : Json();
   add_versions(model, run);
   run["enforced_policy"] = text_or_null(rules::enforced_policy(data));
   run["enforced_policy_hash"] = text_or_null(rules::enforced_policy_hash(data));

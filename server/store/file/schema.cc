@@ -16,7 +16,7 @@ CREATE TABLE missing (incomplete_reason INTEGER, process_key TEXT, sentence TEXT
 -- How far the messages of each relay are in this file, and what its goodbye said. A collector that is started again
 -- goes on there.
 CREATE TABLE relays (relay TEXT PRIMARY KEY, acknowledged INTEGER, said_goodbye INTEGER, exit_code INTEGER,
-  signal INTEGER, still_running INTEGER) WITHOUT ROWID;
+  signal INTEGER, still_running INTEGER, expected_ranks INTEGER, seen_ranks INTEGER) WITHOUT ROWID;
 -- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, end_kind,
 -- fact_kind, staleness, gpu_work, matmul_compute, incomplete_reason.
 CREATE TABLE names (list TEXT, number INTEGER, word TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;

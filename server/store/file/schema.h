@@ -10,7 +10,7 @@ namespace castscope::store {
 
 inline constexpr std::int32_t kApplicationId = 0x43415354;  // "CAST": PRAGMA application_id
 // PRAGMA user_version; a file of another one is refused.
-inline constexpr std::int32_t kFormat = 12 + static_cast<std::int32_t>(lanes::kAddedGauges) + kAddedDefinitions;
+inline constexpr std::int32_t kFormat = 13 + static_cast<std::int32_t>(lanes::kAddedGauges) + kAddedDefinitions;
 
 extern const char* const kTables;
 extern const char* const kViews;

@@ -38,12 +38,15 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
 }
 
 absl::Status read_relays(const Database& database, std::vector<RelayState>& relays) {
-  return each(database, "SELECT relay, acknowledged, said_goodbye, exit_code, signal, still_running FROM relays",
+  return each(database,
+              "SELECT relay, acknowledged, said_goodbye, exit_code, signal, still_running, expected_ranks, seen_ranks "
+              "FROM relays",
               [&](const Statement& row) {
                 RelayState& relay = relays.emplace_back();
                 relay.relay = row.text(0);
                 row.get(1, relay.acknowledged), row.get(2, relay.said_goodbye), row.get(3, relay.exit_status);
                 row.get(4, relay.signal), row.get(5, relay.still_running);
+                row.get(6, relay.expected_ranks), row.get(7, relay.seen_ranks);
               });
 }
 

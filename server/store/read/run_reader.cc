@@ -186,6 +186,8 @@ absl::Status read_evidence(const Database& database, RunData& data) {
                                    Incomplete& one = data.incomplete.emplace_back();
                                    row.read(one.reason, one.process, one.sentence);
                                  }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sum(expected_ranks), sum(seen_ranks) FROM relays",
+                                 [&](const Statement& row) { row.read(data.ranks.expected, data.ranks.seen); }));
   CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_cast_counts(database, data));

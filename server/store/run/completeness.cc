@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/run/names.h"
+#include "server/store/run/ranks.h"
 
 namespace castscope::store {
 namespace {
@@ -106,6 +107,10 @@ std::vector<Incomplete> what_is_missing(const RunData& data) {
   for (const Process& process : data.processes) add_end(data, process, all);
   for (const Process& process : data.processes) add_missing_events(data, process, all);
   add_missing_counts(data, all);
+  if (const RankCount ranks = ranks_of(data); ranks.seen < ranks.expected)
+    all.push_back({.reason = IncompleteReason::kRanksMissing,
+                   .process = "",
+                   .sentence = absl::StrCat(ranks.seen, " of ", ranks.expected, " ranks were seen")});
   if (!data.end) {
     all.push_back({.reason = IncompleteReason::kRunNotEnded,
                    .process = "",

@@ -35,7 +35,8 @@ namespace castscope::store {
   REASON(kProcessMissing, 11, "process_missing",                                                                  \
          "A process told the relay that it has cast, and its record was never found.")                            \
   REASON(kProcessUnrecorded, 12, "process_unrecorded",                                                            \
-         "A process said that it could not be recorded, or not to its end.")
+         "A process said that it could not be recorded, or not to its end.")                                      \
+  REASON(kRanksMissing, 13, "ranks_missing", "Fewer ranks were seen than the job's launcher started here.")
 
 CASTSCOPE_CLOSED_LIST(IncompleteReason, std::uint8_t, CASTSCOPE_INCOMPLETE_REASONS);
 

@@ -192,11 +192,16 @@ struct Damage {
   bool evidence = false;  // what rules judge is not all there: rules would find what is not so
 };
 
+struct RankCount {
+  std::uint32_t expected = 0, seen = 0;
+};
+
 struct RunData {
   RunStart start;
   std::optional<Damage> damage;
   std::optional<RunEnd> end;
   std::vector<std::string> notices;
+  RankCount ranks;                     // as relays told, at the end of the run; ranks_of() (ranks.h) has all
   std::vector<Incomplete> incomplete;  // as told; what_is_missing() (completeness.h) has all that is missing
   Table<Process> processes;
   Table<Stack> stacks;

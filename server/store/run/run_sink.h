@@ -168,6 +168,7 @@ struct RelayState {
   bool said_goodbye = false;       // the last of them was its goodbye, which said this:
   int exit_status = -1, signal = 0;
   std::uint32_t still_running = 0;
+  std::uint32_t expected_ranks = 0, seen_ranks = 0;  // of its machine; 0 = none told of itself
   bool operator==(const RelayState&) const = default;
 };
 

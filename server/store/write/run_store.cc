@@ -120,7 +120,7 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&put_process,
        "INSERT INTO processes (id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns) "
        "VALUES (?,?,?,?,?,?,?)"},
-      {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?,?,?,?,?)"},
+      {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -320,7 +320,7 @@ const std::optional<RunEnd>& RunStore::earlier_end() const { return impl_->earli
 absl::Status RunStore::relay(const RelayState& state) {
   return impl_->on_run([&] {
     return impl_->put_relay.run(state.relay, state.acknowledged, state.said_goodbye, state.exit_status, state.signal,
-                                state.still_running);
+                                state.still_running, state.expected_ranks, state.seen_ranks);
   });
 }
 

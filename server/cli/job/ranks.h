@@ -1,0 +1,24 @@
+// How many ranks a run should have, and how many were seen: counted in the run directory, where each process with
+// PyTorch leaves the variables of its launcher (agent/preload/run_directory.c). Only the ranks of this machine count.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace castscope::cli {
+
+struct Ranks {
+  // LOCAL_WORLD_SIZE as the processes have it. Without it, those that told their rank, whether they could be observed
+  // or not. 0 = no process told.
+  std::uint32_t expected = 0;
+  std::uint32_t seen = 0;  // with an agent, whether or not they have cast
+  bool operator==(const Ranks&) const = default;
+};
+
+Ranks ranks_in(const std::string& run_directory);
+
+// The variable NAME=VALUE for the job of a `castscope run` that is itself one rank of a launcher: it sees no other
+// rank, and waits for none. "" = it is not.
+std::string one_rank_variable();
+
+}  // namespace castscope::cli
