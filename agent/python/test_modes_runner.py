@@ -57,6 +57,14 @@ def test_a_script_whose_entries_agree(run):
         f"castscope: step: {mode} …" for mode in ("eager", "script", "trace", "export")]
 
 
+def test_where_no_operator_runs_nothing_is_said_to_be_the_same(run):
+    source = ("import torch, castscope\n@castscope.entry(inputs=lambda: (torch.ones(2),), modes=['trace', 'export'])\n"
+              "def kept(x):\n    return x\n")
+    done = run("--html", "modes.html", "--json", "modes.json", "train.py", train=source)
+    assert done.returncode == 3 and "trace   not observed: no operator ran\n" in done.stdout
+    assert "same dtypes" not in done.stdout
+
+
 def test_a_module_by_its_name(run):
     done = run("-m", "train", "--epochs", "1", train=SAME)
     assert done.returncode == 0, done.stderr

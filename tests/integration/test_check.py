@@ -138,7 +138,7 @@ def test_a_comment_silences_its_line(castscope, python):
 def test_a_run_in_which_nothing_was_seen_does_not_pass(castscope):
     assert castscope("run", "-o", "none", "--", "true").returncode == 0
     done = castscope("check", "--max-cast-share", "5%", "none.castscope")
-    assert done.returncode == 3 and b"no process was seen that used PyTorch's autocast" in done.stdout
+    assert done.returncode == 3 and b"no process was seen that used" in done.stdout
 
 
 def test_a_job_that_failed_does_not_pass_as_clean(castscope, python):

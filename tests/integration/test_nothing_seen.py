@@ -1,6 +1,7 @@
 """A job of which castscope saw nothing: it says why, and leaves no files of a job that never began."""
 
 import pytest
+from program import clean_environment
 
 
 @pytest.mark.parametrize(("text", "status", "message", "told"), [
@@ -37,3 +38,24 @@ def test_a_python_without_pytorch_is_named(castscope, python_without_us):
     assert (done.returncode, done.stdout) == (0, "1\n") and f"castscope: {told}\n" in done.stderr
     assert report["run"]["observed"] is False and told in report["run"]["notices"]
     assert "LD_PRELOAD" not in done.stderr
+
+
+@pytest.mark.parametrize("policy", [(), ("--policy", "torch-cpu")])
+def test_a_run_that_was_not_observed_is_not_called_clean(castscope, python, policy):
+    """Neither by its summary, nor by a report, nor by the gate."""
+    done = castscope("run", "-o", "run", *policy, "--", python, "-c", "import torch", text=True,
+                     env=clean_environment(CASTSCOPE_OFF="1"))
+    assert "Not observed: rules had nothing to judge." in done.stderr
+    assert "no process with PyTorch was seen: CASTSCOPE_OFF is set" in done.stderr
+    forms = ("md", "html", "sarif")
+    said = {form: castscope("report", "-f", form, "run.castscope", text=True).stdout for form in forms}
+    assert said["md"].startswith("### castscope: not observed\n") and "Not observed: there was" in said["html"]
+    assert '"executionSuccessful": false' in said["sarif"] and "nothing was observed: no process" in said["sarif"]
+    for text in (done.stderr, *said.values()):
+        assert "no findings" not in text.lower() and "nothing wrong" not in text
+    assert castscope.report()["run"]["observed"] is False
+    for options, status, told in (((), 3, "inconclusive: not observed, so that nothing could be found"),
+                                  (("--allow-incomplete",), 0, "not observed, which --allow-incomplete lets pass")):
+        done = castscope("check", *policy, *options, "run.castscope", text=True)
+        assert done.returncode == status and told in " ".join(done.stdout.split())
+        assert "clean" not in done.stdout and "not judged" not in done.stdout

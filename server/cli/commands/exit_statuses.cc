@@ -44,7 +44,7 @@ constexpr Meaning kMeanings[] = {
     {"compare", "1", "precisions differ, or a mode refused the code"},
     {"compare", "2",
      "the command line is wrong, there is no such script, the Python has no PyTorch, or an output cannot be written"},
-    {"compare", "3", "the script failed, or could not be started"},
+    {"compare", "3", "the script failed, or could not be started, or no operator was observed in what it compares"},
 
     {"diff", "0", "the runs were compared; with --exit-code: nothing but times differs"},
     {"diff", "1", "with --exit-code: something differs"},

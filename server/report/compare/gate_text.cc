@@ -63,12 +63,15 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
   const auto exceeded = static_cast<std::uint64_t>(
       std::count_if(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); }));
   if (exceeded > 0) add(counted(exceeded, "limit exceeded", "limits exceeded"));
+  const bool observed = account.processes > 0 || !account.damage.empty();
   switch (verdict.outcome) {
     case Outcome::kFindings:
       return "fails: " + reasons;
     case Outcome::kIncomplete:
       if (!account.damage.empty())
         return "inconclusive" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
+      if (!observed && !gate.allow_incomplete)
+        return "inconclusive: not observed, so that nothing could be found (--allow-incomplete lets it pass)";
       if (verdict.incomplete.empty() || gate.allow_incomplete)
         return "inconclusive: nothing was found, but " + what_was_not_judged(account) + " (--require-deep)";
       return absl::StrCat("inconclusive: nothing ", verdict.unseen_before.empty() ? "was found" : "is surely new",
@@ -76,6 +79,7 @@ std::string headline(const Account& account, const Gate& gate, const Verdict& ve
     case Outcome::kClean:
       break;
   }
+  if (!observed) return "not observed, which --allow-incomplete lets pass";
   if (!verdict.incomplete.empty()) return "clean, as far as the incomplete data show";
   return account.unjudged.empty() ? "clean" : "clean, as far as rules could judge";
 }
@@ -101,7 +105,9 @@ std::vector<std::string> left_out(const Account& account, const Gate& gate, cons
 }
 
 // "not judged: 12 rules, because …: cache-grows, …": rules that share the reason share a sentence.
+// Of a run that was not observed, the reason is said in another line, and holds for all rules.
 std::string unjudged_text(const Account& account, const std::string& of_what, int width) {
+  if (account.processes == 0) return "";
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // what is said of them; their names
   for (const AccountRule& of : account.unjudged) {
     const std::string what = absl::StrCat(of.judged == "not" ? "not judged" : "judged in part",

@@ -74,6 +74,13 @@ TEST(MarkdownTest, BarsAreEscapedInTablesOnly) {
   EXPECT_THAT(text, HasSubstr("see also `c|d.py:2`\n"));
 }
 
+TEST(MarkdownTest, WhereNothingWasObservedNothingIsCalledWell) {
+  store::RunData run;
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: not observed so far\n"));
+  run.end = store::RunEnd{.end_ns = 1, .exit_status = 0, .signal = {}, .complete = true};
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: not observed\n"));
+}
+
 TEST(MarkdownTest, HowTheJobEndedStandsFirst) {
   store::RunData run = run_in("/job");
   EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: no findings\n"));
@@ -141,7 +148,7 @@ TEST(HtmlTest, NothingBecomesMarkup) {
 TEST(HtmlTest, ARunWithoutAnythingIsAPage) {
   const std::string page = html_text(model(store::RunData(), {}));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
-  EXPECT_THAT(page, HasSubstr("No casts were recorded that could be judged."));
+  EXPECT_THAT(page, HasSubstr("Not observed: there was nothing that rules could judge."));
   EXPECT_THAT(page, Not(HasSubstr("nothing wrong")));
 }
 

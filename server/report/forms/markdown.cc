@@ -73,6 +73,7 @@ std::string heading(const Model& model) {
   const std::string failure = failure_text(model), end = failure.empty() ? "" : "; " + failure;
   if (model.findings.empty()) {
     if (model.run.damage) return text + "no findings in what can be read of the run file" + end;
+    if (!model.observed) return text + (model.run.end ? "not observed" : "not observed so far") + end;
     if (!model.complete()) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
     return text + "no findings" + end;
   }

@@ -154,6 +154,7 @@ std::string nothing_found(const Model& model) {
   const std::string failure = failure_text(model);
   const std::string but = failure.empty() ? "" : ", but " + failure + ": what it did not come to is not judged";
   if (model.run.damage) return "The rules found nothing wrong in what can be read of the run file" + but + ".";
+  if (!model.observed) return "Not observed: there was nothing that rules could judge" + but + ".";
   const bool whole = model.complete() && failure.empty();
   if (!anything_was_cast(model))
     return whole ? "Nothing was cast: there were no casts to judge."

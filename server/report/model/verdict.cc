@@ -39,11 +39,24 @@ std::string share_sentence(const Model& model, const Costs& costs) {
          (model.totals.compiled.casts > 0 ? ", without those in compiled graphs. " : ". ");
 }
 
-// An empty list says little where the job did not come to its end, or was not recorded to its end.
+// Whether something of the run is missing for another reason than that it ended too early.
+bool was_seen_in_part(const Model& model) {
+  return std::ranges::all_of(model.missing, [](const store::Incomplete& one) {
+    return one.reason == store::IncompleteReason::kRanksMissing ||
+           one.reason == store::IncompleteReason::kProcessUnrecorded;
+  });
+}
+
+// An empty list says little where the job did not come to its end, or was not recorded to its end; nothing where
+// nothing was observed.
 std::string nothing_found(const Model& model) {
+  if (!model.observed && !model.run.damage)
+    return std::string("Not observed") + (model.run.end ? "" : " so far") + ": rules had nothing to judge.";
   const std::string judged = unjudged_sentences(model.rules).empty() ? "" : ", as far as rules could judge";
   if (!model.run.end && !model.run.damage) return "No findings so far" + judged + ".";
-  if (!model.complete()) return "No findings in what was seen" + judged + ": the run was cut short.";
+  if (!model.complete())
+    return "No findings in what was seen" + judged +
+           (was_seen_in_part(model) ? ": not all of the run was seen." : ": the run was cut short.");
   if (!failure_text(model).empty()) return "No findings in what was seen" + judged + ": the job failed.";
   return "No findings" + judged + ".";
 }

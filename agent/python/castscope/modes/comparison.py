@@ -62,9 +62,15 @@ class Comparison:
         return sum(mode in row.cells and row.cells[mode].verdict == "same" for row in self.rows)
 
     @property
+    def observed(self) -> bool:
+        """Whether any operator was seen, in eager or in another mode. If not, there was nothing to compare."""
+        return bool(self.rows)
+
+    @property
     def same_precision(self) -> bool:
         """Whether all modes ran, and each computed every operator that can be compared, and each output, in eager's
-        dtypes. It says nothing about operators without a partner: see not_comparable()."""
+        dtypes. It says nothing about operators without a partner: see not_comparable(). False where nothing was
+        observed."""
         return not self.errors and all(self._agrees(mode) for mode in self.compared)
 
     @property
@@ -74,7 +80,7 @@ class Comparison:
 
     def _agrees(self, mode: str) -> bool:
         dtypes = all(error.same_dtype for error in self.outputs.get(mode, ()))
-        compared_nothing = self.agreeing(mode) == 0 and bool(self.not_comparable(mode))
+        compared_nothing = self.agreeing(mode) == 0 and (bool(self.not_comparable(mode)) or not self.observed)
         return dtypes and not compared_nothing and not self.differences(mode)
 
     def assert_same_precision(self, modes: Iterable[str] | None = None, ignore: Iterable[str] = ()) -> None:

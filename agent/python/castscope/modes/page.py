@@ -96,6 +96,8 @@ def _verdict(of: Comparison, mode: str) -> str:
         said = _tag("span", f"differs at {count(len(causes), 'operator')}{more}", "cause")
     elif wrong:
         said = _tag("span", f"gives {wrong[0].dtype}, eager {wrong[0].eager_dtype}", "cause")
+    elif not of.observed:
+        said = "not observed: no operator ran"
     else:
         agreeing = of.agreeing(mode)
         said = _tag("span", f"same dtypes in {agreeing} of {count(agreeing + len(alone), 'operator')}", "good")

@@ -1,6 +1,7 @@
 """`python -m castscope.modes`: compares a script's entries, or a function by its name.
 
-Exit status: 0 all compute in the same precision, 1 they do not (or a mode refused), 2 wrong usage, 3 the script failed.
+Exit status: 0 all compute in the same precision, 1 they do not (or a mode refused), 2 wrong usage, 3 the script failed,
+or nothing was observed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ examples:
   python -m castscope.modes --json modes.json --html modes.html train.py
 
 exit status: 0 all compute in the same precision, 1 they do not, or a mode refused the function, 2 wrong usage,
-3 the script failed
+3 the script failed, or nothing was observed
 """
 
 _NO_ENTRIES = """\
@@ -74,7 +75,9 @@ def main(arguments: Sequence[str]) -> int:
         return USAGE
     except ScriptFailed:
         return FAILED
-    return SAME if all(result.same_precision for result in results) else DIFFERENT
+    if not all(result.same_precision for result in results if result.observed or result.errors):
+        return DIFFERENT
+    return SAME if all(result.observed for result in results) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -50,6 +50,8 @@ class Text:
         elif wrong:
             said = self._paint("cause",
                                f"gives {short_dtype(wrong[0].dtype)}, eager {short_dtype(wrong[0].eager_dtype)}")
+        elif not of.observed:
+            said = "not observed: no operator ran"
         else:
             agreeing = of.agreeing(mode)
             said = self._paint("good", f"same dtypes in {agreeing} of {count(agreeing + len(alone), 'operator')}")
