@@ -174,11 +174,13 @@ static bool watch(const char* key) {
       no_such_run();
     return false;
   }
-  say_prepare();
   char why[CASTSCOPE_PROBLEM_BYTES];
   const char* way_out = NULL;
   void* agent = agent_file_load(key, why, &way_out);
-  if (agent != NULL) return start(agent);
+  if (agent != NULL) {
+    say_prepare();
+    return start(agent);
+  }
   why[0] != '\0' ? unobserved(why, way_out) : no_agent(key);
   return false;
 }

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from program import clean_environment
+from program import ROOT, clean_environment
+from test_preload import HERE, seal
 
 JOB = """
 print("before")
@@ -36,12 +37,31 @@ def enforcing(castscope, tmp_path):
     return run
 
 
-@pytest.mark.parametrize(("why", "variables"), [
-    ("CASTSCOPE_OFF is set", {"CASTSCOPE_OFF": "1"}),
-    ("the agent for PyTorch ", {}),
-    ("the preload library cannot be built: ", {"CC": "/bin/false"}),
+def with_a_library_of_a_newer_glibc(castscope, folder):
+    program = folder / "lonely" / "castscope"
+    library = castscope.preload.read_bytes()
+    program.write_bytes(program.read_bytes().replace(library, library.replace(b"GLIBC_2.17\0", b"GLIBC_9.17\0")))
+
+
+def with_an_agent_that_sees_nothing(castscope, folder):
+    subprocess.run([folder / "lonely" / "castscope", "run", "-o", "x", "--", "true"], cwd=folder, check=True,
+                   env=clean_environment(XDG_CACHE_HOME=folder / "cache"), capture_output=True)
+    name = next((castscope.program.parent / "agents").glob("castscope_agent-*.so")).name
+    agent = next((folder / "cache").glob("castscope/*")) / name
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ROOT}", HERE / "fake_agent.c", "-o", agent], check=True)
+    seal(agent)
+
+
+@pytest.mark.parametrize(("why", "variables", "prepare"), [
+    ("CASTSCOPE_OFF is set", {"CASTSCOPE_OFF": "1"}, None),
+    ("the agent for PyTorch ", {}, None),
+    ("the preload library does not load into this job's processes (", {}, with_a_library_of_a_newer_glibc),
+    ("the agent for PyTorch ", {}, with_an_agent_that_sees_nothing),
 ])
-def test_a_job_without_what_carries_its_policy_out_is_not_started(castscope, enforcing, job, python, why, variables):
+def test_a_job_without_what_carries_its_policy_out_is_not_started(castscope, enforcing, job, python, tmp_path, why,
+                                                                  variables, prepare):
+    if prepare:
+        prepare(castscope, tmp_path)
     done = enforcing("--", python, job, **variables)
     assert (done.returncode, done.stdout) == (125, "")
     assert f"castscope: {why}" in done.stderr

@@ -232,7 +232,7 @@ def name_a_run_directory_that_is_too_long(folder, run_folder):
     return {"CASTSCOPE_RUN": "/" + "x" * 5000}
 
 
-SPOILS = {spoil_nothing: b"there is no agent for the PyTorch in ", spoil_the_agent: b"the agent cannot be loaded (",
+SPOILS = {spoil_nothing: b"there is no agent for the PyTorch in ", spoil_the_agent: b" is damaged: ",
           spoil_its_start: b"no thread-specific key is left: ", open_the_run_directory: b"is open to other users: ",
           remove_the_run_directory: b"which is not there: ",
           name_a_run_directory_that_is_too_long: b"the path of the run directory is too long: "}

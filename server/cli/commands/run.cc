@@ -56,6 +56,14 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
   return error.shell_status;
 }
 
+// Returns what there is to say of a job that will not be observed; "" = nothing. Where only the named Python has no
+// agent, others of the job may have one.
+std::string sentence_of(const RunOptions& options, const Preparation& prepared) {
+  if (prepared.unobserved_why.empty()) return "";
+  const bool may_be_observed = prepared.is_preloaded && options.enforce.empty();
+  return may_be_observed ? prepared.unobserved_why : unobserved_sentence(options, prepared.unobserved_why);
+}
+
 // Runs the job without a recording: the user's job matters more than the record of it. In other precisions than the
 // user asked for it would be another job.
 int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
@@ -274,11 +282,9 @@ int run(const RunOptions& options) {
       output.ok()
           ? prepare_job(options.command, say, {.lend = !options.enforce.empty(), .given_agents = options.given_agents})
           : Preparation();
-  const std::string unobserved = prepared.unobserved_why;
+  const std::string unobserved = sentence_of(options, prepared);
   if (!unobserved.empty()) {
-    // Where only the named Python has no agent, others of the job may have one.
-    const bool may_be_observed = prepared.is_preloaded && options.enforce.empty();
-    say(may_be_observed ? unobserved : unobserved_sentence(options, unobserved));
+    say(unobserved);
     if (options.demands_policy()) return kOwnFailure;
   }
   // From here on signals belong to the job: nothing below ends castscope before the job, which would leave files
@@ -291,9 +297,7 @@ int run(const RunOptions& options) {
   if (absl::Status status = add_variables(options, *directory, prepared); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
-  if (!unobserved.empty())  // for the report
-    directory->note(prepared.is_preloaded && options.enforce.empty() ? unobserved
-                                                                     : unobserved_sentence(options, unobserved));
+  if (!unobserved.empty()) directory->note(unobserved);  // for the report
   const RunWitnesses witnesses = witnesses_of(*directory);
   if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory);
@@ -334,6 +338,8 @@ int run(const RunOptions& options) {
   if (nothing_was_seen(*directory, witnesses, **recording))
     nothing = why_nothing_was_seen_by_this(options, *directory, ending.end, unobserved);
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
+  if (nothing.sentence == unobserved)
+    nothing.sentence = "";  // it was said before the job, and stands among the notices
   const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
