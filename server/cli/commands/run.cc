@@ -61,7 +61,8 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
 std::string sentence_of(const RunOptions& options, const Preparation& prepared) {
   if (prepared.unobserved_why.empty()) return "";
   const bool may_be_observed = prepared.is_preloaded && options.enforce.empty();
-  return may_be_observed ? prepared.unobserved_why : unobserved_sentence(options, prepared.unobserved_why);
+  return may_be_observed ? absl::StrCat(prepared.unobserved_why, ": processes with this PyTorch run unobserved")
+                         : unobserved_sentence(options, prepared.unobserved_why);
 }
 
 // Runs the job without a recording: the user's job matters more than the record of it. In other precisions than the
@@ -225,11 +226,10 @@ bool nothing_was_seen(const RunDirectory& directory, const RunWitnesses& witness
 }
 
 // Nobody should take an unobserved run for a job without casts. A castscope inside this one knows better why.
-NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end,
-                                         const std::string& unobserved_why) {
+NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDirectory& directory, const JobEnd& end) {
   for (const std::string& notice : directory.said())
     if (absl::StartsWith(notice, kInner)) return {.sentence = notice};
-  return why_nothing_was_seen(options.command, end, unobserved_why);
+  return why_nothing_was_seen(options.command, end);
 }
 
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
@@ -336,10 +336,9 @@ int run(const RunOptions& options) {
   const Ending ending = record_until_end(options, *directory, signals, **recording);
   NothingSeen nothing;
   if (nothing_was_seen(*directory, witnesses, **recording))
-    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end, unobserved);
+    nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
+  if (!unobserved.empty() && !nothing.never_began) nothing.sentence = "";  // it was said before the job
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
-  if (nothing.sentence == unobserved)
-    nothing.sentence = "";  // it was said before the job, and stands among the notices
   const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();

@@ -75,14 +75,13 @@ std::string script_of(const std::vector<std::string>& command) {
   return at < command.size() ? command[at] : "";
 }
 
-NothingSeen why_nothing_was_seen(const std::vector<std::string>& command, const JobEnd& end, const std::string& known) {
+NothingSeen why_nothing_was_seen(const std::vector<std::string>& command, const JobEnd& end) {
   const std::string script = script_of(command), python = named_python(command);
   std::error_code error;
   if (!script.empty() && end.exit_status == kCannotOpen && !fs::exists(script, error) && !error)
     return never_began(absl::StrCat("there is no script ", script));
   if (!script.empty() && end.exit_status == kRaised && cannot_be_compiled(python, script))
     return never_began(absl::StrCat(script, " cannot be compiled, so that no line of it ran"));
-  if (!known.empty()) return {.sentence = absl::StrCat(kNoProcess, ": ", known)};
   if (!python.empty()) {
     const auto probed = probe_python(python);
     if (probed.ok() && !probed->torch && probed->torch_problem.empty())

@@ -13,10 +13,8 @@ struct NothingSeen {
   bool never_began = false;  // not a line of the job's script ran: there is nothing to keep
 };
 
-// Asks the job's Python, where the command names one. Call it only if nothing was seen. `known` is what was known to be
-// the reason before the job began; "" = nothing.
-NothingSeen why_nothing_was_seen(const std::vector<std::string>& command, const JobEnd& end,
-                                 const std::string& known = {});
+// Asks the job's Python, where the command names one. Call it only if nothing was seen.
+NothingSeen why_nothing_was_seen(const std::vector<std::string>& command, const JobEnd& end);
 
 // Returns the file that this command has Python run, as the command names it: "train.py" for `python -u train.py`. "" =
 // none, or it is not clear: `python -m train`, `sh train.sh`, `env -C folder python train.py`.
