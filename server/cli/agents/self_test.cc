@@ -114,6 +114,12 @@ std::string difference_by_line(Lines seen) {
   return "";
 }
 
+// What the report says of the reason, as the agent told it.
+std::string reason_in(const json& report) {
+  const json notices = report.contains("run") ? report["run"].value("notices", json::array()) : json::array();
+  return notices.empty() || !notices[0].is_string() ? "" : absl::StrCat(": ", notices[0].get<std::string>());
+}
+
 std::string last_line(const std::string& text) {
   std::string last;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace()))
@@ -143,6 +149,7 @@ std::string difference_in(const std::string& text) {
   if (!report.is_object() || !report.contains("sites") || !report.contains("stacks") || !report.contains("frames"))
     return "there is no report of it";
   const Lines seen = seen_in(report);
+  if (seen.empty()) return absl::StrCat("nothing was seen", reason_in(report));
   const bool has_lines = std::ranges::any_of(seen, [](const auto& one) { return one.first.first != 0; });
   return has_lines ? difference_by_line(seen) : difference_without_lines(seen);
 }

@@ -68,6 +68,14 @@ TEST(SelfTest, WithoutLinesTheSumsCount) {
   EXPECT_THAT(difference_in(one.dump()), HasSubstr("7 casts and 3 cache hits to bfloat16 were made"));
 }
 
+TEST(SelfTest, WhereNothingIsSeenTheReasonIsTold) {
+  json one = report();
+  one["sites"] = json::array();
+  EXPECT_EQ(difference_in(one.dump()), "nothing was seen");
+  one["run"]["notices"] = {"the agent cannot be loaded"};
+  EXPECT_EQ(difference_in(one.dump()), "nothing was seen: the agent cannot be loaded");
+}
+
 TEST(SelfTest, WhatIsNoReportFails) {
   for (const char* text : {"", "{}", "[]", "{\"sites\": []}"})
     EXPECT_EQ(difference_in(text), "there is no report of it");

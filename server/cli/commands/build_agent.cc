@@ -14,6 +14,7 @@
 #include "server/cli/agents/proof.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/fail.h"
+#include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
@@ -69,6 +70,20 @@ std::string content_of(const std::string& path) {
   return std::move(text).str();
 }
 
+// A released agent loads wherever its PyTorch does.
+absl::Status check_needs(const std::string& agent, const TorchInstall& torch) {
+  const auto needs = library_needs(agent), given = library_needs(torch.library),
+             core = library_needs(torch.core_library);
+  for (const auto* one : {&needs, &given, &core})
+    if (!one->ok()) return one->status();
+  std::string beyond;
+  for (const SymbolVersion& version : versions_beyond(*needs, {*given, *core}))
+    absl::StrAppend(&beyond, " ", version.text());
+  if (beyond.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the agent for PyTorch ", torch.version, " asks for more than its PyTorch does:", beyond));
+}
+
 // Compiles the agent in a folder of its own beside the archive.
 absl::StatusOr<PrebuiltAgent> compiled_for(const TorchInstall& torch, const std::string& folder) {
   std::error_code error;
@@ -76,6 +91,7 @@ absl::StatusOr<PrebuiltAgent> compiled_for(const TorchInstall& torch, const std:
   const std::string agent = folder + "/agent.so";
   absl::Status status = extract_sources(folder + "/sources");
   if (status.ok()) status = compile_agent(folder + "/sources", torch, agent, Symbols::kStripped);
+  if (status.ok()) status = check_needs(agent, torch);
   if (!status.ok()) return status;
   return PrebuiltAgent{torch.key, release_of(torch.version), torch.cxx11_abi, compressed(content_of(agent))};
 }
