@@ -136,6 +136,17 @@ def test_a_process_that_is_switched_off_has_nothing_of_the_policy(castscope, pyt
     assert second == "torch.float32 mine- False"
 
 
+def test_a_python_that_lost_the_library_ends(castscope, job, python):
+    lost = ["env", "-u", "LD_PRELOAD"]
+    done = castscope("run", "-o", "run", "--force", "--enforce", "torch-cpu", "--", *lost, python, job, text=True)
+    assert (done.returncode, done.stdout) == (125, "before\n") and "LD_PRELOAD was taken out" in done.stderr
+    run = castscope.report()["run"]
+    assert run["complete"] is False and any("LD_PRELOAD was taken out" in notice for notice in run["notices"])
+    for more in (["--enforce-if-possible", "--", *lost], ["--", *lost, "CASTSCOPE_OFF=1"], ["--", "env"]):
+        done = castscope("run", "-o", "run", "--force", "--enforce", "torch-cpu", *more, python, job, text=True)
+        assert (done.returncode, done.stdout) == (0, "before\nafter\n"), more
+
+
 def test_runs_that_may_go_without_share_no_compiled_graphs(castscope):
     command = ["--enforce-if-possible", "--enforce", "torch-cpu", "--", "printenv", "TORCH_COMPILE_CACHE_KEY_TAG"]
     tags = {castscope("run", "-o", name, *command, text=True).stdout for name in ("one", "two")}

@@ -5,9 +5,11 @@ own folder off again, puts the package's at the end, where all folders of the us
 the sitecustomize that would have been imported without us. Any Python may run this file, Python 2 too. With `python -S`
 it is not imported: the package is absent then.
 
-Where the job runs by a policy that has rules for functions, it has them applied; under `castscope run --apex`, `import
-apex` finds castscope.amp. Nothing is imported for it elsewhere. pytest is told of castscope's plugin where its command
-line or its settings name castscope: by itself it finds those of packages that are installed.
+Where the job runs by a policy that has rules for functions, it has them applied. A process that must run by a policy
+and has lost castscope's library ends when it imports torch, as those do that agent/preload/refuse.c ends. Under
+`castscope run --apex`, `import apex` finds castscope.amp. Nothing is imported for it elsewhere. pytest is told of
+castscope's plugin where its command line or its settings name castscope: by itself it finds those of packages that are
+installed.
 """
 
 import os
@@ -38,6 +40,48 @@ def _leave_policy_out():
     tag = os.environ.get("TORCH_COMPILE_CACHE_KEY_TAG", "")
     if "castscope-" in tag:
         os.environ["TORCH_COMPILE_CACHE_KEY_TAG"] = tag[:tag.rindex("castscope-")]
+
+
+def _has_library():
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            return b"/libcastscope.so" in maps.read()
+    except Exception:  # it is not known
+        return True
+
+
+class _Guard:
+    """On sys.meta_path: looks at the import of torch whether somebody is here who carries the policy out."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            sys.meta_path.remove(self)
+            if not _has_library():
+                _end_without_policy()
+        return None
+
+
+def _end_without_policy():
+    sentence = ("castscope's library is not in this process, since LD_PRELOAD was taken out of its environment or "
+                "names a file that cannot be read: the policy of --enforce cannot be carried out, and this process "
+                "ends before PyTorch's first operator, with status 125; with --enforce-if-possible it would run on "
+                "unobserved, without the policy.")
+    try:
+        name = os.path.join(os.environ["CASTSCOPE_RUN"], "said-without-library")
+        note = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(note, sentence.encode("ascii"))
+        os.close(note)
+    except Exception:  # another process has left it there; or it stands on stderr alone
+        pass
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    try:
+        os.write(2, ("castscope[%d]: %s\n" % (os.getpid(), sentence)).encode("ascii"))
+    finally:
+        os._exit(125)
 
 
 def _stand_in_for_apex():
@@ -87,6 +131,10 @@ def _name_pytest_plugin():
 _name_pytest_plugin()
 if os.environ.get("CASTSCOPE_OFF", "0") not in ("", "0") and "CASTSCOPE_ENFORCE" in os.environ:
     _leave_policy_out()
+# `castscope run` and `castscope env` set CASTSCOPE_AGENTS together with LD_PRELOAD.
+if os.environ.get("CASTSCOPE_ENFORCE") and not os.environ.get("CASTSCOPE_ENFORCE_IF_POSSIBLE"):
+    if "CASTSCOPE_AGENTS" in os.environ:
+        sys.meta_path.insert(0, _Guard())
 if os.environ.get("CASTSCOPE_ENFORCE") and sys.version_info >= (3, 9):
     _cast_functions(os.environ["CASTSCOPE_ENFORCE"])
 if os.environ.get("CASTSCOPE_APEX") and sys.version_info >= (3, 9):
