@@ -15,7 +15,8 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;       /* set when loading is over, with or without success */
 static pthread_t loader; /* the thread that loads it: the agent itself may get here meanwhile */
 static bool loader_at_work;
-static pid_t owner; /* a vfork child shares our memory, but not this number */
+static bool orphaned; /* forked while another thread, which does not exist here, was loading */
+static pid_t owner;   /* a vfork child shares our memory, but not this number */
 static bool forked;
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
@@ -55,8 +56,9 @@ static void in_child(void) {
   forked = true;
   if (on_exit_function != NULL) run_note_process();
   if (loader_at_work && !pthread_equal(loader, pthread_self())) {
-    /* Forked while another thread, which does not exist here, was loading: stay without an agent. */
+    /* Stay without an agent. */
     pthread_mutex_init(&loading, NULL);
+    orphaned = true;
     loader_at_work = false;
     tried = true;
     slots_take_originals();
@@ -208,8 +210,18 @@ static void load(void) {
   if (run_is_bare()) relay_start();
 }
 
+/* Nearly all such children only make room for another program, so that it matters at an import of torch alone. */
+static void orphan_loads(void) {
+  if (!policy_is_asked_for() || run_is_switched_off()) return;
+  unobserved("this process was forked while another thread was importing torch", NULL);
+  end_without_policy();
+}
+
 void agent_load(void) {
-  if (__atomic_load_n(&tried, __ATOMIC_ACQUIRE)) return;
+  if (__atomic_load_n(&tried, __ATOMIC_ACQUIRE)) {
+    if (orphaned) orphan_loads();
+    return;
+  }
   if (loader_at_work && pthread_equal(loader, pthread_self())) return;
   pthread_mutex_lock(&loading);
   if (!tried) {

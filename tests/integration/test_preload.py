@@ -285,3 +285,18 @@ def test_a_process_that_is_switched_off_is_left_alone(castscope, made, with_agen
     caller = made("caller.c", "caller", "-pthread", "-ldl")
     done = castscope.bare(caller, torch, env=environment | ENFORCE | {"CASTSCOPE_OFF": "1", "FAKE_AGENT_REFUSES": "no"})
     assert (done.returncode, done.stdout) == (0, b"all arguments arrived\n") and silent(done)
+
+
+def test_a_child_forked_while_the_agent_is_loaded_does_not_import_torch_without_the_policy(castscope, python,
+                                                                                           with_agent, tmp_path):
+    torch, environment = with_agent
+    code = ("import ctypes, os, sys, threading\n"
+            "loads = threading.Thread(target=lambda: exec(TOUCH))\nloads.start()\nopen(sys.argv[2]).close()\n"
+            "if os.fork() == 0:\n    os.getenv('FAKE_IMPORTS') and ctypes.CDLL(None).initModule()\n    os._exit(7)\n"
+            "print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)\nopen(sys.argv[2], 'w').close()\nloads.join()\n")
+    fifo = tmp_path / "fifo"
+    subprocess.run(["mkfifo", fifo], check=True)
+    for more, status in (({}, 7), ({"FAKE_IMPORTS": "1"}, 125)):
+        done = castscope.bare(python, "-c", f"TOUCH = {TOUCH!r}\n{code}", torch, fifo, timeout=60,
+                              env=environment | ENFORCE | {"FAKE_AGENT_WAITS": str(fifo)} | more)
+        assert (done.returncode, done.stdout) == (0, b"%d\n" % status), done.stderr
