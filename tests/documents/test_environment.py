@@ -10,14 +10,15 @@ PAGE = (ROOT / "docs/environment.md").read_text()
 INTERNAL = {
     "CASTSCOPE_PROGRAM": "what `castscope compare` calls itself in the usage of its Python part",
     "CASTSCOPE_PYTEST_CHILD": "what the plugin of pytest tells a test's own process",
+    "CASTSCOPE_ONE_RANK": "what `castscope run` tells its job where it is itself one rank of a launcher",
     "CASTSCOPE_ROLL": "where the processes of a run find its roll",
     "CASTSCOPE_RING": "the size of rings, for stress tests",
     "CASTSCOPE_BENCH": "whether tests measure costs",
     "CASTSCOPE_UPDATE_GOLDEN": "whether tests write the files that they compare with",
 }
 # Read through a loop over names, or set and never read.
-BY_NAME = {"CXX", "RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
-           "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD"}
+BY_NAME = {"CXX", "RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
+           "FLUX_JOB_ID", "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD"}
 # Every program reads them, or PyTorch does: they say nothing of castscope.
 EVERYBODYS = {"PATH", "PYTHONPATH", "PYTEST_PLUGINS", "TORCH_COMPILE_CACHE_KEY_TAG", "TORCH_LOGS"}
 READS = re.compile(r"""(?:getenv|environment_get|\bvariable|from_variable|variable_with_path|environ\.get)\(\s*

@@ -293,10 +293,12 @@ def test_a_child_forked_while_the_agent_is_loaded_does_not_import_torch_without_
     code = ("import ctypes, os, sys, threading\n"
             "loads = threading.Thread(target=lambda: exec(TOUCH))\nloads.start()\nopen(sys.argv[2]).close()\n"
             "if os.fork() == 0:\n    os.getenv('FAKE_IMPORTS') and ctypes.CDLL(None).initModule()\n    os._exit(7)\n"
-            "print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)\nopen(sys.argv[2], 'w').close()\nloads.join()\n")
-    fifo = tmp_path / "fifo"
-    subprocess.run(["mkfifo", fifo], check=True)
+            "print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)\n"
+            "open(sys.argv[3], 'w').close()\nloads.join()\n")
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    subprocess.run(["mkfifo", begun, go_on], check=True)
     for more, status in (({}, 7), ({"FAKE_IMPORTS": "1"}, 125)):
-        done = castscope.bare(python, "-c", f"TOUCH = {TOUCH!r}\n{code}", torch, fifo, timeout=60,
-                              env=environment | ENFORCE | {"FAKE_AGENT_WAITS": str(fifo)} | more)
+        done = castscope.bare(python, "-c", f"TOUCH = {TOUCH!r}\n{code}", torch, begun, go_on, timeout=60,
+                              env=environment | ENFORCE | more |
+                              {"FAKE_AGENT_TELLS": str(begun), "FAKE_AGENT_WAITS": str(go_on)})
         assert (done.returncode, done.stdout) == (0, b"%d\n" % status), done.stderr

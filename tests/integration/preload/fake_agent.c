@@ -19,8 +19,9 @@ static void note(const char* format, long value) {
 
 __attribute__((visibility("default"))) int castscope_agent_start(const struct castscope_preload* given) {
   if (given->abi != CASTSCOPE_PRELOAD_ABI || given->hook_count != CASTSCOPE_HOOK_COUNT) return 1;
-  const char* waits = getenv("FAKE_AGENT_WAITS"); /* a FIFO: until somebody reads from it, and then writes into it */
-  if (waits != NULL) fclose(fopen(waits, "w")), fclose(fopen(waits, "r"));
+  const char *begun = getenv("FAKE_AGENT_TELLS"), *go_on = getenv("FAKE_AGENT_WAITS"); /* FIFOs */
+  if (begun != NULL) fclose(fopen(begun, "w"));
+  if (go_on != NULL) fclose(fopen(go_on, "r"));
   const char* refusal = getenv("FAKE_AGENT_REFUSES");
   if (refusal != NULL) return snprintf(given->refusal, CASTSCOPE_REFUSAL_BYTES, "%s", refusal);
   table = given;

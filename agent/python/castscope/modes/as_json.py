@@ -27,7 +27,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "compared_function": comparison.name,
         "torch_version": comparison.torch,
         "ambient_dtypes": dict(comparison.ambient),
-        "observed": comparison.observed,
+        "operators_seen": comparison.observed,
         "same_precision": comparison.same_precision,
         "same_values": comparison.same_values,
         "modes": [_mode(comparison, mode) for mode in comparison.modes],
