@@ -99,11 +99,24 @@ Tally& counts() {
 
 void add(Count& count, std::uint64_t n = 1) { count.fetch_add(n, std::memory_order_relaxed); }
 
+// Before 2.10 the function for it stands in libc10, which is not loaded yet when this library is: the slot holds its
+// interpreter and the object, whose lowest bit is a mark.
+template <typename Slot>
+const void* python_object(const Slot* slot) {
+  if constexpr (requires { slot->load_pyobj(); }) {
+    return slot->load_pyobj();
+  } else {
+    static_assert(sizeof(Slot) == 2 * sizeof(void*));
+    const auto* words = reinterpret_cast<const std::uintptr_t*>(slot);
+    return reinterpret_cast<const void*>(words[1] & ~std::uintptr_t{1});
+  }
+}
+
 // The type's name is where every version of CPython has had it: PyObject {refcnt, type}, PyTypeObject {PyVarObject,
 // name}.
 bool is_traced(const c10::TensorImpl* impl) {
   if (!impl->key_set().has(c10::DispatchKey::Python)) return false;
-  const auto* object = reinterpret_cast<const char* const*>(impl->pyobj_slot()->load_pyobj());
+  const auto* object = static_cast<const char* const*>(python_object(impl->pyobj_slot()));
   if (object == nullptr) return false;
   const auto* type = reinterpret_cast<const char* const*>(object[1]);
   std::string_view name = type[3];

@@ -1,0 +1,97 @@
+"""Runs the acceptance run beside other PyTorchs, keeps what came of it in docs/compatibility.json, and writes
+docs/compatibility.md from that. See scripts/matrix."""
+
+import argparse
+import email
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import compatibility  # noqa: E402
+import stub_cuda  # noqa: E402
+
+ROOT = HERE.parent.parent
+FOLDER = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "matrix"
+# What PyTorch needs that is not a library of a GPU's maker, nor a compiler for one.
+NEEDED = {"filelock", "typing-extensions", "setuptools", "sympy", "networkx", "jinja2", "fsspec"}
+
+
+def step(text):
+    print(f"\n== {text}", file=sys.stderr, flush=True)
+
+
+def pip(python, *arguments):
+    subprocess.run([python, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)], check=True,
+                   stdout=sys.stderr)
+
+
+def fetched(version):
+    """The wheel of exactly this version: "===" takes no other build for a later one."""
+    step(f"Fetching torch {version}")
+    folder = FOLDER / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    pip(sys.executable, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder,
+        f"torch==={version}")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def requirements(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+        lines = email.message_from_bytes(archive.read(name)).get_all("Requires-Dist", [])
+    chosen = [line for line in lines if re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") in NEEDED]
+    return [line for line in chosen if "extra ==" not in line]
+
+
+def installed(wheel):
+    """A Python with this PyTorch, and with nothing of CUDA."""
+    step(f"Installing {wheel.name}")
+    venv = FOLDER / "venv"
+    shutil.rmtree(venv, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    python = venv / "bin" / "python"
+    pip(python, "install", "--quiet", "--no-compile", "numpy", *requirements(wheel))
+    pip(python, "install", "--quiet", "--no-compile", "--no-deps", wheel)
+    (libraries,) = venv.glob("lib/python*/site-packages/torch/lib")
+    stub_cuda.make(libraries)
+    return python
+
+
+def accept(python, checks):
+    step("The acceptance run")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([python, HERE / "acceptance.py", *checks], env=environment, stdout=subprocess.PIPE, text=True,
+                          check=True)
+    print(done.stdout.strip(), flush=True)
+    return json.loads(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--python", action="append", default=[], metavar="PYTHON")
+    parser.add_argument("--check", action="append", default=[], metavar="NAME")
+    parser.add_argument("--keep", action="store_true", help="leave the last environment in build/matrix/venv")
+    parser.add_argument("what", nargs="*", metavar="VERSION|WHEEL")
+    options = parser.parse_args()
+    for python in options.python:
+        compatibility.keep(accept(python, options.check))
+    for what in options.what:
+        local = pathlib.Path(what) if what.endswith(".whl") else None
+        python = installed(local or fetched(what))
+        shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
+        compatibility.keep(accept(python, options.check))
+    if not options.keep:
+        shutil.rmtree(FOLDER / "venv", ignore_errors=True)
+    compatibility.write()
+
+
+if __name__ == "__main__":
+    main()
