@@ -17,10 +17,9 @@ CHECKS = {
     "compile: aot_eager": "torch.compile, backend `aot_eager`",
     "compile: inductor": "torch.compile, backend `inductor`, on the CPU",
     "children": "a forked child, a subprocess, an exec, a spawned pool; the job ends by `os._exit`",
-    "spawned workers": "a DataLoader with spawned workers",
     "kill -9": "the job is killed after five steps",
     "deep steps": "`--deep always`: the job prints the same bits",
-    "enforced": "`--enforce torch-cpu`: the job prints the same bits",
+    "enforced": "`--enforce torch-cpu`: the job prints the same bits, where PyTorch's own cache serves no wrong copies",
 }
 
 TEXT = """\

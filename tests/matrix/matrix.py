@@ -51,10 +51,15 @@ def requirements(wheel):
     return [line for line in chosen if "extra ==" not in line]
 
 
+def environment_of(wheel):
+    """Each version has a path of its own: what tests compile is kept by the path of its headers."""
+    return FOLDER / wheel.stem
+
+
 def installed(wheel):
     """A Python with this PyTorch, and with nothing of CUDA."""
     step(f"Installing {wheel.name}")
-    venv = FOLDER / "venv"
+    venv = environment_of(wheel)
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     python = venv / "bin" / "python"
@@ -68,6 +73,8 @@ def installed(wheel):
 def accept(python, checks):
     step("The acceptance run")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["XDG_CACHE_HOME"] = str(FOLDER / "cache")  # the agent is built anew
+    shutil.rmtree(FOLDER / "cache", ignore_errors=True)
     done = subprocess.run([python, HERE / "acceptance.py", *checks], env=environment, stdout=subprocess.PIPE, text=True,
                           check=True)
     print(done.stdout.strip(), flush=True)
@@ -78,18 +85,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--check", action="append", default=[], metavar="NAME")
-    parser.add_argument("--keep", action="store_true", help="leave the last environment in build/matrix/venv")
+    parser.add_argument("--keep", action="store_true", help="leave the environments in build/matrix")
     parser.add_argument("what", nargs="*", metavar="VERSION|WHEEL")
     options = parser.parse_args()
     for python in options.python:
         compatibility.keep(accept(python, options.check))
     for what in options.what:
         local = pathlib.Path(what) if what.endswith(".whl") else None
-        python = installed(local or fetched(what))
+        wheel = local or fetched(what)
+        python = installed(wheel)
         shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
         compatibility.keep(accept(python, options.check))
-    if not options.keep:
-        shutil.rmtree(FOLDER / "venv", ignore_errors=True)
+        if not options.keep:
+            shutil.rmtree(environment_of(wheel))
     compatibility.write()
 
 

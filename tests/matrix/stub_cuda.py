@@ -14,8 +14,8 @@ import tempfile
 
 NO_DEVICE = 100  # cudaErrorNoDevice, CUDA_ERROR_NO_DEVICE
 OF_THE_SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|z|util|quadmath)\.so\.\d+|ld-linux-.*")
-# What comes from Python itself, and what the versions of the compiler's and C's libraries say.
-OF_OTHERS = re.compile(r"_?Py|(GLIBC|GCC|CXXABI|GOMP|OMP|GFORTRAN|QUADMATH|ZLIB)")
+# Names of Python's and the compiler's own, and the versions that the compiler's and C's libraries have.
+OF_OTHERS = re.compile(r"_?Py|__(?!cuda)|(GLIBC|GCC|CXXABI|GOMP|OMP|GFORTRAN|QUADMATH|ZLIB)")
 
 
 def lines_of(*command):
