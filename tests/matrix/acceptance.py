@@ -48,7 +48,8 @@ def job(name, *arguments):
 
 def last_words(outcome):
     lines = outcome.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failed)\b|.*fatal error", line)]
+    return (errors or lines or [""])[-1]
 
 
 def must(holds, complaint):
