@@ -146,7 +146,8 @@ absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& c
                                   const Say& say) {
   const TorchInstall& torch = *python.torch;
   const Unproved folder(cache);
-  absl::Status status = folder.status();
+  absl::Status status = can_compile(torch);
+  if (status.ok()) status = folder.status();
   const std::string sources = (cache / "src").string(), path = folder.agent(torch);
   if (status.ok()) status = extract_sources(sources);
   if (!status.ok()) return status;

@@ -164,10 +164,8 @@ const std::string& source_hash() {
   return *hash;
 }
 
-absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output,
-                           Symbols symbols) {
-  Words cxx = cxx_compiler();
-  if (cxx.empty()) return absl::NotFoundError("no C++ compiler is found: install g++ (or set CXX)");
+absl::Status can_compile(const TorchInstall& torch) {
+  if (cxx_compiler().empty()) return absl::NotFoundError("no C++ compiler is found: install g++ (or set CXX)");
   if (torch.include_folders.empty()) {
     return absl::NotFoundError(absl::StrCat("the headers of the PyTorch in ", torch.folder,
                                             " are not installed: install them (Debian: libtorch-dev), or a wheel"));
@@ -177,6 +175,14 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
                                             torch.headers_version, ", not of ", torch.version,
                                             ": install the headers of this PyTorch, or the PyTorch of these headers"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output,
+                           Symbols symbols) {
+  absl::Status status = can_compile(torch);
+  if (!status.ok()) return status;
+  const Words cxx = cxx_compiler();
   absl::StatusOr<Words> files = write_units(sources);
   if (!files.ok()) return files.status();
   std::string folder = absl::StrCat(output, ".", getpid(), ".objects");
@@ -191,7 +197,7 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
     commands.push_back(cxx + kAgentFlags + torch_flags(torch) + Words{"-c", (*files)[i], "-o", objects[i]});
   }
   ChildOptions options{.folder = sources, .environment = {"CASTSCOPE_OFF=1"}};
-  absl::Status status = run_children(commands, parallel_compilations(), options);
+  status = run_children(commands, parallel_compilations(), options);
   if (!status.ok()) return status;
   const Words strip = symbols == Symbols::kStripped ? Words{"-s"} : Words{};
   status = run_children({cxx + kAgentLinkFlags + strip + Words{"-o", output} + objects +

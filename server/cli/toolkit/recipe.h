@@ -13,6 +13,9 @@ namespace castscope::cli {
 // Returns the program and its leading arguments, from CXX or the first of g++, c++, clang++; empty = none found.
 std::vector<std::string> cxx_compiler();
 
+// Whether there are a compiler, and headers of this PyTorch. An error says what is missing.
+absl::Status can_compile(const TorchInstall& torch);
+
 // `sources` is a folder with the extracted sources. The agent that is written to `output` is sealed.
 enum class Symbols { kKept, kStripped };
 absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output,
