@@ -1,5 +1,4 @@
 // castscope doctor: checks what works and what does not, and says how to fix it.
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,7 +16,9 @@
 #include "server/cli/agents/agents.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
+#include "server/cli/doctor/command_checks.h"
 #include "server/cli/doctor/gpu_checks.h"
+#include "server/cli/doctor/system_checks.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/run_directory.h"
 #include "server/cli/loading/job_loader.h"
@@ -52,8 +53,10 @@ Check check_preload(const absl::StatusOr<Preload>& preload, const JobLoader& loa
   if (!preload.ok())
     return {"preload", "problem", std::string(preload.status().message()), "fix what the message says"};
   if (!trial.problem.empty()) {
+    const bool is_old = absl::StrContains(trial.problem, "version `GLIBC_");
     return {"preload", "problem", absl::StrCat(preload->library, " does not load: ", trial.problem),
-            "fix what the message says; until then jobs run unobserved"};
+            is_old ? "castscope needs glibc 2.17 or newer: use a newer system or container"
+                   : "fix what the message says; until then jobs run unobserved"};
   }
   const std::string glibc = trial.glibc.empty() ? "a C library that is not glibc" : "glibc " + trial.glibc;
   return {"preload", "ok", absl::StrCat(preload->library, " (loads with ", glibc, " of ", loader.path, ")"), ""};
@@ -90,8 +93,13 @@ Check check_attaching(const PythonInstall& python, const std::string& preload, c
   }
   if (absl::StrContains(result->out, "attached=1"))
     return {"attaching", said.empty() ? "ok" : "warning", said.empty() ? "the agent watches this PyTorch" : said, ""};
-  return {"attaching", "problem", said.empty() ? "the agent does not attach" : said,
-          "delete the agent named above and run `castscope doctor --build`"};
+  const bool is_old = absl::StrContains(said, "GLIBCXX_") || absl::StrContains(said, "CXXABI_");
+  return {
+      "attaching", "problem", said.empty() ? "the agent does not attach" : said,
+      is_old ? "this Python brings an older libstdc++ than the agent was built for: install a newer one in its "
+               "environment (conda install libstdcxx-ng), or delete the agent and build it with that environment's g++ "
+               "(CXX=… castscope doctor --build)"
+             : "delete the agent named above and run `castscope doctor --build`"};
 }
 
 void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
@@ -138,21 +146,6 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
     checks.push_back(std::move(check));
 }
 
-Check check_shared_memory() {
-  if (access("/dev/shm", W_OK | X_OK) != 0) {
-    return {"memory", "warning", "/dev/shm cannot be written: run directories go to the folder for temporary files",
-            "nothing, or mount a tmpfs at /dev/shm"};
-  }
-  struct statvfs space {};
-  if (statvfs("/dev/shm", &space) != 0) return {"memory", "warning", "/dev/shm does not tell its size", ""};
-  double megabytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize) / (1 << 20);
-  std::string found = absl::StrFormat("%.0f MB free in /dev/shm", megabytes);
-  if (megabytes >= 48) return {"memory", "ok", found, ""};
-  return {
-      "memory", "warning", found + "; a process may take up to 48 MB",
-      "free some (castscope recover lists what is left over), or give the container more (docker run --shm-size=1g)"};
-}
-
 Check check_leftovers() {
   int n = 0;
   for (const RunDirectory& directory : RunDirectory::all())
@@ -185,8 +178,11 @@ void print_text(const std::vector<Check>& checks) {
 int examine(const DoctorOptions& options) {
   std::vector<Check> checks = {{"castscope", "ok", absl::StrCat(kVersion, " (", program_path(), ")"), ""},
                                check_compiler()};
+  for (Check& check : command_checks(options.command)) checks.push_back(std::move(check));
+  for (Check& check : environment_checks()) checks.push_back(std::move(check));
   check_python(options, checks);
   checks.push_back(check_shared_memory());
+  checks.push_back(check_system_calls());
   checks.push_back(check_leftovers());
   options.json ? print_json(checks) : print_text(checks);
   for (const Check& check : checks) {
@@ -204,11 +200,12 @@ void add_doctor(CommandLine& line) {
   command.flag("--json", options->json, "Print JSON");
   command.flag("--build", options->build, "Build what is missing now");
   command.takes_other_words();
-  command.takes_job("[-- PYTHON]");
+  command.takes_job("[-- PYTHON | -- COMMAND]");
   command.footer(
       absl::StrCat("Examples:\n"
                    "  castscope doctor\n"
-                   "  castscope doctor --build -- .venv/bin/python\n\n",
+                   "  castscope doctor --build -- .venv/bin/python\n"
+                   "  castscope doctor -- sudo -u me python train.py   # what keeps castscope from this job?\n\n",
                    exit_statuses_of("doctor")));
   command.on_run([&line, options, command] {
     options->command = command.remaining();

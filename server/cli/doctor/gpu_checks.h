@@ -4,13 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "server/cli/doctor/check.h"
 #include "server/cli/doctor/gpu_probe.h"
 
 namespace castscope::cli {
-
-struct Check {
-  std::string name, state, found, mend;  // state: ok, warning, problem
-};
 
 // `wanted`: the value of CASTSCOPE_GPU; "" = not set.
 std::vector<Check> gpu_checks(const GpuInstall& gpu, const std::string& wanted);
