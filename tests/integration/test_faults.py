@@ -150,6 +150,16 @@ def test_a_build_that_failed_is_tried_again_when_something_has_changed(castscope
     assert b"(fatal error: still no good)" in lonely(python, "-c", code, CXX=compiler).stderr
 
 
+def test_what_an_interrupted_build_left_is_cleared_away(castscope, python, lonely, tmp_path):
+    lonely(python, "-c", "", CXX="/bin/false")
+    folder = next((tmp_path / "cache").glob("castscope/*"))
+    (folder / "unproved-1" / "objects").mkdir(parents=True)
+    for log in folder.glob("*.log"):
+        log.unlink()
+    lonely(python, "-c", "", CXX="/bin/false")
+    assert not list(folder.glob("unproved-*"))
+
+
 def test_a_build_without_room_on_the_disk_is_tried_again(castscope, python, lonely, tmp_path):
     compiler = compiler_that(tmp_path, "echo 'cannot write x.o: No space left on device' >&2; exit 1")
     for _ in range(2):

@@ -93,10 +93,15 @@ absl::StatusOr<fs::path> place_of(const TorchInstall& torch, const std::string& 
   return place;
 }
 
-// A folder in which no job looks for agents: what is in it has not passed its self-test. It is deleted in the end.
+// A folder in which no job looks for agents: what is in it has not passed its self-test. It is deleted in the end. Who
+// makes one holds the lock of the cache, so any other one is of a castscope that was interrupted.
 class Unproved {
  public:
-  explicit Unproved(const fs::path& cache) : folder_(cache / absl::StrCat("unproved-", getpid())) {
+  explicit Unproved(const fs::path& cache) : folder_(cache / absl::StrCat(kName, getpid())) {
+    for (const auto& entry : fs::directory_iterator(cache, error_)) {
+      if (entry.path().filename().string().starts_with(kName)) fs::remove_all(entry.path(), error_);
+    }
+    error_.clear();
     fs::create_directory(folder_, error_);
   }
   Unproved(const Unproved&) = delete;
@@ -109,6 +114,7 @@ class Unproved {
   std::string agent(const TorchInstall& torch) const { return (folder_ / agent_file_name(torch)).string(); }
 
  private:
+  static constexpr char kName[] = "unproved-";
   fs::path folder_;
   std::error_code error_;
 };
