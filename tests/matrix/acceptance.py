@@ -30,7 +30,7 @@ import runs  # noqa: E402
 
 LOOPS = ["nested.py", "checkpointed.py", "scaler.py", "threads.py", "coming_and_going.py", "backward_inside.py"]
 # Where PyTorch's cache serves no wrong copy. It does where a region lies in another of another dtype (nested.py), and
-# in old versions where backward is called in a region whose copies were made under no_grad, by a reentrant checkpoint.
+# before 2.11 where backward is called in a region whose copies were made under no_grad, by a reentrant checkpoint.
 # The enforced policy's cache does not.
 WITHOUT_WRONG_COPIES = ["checkpointed.py outside", *LOOPS[2:]]
 DEEP = ("--deep", "always")

@@ -31,6 +31,7 @@ took place, and what is not here was not run. [platforms.md](platforms.md) has w
 *exact* means: without castscope, with an [independent counter](../tests/conformance/oracle/oracle.cc) and with
 castscope the job printed the same bits and ended alike, and castscope's casts, cache hits, pass-throughs, traced calls
 and bytes were the counter's, in each process and for each pair of dtypes.
+*not run* without a number: the version was tried with a part of the checks (`scripts/matrix --check`).
 
 {table}
 
