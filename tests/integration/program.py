@@ -9,6 +9,11 @@ from reports import read_report
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build"))
 
+# Whether tests can mount file systems of their own: as root, and not in a folder that chroot made the root.
+CAN_MOUNT = os.geteuid() == 0 and not subprocess.run(["unshare", "-m", "true"], capture_output=True,
+                                                     check=False).returncode
+
+
 def clean_environment(**more):
     kept = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("CASTSCOPE_")}
     return kept | {k: str(v) for k, v in more.items()}

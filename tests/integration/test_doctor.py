@@ -1,15 +1,14 @@
 """What keeps castscope from a job, found by `castscope doctor` before the job starts: each trouble with what to do."""
 
 import json
-import os
 import shutil
 import subprocess
 
 import pytest
-from program import clean_environment
+from program import CAN_MOUNT, clean_environment
 from test_preload import seal
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+WITH_MOUNTS = pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
 
 
 def examined(program, *words, before=(), **variables):
@@ -62,7 +61,7 @@ def test_a_libstdcxx_that_is_older_than_the_agents(castscope, python, alone, tmp
     assert check["fix"].startswith("this Python brings an older libstdc++")
 
 
-@AS_ROOT
+@WITH_MOUNTS
 @pytest.mark.parametrize(("size", "sentence"), [
     ("16m", "a process may take up to 48 MB"), ("64m", "not enough for two")])
 def test_a_small_shared_memory(castscope, python, size, sentence):
@@ -71,7 +70,7 @@ def test_a_small_shared_memory(castscope, python, size, sentence):
     assert check["check_state"] == "warning" and sentence in check["found"] and "--shm-size" in check["fix"]
 
 
-@AS_ROOT
+@WITH_MOUNTS
 def test_no_shared_memory(castscope, python):
     mount = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh")
     checks = examined(castscope.program, "--", python, before=mount)

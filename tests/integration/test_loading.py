@@ -1,13 +1,12 @@
 """The preload library where it does not load, or where others would be harmed by it: the job runs all the same."""
 
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
-from program import ROOT, clean_environment
+from program import CAN_MOUNT, ROOT, clean_environment
 from reports import read_report
 from test_preload import HERE, seal
 
@@ -103,7 +102,7 @@ def test_a_damaged_library_in_the_cache_is_written_anew(alone, tmp_path, harm):
     assert library.read_bytes() == whole
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+@pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
 def test_a_cache_without_programs_is_passed_over(alone, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "spare").mkdir()
@@ -116,7 +115,7 @@ def test_a_cache_without_programs_is_passed_over(alone, tmp_path):
     assert done.stdout.decode().startswith(str(tmp_path / "spare"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+@pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
 def test_without_any_folder_for_programs_the_job_runs_unobserved(alone, tmp_path):
     """The program itself lies on a file system of its own."""
     work = "/opt" if not str(tmp_path).startswith("/opt") else "/srv"

@@ -7,7 +7,9 @@ import pytest
 from program import clean_environment
 from work import eventually
 
-TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
+# --standalone asks for "localhost" by name, which a bare system cannot resolve.
+TORCHRUN = (pathlib.Path(sys.executable).with_name("torchrun"), "--nnodes", "1", "--rdzv-backend", "c10d",
+            "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "ranks", "--local-addr", "127.0.0.1")
 JOB = """
 import os, sys, torch
 import torch.distributed as dist
@@ -33,7 +35,7 @@ def ranks(run):
 
 def launched(castscope, job, of_rank_1=""):
     script = f"[ $LOCAL_RANK = 1 ] && exec env {of_rank_1} '{sys.executable}' {job}; exec '{sys.executable}' {job}"
-    done = castscope.run(TORCHRUN, "--nproc-per-node", "3", "--no-python", "sh", "-c", script, text=True)
+    done = castscope.run(*TORCHRUN, "--nproc-per-node", "3", "--no-python", "sh", "-c", script, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
