@@ -102,12 +102,16 @@ void say(const char* sentence) {
   errno = error;
 }
 
+static void write_with_pid(const char* text) {
+  char line[2048];
+  size_t length = at_most(snprintf(line, sizeof(line), "castscope[%d]: %s\n", (int)getpid(), text), sizeof(line));
+  if (length > 0) write_line(line, length);
+}
+
 void say_in_each_process(const char* sentence) {
   int error = errno;
-  char line[2048];
-  size_t length = at_most(snprintf(line, sizeof(line), "castscope[%d]: %s\n", (int)getpid(), sentence), sizeof(line));
   (void)is_first_to_say(sentence);
-  if (length > 0) write_line(line, length);
+  write_with_pid(sentence);
   errno = error;
 }
 
@@ -118,8 +122,6 @@ bool log_is_on(void) {
 
 void log_line(const char* text) {
   int error = errno;
-  char line[1024];
-  size_t length = at_most(snprintf(line, sizeof(line), "castscope[%d]: %s\n", (int)getpid(), text), sizeof(line));
-  if (length > 0) write_line(line, length);
+  write_with_pid(text);
   errno = error;
 }

@@ -18,8 +18,8 @@ using c10::TensorImpl;
 // `at::Tensor value_`, the first member of the class, stands right behind its only base.
 const TensorImpl* first_member(const TensorImpl* t) { return read_at<const TensorImpl*>(t, sizeof(TensorImpl)); }
 
-// Whether there is a tensor of the same dtype, as the wrapper's constructor gives it. It is read by a call that fails
-// where a direct access would end the process.
+// Whether `inside` points to a tensor of the wrapper's dtype: the wrapper's constructor takes the dtype over from what
+// it wraps. process_vm_readv reads the tensor, since it fails where a direct access to no tensor would end the process.
 bool is_tensor_like(const TensorImpl* inside, const TensorImpl* wrapper) {
   alignas(TensorImpl) char copy[sizeof(TensorImpl)];
   iovec here{copy, sizeof copy}, there{const_cast<TensorImpl*>(inside), sizeof copy};

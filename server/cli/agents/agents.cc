@@ -83,11 +83,9 @@ std::vector<std::string> folders_for(const std::string& glibc) {
 
 // The folder in which the agent stays: the cache, or one in it.
 absl::StatusOr<fs::path> place_of(const TorchInstall& torch, const std::string& built, const fs::path& cache) {
-  const auto needs = library_needs(built), given = library_needs(torch.library),
-             core = library_needs(torch.core_library);
-  if (!needs.ok() || !given.ok() || !core.ok()) return absl::UnknownError(absl::StrCat(built, " is not a library"));
-  const std::vector<SymbolVersion> beyond = versions_beyond(*needs, {*given, *core});
-  const fs::path place = beyond.empty() ? cache : cache / folder_of_needs(beyond);
+  const auto beyond = versions_beyond_torch(built, torch);
+  if (!beyond.ok()) return beyond.status();
+  const fs::path place = beyond->empty() ? cache : cache / folder_of_needs(*beyond);
   std::error_code error;
   fs::create_directory(place, error);
   return place;
@@ -172,6 +170,14 @@ absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& c
 }  // namespace
 
 std::string agent_file_name(const TorchInstall& torch) { return absl::StrCat("castscope_agent-", torch.key, ".so"); }
+
+absl::StatusOr<std::vector<SymbolVersion>> versions_beyond_torch(const std::string& agent, const TorchInstall& torch) {
+  const auto needs = library_needs(agent), given = library_needs(torch.library),
+             core = library_needs(torch.core_library);
+  for (const auto* one : {&needs, &given, &core})
+    if (!one->ok()) return one->status();
+  return versions_beyond(*needs, {*given, *core});
+}
 
 std::string find_agent(const TorchInstall& torch, const std::string& glibc) {
   const fs::path agents = beside_program() / "agents";

@@ -3,14 +3,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/cli/toolkit/cache_folder.h"
+#include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/python_probe.h"
 
 namespace castscope::cli {
 
 std::string agent_file_name(const TorchInstall& torch);
+
+// Returns the versions that an agent asks for and its PyTorch does not. Where there are none, the agent loads wherever
+// its PyTorch does.
+absl::StatusOr<std::vector<SymbolVersion>> versions_beyond_torch(const std::string& agent, const TorchInstall& torch);
 
 // `glibc` is the version that the job has, "2.36"; "" where it is not known. An agent that was built by a newer
 // compiler may ask for more than its PyTorch does, and is then used only where that is there.

@@ -114,7 +114,7 @@ std::string difference_by_line(Lines seen) {
   return "";
 }
 
-// What the report says of the reason, as the agent told it.
+// Returns the first notice of the report, which says why nothing was seen.
 std::string reason_in(const json& report) {
   const json notices = report.contains("run") ? report["run"].value("notices", json::array()) : json::array();
   return notices.empty() || !notices[0].is_string() ? "" : absl::StrCat(": ", notices[0].get<std::string>());
@@ -135,7 +135,7 @@ absl::StatusOr<fs::path> temporary_folder() {
   return name;
 }
 
-// What the user set for the job does not concern this one.
+// castscope runs the self-test without the options that the user has set for the job in these variables.
 const std::vector<std::string> kNothingSpecial = {
     "CASTSCOPE_DEEP=",        "CASTSCOPE_GPU=",       "CASTSCOPE_OUT=",  "CASTSCOPE_ENFORCE=",
     "CASTSCOPE_ALL_KERNELS=", "CASTSCOPE_COLLECTOR=", "CASTSCOPE_APEX=", "CASTSCOPE_LOG="};

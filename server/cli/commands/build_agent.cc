@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,7 +13,6 @@
 #include "server/cli/agents/proof.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/fail.h"
-#include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
@@ -63,22 +61,12 @@ struct PackOptions {
   std::string torch, archive;
 };
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 // A released agent loads wherever its PyTorch does.
 absl::Status check_needs(const std::string& agent, const TorchInstall& torch) {
-  const auto needs = library_needs(agent), given = library_needs(torch.library),
-             core = library_needs(torch.core_library);
-  for (const auto* one : {&needs, &given, &core})
-    if (!one->ok()) return one->status();
+  const auto versions = versions_beyond_torch(agent, torch);
+  if (!versions.ok()) return versions.status();
   std::string beyond;
-  for (const SymbolVersion& version : versions_beyond(*needs, {*given, *core}))
-    absl::StrAppend(&beyond, " ", version.text());
+  for (const SymbolVersion& version : *versions) absl::StrAppend(&beyond, " ", version.text());
   if (beyond.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the agent for PyTorch ", torch.version, " asks for more than its PyTorch does:", beyond));
@@ -93,14 +81,15 @@ absl::StatusOr<PrebuiltAgent> compiled_for(const TorchInstall& torch, const std:
   if (status.ok()) status = compile_agent(folder + "/sources", torch, agent, Symbols::kStripped);
   if (status.ok()) status = check_needs(agent, torch);
   if (!status.ok()) return status;
-  return PrebuiltAgent{torch.key, release_of(torch.version), torch.cxx11_abi, compressed(content_of(agent))};
+  return PrebuiltAgent{torch.key, release_of(torch.version), torch.cxx11_abi,
+                       compressed(content_of(agent).value_or(""))};
 }
 
 // Adds the agent, in place of an older one for the same PyTorch.
 int pack(const PackOptions& options) {
   const auto torch = describe_torch(std::filesystem::absolute(options.torch).string());
   if (!torch.ok()) return fail(torch.status(), kUsage);
-  const std::string before = content_of(options.archive);
+  const std::string before = content_of(options.archive).value_or("");
   auto agents = before.empty() ? std::vector<PrebuiltAgent>() : agents_in(before, source_hash());
   if (!agents.ok()) return fail(agents.status(), kIncompleteData);
   std::erase_if(*agents, [&](const PrebuiltAgent& agent) { return agent.torch_key == torch->key; });

@@ -123,6 +123,11 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
     return;
   }
   checks.push_back({"python", "ok", absl::StrCat(python->version, " (", python->executable, ")"), ""});
+  const absl::StatusOr<Preload> preload = obtain_preload();
+  const JobLoader loader = loader_of({python->executable});
+  const Trial trial = preload.ok() ? try_preload(*preload, loader) : Trial{};
+  checks.push_back(check_preload(preload, loader, trial));
+  const bool loads = checks.back().state == "ok";
   if (!python->torch) {
     std::string found = python->torch_problem.empty() ? "not installed for this Python" : python->torch_problem;
     checks.push_back({"torch", "problem", found,
@@ -130,11 +135,6 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
     return;
   }
   checks.push_back({"torch", "ok", absl::StrCat(python->torch->version, " (", python->torch->folder, ")"), ""});
-  const absl::StatusOr<Preload> preload = obtain_preload();
-  const JobLoader loader = loader_of({python->executable});
-  const Trial trial = preload.ok() ? try_preload(*preload, loader) : Trial{};
-  checks.push_back(check_preload(preload, loader, trial));
-  const bool loads = checks.back().state == "ok";
   checks.push_back(check_agent(*python, trial.glibc, options.build));
   if (loads && checks.back().state == "ok") checks.push_back(check_attaching(*python, preload->library, trial.glibc));
   checks.push_back({"package", "ok",

@@ -33,8 +33,8 @@ std::string problem_of(const RunOptions& options, bool names_output);
 // Reads the rules' settings and the policy. Returns false, after saying why, if the job must not be started.
 bool read_settings_of(RunOptions& options);
 
-// What becomes of a job for this reason, which keeps it from being observed: "WHY; the job runs unobserved". Without
-// observation no policy is carried out; where one is demanded, the job is not started.
+// Returns the sentence for a job that castscope cannot observe because of WHY: "WHY; the job runs unobserved". No
+// policy is carried out then; where the user demands one, the sentence says that the job is not started.
 std::string unobserved_sentence(const RunOptions& options, const std::string& why);
 
 }  // namespace castscope::cli

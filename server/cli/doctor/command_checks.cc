@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/cli/job/job_environment.h"
 #include "server/cli/toolkit/python_probe.h"
 
 namespace castscope::cli {
@@ -122,11 +122,6 @@ bool has_option(const Obstacle& obstacle, const Words& command, std::size_t from
     }
   }
   return false;
-}
-
-std::string variable(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
 }
 
 // Castscope's own part of LD_PRELOAD.

@@ -1,4 +1,5 @@
-// What between `castscope run` and a job's processes takes castscope's environment away: known from the command alone.
+// Finds, from a job's command and from the environment alone, what would keep castscope's variables from the job's
+// processes.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@ namespace castscope::cli {
 // it.
 std::vector<Check> command_checks(const std::vector<std::string>& command);
 
-// `preload`: LD_PRELOAD of this very environment, as a process of a job has it. Tells what is missing where castscope's
-// variables arrived in part, as in a container or behind a launcher. Empty: castscope's variables are all there, or
+// Examines the environment of this very process, which is a job's where doctor runs in its place, in a container or
+// behind a launcher. Tells which of castscope's variables did not arrive, or name what is not there. Empty: all did, or
 // none.
 std::vector<Check> environment_checks();
 

@@ -17,7 +17,7 @@
 namespace castscope::cli {
 namespace {
 
-// Of two processes that both have many sites.
+// A process with very many sites takes 48 MB of shared memory, and two such processes take twice that.
 constexpr double kOneProcess = 48, kComfortable = 2 * kOneProcess;
 constexpr char kMore[] =
     "free some (castscope recover lists what is left over), or give the container more (docker run --shm-size=1g)";

@@ -11,7 +11,7 @@
 namespace castscope::cli {
 namespace {
 
-// It takes 2 ms. A loader that hangs, as one under a debugger, must not hold up the job.
+// It takes 0.7 ms. A loader that hangs, as one under a debugger, must not hold up the job.
 constexpr std::chrono::seconds kPatience{10};
 
 // The loader's complaint: its lines that name our library, or else all of them.

@@ -24,14 +24,6 @@ absl::Status cannot_be_written(const std::string& path, int error) {
   return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(error)));
 }
 
-std::optional<std::string> content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return std::nullopt;
-  return std::move(text).str();
-}
-
 castscope_seal seal_of(std::string_view content) {
   return {CASTSCOPE_SEAL_MARK, content.size(),
           castscope_seal_hash(CASTSCOPE_FNV1A_START, content.data(), content.size())};
@@ -46,6 +38,14 @@ absl::Status sync(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<std::string> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return std::nullopt;
+  return std::move(text).str();
+}
 
 absl::Status seal(const std::string& path) {
   const auto content = content_of(path);

@@ -1,12 +1,16 @@
 // How a library that jobs load is put into a folder, and whether it is still whole there.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 
 namespace castscope::cli {
+
+// Returns no value when the file cannot be read.
+std::optional<std::string> content_of(const std::string& path);
 
 // Appends the seal by which the preload library knows a whole file (agent/interposed/seal.h).
 absl::Status seal(const std::string& path);
