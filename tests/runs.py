@@ -1,5 +1,7 @@
 """Runs a command plainly, under the oracle and under castscope, as tests and bench do it."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import pathlib

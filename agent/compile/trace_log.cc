@@ -90,6 +90,11 @@ def traceback_frames(text):
     return frames
 
 
+def name_of(code):
+    """Before Python 3.11 a code object knows its own name only."""
+    return getattr(code, "co_qualname", code.co_name)
+
+
 def function_of(name):
     """Of the rest of a function behind a graph break: that function."""
     resumed = name.removeprefix("torch_dynamo_resume_in_")
@@ -112,7 +117,7 @@ def walk():
             exporting = exporting or part == "export/_trace.py"
             again = again or frame.f_code.co_name == "run_decompositions" and part == "export/exported_program.py"
         if outer is not None and not file.startswith((TORCH + "_dynamo/", TORCH + "export/", "<")):
-            outer += (file, frame.f_lineno, function_of(frame.f_code.co_qualname))
+            outer += (file, frame.f_lineno, function_of(name_of(frame.f_code)))
         frame = frame.f_back
     return 4 if again else 3 if exporting else phase, decomposed, outer or []
 

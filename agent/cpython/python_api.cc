@@ -17,6 +17,20 @@ bool resolve(F& to, const char* name) {
 // Offsets per minor version of CPython 3 (release builds, with the GIL).
 bool layout_of(int minor, FrameLayout& f) {
   switch (minor) {
+    case 9:
+    case 10:
+      f = {.thread_frame = 24,
+           .through_cframe = false,
+           .cframe_frame = 0,
+           .code = 32,
+           .previous = 24,
+           .instruction = minor == 9 ? 104u : 96u,
+           .owner = 0,
+           .first_foreign_owner = FrameLayout::kNoOwners,
+           .locals = minor == 9 ? 360u : 352u,
+           .tagged = false,
+           .lasti_bytes = minor == 9 ? std::uint8_t{1} : std::uint8_t{2}};
+      return true;
     case 11:
       f = {.thread_frame = 56,
            .through_cframe = true,
@@ -27,7 +41,8 @@ bool layout_of(int minor, FrameLayout& f) {
            .owner = 69,
            .first_foreign_owner = 3,
            .locals = 72,
-           .tagged = false};
+           .tagged = false,
+           .lasti_bytes = 0};
       return true;
     case 12:
       f = {.thread_frame = 56,
@@ -39,7 +54,8 @@ bool layout_of(int minor, FrameLayout& f) {
            .owner = 70,
            .first_foreign_owner = 3,
            .locals = 72,
-           .tagged = false};
+           .tagged = false,
+           .lasti_bytes = 0};
       return true;
     case 13:
       f = {.thread_frame = 72,
@@ -51,7 +67,8 @@ bool layout_of(int minor, FrameLayout& f) {
            .owner = 70,
            .first_foreign_owner = 3,
            .locals = 72,
-           .tagged = false};
+           .tagged = false,
+           .lasti_bytes = 0};
       return true;
     case 14:
       f = {.thread_frame = 72,
@@ -63,7 +80,8 @@ bool layout_of(int minor, FrameLayout& f) {
            .owner = 74,
            .first_foreign_owner = 3,
            .locals = 80,
-           .tagged = true};
+           .tagged = true,
+           .lasti_bytes = 0};
       return true;
     default:
       return false;
@@ -71,6 +89,18 @@ bool layout_of(int minor, FrameLayout& f) {
 }
 
 char g_version[32];
+
+PyObject* (*g_get_attribute)(PyObject*, const char*);
+long (*g_as_long)(PyObject*);
+
+// Before 3.11 no function of the C API tells it. In bytes, as PyFrame_GetLasti gives it. Needs the GIL.
+int lasti_attribute(PyObject* frame) {
+  PyObject* value = g_get_attribute(frame, "f_lasti");
+  const long lasti = value == nullptr ? -1 : g_as_long(value);
+  static auto release = reinterpret_cast<void (*)(PyObject*)>(dlsym(RTLD_DEFAULT, "Py_DecRef"));
+  if (value != nullptr) release(value);
+  return static_cast<int>(lasti);
+}
 
 PyThread* (*g_own_thread)();      // the calling thread's state, with the GIL or without
 PyThread* (*g_current_thread)();  // the thread that has the GIL: the calling one (from 3.12 on) or any
@@ -133,9 +163,13 @@ bool load_python_api(PythonApi& a) {
   ok &= resolve(a.list_type, "PyList_Type");
   ok &= resolve(a.dict_type, "PyDict_Type");
   if (!resolve(a.is_finalizing, "Py_IsFinalizing")) resolve(a.is_finalizing, "_Py_IsFinalizing");
-  const bool has_lasti = resolve(a.frame_lasti, "PyFrame_GetLasti");
-  if (!ok || !has_lasti || a.major != 3 || a.free_threaded || !layout_of(a.minor, a.frame)) return false;
-  a.code_bytes = static_cast<std::size_t>(read_at<std::ptrdiff_t>(a.code_type, 32));  // tp_basicsize
+  if (!resolve(a.frame_lasti, "PyFrame_GetLasti") && resolve(g_as_long, "PyLong_AsLong")) {
+    g_get_attribute = a.get_attribute;
+    a.frame_lasti = lasti_attribute;
+  }
+  if (!ok || a.frame_lasti == nullptr || a.major != 3 || a.free_threaded || !layout_of(a.minor, a.frame)) return false;
+  if (a.frame.lasti_bytes == 0)
+    a.code_bytes = static_cast<std::size_t>(read_at<std::ptrdiff_t>(a.code_type, 32));  // tp_basicsize
   return true;
 }
 

@@ -14,18 +14,22 @@ namespace castscope::agent {
 struct PyObject;  // opaque: only addresses and the two words below
 struct PyThread;  // PyThreadState
 
-// The byte offsets of a frame's words. Field names are those of _PyInterpreterFrame.
+// The byte offsets of a frame's words. Field names are those of _PyInterpreterFrame; before 3.11 a frame is a
+// PyFrameObject.
 struct FrameLayout {
   std::size_t thread_frame;  // PyThreadState → current frame, or → cframe when through_cframe
   bool through_cframe;       // 3.11 and 3.12 go through _PyCFrame
   std::size_t cframe_frame;  // _PyCFrame → current_frame
   std::size_t code;          // f_code, 3.13+: f_executable
   std::size_t previous;
-  std::size_t instruction;           // prev_instr, 3.13+: instr_ptr
-  std::size_t owner;                 // one byte
-  std::uint8_t first_foreign_owner;  // owners from here on are not Python frames
+  std::size_t instruction;            // prev_instr, 3.13+: instr_ptr; before 3.11: f_lasti, an int
+  std::size_t owner;                  // one byte
+  std::uint16_t first_foreign_owner;  // owners from here on are not Python frames; kNoOwners: all are
   std::size_t locals;                // localsplus
-  bool tagged;                       // 3.14: references carry tag bits in the low two
+  bool tagged;                        // 3.14: references carry tag bits in the low two
+  std::uint8_t lasti_bytes;           // the bytes of code that one step of f_lasti stands for; 0: an address instead
+
+  static constexpr std::uint16_t kNoOwners = 256;
 };
 
 struct PythonApi {
@@ -42,7 +46,7 @@ struct PythonApi {
   PyObject* (*current_frame)();                               // PyEval_GetFrame, borrowed
   PyObject* (*frame_code)(PyObject*);                         // PyFrame_GetCode, new
   PyObject* (*frame_back)(PyObject*);                         // PyFrame_GetBack, new
-  int (*frame_lasti)(PyObject*);                              // PyFrame_GetLasti, 3.11+
+  int (*frame_lasti)(PyObject*);                              // PyFrame_GetLasti, before 3.11 frame.f_lasti
   int (*code_line)(PyObject*, int);                           // PyCode_Addr2Line(code, byte offset)
   PyObject* (*get_attribute)(PyObject*, const char*);         // new
   const char* (*utf8)(PyObject*, std::ptrdiff_t*);            // PyUnicode_AsUTF8AndSize
@@ -70,11 +74,13 @@ struct PythonApi {
   bool free_threaded = false;
 
   FrameLayout frame{};
-  std::size_t code_bytes = 0;  // offset of the bytecode in a code object: PyCode_Type.tp_basicsize
+  // Offset of the bytecode in a code object: PyCode_Type.tp_basicsize. Before 3.11 the bytecode lies elsewhere, and an
+  // instruction is given as if it followed the code object's address.
+  std::size_t code_bytes = 0;
 };
 
 // Resolves everything once, when the agent starts. False when this process has no Python, or one whose stack layout is
-// not known (before 3.11, or free-threaded): then calls have no Python site.
+// not known (before 3.9, or free-threaded): then calls have no Python site.
 bool load_python_api(PythonApi& api);
 // The text "3.11.7" of the running interpreter, "" without Python.
 const char* python_version();
@@ -139,6 +145,9 @@ inline std::ptrdiff_t type_children(const PyObject* type) {
   const void* children = read_at<const void*>(type, 360);
   return children == nullptr ? 0 : read_at<std::ptrdiff_t>(children, 16);
 }
+// Py_TPFLAGS_TYPE_SUBCLASS: whether it is a class.
+inline bool is_class(const PyObject* o) { return (type_flags(type_of(o)) >> 31 & 1) != 0; }
+inline PyObject* cell_contents(const void* cell) { return read_at<PyObject*>(cell, 16); }  // PyCellObject::ob_ref
 // PyWeakReference::wr_object follows PyObject_HEAD; it becomes None when the referent dies, before its memory is freed.
 inline void* weakref_target(const PyObject* weakref) { return read_at<void*>(weakref, 16); }
 

@@ -4,6 +4,21 @@ namespace castscope::agent {
 
 std::atomic<const void*> PythonStack::module_call_code{nullptr};
 
+RawFrame PythonStack::at(const FrameLayout& layout, const void* frame) {
+  auto code = read_at<std::uintptr_t>(frame, layout.code);
+  if (layout.tagged) code &= ~std::uintptr_t{3};
+  const std::uintptr_t at = instruction_in(frame, layout.instruction, layout.lasti_bytes);
+  return {reinterpret_cast<const void*>(code),
+          reinterpret_cast<const void*>(layout.lasti_bytes == 0 ? at : code + at), frame};
+}
+
+RawFrame PythonStack::running(const PythonApi& api, const PyThread* lasting) {
+  const void* frame = top(api, lasting);
+  while (frame != nullptr && read_at<std::uint8_t>(frame, api.frame.owner) >= api.frame.first_foreign_owner)
+    frame = read_at<const void*>(frame, api.frame.previous);
+  return frame == nullptr ? RawFrame{} : at(api.frame, frame);
+}
+
 std::uint32_t PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStack& out, const void* mark) {
   out.depth = 0;
   out.truncated = false;
@@ -16,16 +31,14 @@ std::uint32_t PythonStack::capture(const PythonApi& api, const PyThread* lasting
   std::uint64_t h = kNoFrames;
   for (const void* frame = top(api, lasting); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
     if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
-    auto bits = read_at<std::uintptr_t>(frame, f.code);
-    if (f.tagged) bits &= ~std::uintptr_t{3};
-    const auto* code = reinterpret_cast<const void*>(bits);
-    if (code == module_code && code != nullptr) {
+    const RawFrame raw = at(f, frame);
+    if (raw.code == module_code && raw.code != nullptr) {
       if (out.module_frame == nullptr) out.module_frame = frame;
       out.root_module_frame = frame;
     }
-    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
-    if (walked++ < kHashedDepth) h = add_frame(h, bits, instruction);
-    const RawFrame raw{code, reinterpret_cast<const void*>(instruction), frame};
+    if (walked++ < kHashedDepth)
+      h = add_frame(h, reinterpret_cast<std::uintptr_t>(raw.code),
+                    instruction_in(frame, f.instruction, f.lasti_bytes));
     if (frame == mark) marked = out.depth;
     if (out.depth < kMaxDepth) {
       out.frames[out.depth++] = raw;

@@ -57,6 +57,10 @@ class PythonStack {
     return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
   }
 
+  // The Python frame that is running, with its code and its instruction; all nullptr when there is none.
+  static RawFrame running(const PythonApi& api, const PyThread* lasting = nullptr);
+  static RawFrame at(const FrameLayout& layout, const void* frame);
+
   // The state of a thread other than the first. When the interpreter ends, it frees the states of threads that live on,
   // and such a thread would still find its freed one by asking.
   [[gnu::noinline]] static const PyThread* asked_for(const PythonApi& api) {
@@ -106,17 +110,36 @@ inline std::uint64_t add_frame(std::uint64_t hash, std::uint64_t code, std::uint
   return std::rotl(hash, 9) + mix(0x9e3779b97f4a7c15u, code, instruction);
 }
 
+// Which instruction of its code the frame is at, as one word. `lasti_bytes` is that of FrameLayout.
+inline std::uintptr_t instruction_in(const void* frame, std::size_t offset, std::uint8_t lasti_bytes) {
+  if (lasti_bytes == 0) return read_at<std::uintptr_t>(frame, offset);
+  return static_cast<std::uintptr_t>(std::intptr_t{read_at<std::int32_t>(frame, offset)} * lasti_bytes);
+}
+
 template <int Minor>
 struct Offsets;  // the same numbers as in python_api.cc, as constants, so that the walk is a handful of loads
+template <>
+struct Offsets<9> {
+  static constexpr std::size_t code = 32, previous = 24, instruction = 104, owner = 0, locals = 360;
+  static constexpr bool tagged = false, foreign = false;
+  static constexpr std::uint8_t lasti_bytes = 1;
+};
+template <>
+struct Offsets<10> : Offsets<9> {
+  static constexpr std::size_t instruction = 96, locals = 352;
+  static constexpr std::uint8_t lasti_bytes = 2;
+};
 template <>
 struct Offsets<11> {
   static constexpr std::size_t code = 32, previous = 48, instruction = 56, owner = 69, locals = 72;
   static constexpr bool tagged = false, foreign = false;
+  static constexpr std::uint8_t lasti_bytes = 0;
 };
 template <>
 struct Offsets<12> {
   static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 70, locals = 72;
   static constexpr bool tagged = false, foreign = true;
+  static constexpr std::uint8_t lasti_bytes = 0;
 };
 template <>
 struct Offsets<13> : Offsets<12> {};
@@ -124,6 +147,7 @@ template <>
 struct Offsets<14> {
   static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 74, locals = 80;
   static constexpr bool tagged = true, foreign = true;
+  static constexpr std::uint8_t lasti_bytes = 0;
 };
 
 template <int Minor>
@@ -139,7 +163,7 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread
       if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
     auto code = read_at<std::uintptr_t>(frame, O::code);
     if constexpr (O::tagged) code &= ~std::uintptr_t{3};
-    h = add_frame(h, code, read_at<std::uintptr_t>(frame, O::instruction));
+    h = add_frame(h, code, instruction_in(frame, O::instruction, O::lasti_bytes));
     if (code == reinterpret_cast<std::uintptr_t>(module_code) && s.module == nullptr) {
       auto self = read_at<std::uintptr_t>(frame, O::locals);
       if constexpr (O::tagged) self &= ~std::uintptr_t{3};

@@ -158,13 +158,7 @@ Vectorcall g_vectorcalls[std::size(kTypes)];
 
 PyObject* running_code(const ThreadState& t) {
   const PythonApi& api = g_process.python;
-  const void* frame = PythonStack::top(api, t.python_thread);
-  while (frame != nullptr && read_at<std::uint8_t>(frame, api.frame.owner) >= api.frame.first_foreign_owner)
-    frame = read_at<const void*>(frame, api.frame.previous);
-  if (frame == nullptr) return nullptr;
-  auto bits = read_at<std::uintptr_t>(frame, api.frame.code);
-  if (api.frame.tagged) bits &= ~std::uintptr_t{3};
-  auto* code = reinterpret_cast<PyObject*>(bits);
+  PyObject* code = object_at(PythonStack::running(api, t.python_thread).code);
   return code != nullptr && type_of(code) == api.code_type ? code : nullptr;
 }
 

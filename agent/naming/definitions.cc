@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/cpython/qualified_name.h"
 #include "agent/memory/own_memory.h"
 #include "agent/naming/notebook_cells.h"
 #include "agent/torch/torch_python.h"
@@ -80,16 +81,17 @@ std::uint32_t Definitions::intern(memory::OwnTextMap<std::uint32_t>& map, Defini
 
 // Takes a reference to every code object of the stack that is new, and defines it.
 void Definitions::pin(const MayWait& may_wait, const RawStack& raw) {
-  memory::OwnVector<const void*> unknown;
+  memory::OwnVector<const RawFrame*> unknown;
   {
     std::lock_guard lock(mutex_);
     const auto look = [&](const RawFrame& frame) {
-      if (!codes_.contains(frame.code)) unknown.push_back(frame.code);
+      if (!codes_.contains(frame.code)) unknown.push_back(&frame);
     };
     std::for_each_n(raw.frames, raw.depth, look);
     std::for_each(raw.beyond.begin(), raw.beyond.end(), look);
-    std::sort(unknown.begin(), unknown.end());
-    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+    std::ranges::sort(unknown, {}, &RawFrame::code);
+    const auto again = std::ranges::unique(unknown, {}, &RawFrame::code);
+    unknown.erase(again.begin(), again.end());
     if (codes_defined_ + unknown.size() > kMaxCodes) return;
   }
   if (unknown.empty()) return;
@@ -100,12 +102,12 @@ void Definitions::pin(const MayWait& may_wait, const RawStack& raw) {
     if (!gil.held()) return;
     KeepError keep(gil, api_);
     if (!torch_folder_told_.load(std::memory_order_relaxed)) folder = torch_folder(gil, api_);
-    for (const void* code : unknown) {
-      auto* object = static_cast<PyObject*>(const_cast<void*>(code));
+    for (const RawFrame* frame : unknown) {
+      PyObject* object = object_at(frame->code);
       if (type_of(object) != api_.code_type) continue;
       api_.inc_ref(object);
       pinned.push_back(
-          {code, {text_attribute(gil, api_, object, "co_filename"), text_attribute(gil, api_, object, "co_qualname")}});
+          {object, {text_attribute(gil, api_, object, "co_filename"), qualified_name(gil, api_, *frame)}});
       if (std::string& file = pinned.back().place.file; is_cell(file)) file = name_of_cell(gil, api_, file);
     }
   }

@@ -6,10 +6,8 @@
 namespace castscope::agent {
 namespace {
 
-// Constants of code.h and object.h.
+// Constants of code.h.
 constexpr int kGenerator = 0x20, kCoroutine = 0x80, kAsyncGenerator = 0x200;
-constexpr unsigned long kTypeSubclass = 1ul << 31;  // Py_TPFLAGS_TYPE_SUBCLASS
-constexpr std::size_t kCellContents = 16;           // PyCellObject::ob_ref
 
 bool is_autocasts(const Definitions::Place& place) { return place.file.ends_with("/amp/autocast_mode.py"); }
 bool is_contextlibs(const Definitions::Place& place) {
@@ -37,9 +35,8 @@ bool has_flag(const HeldGil&, const PythonApi& api, PyObject* code, int flags) {
 
 // Whether it is a class, or a function that makes a generator or a coroutine: calling it runs nothing of its purpose.
 bool runs_later(const HeldGil& gil, const PythonApi& api, PyObject* callable) {
-  const PyObject* type = type_of(callable);
-  if ((type_flags(type) & kTypeSubclass) != 0) return true;
-  if (std::string_view(type_name(type)) != "function") return false;
+  if (is_class(callable)) return true;
+  if (std::string_view(type_name(type_of(callable))) != "function") return false;
   PyObject* code = api.get_attribute(callable, "__code__");
   if (code == nullptr) {
     api.clear_error();
@@ -77,7 +74,7 @@ bool decorates_what_runs_later(const HeldGil& gil, const PythonApi& api, const R
   const void* cell = PythonStack::self_of(api, frame, position);
   if (cell == nullptr || std::string_view(type_name(type_of(static_cast<const PyObject*>(cell)))) != "cell")
     return false;
-  auto* callable = read_at<PyObject*>(cell, kCellContents);
+  PyObject* callable = cell_contents(cell);
   return callable != nullptr && runs_later(gil, api, callable);
 }
 
@@ -90,7 +87,7 @@ RegionOpener opener_of(const HeldGil& gil, const PythonApi& api, Definitions& de
   RegionOpener found;
   std::uint16_t at = 0;
   for (; at < raw.depth && is_autocasts(place(at)); ++at)
-    if (place(at).function.ends_with(".decorate_autocast"))
+    if (place(at).function.ends_with("decorate_autocast"))  // before Python 3.11 the name stands alone
       found.runs_later = decorates_what_runs_later(gil, api, raw.frames[at], at);
   found.opener = at;
   while (at < raw.depth && (is_contextlibs(place(at)) || drives_generator(place(at + 1u)))) ++at;

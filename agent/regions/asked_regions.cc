@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "agent/cpython/qualified_name.h"
 #include "agent/memory/own_memory.h"
 #include "agent/regions/hooks.h"
 #include "agent/session/process.h"
@@ -42,15 +43,15 @@ bool has_arguments(const HeldGil&, const PythonApi& api, PyObject* code) {
   return good;
 }
 
-bool is_init_code(const HeldGil& gil, const PythonApi& api, const void* code) {
-  if (const void* known = g_init_code.load(std::memory_order_relaxed)) return code == known;
-  auto* object = static_cast<PyObject*>(const_cast<void*>(code));
+bool is_autocasts_init(const HeldGil& gil, const PythonApi& api, const RawFrame& frame) {
+  if (const void* known = g_init_code.load(std::memory_order_relaxed)) return frame.code == known;
+  PyObject* object = object_at(frame.code);
   if (type_of(object) != api.code_type) return false;
-  if (text_attribute(gil, api, object, "co_qualname") != "autocast.__init__") return false;
+  if (qualified_name(gil, api, frame) != "autocast.__init__") return false;
   if (!text_attribute(gil, api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
   if (!has_arguments(gil, api, object)) return false;
   api.inc_ref(object);
-  g_init_code.store(code, std::memory_order_relaxed);
+  g_init_code.store(frame.code, std::memory_order_relaxed);
   return true;
 }
 
@@ -91,12 +92,11 @@ void autocast_made() noexcept try {
   const PythonApi& api = g_process.python;
   const HeldGil* gil = g_process.has_python ? HeldGil::asked(api) : nullptr;
   if (gil == nullptr) return;
-  const void* frame = PythonStack::top(api);
+  const RawFrame running = PythonStack::running(api);
+  const void* frame = running.frame;
   if (frame == nullptr) return;
   KeepError error(*gil, api);
-  auto code = read_at<std::uintptr_t>(frame, api.frame.code);
-  if (api.frame.tagged) code &= ~std::uintptr_t{3};
-  if (!is_init_code(*gil, api, reinterpret_cast<const void*>(code))) return;
+  if (!is_autocasts_init(*gil, api, running)) return;
   auto* self = static_cast<PyObject*>(const_cast<void*>(PythonStack::self_of(api, frame)));
   if (self == nullptr) return;
   const bool enabled = is_true(*gil, api, PythonStack::self_of(api, frame, kEnabled));

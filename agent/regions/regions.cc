@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "agent/cpython/qualified_name.h"
 #include "agent/naming/own_python.h"
 #include "agent/regions/asked_regions.h"
 #include "agent/regions/lost_regions.h"
@@ -24,30 +25,23 @@ namespace {
 std::atomic<const void*> g_enter_code{nullptr};
 std::atomic<const void*> g_exit_code{nullptr};
 
-const void* running_code() {
-  if (!g_process.has_python) return nullptr;
-  const PythonApi& api = g_process.python;
-  const void* frame = PythonStack::top(api);
-  if (frame == nullptr) return nullptr;
-  auto bits = read_at<std::uintptr_t>(frame, api.frame.code);
-  return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
-}
-
 // Whether autocast's own __enter__ or __exit__ calls the setter, not some other code that does the same.
 bool in_autocast_code(const MayWait& may_wait) {
-  const void* code = running_code();
+  if (!g_process.has_python) return false;
+  const PythonApi& api = g_process.python;
+  const RawFrame running = PythonStack::running(api);
+  const void* code = running.code;
   if (code == nullptr) return false;
   const void *enter = g_enter_code.load(), *exit = g_exit_code.load();
   if (code == enter || code == exit) return true;
   if (enter != nullptr && exit != nullptr) return false;
-  const PythonApi& api = g_process.python;
   Gil gil(may_wait, api);
   if (!gil.held()) return false;
   KeepError keep(gil, api);
-  auto* object = static_cast<PyObject*>(const_cast<void*>(code));
+  PyObject* object = object_at(code);
   if (type_of(object) != api.code_type) return false;
   if (!text_attribute(gil, api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
-  const std::string function = text_attribute(gil, api, object, "co_qualname");
+  const std::string function = qualified_name(gil, api, running);
   if (function != "autocast.__enter__" && function != "autocast.__exit__") return false;
   api.inc_ref(object);
   (function == "autocast.__enter__" ? g_enter_code : g_exit_code).store(code);

@@ -32,6 +32,10 @@ PythonStack::Summary stack_summary(const ThreadState& t) {
 template <typename Make>
 auto for_python(int minor, Make make) {
   switch (minor) {
+    case 9:
+      return make.template operator()<9>();
+    case 10:
+      return make.template operator()<10>();
     case 11:
       return make.template operator()<11>();
     case 12:

@@ -32,12 +32,12 @@ def pip(python, *arguments):
                    stdout=sys.stderr)
 
 
-def fetched(version):
+def fetched(version, interpreter):
     """The wheel of exactly this version: "===" takes no other build for a later one."""
     step(f"Fetching torch {version}")
     folder = FOLDER / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
-    pip(sys.executable, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder,
+    pip(interpreter, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder,
         f"torch==={version}")
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -56,12 +56,12 @@ def environment_of(wheel):
     return FOLDER / wheel.stem
 
 
-def installed(wheel):
+def installed(wheel, interpreter):
     """A Python with this PyTorch, and with nothing of CUDA."""
     step(f"Installing {wheel.name}")
     venv = environment_of(wheel)
     shutil.rmtree(venv, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    subprocess.run([interpreter, "-m", "venv", str(venv)], check=True)
     python = venv / "bin" / "python"
     pip(python, "install", "--quiet", "--no-compile", "numpy", *requirements(wheel))
     pip(python, "install", "--quiet", "--no-compile", "--no-deps", wheel)
@@ -84,6 +84,7 @@ def accept(python, checks):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", action="append", default=[], metavar="PYTHON")
+    parser.add_argument("--interpreter", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--check", action="append", default=[], metavar="NAME")
     parser.add_argument("--keep", action="store_true", help="leave the environments in build/matrix")
     parser.add_argument("what", nargs="*", metavar="VERSION|WHEEL")
@@ -92,8 +93,8 @@ def main():
         compatibility.keep(accept(python, options.check))
     for what in options.what:
         local = pathlib.Path(what) if what.endswith(".whl") else None
-        wheel = local or fetched(what)
-        python = installed(wheel)
+        wheel = local or fetched(what, options.interpreter)
+        python = installed(wheel, options.interpreter)
         shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
         compatibility.keep(accept(python, options.check))
         if not options.keep:
