@@ -25,7 +25,7 @@ struct FrameLayout {
   std::size_t instruction;            // prev_instr, 3.13+: instr_ptr; before 3.11: f_lasti, an int
   std::size_t owner;                  // one byte
   std::uint16_t first_foreign_owner;  // owners from here on are not Python frames; kNoOwners: all are
-  std::size_t locals;                // localsplus
+  std::size_t locals;                 // localsplus
   bool tagged;                        // 3.14: references carry tag bits in the low two
   std::uint8_t lasti_bytes;           // the bytes of code that one step of f_lasti stands for; 0: an address instead
 

@@ -8,8 +8,8 @@ RawFrame PythonStack::at(const FrameLayout& layout, const void* frame) {
   auto code = read_at<std::uintptr_t>(frame, layout.code);
   if (layout.tagged) code &= ~std::uintptr_t{3};
   const std::uintptr_t at = instruction_in(frame, layout.instruction, layout.lasti_bytes);
-  return {reinterpret_cast<const void*>(code),
-          reinterpret_cast<const void*>(layout.lasti_bytes == 0 ? at : code + at), frame};
+  return {reinterpret_cast<const void*>(code), reinterpret_cast<const void*>(layout.lasti_bytes == 0 ? at : code + at),
+          frame};
 }
 
 RawFrame PythonStack::running(const PythonApi& api, const PyThread* lasting) {
@@ -37,8 +37,7 @@ std::uint32_t PythonStack::capture(const PythonApi& api, const PyThread* lasting
       out.root_module_frame = frame;
     }
     if (walked++ < kHashedDepth)
-      h = add_frame(h, reinterpret_cast<std::uintptr_t>(raw.code),
-                    instruction_in(frame, f.instruction, f.lasti_bytes));
+      h = add_frame(h, reinterpret_cast<std::uintptr_t>(raw.code), instruction_in(frame, f.instruction, f.lasti_bytes));
     if (frame == mark) marked = out.depth;
     if (out.depth < kMaxDepth) {
       out.frames[out.depth++] = raw;

@@ -106,8 +106,7 @@ void Definitions::pin(const MayWait& may_wait, const RawStack& raw) {
       PyObject* object = object_at(frame->code);
       if (type_of(object) != api_.code_type) continue;
       api_.inc_ref(object);
-      pinned.push_back(
-          {object, {text_attribute(gil, api_, object, "co_filename"), qualified_name(gil, api_, *frame)}});
+      pinned.push_back({object, {text_attribute(gil, api_, object, "co_filename"), qualified_name(gil, api_, *frame)}});
       if (std::string& file = pinned.back().place.file; is_cell(file)) file = name_of_cell(gil, api_, file);
     }
   }
