@@ -14,7 +14,33 @@ bool resolve(F& to, const char* name) {
   return to != nullptr;
 }
 
-// Offsets per minor version of CPython 3 (release builds, with the GIL).
+char g_version[32];
+
+PyObject* (*g_get_attribute)(PyObject*, const char*);
+long (*g_as_long)(PyObject*);
+
+// Before 3.11 no function of the C API tells it. In bytes, as PyFrame_GetLasti gives it. Needs the GIL.
+int lasti_attribute(PyObject* frame) {
+  PyObject* value = g_get_attribute(frame, "f_lasti");
+  const long lasti = value == nullptr ? -1 : g_as_long(value);
+  static auto release = reinterpret_cast<void (*)(PyObject*)>(dlsym(RTLD_DEFAULT, "Py_DecRef"));
+  if (value != nullptr) release(value);
+  return static_cast<int>(lasti);
+}
+
+PyThread* (*g_own_thread)();      // the calling thread's state, with the GIL or without
+PyThread* (*g_current_thread)();  // the thread that has the GIL: the calling one (from 3.12 on) or any
+
+int (*g_is_initialized)();
+
+int has_gil() {
+  if (g_is_initialized() == 0) return 0;
+  const PyThread* own = g_own_thread();
+  return own != nullptr && own == g_current_thread() ? 1 : 0;
+}
+
+}  // namespace
+
 bool layout_of(int minor, FrameLayout& f) {
   switch (minor) {
     case 9:
@@ -87,33 +113,6 @@ bool layout_of(int minor, FrameLayout& f) {
       return false;
   }
 }
-
-char g_version[32];
-
-PyObject* (*g_get_attribute)(PyObject*, const char*);
-long (*g_as_long)(PyObject*);
-
-// Before 3.11 no function of the C API tells it. In bytes, as PyFrame_GetLasti gives it. Needs the GIL.
-int lasti_attribute(PyObject* frame) {
-  PyObject* value = g_get_attribute(frame, "f_lasti");
-  const long lasti = value == nullptr ? -1 : g_as_long(value);
-  static auto release = reinterpret_cast<void (*)(PyObject*)>(dlsym(RTLD_DEFAULT, "Py_DecRef"));
-  if (value != nullptr) release(value);
-  return static_cast<int>(lasti);
-}
-
-PyThread* (*g_own_thread)();      // the calling thread's state, with the GIL or without
-PyThread* (*g_current_thread)();  // the thread that has the GIL: the calling one (from 3.12 on) or any
-
-int (*g_is_initialized)();
-
-int has_gil() {
-  if (g_is_initialized() == 0) return 0;
-  const PyThread* own = g_own_thread();
-  return own != nullptr && own == g_current_thread() ? 1 : 0;
-}
-
-}  // namespace
 
 const char* python_version() { return g_version; }
 

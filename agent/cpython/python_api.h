@@ -32,6 +32,9 @@ struct FrameLayout {
   static constexpr std::uint16_t kNoOwners = 256;
 };
 
+// The offsets of CPython 3.`minor` (release builds, with the GIL); false where they are not known.
+bool layout_of(int minor, FrameLayout& layout);
+
 struct PythonApi {
   int (*is_initialized)();
   int (*is_finalizing)();      // nullptr when the version has none
