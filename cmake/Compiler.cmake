@@ -14,10 +14,14 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 add_compile_options(-Wall -Wextra)
 include_directories("${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
 
+# No file that is built has the path of this folder in it: two checkouts build the same bytes, and share ccache's results.
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
 find_program(CCACHE ccache)
 if(CCACHE)
+  set(ccache "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE}")
   foreach(language C CXX)
-    set(CMAKE_${language}_COMPILER_LAUNCHER "${CCACHE}")
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${ccache})
   endforeach()
 endif()
 
