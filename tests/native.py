@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -16,22 +17,26 @@ def torch_folder():
 
 
 def library(source, *options, depends=()):
-    """Builds the shared library of `source`. Its name is made from its text, that of `depends`, and the options."""
+    """Builds the shared library of `source`. Its name is made from its text, that of `depends`, and the options for the
+    linker."""
     source = pathlib.Path(source)
     include = torch_folder() / "include"
-    command = ["g++", "-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden",
-               "-DNDEBUG", "-isystem", str(include), "-isystem", str(include / "torch/csrc/api/include"),
-               str(source), *options]
-    key = hashlib.sha256(" ".join(command).encode())
+    # Another checkout has these files elsewhere, and is to find what ccache has kept of them.
+    launcher = ["ccache"] if shutil.which("ccache") else []
+    cache = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+    compiling = ["g++", "-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-DNDEBUG",
+                 "-isystem", str(include), "-isystem", str(include / "torch/csrc/api/include"), "-c", str(source)]
+    key = hashlib.sha256(" ".join([*compiling, *options]).encode())
     for file in (source, *depends):
         key.update(pathlib.Path(file).read_bytes())
     target = FOLDER / f"{source.stem}-{key.hexdigest()[:16]}.so"
     if not target.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            made = pathlib.Path(folder) / "library.so"
-            environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-            subprocess.run([*command, "-o", str(made)], check=True, env=environment)
+            compiled, made = pathlib.Path(folder) / "library.o", pathlib.Path(folder) / "library.so"
+            environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | cache
+            subprocess.run([*launcher, *compiling, "-o", str(compiled)], check=True, env=environment)
+            subprocess.run(["g++", "-shared", str(compiled), *options, "-o", str(made)], check=True, env=environment)
             made.rename(target)
     return target
 
