@@ -29,11 +29,12 @@ def step(text):
 
 def pip(python, *arguments):
     subprocess.run([python, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)], check=True,
-                   stdout=sys.stderr)
+                   stdout=sys.stderr, env=os.environ | {"PIP_CONSTRAINT": os.devnull})
 
 
 def fetched(version, interpreter):
-    """The wheel of exactly this version: "===" takes no other build for a later one."""
+    """The wheel of exactly this version: "===" takes no other build for a later one, and what a machine allows its
+    environments to have does not count."""
     step(f"Fetching torch {version}")
     folder = FOLDER / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
@@ -74,11 +75,21 @@ def accept(python, checks):
     step("The acceptance run")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["XDG_CACHE_HOME"] = str(FOLDER / "cache")  # the agent is built anew
+    if shutil.which("ccache"):
+        environment |= {"CXX": "ccache g++", "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
     shutil.rmtree(FOLDER / "cache", ignore_errors=True)
     done = subprocess.run([python, HERE / "acceptance.py", *checks], env=environment, stdout=subprocess.PIPE, text=True,
                           check=True)
     print(done.stdout.strip(), flush=True)
     return json.loads(done.stdout)
+
+
+def tell(outcome):
+    """For CI. Returns whether each check came out exact."""
+    wrong = {name: check["why"] for name, check in outcome["checks"].items() if not check["exact"]}
+    for name, why in wrong.items():
+        print(f"PyTorch {outcome['torch']}: {name}: {why}")
+    return not wrong
 
 
 def main():
@@ -87,18 +98,21 @@ def main():
     parser.add_argument("--interpreter", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--check", action="append", default=[], metavar="NAME")
     parser.add_argument("--keep", action="store_true", help="leave the environments in build/matrix")
+    parser.add_argument("--tell", action="store_true", help="write no file, and end with 1 where a check is not exact")
     parser.add_argument("what", nargs="*", metavar="VERSION|WHEEL")
     options = parser.parse_args()
-    for python in options.python:
-        compatibility.keep(accept(python, options.check))
+    done_with = tell if options.tell else compatibility.keep
+    outcomes = [done_with(accept(python, options.check)) for python in options.python]
     for what in options.what:
         local = pathlib.Path(what) if what.endswith(".whl") else None
         wheel = local or fetched(what, options.interpreter)
         python = installed(wheel, options.interpreter)
         shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
-        compatibility.keep(accept(python, options.check))
+        outcomes.append(done_with(accept(python, options.check)))
         if not options.keep:
             shutil.rmtree(environment_of(wheel))
+    if options.tell:
+        sys.exit(0 if all(outcomes) else 1)
     compatibility.write()
 
 
