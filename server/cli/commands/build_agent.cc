@@ -85,8 +85,21 @@ absl::StatusOr<PrebuiltAgent> compiled_for(const TorchInstall& torch, const std:
                        compressed(content_of(agent).value_or(""))};
 }
 
+// Whether a program with this archive would have agents: those of other sources are passed over.
+int list_agents(const std::string& archive) {
+  const auto content = content_of(archive);
+  if (!content) return fail(absl::StrCat(archive, " cannot be read"), kUsage);
+  const auto agents = agents_in(*content, source_hash());
+  if (!agents.ok()) return fail(agents.status(), kIncompleteData);
+  for (const PrebuiltAgent& agent : *agents)
+    say(absl::StrCat("an agent for PyTorch ", agent.torch_version, ", build ", agent.torch_key));
+  if (!agents->empty()) return 0;
+  return fail(absl::StrCat("the agents in ", archive, " are of other sources than this castscope"), kIncompleteData);
+}
+
 // Adds the agent, in place of an older one for the same PyTorch.
 int pack(const PackOptions& options) {
+  if (options.torch.empty()) return list_agents(options.archive);
   const auto torch = describe_torch(std::filesystem::absolute(options.torch).string());
   if (!torch.ok()) return fail(torch.status(), kUsage);
   const std::string before = content_of(options.archive).value_or("");
@@ -108,7 +121,8 @@ void add_pack_agent(CommandLine& line) {
   const Command command =
       line.subcommand("pack-agent", "Compile an agent, and add it to an archive of agents").hidden();
   auto options = std::make_shared<PackOptions>();
-  command.option("--torch FOLDER", options->torch, "The PyTorch that it is for: …/site-packages/torch").required();
+  command.option("--torch FOLDER", options->torch,
+                 "The PyTorch that it is for: …/site-packages/torch. Without it, the agents in the archive are listed");
   command.option("--archive FILE", options->archive, "The archive; it is made where there is none").required();
   command.on_run([options] { return pack(*options); });
 }

@@ -137,7 +137,10 @@ Words torch_flags(const TorchInstall& torch) {
   Words flags = {absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0)};
   for (const auto& folder : torch.include_folders) {
     // The compiler searches it anyway, and naming it breaks #include_next of the C++ library.
-    if (folder != "/usr/include") flags.push_back("-isystem" + folder);
+    if (folder == "/usr/include") continue;
+    flags.push_back("-isystem" + folder);
+    // Assertions in PyTorch's headers name their file: an agent is not to depend on where these lie.
+    flags.push_back(absl::StrCat("-fmacro-prefix-map=", folder, "=torch"));
   }
   return flags;
 }
