@@ -18,9 +18,10 @@ include_directories("${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
 add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CASTSCOPE_CCACHE "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros)
+  set(ccache "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE}")
   foreach(language C CXX)
-    set(CMAKE_${language}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env ${CASTSCOPE_CCACHE} "${CCACHE}")
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${ccache})
   endforeach()
 endif()
 

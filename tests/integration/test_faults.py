@@ -1,5 +1,6 @@
 """Faults around a job with PyTorch: the job runs on, one sentence reports the fault, and nothing counted is lost."""
 
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -104,8 +105,8 @@ def lonely(castscope, tmp_path):
     folder.mkdir()
     shutil.copy2(castscope.program, folder / "castscope")
 
-    def run(*command, **variables):
-        return subprocess.run([str(folder / "castscope"), "run", "--force", "-o", "run", "--", *command], cwd=tmp_path,
+    def run(*command, output="run", **variables):
+        return subprocess.run([str(folder / "castscope"), "run", "--force", "-o", output, "--", *command], cwd=tmp_path,
                               env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", **variables),
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=500, check=False)
     return run
@@ -178,9 +179,15 @@ def compilers():
 
 
 def test_the_program_alone_builds_what_it_needs_once(castscope, python, lonely):
-    first = lonely(python, "-c", WORK + "work(2)", **compilers())
-    assert first.returncode == 0 and first.stderr.count(b"building the agent for PyTorch") == 1, first.stderr
-    assert_worked(castscope.report(), 2)
+    """Also where two first runs begin at once."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        runs = [pool.submit(lonely, python, "-c", WORK + f"work({n})", output=f"run-{n}", **compilers())
+                for n in (2, 4)]
+        firsts = [run.result() for run in runs]
+    assert all(first.returncode == 0 for first in firsts), firsts
+    assert b"".join(first.stderr for first in firsts).count(b"building the agent for PyTorch") == 1, firsts
+    for n in (2, 4):
+        assert_worked(castscope.report(f"run-{n}"), n)
     second = lonely(python, "-c", WORK + "work(3)", CXX="/bin/false", CC="/bin/false")
     assert b"building" not in second.stderr
     assert_worked(castscope.report(), 3)
