@@ -11,7 +11,7 @@ DOCUMENT = ROOT / "docs" / "compatibility.md"
 CHECKS = {
     "builds": "the agent is compiled from PyTorch's headers and what g++ brings; `castscope doctor` is content",
     "loops": "six training loops (threads, checkpointing, GradScaler, nested regions and others)",
-    "lines": "each cast has the line that calls for it, and the operator and argument",
+    "lines": "each cast has the line and the function that call for it, and the operator and argument",
     "script and trace": "TorchScript, scripted and traced",
     "compile: eager": "torch.compile, backend `eager`",
     "compile: aot_eager": "torch.compile, backend `aot_eager`",
