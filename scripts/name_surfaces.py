@@ -161,10 +161,8 @@ def attributes():
             for name in re.findall(r'\battribute\("(\w+)", |set_attribute\("(\w+)"|Attribute\[?\]? = "(\w+)"', text):
                 yield Name("attributes", str(path.relative_to(ROOT)), next(filter(None, name)))
     text = text_of("agent/start/process_description.cc")
-    for name in re.findall(r'std::pair\{"\w+", "(\w+)"\}', text):
+    for name in re.findall(r'std::pair\{"?\w+"?, "(\w+)"\}', text):
         yield Name("attributes", "agent/start/process_description.cc", name)
-    for name in re.findall(r'"([A-Z_]+)"', re.search(r"name : \{(.*?)\}", text)[1]):
-        yield Name("attributes", "agent/start/process_description.cc", name.lower())
 
 
 def proto():
@@ -189,7 +187,7 @@ def options():
     for path in sorted((ROOT / "server" / "cli").rglob("*.cc")):
         if not path.name.endswith("_test.cc"):
             for names in re.findall(r'\.(?:option|flag|flag_with_value)\(\s*"(-[^"]*)"', path.read_text()):
-                yield Name("options", path.stem, re.search(r"--[a-z-]+", names)[0])
+                yield Name("options", path.stem, re.search(r"--[a-z0-9-]+", names)[0])
 
 
 def all_names(run_file=None):

@@ -43,6 +43,7 @@ extern void* __dso_handle;
 void agent_exit(int status) {
   if (on_exit_function == NULL || owner != getpid()) return;
   on_exit_function(status & 0xff); /* exit() takes any number, but a parent sees only the last byte */
+  relay_wait_for();
   if (forked) run_forget_process();
 }
 

@@ -76,6 +76,7 @@ bool agent_is_whole(const char* path);
 
 /* relay.c */
 void relay_start(void);
+void relay_wait_for(void); /* at the end of a process whose end may be the relay's, too: until the run file is there */
 
 /* entry.c: where the exported entry points jump to; initially to stubs that come back by castscope_resolve. */
 extern void* volatile castscope_slots[CASTSCOPE_HOOK_COUNT];

@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/preload/preload.h"
@@ -17,6 +19,8 @@
 
 extern char** environ;
 #define MAX_ENVIRONMENT 4096
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* PROC_PID_INIT_INO of the kernel */
+#define LONGEST_WAIT_MS 10000
 
 /* Only system calls from here on: in a copy of a process whose other threads may have held any lock. */
 __attribute__((noreturn)) static void become_relay(const char* program, char* const* arguments, char** environment) {
@@ -40,6 +44,29 @@ static const char* find_program(char path[PATH_MAX]) {
   preload_folder(folder);
   int n = snprintf(path, PATH_MAX, "%s/castscope", folder);
   return n > 0 && n < PATH_MAX && access(path, X_OK) == 0 ? path : NULL;
+}
+
+/* A container ends when its first process does, and takes all others with it, the relay among them. What starts the job
+ * there may be that first process itself, so it is enough to be its child. */
+static bool may_end_container(void) {
+  struct stat info;
+  if (getpid() == 1) return true;
+  return getppid() == 1 && stat("/proc/self/ns/pid", &info) == 0 && info.st_ino != INITIAL_PID_NAMESPACE;
+}
+
+/* The relay waits for the processes of the run: this one tells it that nothing more will come. */
+void relay_wait_for(void) {
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof(path), "%s/relay.lock", run_directory());
+  if (!run_is_bare() || !may_end_container() || access(path, F_OK) != 0) return;
+  int error = errno;
+  snprintf(path, sizeof(path), "%d.leaving", (int)getpid());
+  if (run_claim(path)) {
+    const struct timespec moment = {0, 20 * 1000 * 1000};
+    for (int waited_ms = 0; waited_ms < LONGEST_WAIT_MS && access(run_directory(), F_OK) == 0; waited_ms += 20)
+      nanosleep(&moment, NULL);
+  }
+  errno = error;
 }
 
 void relay_start(void) {

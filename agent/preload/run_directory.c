@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/interposed/launchers.h"
 #include "agent/lanes/descriptor.h"
 #include "agent/preload/preload.h"
 
@@ -58,7 +59,7 @@ void run_begin(void) {
     off = n < 0 || (size_t)n >= sizeof(assignment) || !environment_add(assignment);
     value = assignment + strlen(RUN);
     static const char one_rank[] = ONE_RANK "=1";
-    if (environment_get("LOCAL_WORLD_SIZE") != NULL) environment_add(one_rank);
+    if (castscope_told(environment_get, CASTSCOPE_LOCAL_WORLD_SIZE) != NULL) environment_add(one_rank);
   }
   if (strlen(value) >= sizeof(directory)) off = true;
   if (!off) strcpy(directory, value);
@@ -111,16 +112,16 @@ void run_note_replacement(void) {
   if (fd >= 0) close(fd);
 }
 
-/* The launcher's variables by which server/cli/job/ranks.h counts the ranks. Of a launcher around the whole run,
- * this is one rank, and the others are not to be waited for. */
+/* What the launcher tells, by which server/cli/job/ranks.h counts the ranks. Of a launcher around the whole run, this
+ * is one rank, and the others are not to be waited for. */
 static size_t rank_of_process(char* text, size_t room) {
-  static const char* const variables[] = {"RANK", "LOCAL_RANK", "GROUP_RANK", "LOCAL_WORLD_SIZE"};
+  static const int told[] = {CASTSCOPE_RANK, CASTSCOPE_LOCAL_RANK, CASTSCOPE_GROUP_RANK, CASTSCOPE_LOCAL_WORLD_SIZE};
   size_t length = 0;
   const size_t count = environment_get(ONE_RANK) != NULL ? 3 : 4;
   for (size_t i = 0; i < count; i++) {
-    const char* value = environment_get(variables[i]);
+    const char* value = castscope_told(environment_get, told[i]);
     if (value == NULL || strlen(value) > 20) continue;
-    int n = snprintf(text + length, room - length, "%s=%s\n", variables[i], value);
+    int n = snprintf(text + length, room - length, "%s=%s\n", castscope_launchers[0][told[i]], value);
     if (n > 0 && (size_t)n < room - length) length += (size_t)n;
   }
   return length;
@@ -142,6 +143,9 @@ static void note_with_rank(const char* kind) {
  * makes only system calls. */
 void run_note_process(void) {
   int error = errno;
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof(path), "%s/%d.leaving", directory, (int)getpid());
+  unlink(path); /* of an earlier process of this pid */
   note_with_rank("attached");
   errno = error;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/enforce/enforcing.h"
+#include "agent/interposed/launchers.h"
 #include "agent/start/machine_description.h"
 #include "agent/torch/autocast_state.h"
 #include "agent/torch/torch_seam.h"
@@ -61,12 +62,10 @@ void describe_process(Recording& r) {
     d.attribute("enforced_policy_hash", enforce::policy_hash());
     for (const std::string& notice : enforce::notices()) d.attribute("notice", notice);
   }
-  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
-    if (const char* value = std::getenv(name)) {
-      std::string key(name);
-      for (char& c : key) c = static_cast<char>(c == '_' ? '_' : c + ('a' - 'A'));
-      d.attribute(key, value);
-    }
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  for (const auto& [what, name] : {std::pair{CASTSCOPE_RANK, "rank"}, std::pair{CASTSCOPE_LOCAL_RANK, "local_rank"},
+                                   std::pair{CASTSCOPE_WORLD_SIZE, "world_size"}})
+    if (const char* value = castscope_told(variable, what)) d.attribute(name, value);
   if (!g_process.has_python && !g_process.python_unproved && python_version()[0] != 0) notice_strange_python(d);
 }
 

@@ -23,14 +23,10 @@ from blocks import FENCE, PAGES, ROOT, all_blocks, blocks_of, is_printed, withou
 HERE = pathlib.Path(__file__).resolve().parent
 # Blocks that are not run, with the reason. Their form is checked all the same: each command of castscope exists, with
 # its options.
-GPU, ELSEWHERE = "needs a GPU", "needs a program that is not among those that the tests install"
+GPU = "needs a GPU"
 EXCEPTIONS = {
     "README.md: scripts/demo    # installs what is missing, builds, trains a": "installs packages and builds castscope",
     "docs/gpu.md: castscope run -- python train.py               # kernels are": GPU,
-    "docs/launchers.md: mpirun -n 2 castscope run -- python train.py": ELSEWHERE,
-    "docs/launchers.md: srun castscope run -- python train.py": ELSEWHERE,
-    "docs/launchers.md: castscope run -- deepspeed train.py": ELSEWHERE,
-    "docs/launchers.md: castscope run -- jupyter nbconvert --to notebook --execute t": ELSEWHERE,
 }
 # Text that no command of its page prints.
 PICTURES = {
@@ -45,7 +41,7 @@ PICTURES = {
 STORIES = {"docs/first-finding.md": ["train.py"], "docs/wrong-loss.md": ["model.py", "train.py"],
            "docs/package.md": [None, None, None, "model.py"]}
 # Pages whose blocks a test of their own runs; here their form is checked.
-OWN_TESTS = {"docs/launchers.md": "tests/documents/test_launchers.py", "docs/audit.md": "tests/audit/test_audit.py",
+OWN_TESTS = {"docs/launchers.md": "tests/launchers/recipes.py", "docs/audit.md": "tests/audit/test_audit.py",
              "docs/gallery.md": "tests/documents/test_gallery.py"}
 SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
            "report.schema.json": "docs/report.schema.json"}
@@ -98,7 +94,7 @@ def options_of(programs):
 def check_form(words, options_of):
     """A command of castscope exists, and has the options that stand before the job's own command."""
     words = words[:words.index("--")] if "--" in words else words
-    depth = 2 if words[:1] == ["policy"] else 1
+    depth = 2 if words[:1] in (["policy"], ["notebook"]) else 1
     command, rest = tuple(words[:depth]), words[depth:]
     options = options_of(command)
     assert options is not None, f"there is no castscope {' '.join(command)}"

@@ -18,7 +18,10 @@ INTERNAL = {
 }
 # Read through a loop over names, or set and never read.
 BY_NAME = {"CXX", "RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
-           "FLUX_JOB_ID", "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD"}
+           "FLUX_JOB_ID", "OAR_JOB_ID", "CI_JOB_ID", "GITHUB_RUN_ID", "LD_PRELOAD", "LOCAL_WORLD_SIZE",
+           "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+           "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_PROCID", "SLURM_LOCALID",
+           "SLURM_STEP_NUM_TASKS"}
 # Every program reads them, or PyTorch does: they say nothing of castscope.
 EVERYBODYS = {"PATH", "PYTHONPATH", "PYTEST_PLUGINS", "TORCH_COMPILE_CACHE_KEY_TAG", "TORCH_LOGS"}
 READS = re.compile(r"""(?:getenv|environment_get|\bvariable|from_variable|variable_with_path|environ\.get)\(\s*

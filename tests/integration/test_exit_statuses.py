@@ -8,7 +8,7 @@ from program import ROOT, Castscope
 
 POLICY = ["check", "explain", "diff", "from-run", "list"]
 COMMANDS = ["run", "report", "check", "diff", "compare", "rules", "explain", *(f"policy {one}" for one in POLICY),
-            "recover", "view", "serve", "schema", "env", "doctor", "version"]
+            "recover", "view", "serve", "schema", "env", "notebook install", "doctor", "version"]
 HIDDEN = {"convert": "report"}  # an old name, and whose statuses it has
 USAGE = {"run": 125}
 
@@ -42,7 +42,8 @@ def test_the_page_has_every_command(castscope, page):
         listed = castscope(*group, "--help", text=True).stdout.split("Commands:")[1].split("\n\n")[0]
         return [" ".join([*group, name]) for name in re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)]
 
-    assert {*commands(), *commands("policy")} - {"policy"} == set(page) == set(COMMANDS)
+    groups = {"policy", "notebook"}
+    assert {*commands(), *commands("policy"), *commands("notebook")} - groups == set(page) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -32,7 +32,7 @@ _ANNOTATIONS = ("half_function", "float_function", "promote_function", "register
                 "register_float_function", "register_promote_function", "never_cast", "force_fp32")
 _MODES = ("compare", "entry", "Comparison")
 
-__all__ = ["attached", "metric", "step", "half_function", "float_function", "promote_function",
+__all__ = ["attached", "metric", "step", "variables", "half_function", "float_function", "promote_function",
            "register_half_function", "register_float_function", "register_promote_function", "never_cast", "force_fp32"]
 __version__ = "0.1.0"
 
@@ -73,6 +73,20 @@ def compared(table: str) -> None:
     """For castscope's own modules: a comparison of modes, as JSON, for the report of the run."""
     if _compared is not None:
         _compared(table.encode("utf-8", "replace"))
+
+
+def variables() -> dict[str, str]:
+    """The environment variables by which a process that others start joins the run of this one; none where castscope
+    does not watch it.
+
+        ray.init(runtime_env={"env_vars": castscope.variables()})
+    """
+    return importlib.import_module("castscope.run_variables").of_environment()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext castscope: the magic %%castscope."""
+    importlib.import_module("castscope.notebook").load(shell)
 
 
 def step() -> None:

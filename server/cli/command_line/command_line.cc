@@ -152,7 +152,9 @@ void Command::usage(const std::string& words) const { line_->help->set_usage(app
 
 void Command::takes_job(const std::string& words) const {
   usage(words);
-  line_->job_takers.insert(app_->get_name());
+  const CLI::App* const group = app_->get_parent();
+  const bool is_in_group = group != nullptr && group->get_parent() != nullptr;
+  line_->job_takers.insert(is_in_group ? absl::StrCat(group->get_name(), " ", app_->get_name()) : app_->get_name());
 }
 
 void Command::footer(const std::string& text) const { app_->footer(text); }
@@ -187,7 +189,10 @@ void CommandLine::hint_at_commands(const Hint& hint) { state_->hint = hint; }
 
 void CommandLine::split_off_job(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
-  if (mark == words.end() || !state_->job_takers.contains(words[0])) return;
+  if (mark == words.end()) return;
+  const std::string second = words.size() > 1 ? words[1] : "";
+  if (!state_->job_takers.contains(words[0]) && !state_->job_takers.contains(absl::StrCat(words[0], " ", second)))
+    return;
   job.assign(mark + 1, words.end());
   words.erase(mark, words.end());
 }

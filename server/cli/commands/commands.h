@@ -22,6 +22,7 @@ void add_view(CommandLine& line);
 void add_serve(CommandLine& line);
 void add_schema(CommandLine& line);
 void add_env(CommandLine& line);
+void add_notebook(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_relay(CommandLine& line);        // hidden: for the preload library
 void add_build_agent(CommandLine& line);  // hidden: for CMake

@@ -1,16 +1,15 @@
 // castscope env: prints the variables for a bare LD_PRELOAD, where castscope does not start the job.
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
-#include "server/cli/job/proc.h"
+#include "server/cli/job/variable_forms.h"
+#include "server/cli/toolkit/cache_folder.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/python_probe.h"
 #include "server/policy/compiled.h"
@@ -22,12 +21,18 @@ namespace {
 
 struct EnvOptions {
   std::string output, collector, deep, gpu, enforce;
-  bool plain = false, all_kernels = false, apex = false, enforce_if_possible = false;
+  bool plain = false, docker = false, apptainer = false, k8s = false, slurm = false, ray = false;
+  bool all_kernels = false, apex = false, enforce_if_possible = false;
   std::vector<std::string> command;
 };
 
-std::string shell_quoted(const std::string& value) {
-  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
+VariableForm form_of(const EnvOptions& options) {
+  if (options.plain) return VariableForm::kPlain;
+  if (options.docker) return VariableForm::kDocker;
+  if (options.apptainer) return VariableForm::kApptainer;
+  if (options.k8s) return VariableForm::kKubernetes;
+  if (options.slurm) return VariableForm::kSlurm;
+  return options.ray ? VariableForm::kRay : VariableForm::kShell;
 }
 
 // Returns false, after saying why, if the policy cannot be enforced.
@@ -63,6 +68,41 @@ std::string with_what_follows(const EnvOptions& options, const std::string& why)
                                                          "policy cannot be enforced (--enforce-if-possible)");
 }
 
+// The folder in which a container leaves its run files; those that it has for itself end with it. "" = a collector has
+// the run.
+absl::StatusOr<std::string> output_folder(const EnvOptions& options, Variables& variables) {
+  if (!options.collector.empty() && options.output.empty()) return "";
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(options.output.empty() ? "." : options.output, error);
+  const bool is_folder = options.output.empty() || options.output.ends_with('/') || is_directory(place, error);
+  place = place.lexically_normal();
+  if (place.has_filename() == false) place = place.parent_path();
+  if (options.output.empty()) variables.emplace_back("CASTSCOPE_OUT", absl::StrCat(place.string(), "/"));
+  const std::string folder = is_folder ? place.string() : place.parent_path().string();
+  if (!std::filesystem::is_directory(folder, error))
+    return absl::NotFoundError(absl::StrCat(folder,
+                                            ": there is no such folder, and a container's tool would make it as "
+                                            "root: make it first"));
+  return folder;
+}
+
+int print_in_form(const EnvOptions& options, const std::vector<std::string>& assignments) {
+  ForContainer made;
+  for (const std::string& assignment : assignments) {
+    const std::size_t equals = assignment.find('=');
+    made.variables.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  if (is_of_container(form_of(options))) {
+    const auto folder = output_folder(options, made.variables);
+    const auto cache = cache_folder(Kept::kPackage, true);
+    if (!folder.ok() || !cache.ok()) return fail(folder.ok() ? cache.status() : folder.status(), kUsage);
+    made = for_container(made.variables, *cache, program_path(), *folder);
+  }
+  const auto text = in_form(form_of(options), made.variables, made.mounts);
+  if (!text.ok()) return fail(text.status(), kUsage);
+  return put(*text) ? 0 : kUsage;
+}
+
 int print_environment(const EnvOptions& options) {
   if (!options.collector.empty()) {
     if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
@@ -80,28 +120,30 @@ int print_environment(const EnvOptions& options) {
   if (!options.output.empty()) {
     std::error_code error;
     const std::string place = std::filesystem::absolute(options.output, error).string();
-    if (error) {
-      say("the working directory is gone: give -o an absolute name");
-      return kUsage;
-    }
+    if (error) return fail("the working directory is gone: give -o an absolute name", kUsage);
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
   }
   if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
-  for (const std::string& variable : variables) {
-    if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
-    say(absl::StrCat("a shell would split or change ", one_line(variable, 200),
-                     ", which --plain does not quote: leave --plain out, and use `eval`"));
-    return kUsage;
-  }
-  for (const std::string& variable : variables) {
-    std::size_t equals = variable.find('=');
-    std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);
-    std::printf("%s\n",
-                options.plain ? variable.c_str() : absl::StrCat("export ", name, "=", shell_quoted(value)).c_str());
-  }
-  return 0;
+  return print_in_form(options, variables);
+}
+
+// One of these at most.
+void add_forms(const Command& command, EnvOptions& options) {
+  command.flag("--plain", options.plain, "Print NAME=VALUE without export and quotes, for env(1)");
+  const Option docker = command.flag("--docker", options.docker,
+                                     "Print mounts and variables as options of docker run, podman run or nerdctl run");
+  const Option apptainer = command.flag("--apptainer", options.apptainer,
+                                        "Print exports by which apptainer or singularity mounts and sets the same");
+  const Option k8s = command.flag("--k8s", options.k8s, "Print env, volumeMounts and volumes of a pod, as YAML");
+  const Option slurm = command.flag("--slurm", options.slurm, "Print the option --export of sbatch and srun");
+  const Option ray = command.flag("--ray", options.ray, "Print a runtime_env of Ray, as JSON");
+  docker.excludes("--plain");
+  apptainer.excludes("--plain").excludes("--docker");
+  k8s.excludes("--plain").excludes("--docker").excludes("--apptainer");
+  slurm.excludes("--plain").excludes("--docker").excludes("--apptainer").excludes("--k8s");
+  ray.excludes("--plain").excludes("--docker").excludes("--apptainer").excludes("--k8s").excludes("--slurm");
 }
 
 }  // namespace
@@ -118,7 +160,7 @@ void add_env(CommandLine& line) {
   command.flag("--all-kernels", options->all_kernels, "As for `castscope run`").needs("--enforce");
   command.flag("--enforce-if-possible", options->enforce_if_possible, kEnforceIfPossibleHelp);
   command.flag("--apex", options->apex, kApexHelp);
-  command.flag("--plain", options->plain, "Print NAME=VALUE without export and quotes, for env(1)");
+  add_forms(command, *options);
   command.takes_other_words();
   command.takes_job("[-- PYTHON]");
   command.footer(absl::StrCat(
@@ -126,7 +168,12 @@ void add_env(CommandLine& line) {
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
       "  castscope env --enforce mine.json > job.env   # autocast then does what mine.json says\n"
-      "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
+      "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n"
+      "  docker run $(castscope env --docker) IMAGE python train.py\n"
+      "  eval \"$(castscope env --apptainer)\"; apptainer exec train.sif python train.py\n"
+      "  castscope env --k8s > castscope.yaml   # three lists to be put into a pod's description\n"
+      "  sbatch $(castscope env --slurm -o runs/) train.sh\n"
+      "  ray job submit --runtime-env-json \"$(castscope env --ray -o runs/)\" -- python train.py\n\n"
       "The first process with PyTorch starts a detached relay process, which writes the run file when the last process "
       "with PyTorch has ended.\n\n",
       exit_statuses_of("env")));

@@ -94,8 +94,13 @@ constexpr Meaning kMeanings[] = {
     {"serve", "2", "the command line is wrong, the folder cannot be written, or an address cannot be used"},
 
     {"env", "0", "the variables were printed"},
-    {"env", "2", "the command line or a policy is wrong, or a value has characters that --plain cannot hold"},
+    {"env", "2", "the command line or a policy is wrong, or a value cannot be printed in the form that is asked for"},
     {"env", "3", "the preload library cannot be put in place, or does not load: jobs would run unobserved"},
+
+    {"notebook install", "0", "the kernel was made"},
+    {"notebook install", "2",
+     "the command line is wrong, the Python has no ipykernel, or the kernel cannot be written"},
+    {"notebook install", "3", "the kernel was made, and would run unobserved: the agent cannot be made"},
 
     {"doctor", "0", "jobs can be observed here"},
     {"doctor", "1", "something has to be fixed before a job can be observed"},

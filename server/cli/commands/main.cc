@@ -74,6 +74,7 @@ int castscope_main(int argc, char** argv) {
   add_relay(line);
   add_version(line);
   add_env(line);
+  add_notebook(line);
   add_doctor(line);
   add_build_agent(line);
   add_pack_agent(line);

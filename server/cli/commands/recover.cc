@@ -43,7 +43,7 @@ absl::StatusOr<Output> place(const RunRecord& record, const RecoverOptions& opti
   std::error_code error;
   if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(Output{record.stem}.run_file(), error))
     wish = record.stem + ".castscope";
-  auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force, claim);
+  auto chosen = choose_output(wish, record.command, time_for_names(), options.force, claim);
   if (!chosen.ok()) return chosen;
   if (absl::Status status = check_writable(*chosen); !status.ok()) return status;
   return chosen;

@@ -7,6 +7,7 @@
 #include "server/cli/commands/late_recording.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/job/ranks.h"
 
 namespace castscope::cli {
 namespace {
@@ -33,9 +34,10 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   collector.token = variable("CASTSCOPE_TOKEN");
   RunRecord record = describe(directory);
   record.job = batch_job();
-  const std::string when = local_time_for_names();
+  const std::string when = time_for_names(rank_in_names());
   OutputClaim claim;
-  auto output = choose_output(variable("CASTSCOPE_OUT"), record.command, when, false, claim);
+  auto output =
+      choose_output(named_for_rank(variable("CASTSCOPE_OUT"), rank_in_names()), record.command, when, false, claim);
   if (!output.ok() && absl::IsAlreadyExists(output.status())) {
     output = choose_output("", record.command, when, false, claim);
   }

@@ -24,6 +24,7 @@
 #include "server/cli/job/nothing_seen.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/job/ranks.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/toolkit/child.h"
 #include "server/policy/compiled.h"
@@ -32,11 +33,12 @@ namespace castscope::cli {
 namespace {
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
+  const std::string named = named_for_rank(options.output, rank_in_names());
   if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
-    std::string wish = std::filesystem::path(without_suffix(options.output)).filename().string();
+    std::string wish = std::filesystem::path(without_suffix(named)).filename().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
-  auto output = choose_output(options.output, options.command, when, options.force, claim);
+  auto output = choose_output(named, options.command, when, options.force, claim);
   if (absl::IsAlreadyExists(output.status())) return output;
   absl::Status writable = output.ok() ? check_writable(*output) : output.status();
   if (writable.ok()) return output;
@@ -271,7 +273,7 @@ int run(const RunOptions& options) {
     SignalForwarding signals;
     return run_unobserved(signals, options, lack);
   }
-  const std::string when = local_time_for_names();
+  const std::string when = time_for_names(rank_in_names());
   OutputClaim claim;
   const absl::StatusOr<Output> output = place_of_output(options, when, claim);
   if (absl::IsAlreadyExists(output.status())) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/interposed/launchers.h"
 
 namespace castscope::cli {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kMostLocalRanks = 65536;  // of a LOCAL_WORLD_SIZE that makes sense
+
+const char* of_environment(const char* name) { return getenv(name); }
 
 std::map<std::string, std::string> variables_in(const fs::path& path) {
   std::map<std::string, std::string> variables;
@@ -58,8 +61,18 @@ Ranks ranks_in(const std::string& run_directory) {
 }
 
 std::string one_rank_variable() {
-  const char* const size = getenv("LOCAL_WORLD_SIZE");
+  const char* const size = castscope_told(of_environment, CASTSCOPE_LOCAL_WORLD_SIZE);
   return size == nullptr || *size == '\0' ? "" : "CASTSCOPE_ONE_RANK=1";
+}
+
+std::string rank_in_names() {
+  std::uint32_t rank = 0, size = 0;
+  const auto told = [](int what, std::uint32_t& number) {
+    const char* const text = castscope_told(of_environment, what);
+    return text != nullptr && absl::SimpleAtoi(text, &number);
+  };
+  if (!told(CASTSCOPE_RANK, rank) || !told(CASTSCOPE_WORLD_SIZE, size) || size < 2) return "";
+  return absl::StrCat("rank", rank);
 }
 
 }  // namespace castscope::cli

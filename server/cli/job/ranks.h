@@ -21,4 +21,8 @@ Ranks ranks_in(const std::string& run_directory);
 // rank, and waits for none. "" = it is not.
 std::string one_rank_variable();
 
+// "rank3" where this castscope is one of several ranks of a launcher, each of which records a run of its own: they may
+// all be given the same name. "" = it is not.
+std::string rank_in_names();
+
 }  // namespace castscope::cli

@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace castscope::cli {
 namespace {
@@ -64,6 +67,52 @@ TEST_F(RanksTest, AnOuterLauncherIsKnownByItsVariable) {
   setenv("LOCAL_WORLD_SIZE", "8", 1);
   EXPECT_EQ(one_rank_variable(), "CASTSCOPE_ONE_RANK=1");
   unsetenv("LOCAL_WORLD_SIZE");
+}
+
+// The variables of this process while the object lives.
+class Launched {
+ public:
+  Launched(std::initializer_list<std::pair<const char*, const char*>> variables) : variables_(variables) {
+    for (const auto& [name, value] : variables_) setenv(name, value, 1);
+  }
+  ~Launched() {
+    for (const auto& [name, value] : variables_) unsetenv(name);
+  }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+
+ private:
+  const std::vector<std::pair<const char*, const char*>> variables_;
+};
+
+TEST_F(RanksTest, EachRankHasANameOfItsOwn) {
+  EXPECT_EQ(rank_in_names(), "");
+  {
+    const Launched torchrun{{"RANK", "13"}, {"WORLD_SIZE", "16"}};
+    EXPECT_EQ(rank_in_names(), "rank13");
+  }
+  {
+    const Launched alone{{"RANK", "0"}, {"WORLD_SIZE", "1"}};
+    EXPECT_EQ(rank_in_names(), "");
+  }
+  {
+    const Launched nonsense{{"RANK", "../x"}, {"WORLD_SIZE", "2"}};
+    EXPECT_EQ(rank_in_names(), "");
+  }
+}
+
+TEST_F(RanksTest, LaunchersOtherThanTorchrunHaveOtherVariables) {
+  const Launched task{{"SLURM_PROCID", "5"}};
+  EXPECT_EQ(rank_in_names(), "") << "a batch script has this number, too";
+  const Launched step{{"SLURM_STEP_NUM_TASKS", "8"}};
+  EXPECT_EQ(rank_in_names(), "rank5");
+  EXPECT_EQ(one_rank_variable(), "");
+  const Launched mpi{{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+  EXPECT_EQ(rank_in_names(), "rank2");
+  EXPECT_EQ(one_rank_variable(), "CASTSCOPE_ONE_RANK=1");
+  const Launched torchrun_in_it{{"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  EXPECT_EQ(rank_in_names(), "rank1");
+  EXPECT_EQ(one_rank_variable(), "") << "the numbers of two launchers are not mixed";
 }
 
 }  // namespace

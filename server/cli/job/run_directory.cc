@@ -75,7 +75,8 @@ bool is_castscopes(absl::string_view name) {
   }
   const std::size_t dot = name.find('.');
   const absl::string_view kind = name.substr(std::min(dot, name.size()));
-  if (kind != ".lanes" && kind != ".attached" && kind != ".unobserved" && kind != ".replaced") return false;
+  static const std::vector<absl::string_view> kinds{".lanes", ".attached", ".unobserved", ".replaced", ".leaving"};
+  if (std::ranges::find(kinds, kind) == kinds.end()) return false;
   const std::vector<absl::string_view> numbers = absl::StrSplit(name.substr(0, dot), '-');
   return numbers.size() <= 2 && std::all_of(numbers.begin(), numbers.end(), is_number);
 }
@@ -289,6 +290,7 @@ std::vector<pid_t> RunDirectory::living_processes() const {
     double file_age = std::difftime(std::time(nullptr), info.st_mtime);
     if (process_age(pid) <= file_age - 2) continue;
     if (std::find(result.begin(), result.end(), pid) != result.end()) continue;
+    if (access(absl::StrCat(path_, "/", pid, ".leaving").c_str(), F_OK) == 0) continue;
     if (relay::has_mapped(pid, "/castscope_agent-")) result.push_back(pid);
   }
   return result;

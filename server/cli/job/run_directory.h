@@ -4,6 +4,7 @@
 //   <pid>.attached     a process with an agent, forked children too, whether or not it has cast; which rank it is
 //   <pid>.unobserved   a process with PyTorch that has no agent; which rank it is
 //   <pid>.replaced     exec put another program into that process
+//   <pid>.leaving      a process that has ended but for its wait for the relay (agent/preload/relay.c)
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
 //   run.json           what `castscope run` knows of the job, for `castscope recover`

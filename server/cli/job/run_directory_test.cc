@@ -110,6 +110,8 @@ TEST_F(RunDirectoryTest, LivingAndDeadProcesses) {
   EXPECT_FALSE(directory_.has_living_process()) << "we are what exec put in the place of an attached process";
   MappedAgent agent;
   EXPECT_EQ(directory_.living_processes(), std::vector<pid_t>{getpid()});
+  touch(std::to_string(getpid()) + ".leaving");
+  EXPECT_FALSE(directory_.has_living_process()) << "it only waits for whoever looks here";
 }
 TEST_F(RunDirectoryTest, ProcessYoungerThanItsFileIsAnother) {
   std::string name = std::to_string(getpid()) + ".attached";
@@ -160,7 +162,8 @@ TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
   EXPECT_FALSE(fs::exists(directory_.path()));
 }
 TEST_F(RunDirectoryTest, OnlyCastscopesFilesAreDeleted) {
-  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.replaced", "1-2.lanes"}) touch(name);
+  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.replaced", "1.leaving", "1-2.lanes"})
+    touch(name);
   fs::create_symlink("/nowhere", directory_.path() + "/libcastscope.so");
   const std::set<std::string> others = {"thesis.tex", "2026.csv", "x.lanes"};
   for (const std::string& name : others) touch(name);

@@ -56,6 +56,13 @@ bool starts_others(const std::string& module) {
   return std::find(std::begin(kLaunchers), std::end(kLaunchers), module) != std::end(kLaunchers);
 }
 
+// Jupyter's server tells its kernels which notebook they are for.
+std::string name_of_notebook() {
+  const char* const path = getenv("JPY_SESSION_NAME");
+  const std::string stem = path != nullptr ? fs::path(path).stem().string() : "";
+  return stem.empty() ? "notebook" : printable(stem);
+}
+
 absl::StatusOr<fs::path> absolute(const std::string& path) {
   std::error_code error;
   fs::path result = path.empty() ? fs::current_path(error) : fs::absolute(path, error);
@@ -89,6 +96,7 @@ std::string telling_name(const std::vector<std::string>& command) {
     if (word == "-m" && i + 1 < command.size()) {
       const std::string& module = command[++i];
       const std::string name = printable(module.substr(module.rfind('.') + 1));
+      if (module == "ipykernel_launcher" || module == "ipykernel") return name_of_notebook();
       if (!starts_others(module)) return name;
       launcher = name;
       continue;
@@ -101,6 +109,12 @@ std::string telling_name(const std::vector<std::string>& command) {
   }
   if (!launcher.empty()) return launcher;
   return command.empty() ? "run" : printable(fs::path(command[0]).stem().string());
+}
+
+std::string named_for_rank(const std::string& wish, const std::string& rank) {
+  std::error_code error;
+  if (wish.empty() || rank.empty() || absl::EndsWith(wish, "/") || fs::is_directory(wish, error)) return wish;
+  return absl::StrCat(without_suffix(wish), "-", rank);
 }
 
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
@@ -142,13 +156,13 @@ Output fallback_output(const std::vector<std::string>& command, const std::strin
   return unused(error ? fs::path("/tmp") : folder, absl::StrCat(telling_name(command), "-", when), claim);
 }
 
-std::string local_time_for_names() {
+std::string time_for_names(const std::string& rank) {
   std::time_t now = std::time(nullptr);
   std::tm fields{};
   localtime_r(&now, &fields);
   char text[32];
   std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &fields);
-  return text;
+  return rank.empty() ? text : absl::StrCat(rank, "-", text);
 }
 
 }  // namespace castscope::cli

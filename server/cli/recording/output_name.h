@@ -21,6 +21,10 @@ std::string telling_name(const std::vector<std::string>& command);
 // Returns the user's -o without the suffixes of castscope's own files: "run" for "run.json", "a.deep" for "a.deep".
 std::string without_suffix(const std::string& wish);
 
+// Returns the user's -o as one of several ranks uses it, which all are given the same: "run-rank3" for "run.json".
+// `rank` is "rank3", or "". A folder stays, and so does "".
+std::string named_for_rank(const std::string& wish, const std::string& rank);
+
 // `wish` is the user's -o ("" = none), `when` is a part of default names ("20261121-110700"). If the file exists, or
 // another castscope is writing it, this is an error when the user chose the name; when castscope chose it, another name
 // is taken ("-2", "-3", …). Without a working directory there may be no place. Nobody overwrites a file that is being
@@ -34,6 +38,7 @@ absl::Status check_writable(const Output& output);
 // For a run that cannot be written where the user wished: the folder for temporary files.
 Output fallback_output(const std::vector<std::string>& command, const std::string& when, OutputClaim& claim);
 
-std::string local_time_for_names();
+// "20261121-110700", with the rank before it where there is one: "rank3-20261121-110700".
+std::string time_for_names(const std::string& rank = "");
 
 }  // namespace castscope::cli

@@ -39,6 +39,15 @@ TEST_F(OutputName, DefaultNeverMeetsAnExistingFile) {
   touch("train-20261121-110700.json");
   EXPECT_EQ(chosen(""), "train-20261121-110700-2");
 }
+TEST_F(OutputName, RanksThatAreGivenOneNameDoNotMeet) {
+  EXPECT_EQ(named_for_rank("run.json", "rank3"), "run-rank3");
+  EXPECT_EQ(named_for_rank("run", ""), "run");
+  EXPECT_EQ(named_for_rank("", "rank3"), "");
+  EXPECT_EQ(named_for_rank("runs/", "rank3"), "runs/");
+  fs::create_directory(folder_ / "here");
+  EXPECT_EQ(named_for_rank("here", "rank3"), "here");
+  EXPECT_THAT(time_for_names("rank3"), MatchesRegex("rank3-[0-9]{8}-[0-9]{6}"));
+}
 TEST_F(OutputName, SuffixIsDropped) {
   EXPECT_EQ(chosen("a.castscope"), "a");
   EXPECT_EQ(chosen("a.json"), "a");
@@ -119,7 +128,15 @@ TEST(TellingName, OfManyCommands) {
   EXPECT_EQ(telling_name({"python", "-m", "torch.distributed.run", "-m", "pkg.trainer"}), "trainer");
   EXPECT_EQ(telling_name({"python", "-m", "torch.distributed.run", "--help"}), "run");
 }
-TEST(TellingName, TimeIsFitForAFileName) { EXPECT_THAT(local_time_for_names(), MatchesRegex("[0-9]{8}-[0-9]{6}")); }
+TEST(TellingName, AKernelHasTheNameOfItsNotebook) {
+  const std::vector<std::string> kernel{"python", "-m", "ipykernel_launcher", "-f", "kernel-1.json"};
+  unsetenv("JPY_SESSION_NAME");
+  EXPECT_EQ(telling_name(kernel), "notebook");
+  setenv("JPY_SESSION_NAME", "/home/me/first try.ipynb", 1);
+  EXPECT_EQ(telling_name(kernel), "first_try");
+  unsetenv("JPY_SESSION_NAME");
+}
+TEST(TellingName, TimeIsFitForAFileName) { EXPECT_THAT(time_for_names(), MatchesRegex("[0-9]{8}-[0-9]{6}")); }
 
 }  // namespace
 }  // namespace castscope::cli

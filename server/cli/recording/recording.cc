@@ -34,7 +34,7 @@ constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10}, kFirstAnswer{2}, kNe
 Output place_anew(const Output& before, const std::vector<std::string>& command, OutputClaim& claim) {
   std::error_code error;
   const bool is_free = !std::filesystem::exists(std::filesystem::symlink_status(before.run_file(), error));
-  return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
+  return is_free && check_writable(before).ok() ? before : fallback_output(command, time_for_names(), claim);
 }
 
 bool all_ended(const relay::Summary& summary) {

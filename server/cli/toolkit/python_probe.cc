@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
+#include "server/cli/toolkit/python_runner.h"
 
 namespace castscope::cli {
 
@@ -142,6 +143,7 @@ std::string named_python(const std::vector<std::string>& command) {
   std::string program = find_in_path(command[0]);
   if (looks_like_python(command[0])) return program;
   std::string python = program.empty() ? "" : python_of_script(program);
+  if (python.empty()) python = python_of_runner(command);
   if (!python.empty()) return python;
   for (const std::string& argument : command) {  // env X=1 python …, numactl python …
     if (looks_like_python(argument) && !find_in_path(argument).empty()) return find_in_path(argument);

@@ -37,7 +37,8 @@ struct PythonInstall {
 // Returns true if the file's name is one that Python interpreters have, such as "python3.11".
 bool looks_like_python(const std::string& path);
 
-// Returns the Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.
+// Returns the Python that this command names: itself, by its #! line, by the runner that it is (python_runner.h), or
+// among its arguments. "" when it names none.
 std::string named_python(const std::vector<std::string>& command);
 
 // Returns the Python that this command runs: itself, by its #! line, among its arguments, or else python3 of PATH. ""

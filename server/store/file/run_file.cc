@@ -1,11 +1,11 @@
 #include "server/store/file/run_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -21,6 +21,16 @@ std::uint32_t big_endian(const std::array<char, 100>& header, int at, int bytes)
   return value;
 }
 
+// Reads the first bytes of a file by SQLite's own descriptor, and returns how many there are. A descriptor of our own,
+// when it is closed, would take the locks away that this process holds on the file where it writes it (POSIX): the next
+// reader, of another process, would then delete the log that is being written.
+absl::StatusOr<std::size_t> read_header(const std::string& path, std::array<char, 100>& header) {
+  const auto database = Database::open(path, SQLITE_OPEN_READONLY);
+  if (access(path.c_str(), R_OK) != 0 || !database.ok())
+    return absl::PermissionDeniedError(absl::StrCat(path, ": the file cannot be read (", std::strerror(errno), ")"));
+  return database->first_bytes(header.data(), header.size());
+}
+
 // Faults that show in the file itself are told before SQLite is asked, whose words for them are not for users.
 absl::Status check_header(const std::string& path) {
   struct stat file {};
@@ -31,13 +41,10 @@ absl::Status check_header(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, S_ISDIR(file.st_mode) ? ": this is a folder, not a run file" : ": this is not an ordinary file"));
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return absl::PermissionDeniedError(absl::StrCat(path, ": the file cannot be read (", std::strerror(errno), ")"));
-  }
   std::array<char, 100> header{};
-  in.read(header.data(), header.size());
-  const bool short_file = in.gcount() < static_cast<std::streamsize>(header.size());
+  const auto read = read_header(path, header);
+  if (!read.ok()) return read.status();
+  const bool short_file = *read < header.size();
   if (std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, file.st_size == 0 ? ": the file is empty" : ": this is not a castscope run file"));

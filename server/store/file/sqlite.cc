@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,16 @@ absl::Status Database::close() {
 bool Database::has_moved() const {
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
+std::size_t Database::first_bytes(char* bytes, std::size_t size) const {
+  sqlite3_file* file = nullptr;
+  const int found = sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (found != SQLITE_OK || file == nullptr || file->pMethods == nullptr) return 0;
+  sqlite3_int64 length = 0;
+  if (file->pMethods->xFileSize(file, &length) != SQLITE_OK) return 0;
+  const auto there = std::min<std::size_t>(size, static_cast<std::size_t>(length));
+  return file->pMethods->xRead(file, bytes, static_cast<int>(there), 0) == SQLITE_OK ? there : 0;
 }
 
 absl::Status Database::error(int code) const {

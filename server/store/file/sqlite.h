@@ -34,6 +34,8 @@ class Database {
   absl::Status exec(const char* sql);
   absl::Status close();
   bool has_moved() const;  // its path leads to another file now, or to none
+  // Copies the first bytes of the file as they are; returns how many of `size` there are.
+  std::size_t first_bytes(char* bytes, std::size_t size) const;
   // For a file that is damaged or cut short: each() ends where a table cannot be read on, and gives no error.
   void leave_out_unreadable() { left_out_ = std::make_unique<std::uint64_t>(0); }
   bool leaves_out_unreadable() const { return left_out_ != nullptr; }

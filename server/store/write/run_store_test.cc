@@ -1,7 +1,10 @@
 // The file of a run, from the sink's side and read back.
 #include "server/store/write/run_store.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -244,6 +247,28 @@ TEST_F(RunStoreTest, WhatIsCommittedIsReadableWhileTheRunGoesOn) {
   EXPECT_FALSE(read().end.has_value());
 }
 
+// Whether another process finds the lock by which it knows that somebody uses the file: bytes of SQLite's.
+bool is_in_use(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    struct flock lock {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000002, .l_len = 510, .l_pid = 0
+    };
+    const int file = open(path.c_str(), O_RDWR);
+    _exit(fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status) == 1;
+}
+
+TEST_F(RunStoreTest, ReadingItInTheSameProcessLeavesItInUse) {
+  auto store = create();
+  ASSERT_TRUE(store->commit().ok());
+  ASSERT_TRUE(is_in_use(path()));
+  EXPECT_TRUE(read_run(path()).ok());
+  EXPECT_TRUE(is_in_use(path())) << "the next reader would delete the log that is written";
+}
 TEST_F(RunStoreTest, CloseLeavesOneFile) {
   auto store = create();
   TestRun(*store).end();
