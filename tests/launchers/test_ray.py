@@ -1,6 +1,7 @@
 """Ray's workers on a cluster that was there before the driver, and knows nothing of castscope."""
 
 import contextlib
+import re
 import shutil
 import subprocess
 import time
@@ -24,18 +25,17 @@ def cluster(workshop, tmp_path_factory):
         pytest.skip("ray is not installed")
     (port,) = free_ports(1)
     log = tmp_path_factory.mktemp("ray") / "log"
-    command = [ray, "start", "--head", "--block", f"--port={port}", "--num-cpus=2", "--include-dashboard=false",
-               "--node-ip-address=127.0.0.1"]
+    command = [ray, "start", "--head", "--block", f"--port={port}", "--num-cpus=2", "--include-dashboard=false"]
     with contextlib.ExitStack() as stack:
         head = subprocess.Popen(command, env=runs.clean_environment() | {"PATH": path}, stdin=subprocess.DEVNULL,
                                 stdout=stack.enter_context(log.open("w")), stderr=subprocess.STDOUT)
         stack.callback(head.wait, LIMIT_S)
         stack.callback(head.terminate)
         deadline = time.monotonic() + LIMIT_S
-        while "Ray runtime started" not in log.read_text():
+        while not (started := re.search(r"ray start --address='([^']+)'", log.read_text())):
             assert time.monotonic() < deadline and head.poll() is None, log.read_text()
             time.sleep(0.1)
-        yield {"RAY_ADDRESS": f"127.0.0.1:{port}"}
+        yield {"RAY_ADDRESS": started[1]}
 
 
 def test_workers_join_the_run_of_their_driver(workshop, cluster):

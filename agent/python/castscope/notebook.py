@@ -147,7 +147,7 @@ def told(recorder: Recorder | None, before: dict[str, int], cell: str) -> str:
 
 
 def _frames_of(report: dict[str, Any], site: dict[str, Any]) -> list[dict[str, Any]]:
-    if site.get("stack_index") is None:
+    if "stack_index" not in site:
         return []
     return [report["frames"][index] for index in report["stacks"][site["stack_index"]]["frame_indexes"]]
 

@@ -31,7 +31,7 @@ def main():
     """RUNTIME_ENV is what `castscope env --ray` printed."""
     variables = joining | json.loads(os.environ.get("RUNTIME_ENV", "{}")).get("env_vars", {})
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), HERE]))
-    on = {"num_cpus": 2, "include_dashboard": False} if "RAY_ADDRESS" not in os.environ else {}
+    on = {} if "RAY_ADDRESS" in os.environ else {"address": "local", "num_cpus": 2, "include_dashboard": False}
     ray.init(runtime_env={"env_vars": variables}, log_to_driver=False, **on)
     actor = Actor.remote()
     print(ray.get([task.remote(0), task.remote(1), actor.train.remote(2)]), flush=True)
