@@ -118,11 +118,12 @@ MAY_INCLUDE = {
                        "server/policy",
                        "server/relay/process.h", "server/cli/toolkit", "server/cli/loading",
                        "server/cli/agents"],
+    "server/cli/attaching": ["agent/lanes/control.h", "server/cli/toolkit", "server/cli/job"],
     "server/cli/doctor": ["server/cli/toolkit", "server/cli/job"],
     "server/cli/recording": ["agent/hash", "server/relay", "server/ingest", "server/policy", "server/store",
                              *RULES, "server/judging", "server/utf8", "server/report", "server/web/runs",
                              "server/cli/version.h", "server/cli/toolkit",
-                             "server/cli/job"],
+                             "server/cli/job", "server/cli/attaching/control_socket.h"],
     "server/cli/commands": ["server"],
     "tests": ["agent", "proto", "server"],
 }

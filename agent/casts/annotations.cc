@@ -36,7 +36,7 @@ CallFacts facts_of(const ThreadState& t, const TensorImpl* source, const Annotat
 void annotated_cast_begins(const AnnotatedCast& cast) {
   const auto* source = static_cast<const TensorImpl*>(cast.tensor);
   if (source == nullptr || is_traced(source) || is_traced_on_meta(source)) return;
-  ThreadState* state = thread_state();
+  ThreadState* state = g_process.silent() ? nullptr : thread_state();
   if (state == nullptr) return;
   ThreadState& t = *state;
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);

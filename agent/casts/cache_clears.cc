@@ -27,7 +27,7 @@ void cache_cleared(ThreadState& t) {
 void clear_cache() {
   original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
   // A thread that has done nothing else yet still clears every thread's entries.
-  ThreadState* t = g_process.stopped ? nullptr : thread_state();
+  ThreadState* t = g_process.silent() ? nullptr : thread_state();
   if (t == nullptr) {
     g_features.cache_was_cleared();
     return;

@@ -59,7 +59,7 @@ Flattened flatten(at::TensorList weights, std::int64_t stride, std::int64_t inpu
         buffer, set_weights_to_buffer, allow_type_change, include_bias);
   };
   // Without allow_type_change the caller is flatten_parameters, which copies the weights as they are.
-  if (!allow_type_change || g_process.stopped.load(std::memory_order_relaxed)) return original();
+  if (!allow_type_change || g_process.silent()) return original();
   ThreadState* t = thread_state();
   if (t == nullptr) return original();
   const ScalarType to = c10::typeMetaToScalarType(buffer.dtype());

@@ -123,6 +123,8 @@ void look_and_tell(const MayWait& may_wait, ThreadState& t, const TensorImpl* so
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const Staleness how = look_at_copy(r, source, copy);
   if (hit.site == 0) return;
+  if ((g_doubts.load(std::memory_order_relaxed) & kOlderCopies) != 0 && !r.kept_sources.find(source))
+    note_fact(may_wait, t, {.kind = lanes::FactKind::kOlderCopy, .subject = hit.site});
   if (how != Staleness::kNone)
     note_fact(may_wait, t,
               {.kind = lanes::FactKind::kStaleHit, .detail = static_cast<std::uint16_t>(how), .subject = hit.site});
@@ -156,9 +158,16 @@ void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* cop
 } catch (const std::exception&) {
 }
 
-void copies_cleared(Recording& r) {
+void copies_may_be_older() { g_doubts.fetch_or(kOlderCopies, std::memory_order_relaxed); }
+
+void copies_cleared_unseen(Recording& r) {
   r.kept_sources.clear();
   g_doubts.fetch_and(~static_cast<std::uint32_t>(kOptimizerStepped), std::memory_order_relaxed);
+}
+
+void copies_cleared(Recording& r) {
+  r.kept_sources.clear();
+  g_doubts.fetch_and(~static_cast<std::uint32_t>(kOptimizerStepped | kOlderCopies), std::memory_order_relaxed);
 }
 
 void copies_may_be_stale(Recording& r) {

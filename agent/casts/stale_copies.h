@@ -15,7 +15,7 @@
 
 namespace castscope::agent {
 
-enum Doubt : std::uint32_t { kInDeepStep = 1, kOptimizerStepped = 2 };
+enum Doubt : std::uint32_t { kInDeepStep = 1, kOptimizerStepped = 2, kOlderCopies = 4 };
 extern std::atomic<std::uint32_t> g_doubts;  // over all hits
 
 inline std::uint32_t version_of(const TensorImpl* t) {
@@ -35,6 +35,11 @@ std::uint32_t content_of(const TensorImpl* source) noexcept;
 // The cache served `copy` for `source`, at `hit`.
 void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* copy, Counted hit) noexcept;
 
+// castscope begins to watch a process that ran before: the cache may hold copies whose casts nobody saw, until it is
+// cleared. Hits on them are facts kOlderCopy.
+void copies_may_be_older();
+// What was known of the cache does not hold any more.
+void copies_cleared_unseen(Recording& r);
 // The cache was cleared; an optimizer made a step; a deep step began or ended; this is a forked child.
 void copies_cleared(Recording& r);
 void copies_may_be_stale(Recording& r);

@@ -75,7 +75,7 @@ bool is_of_compiled(const MayWait&, const torch::autograd::Node& node) {
 std::optional<std::string> node_runs(const MayWait& may_wait) noexcept try {
   const auto node = torch::autograd::get_current_node();
   if (node == nullptr || !is_of_compiled(may_wait, *node)) return std::nullopt;
-  ThreadState* t = agent::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
+  ThreadState* t = agent::g_process.silent() ? nullptr : agent::thread_state();
   if (t == nullptr) return std::nullopt;
   auto id = region_of(*node);
   if (id) graph_runs(*t, *id, Part::kBackward);

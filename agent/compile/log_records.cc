@@ -14,7 +14,7 @@ using agent::g_process;
 using agent::ThreadState;
 
 void note_at(lanes::FactKind kind, std::string_view text, const std::vector<CodeLine>& stack, std::uint64_t times = 1) {
-  ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
+  ThreadState* t = g_process.silent() ? nullptr : agent::thread_state();
   if (t == nullptr) return;
   const std::uint32_t place = g_process.recording.load()->definitions.stack(stack);
   if (place != 0) note_fact_as_known(*t, {.kind = kind, .text = text, .stack = place, .times = times});

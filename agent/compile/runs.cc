@@ -43,7 +43,7 @@ std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& fun
   std::string_view name = function.name();
   if (!name.starts_with(kRegion)) return nullptr;
   name.remove_prefix(kRegion.size());
-  ThreadState* t = agent::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : agent::thread_state();
+  ThreadState* t = agent::g_process.silent() ? nullptr : agent::thread_state();
   if (t == nullptr) return nullptr;
   const bool known = graph_runs(*t, name, Part::kForward);
   expect_backward_of(name);

@@ -110,7 +110,7 @@ bool is_ours(std::string_view text) { return text.find("autocast") != text.npos 
 // nullptr when nothing is recorded, or this thread is in a call of ours.
 ThreadState* watching_thread(std::string_view text) {
   if (asks_own_question() || !g_process.has_python) return nullptr;
-  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  if (g_process.silent()) return nullptr;
   ThreadState* t = thread_slot();
   if (t == nullptr && is_ours(text)) t = thread_state();
   return t == nullptr || t->ignoring ? nullptr : t;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 12
+#define CASTSCOPE_PRELOAD_ABI 13
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -51,6 +51,8 @@
   X(ERROR_COMPLETE_OLD_STRING, _ZN3c105ErrorC1ENS_14SourceLocationESs, 0)                                                                             \
   X(ERROR_BASE_OLD_STRING, _ZN3c105ErrorC2ENS_14SourceLocationESs, 0)
 
+struct castscope_control;
+
 enum castscope_hook {
 #define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,
   CASTSCOPE_HOOKS(CASTSCOPE_HOOK_ENUM)
@@ -83,6 +85,13 @@ struct castscope_preload {
   /* CASTSCOPE_REFUSAL_BYTES for the agent that does not start: why, in words that a colon may follow, with an end.
    * Preload says what becomes of the process then. */
   char* refusal;
+  /* *control: the control page of this process (agent/lanes/control.h); another one in a forked child. Never NULL. */
+  struct castscope_control* const* control;
+  /* armed[i]: what slots[i] holds while nothing is watched, NULL: originals[i]. */
+  void* const* armed;
+  /* entries[i]: the exported entry point i, for a process that was running before the preload library came: PyTorch's
+   * calls lead there only where the agent writes it into the tables of loaded objects. NULL in any other process. */
+  void* const* entries;
 };
 #define CASTSCOPE_REFUSAL_BYTES 512
 
@@ -93,6 +102,9 @@ typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
 /* exit: called by preload before exit/_exit/_Exit run; writes the end mark. `status` is the one given to exit. */
 #define CASTSCOPE_AGENT_EXIT "castscope_agent_exit"
 typedef void (*castscope_agent_exit_fn)(int status);
+/* attach: the agent has let go, and watches again from here on; called where start is. */
+#define CASTSCOPE_AGENT_ATTACH "castscope_agent_attach"
+typedef void (*castscope_agent_attach_fn)(void);
 /* step: castscope.step() from Python, through preload's exported `castscope_step`. */
 #define CASTSCOPE_AGENT_STEP "castscope_agent_step"
 typedef void (*castscope_agent_step_fn)(void);

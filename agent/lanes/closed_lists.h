@@ -162,7 +162,9 @@ namespace castscope::lanes {
   FACT(kScriptLeavesArgument, 27, "script_leaves_argument", kNothing,                                              \
        "An operator of a script raised whose other arguments TorchScript's pass casts; text: its name and those "  \
        "that are left as they come, 'aten::conv2d bias: Optional[Tensor]'.")                                       \
-  FACT(kMetric, 28, "metric", kNothing, "The job told a number of its step by castscope.metric; text: its name.")
+  FACT(kMetric, 28, "metric", kNothing, "The job told a number of its step by castscope.metric; text: its name.")  \
+  FACT(kOlderCopy, 29, "older_copy", kSite,                                                                        \
+       "The cache served a copy that was made before castscope began to watch: who made it is not known.")
 
 // How the source of a cached copy differs from what was cast.
 #define CASTSCOPE_STALENESSES(VALUE)                                                      \

@@ -33,7 +33,10 @@
   GAUGE(first_gap_plus_one, first_gap_plus_one, kNumber,                                                         \
         "1 + the first step that was not looked at to its end; 0 = each was")                                    \
   GAUGE(new_code_left_out, new_code_left_out, kNumber, "how often the budget did not allow to look at new code") \
-  GAUGE(training_steps, training_steps, kNumber, "steps that an optimizer or castscope.step() ended")
+  GAUGE(training_steps, training_steps, kNumber, "steps that an optimizer or castscope.step() ended")            \
+  GAUGE(spans, spans, kNumber, "how often castscope began to watch")                                             \
+  GAUGE(watched_ns, watched_ns, kNumber, "how long it watched, in the spans that are over")                      \
+  GAUGE(span_since_ns, span_since_ns, kNumber, "when the open span began, since the record did; 0 = none is open")
 
 #define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)
 

@@ -46,7 +46,7 @@ ThreadState* looked_at_thread() {
   if (waits_for_operator()) [[unlikely]]
     g_watcher.operator_met();
   if (!agent::deep() || agent::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
-  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  if (agent::g_process.silent()) return nullptr;
   return agent::thread_state();
 }
 

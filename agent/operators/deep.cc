@@ -7,6 +7,7 @@
 
 #include "agent/casts/stale_copies.h"
 #include "agent/gpu/gpu.h"
+#include "agent/lanes/control.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/places.h"
@@ -46,11 +47,15 @@ struct Watch {
   std::uint64_t places_named = 0;                  // at the last look at them
   std::uint64_t operators_at_new_place = 0;        // looked at when a place was last named
   bool has_gap = false;                            // some step was not looked at to its end
+  std::uint32_t wanted = 0;                        // steps that somebody asked for, and that have not begun
+  std::uint32_t wanted_begun = 0;                  // … and that have, since the last request
+  bool in_wanted = false;                          // the present step is one of them
 };
 Watch* g_watch = nullptr;
 Mode g_mode;
 std::atomic<std::uint64_t> g_stretch{0}, g_session{0};
 std::atomic<bool> g_enabled{false};
+bool g_added = false;  // PyTorch has the callbacks
 
 agent::Recording* recording() { return agent::g_process.recording.load(std::memory_order_acquire); }
 
@@ -130,12 +135,26 @@ void switch_off(agent::ThreadState* t, Watch& watch) {
   if (t != nullptr && was_told) agent::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 
+// Whether no step is deep, by itself or because somebody asked for it.
+bool is_never(const Watch& watch) { return g_mode.kind == Mode::kNever && watch.wanted == 0 && !watch.in_wanted; }
+
+// Whether the step is one that somebody asked for.
+bool begin_wanted(Watch& watch, std::uint32_t step) {
+  watch.in_wanted = watch.wanted > 0;
+  if (!watch.in_wanted) return false;
+  --watch.wanted;
+  castscope_control& page = **agent::g_process.preload->control;
+  if (watch.wanted_begun++ == 0) __atomic_store_n(&page.deep_first, step, __ATOMIC_RELEASE);
+  __atomic_store_n(&page.deep_begun, page.deep_begun + 1, __ATOMIC_RELEASE);
+  return true;
+}
+
 // Whether the step is deep.
 bool begin_step(agent::ThreadState& t, Watch& watch, std::uint32_t step) {
   const std::size_t places = recording()->definitions.places();
   const bool changed = places != watch.places;
   watch.places = places;
-  const bool is_deep = watch.schedule.step_begins(step, changed, spent(watch));
+  const bool is_deep = begin_wanted(watch, step) || watch.schedule.step_begins(step, changed, spent(watch));
   tell_refused(watch);
   if (!is_deep) note_gap(watch, step);
   if (is_deep)
@@ -153,7 +172,7 @@ Stretch present_stretch() {
 bool goes_on(const Watch& watch, std::uint64_t operators) {
   const std::uint64_t since = operators - watch.operators_before;
   const std::uint64_t quiet = operators - watch.operators_at_new_place;
-  if (g_mode.kind != Mode::kAutomatic) return true;
+  if (g_mode.kind != Mode::kAutomatic || watch.in_wanted) return true;
   if (watch.looking == Looking::kTail) return since < kOperatorsInTail;
   if (watch.looking == Looking::kNewCode) return watch.schedule.new_code_goes_on(quiet, spent(watch));
   return watch.schedule.goes_on(since, quiet, spent(watch));
@@ -196,11 +215,29 @@ void start() {
   const char* mode = std::getenv("CASTSCOPE_DEEP");
   g_mode = mode_of(mode == nullptr ? "" : mode);
   g_watch = new Watch(g_mode);
-  if (g_mode.kind != Mode::kNever) add_callbacks({present_stretch, looked_at, operator_met});
+  g_added = g_mode.kind != Mode::kNever;
+  if (g_added) add_callbacks({present_stretch, looked_at, operator_met});
   if (g_mode.kind != Mode::kAlways) return;
   wait_for_operator(true);
   g_enabled = true;
   enable_callbacks(true);
+}
+
+void want_steps(std::uint32_t more) {
+  std::lock_guard lock(g_watch->mutex);
+  if (!g_added) add_callbacks({present_stretch, looked_at, operator_met});
+  g_added = true;
+  if (g_watch->wanted == 0) g_watch->wanted_begun = 0;
+  g_watch->wanted += more;
+}
+
+void let_go(agent::ThreadState& t) {
+  std::lock_guard lock(g_watch->mutex);
+  g_watch->in_capture = g_watch->in_wanted = false;
+  g_watch->begun = false;
+  wait_for_operator(false);
+  switch_off(&t, *g_watch);
+  switch_callbacks(false);
 }
 
 void child_begins() {
@@ -215,7 +252,7 @@ void child_begins() {
 
 void region_begins(agent::ThreadState& t, bool new_step) {
   std::lock_guard lock(g_watch->mutex);
-  if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
+  if (is_never(*g_watch) || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
   wait_for_operator(false);
   if (begin_step(t, *g_watch, recording()->steps.current())) count_deep_step();
@@ -224,7 +261,7 @@ void region_begins(agent::ThreadState& t, bool new_step) {
 void step_is_next(agent::ThreadState& t) {
   const agent::Steps& steps = recording()->steps;
   std::lock_guard lock(g_watch->mutex);
-  if (g_mode.kind == Mode::kNever || steps.are_explicit() || g_watch->next == steps.current() + 1) return;
+  if (is_never(*g_watch) || steps.are_explicit() || g_watch->next == steps.current() + 1) return;
   g_watch->next = steps.current() + 1;
   begin_step(t, *g_watch, g_watch->next);
 }

@@ -17,6 +17,10 @@ using agent::deep;
 // any region, too, so that it can be compared with one that has autocast: from the first operator after `import torch`,
 // which is waited for.
 void start();
+// Somebody asks for so many more deep steps: the next ones that begin.
+void want_steps(std::uint32_t more);
+// castscope lets go of the process: nothing is looked at until it watches again.
+void let_go(agent::ThreadState& t);
 // Called in a forked child, which begins a recording of its own.
 void child_begins();
 // A thread enters its outermost region, or castscope.step() was called; `new_step`: a step begins here.

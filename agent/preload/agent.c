@@ -15,10 +15,12 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;       /* set when loading is over, with or without success */
 static pthread_t loader; /* the thread that loads it: the agent itself may get here meanwhile */
 static bool loader_at_work;
+static bool armed;    /* PyTorch is there, and the agent waits to be asked for */
 static bool orphaned; /* forked while another thread, which does not exist here, was loading */
 static pid_t owner;   /* a vfork child shares our memory, but not this number */
 static bool forked;
 static castscope_agent_exit_fn on_exit_function;
+static castscope_agent_attach_fn on_attach_function;
 static castscope_agent_step_fn on_step_function;
 static castscope_agent_rule_met_fn on_rule_met_function;
 static castscope_agent_metric_fn on_metric_function;
@@ -45,6 +47,7 @@ void agent_exit(int status) {
   on_exit_function(status & 0xff); /* exit() takes any number, but a parent sees only the last byte */
   relay_wait_for();
   if (forked) run_forget_process();
+  if (forked) control_forget_process();
 }
 
 static void at_exit(int status, void* unused) {
@@ -56,6 +59,7 @@ static void in_child(void) {
   owner = getpid();
   forked = true;
   if (on_exit_function != NULL) run_note_process();
+  control_child_begins();
   if (loader_at_work && !pthread_equal(loader, pthread_self())) {
     /* Stay without an agent. */
     pthread_mutex_init(&loading, NULL);
@@ -66,7 +70,12 @@ static void in_child(void) {
   }
 }
 
-bool agent_watches(void) { return on_exit_function != NULL; }
+static bool agent_is_there(void) { return on_exit_function != NULL; }
+
+bool agent_watches(void) {
+  return on_exit_function != NULL &&
+         __atomic_load_n(&castscope_control->state, __ATOMIC_RELAXED) != CASTSCOPE_CONTROL_ARMED;
+}
 CASTSCOPE_API int castscope_attached(void) { return agent_watches(); }
 CASTSCOPE_API void castscope_step(void) {
   if (on_step_function != NULL) on_step_function();
@@ -151,7 +160,10 @@ static bool start(void* agent) {
                                      .say = say,
                                      .log = log_is_on() ? log_line : NULL,
                                      .call = roll_call,
-                                     .refusal = refusal};
+                                     .refusal = refusal,
+                                     .control = &castscope_control,
+                                     .armed = castscope_armed,
+                                     .entries = run_is_injected() ? castscope_entries : NULL};
   if (start_function(&table) != 0) {
     unobserved(refusal[0] != '\0' ? refusal : "preload library and agent are of different versions", NULL);
     return false;
@@ -163,6 +175,7 @@ static bool start(void* agent) {
   on_annotated_function = (castscope_agent_annotated_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED);
   on_arrived_function = (castscope_agent_arrived_fn)dlsym(agent, CASTSCOPE_AGENT_ARRIVED);
   pass_rules_on((castscope_agent_rule_met_fn)dlsym(agent, CASTSCOPE_AGENT_RULE_MET));
+  on_attach_function = (castscope_agent_attach_fn)dlsym(agent, CASTSCOPE_AGENT_ATTACH);
   on_exit_function = exit_function;
   return true;
 }
@@ -188,9 +201,33 @@ static bool watch(const char* key) {
   return false;
 }
 
+static char torch_key[80];
+
+/* Returns false when the process runs on unobserved, as it was said. */
+static bool begin_to_watch(void) {
+  if (!watch(torch_key)) {
+    roll_call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
+    run_note_unobserved();
+    end_without_policy();
+    return false;
+  }
+  if (on_exit != NULL) on_exit(at_exit, NULL);
+  run_note_process();
+  return true;
+}
+
+/* The agent is loaded when somebody asks for it: until then nothing of it is in the process. */
+static void arm(void) {
+  if (!run_make_directory() || !control_begin(true)) {
+    unobserved("nobody could attach to this process, since the run directory takes no file", NULL);
+    return;
+  }
+  control_arm();
+  armed = true;
+}
+
 static void load(void) {
-  char key[80];
-  if (!torch_find(torch_path, key)) return;
+  if (!torch_find(torch_path, torch_key)) return;
   originals_find(torch_path);
   slots_take_originals();
   if (run_is_switched_off()) return;
@@ -200,14 +237,19 @@ static void load(void) {
     return;
   }
   roll_begin();
-  if (!watch(key)) {
-    roll_call(CASTSCOPE_CALL_UNRECORDED, 0, 0);
-    run_note_unobserved();
-    end_without_policy();
-    return;
+  if (control_arms()) {
+    arm();
+  } else if (run_make_directory()) {
+    control_begin(false);
   }
-  if (on_exit != NULL) on_exit(at_exit, NULL);
-  run_note_process();
+  if (armed && run_is_injected()) { /* the agent puts itself in the way of calls that are bound */
+    armed = false;
+    if (!begin_to_watch()) {
+      control_refuse();
+      return;
+    }
+  }
+  if (!armed && !agent_is_there() && !begin_to_watch()) return;
   if (run_is_bare()) relay_start();
 }
 
@@ -236,5 +278,23 @@ void agent_load(void) {
     __atomic_store_n(&tried, true, __ATOMIC_RELEASE);
     errno = error;
   }
+  pthread_mutex_unlock(&loading);
+}
+
+/* Called in a thread of the job that is about to call a function of PyTorch's: where an agent is loaded otherwise. */
+void agent_attach(void) {
+  if (loader_at_work && pthread_equal(loader, pthread_self())) return;
+  pthread_mutex_lock(&loading);
+  int error = errno;
+  loader = pthread_self();
+  __atomic_store_n(&loader_at_work, true, __ATOMIC_RELEASE);
+  if (on_attach_function != NULL) {
+    on_attach_function();
+  } else if (armed) {
+    armed = false;
+    if (!begin_to_watch()) control_refuse();
+  }
+  loader_at_work = false;
+  errno = error;
   pthread_mutex_unlock(&loading);
 }

@@ -17,7 +17,9 @@
   ".p2align 4\n"                                         \
   ".globl " #symbol "\n"                                 \
   ".type " #symbol ", @function\n"                       \
+  ".hidden castscope_entry_" #name "\n"                  \
   #symbol ":\n"                                          \
+  "castscope_entry_" #name ":\n"                         \
   "  endbr64\n"                                          \
   "  jmp *castscope_slot_" #name "(%rip)\n"              \
   ".size " #symbol ", . - " #symbol "\n"                 \
@@ -28,6 +30,25 @@
   "  jmp castscope_enter_resolve\n"                      \
   ".data\n"                                              \
   "castscope_slot_" #name ": .quad castscope_stub_" #name "\n"
+
+/* r11 is the only register that nobody hands an argument in; the word is castscope_control->wanted. */
+#define ARMED(name)                                      \
+  ".text\n"                                              \
+  ".p2align 4\n"                                         \
+  ".globl castscope_armed_" #name "\n"                   \
+  ".hidden castscope_armed_" #name "\n"                  \
+  "castscope_armed_" #name ":\n"                         \
+  "  endbr64\n"                                          \
+  "  mov castscope_control(%rip), %r11\n"                \
+  "  cmpl $0, 8(%r11)\n"                                 \
+  "  lea castscope_slot_" #name "(%rip), %r11\n"         \
+  "  jne castscope_enter_resolve\n"                      \
+  "  jmp *castscope_past_" #name "(%rip)\n"              \
+  ".data\n"                                              \
+  ".globl castscope_past_" #name "\n"                    \
+  ".hidden castscope_past_" #name "\n"                   \
+  "castscope_past_" #name ": .quad 0\n"                  \
+  ".text\n" /* where the compiler believes to be */
 
 #define STUB_ADDRESS(name, symbol, loads) ".quad castscope_stub_" #name "\n"
 
@@ -106,8 +127,26 @@ __asm__(
     "  leave\n"
     ".cfi_def_cfa 7, 8\n"
     "  jmp *%r11\n"
-    ".cfi_endproc\n");
+    ".cfi_endproc\n"
+
+    /* What these two slots hold while nothing is watched: one look at the control page, and on to PyTorch. */
+    ARMED(INCREMENT_NESTING)
+    ARMED(CACHED_CAST));
 /* clang-format on */
+
+void armed_slots(void* slots[CASTSCOPE_HOOK_COUNT]) {
+  extern const char castscope_armed_INCREMENT_NESTING[], castscope_armed_CACHED_CAST[];
+  extern void *castscope_past_INCREMENT_NESTING, *castscope_past_CACHED_CAST;
+  castscope_past_INCREMENT_NESTING = castscope_originals[CASTSCOPE_HOOK_INCREMENT_NESTING];
+  castscope_past_CACHED_CAST = castscope_originals[CASTSCOPE_HOOK_CACHED_CAST];
+  slots[CASTSCOPE_HOOK_INCREMENT_NESTING] = (void*)castscope_armed_INCREMENT_NESTING;
+  slots[CASTSCOPE_HOOK_CACHED_CAST] = (void*)castscope_armed_CACHED_CAST;
+}
+
+#define ENTRY_ADDRESS(name, symbol, loads) [CASTSCOPE_HOOK_##name] = (void*)castscope_entry_##name,
+#define ENTRY_NAME(name, symbol, loads) extern const char castscope_entry_##name[];
+CASTSCOPE_HOOKS(ENTRY_NAME)
+void* const castscope_entries[CASTSCOPE_HOOK_COUNT] = {CASTSCOPE_HOOKS(ENTRY_ADDRESS)};
 
 #define LOADS(name, symbol, loads) [CASTSCOPE_HOOK_##name] = loads,
 static const bool loads_agent[CASTSCOPE_HOOK_COUNT] = {CASTSCOPE_HOOKS(LOADS)};
@@ -129,6 +168,10 @@ __attribute__((used)) const void* castscope_resolve(void* volatile* slot, const 
     return target;
   }
   int hook = (int)(slot - castscope_slots);
+  if (castscope_armed[hook] != NULL && *slot == castscope_armed[hook]) {
+    if (control_asks_to_watch(hook)) agent_attach();
+    return *slot == castscope_armed[hook] ? castscope_originals[hook] : *slot;
+  }
   if (loads_agent[hook]) agent_load();
   if (*slot != castscope_stubs[hook]) return *slot;
   if (castscope_originals[hook] == NULL) {

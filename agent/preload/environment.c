@@ -6,8 +6,15 @@
 
 extern char** environ;
 
+/* NAME=VALUE, each with an end, and an empty one behind them: of a process that did not get them when it began. They
+ * are not put into its environment, which its children inherit. */
+static const char* given = "";
+void environment_give(const char* assignments) { given = assignments; }
+
 const char* environment_get(const char* name) {
   size_t length = strlen(name);
+  for (const char* entry = given; *entry != '\0'; entry += strlen(entry) + 1)
+    if (strncmp(entry, name, length) == 0 && entry[length] == '=') return entry + length + 1;
   for (char** entry = environ; entry != NULL && *entry != NULL; entry++)
     if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
   return NULL;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "agent/interposed/interface.h"
+#include "agent/lanes/control.h"
 #include "agent/lanes/roll.h"
 
 #define CASTSCOPE_API __attribute__((visibility("default")))
@@ -17,6 +18,12 @@
 const char* environment_get(const char* name);
 /* Adds NAME=VALUE for this process and its children; `assignment` is kept, not copied. */
 bool environment_add(const char* assignment);
+
+void environment_give(const char* assignments);
+
+/* injected.c */
+bool injected_begin(void);  /* takes the settings of a process that was running before this library came */
+bool run_is_injected(void); /* … and this is one */
 
 /* run_directory.c */
 bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run directory */
@@ -59,8 +66,20 @@ void* original_find_anywhere(const char* symbol);   /* in any loaded object but 
 void* original_for_caller(const char* symbol, const void* return_address);
 const char* hook_symbol(int hook);
 
+/* control.c: agent/lanes/control.h */
+extern struct castscope_control* castscope_control; /* hidden; never NULL */
+extern void* castscope_armed[CASTSCOPE_HOOK_COUNT]; /* where slots lead to while nothing is watched; NULL: originals */
+bool control_arms(void);                            /* CASTSCOPE_ARMED: watch only when somebody asks for it */
+bool control_begin(bool armed);                     /* makes the page; false: it cannot be made */
+void control_arm(void);                             /* puts castscope_armed, or the originals, into the slots */
+void control_refuse(void);                          /* for good: every slot leads to PyTorch */
+void control_child_begins(void);
+void control_forget_process(void);
+bool control_asks_to_watch(int hook); /* here, in this thread, which is about to call the function of this hook */
+
 /* agent.c */
-void agent_load(void); /* once per process; afterwards every slot leads to the agent or to PyTorch */
+void agent_load(void);   /* once per process; afterwards every slot leads to the agent or to PyTorch */
+void agent_attach(void); /* of a process that is armed */
 void agent_exit(int status);
 bool agent_watches(void);
 
@@ -81,6 +100,8 @@ void relay_wait_for(void); /* at the end of a process whose end may be the relay
 /* entry.c: where the exported entry points jump to; initially to stubs that come back by castscope_resolve. */
 extern void* volatile castscope_slots[CASTSCOPE_HOOK_COUNT];
 extern const void* const castscope_stubs[CASTSCOPE_HOOK_COUNT];
+extern void* const castscope_entries[CASTSCOPE_HOOK_COUNT];
 void slots_take_originals(void);
+void armed_slots(void* slots[CASTSCOPE_HOOK_COUNT]); /* fills in the functions that look at the control page */
 
 #endif

@@ -11,6 +11,7 @@ static void (*next_exit)(int);
 /* Looked up now: dlsym takes a lock, and _exit must work in a forked child whose other threads are gone. */
 __attribute__((constructor)) static void begin(void) {
   next_exit = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
+  injected_begin();
   run_begin();
   run_note_replacement();
 }

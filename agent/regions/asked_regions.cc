@@ -87,7 +87,7 @@ void keep(const HeldGil& gil, const PythonApi& api, PyObject* object, const Aske
 }
 
 void autocast_made() noexcept try {
-  if (g_process.stopped.load(std::memory_order_relaxed)) return;
+  if (g_process.silent()) return;
   meet_python();
   const PythonApi& api = g_process.python;
   const HeldGil* gil = g_process.has_python ? HeldGil::asked(api) : nullptr;

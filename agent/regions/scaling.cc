@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/lanes/control.h"
 #include "agent/lanes/event_views.h"
 #include "agent/regions/optimizer_step.h"
 #include "agent/regions/region_steps.h"
@@ -114,6 +115,7 @@ void user_scope_begins(const char* name) {
 void user_scope_ended(const char* name) {
   if (!is_optimizer_step(name)) return;
   optimizer_step_ended();
+  if (g_process.silent()) return;
   g_features.optimizer_stepped();
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr || in_optimizer_step()) return;
@@ -129,6 +131,7 @@ void user_scope_ended(const char* name) {
       note_fact(MayWait::no_lock_held(), *t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
   if (t->open.empty()) g_features.optimizer_stepped_outside(*t);
   step_ended(*t);
+  if ((*g_process.preload->control)->wanted == CASTSCOPE_WANTED_AWAY_AT_ONCE) g_features.control_asks_within(*t);
 }
 
 FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes) {

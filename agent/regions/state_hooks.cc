@@ -3,6 +3,8 @@
 
 #include <exception>
 
+#include "agent/lanes/control.h"
+#include "agent/regions/gap.h"
 #include "agent/regions/hooks.h"
 #include "agent/regions/region_steps.h"
 #include "agent/regions/regions.h"
@@ -26,6 +28,7 @@ void note(Note what) {
 
 void set_autocast_enabled(c10::DeviceType device, bool enabled) {
   ThreadState* t = thread_state();  // made before the call: it begins with the present settings
+  if (t != nullptr) know_regions(*t);
   original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
   if (t != nullptr)
     note([&](const MayWait& may_wait) {
@@ -35,10 +38,23 @@ void set_autocast_enabled(c10::DeviceType device, bool enabled) {
 
 void set_autocast_cache_enabled(bool enabled) {
   original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
-  if (ThreadState* t = thread_state()) note([&](const MayWait&) { region_cache_switched(*t, enabled); });
+  ThreadState* t = thread_state();
+  if (t == nullptr) return;
+  know_regions(*t);
+  note([&](const MayWait&) { region_cache_switched(*t, enabled); });
+}
+
+// Between regions castscope may be asked to let go, or for deep steps.
+bool is_asked(const ThreadState& t) {
+  const castscope_control& page = **g_process.preload->control;
+  return t.open.empty() && t.script_open.empty() && (castscope_wants_away(&page) || page.deep_asked != page.deep_begun);
 }
 
 int increment_nesting() {
+  ThreadState* known = thread_slot();
+  if (known != nullptr) know_regions(*known);
+  if (known != nullptr && is_asked(*known) && g_features.control_asks(*known)) [[unlikely]]
+    return original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
   if (ThreadState* t = thread_state()) note([&](const MayWait& may_wait) { region_entered(may_wait, *t); });
   return nesting;
@@ -47,8 +63,10 @@ int increment_nesting() {
 int decrement_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
   // A thread without a state entered nothing, unless it came out of a fork inside a region.
-  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot())
+  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot()) {
+    know_regions(*t);
     note([&](const MayWait& may_wait) { region_left(may_wait, *t); });
+  }
   return nesting;
 }
 
@@ -74,7 +92,7 @@ void* state_hook(castscope_hook hook) {
 }
 
 void explicit_step() {
-  ThreadState* t = thread_state();
+  ThreadState* t = g_process.silent() ? nullptr : thread_state();
   if (t == nullptr) return;
   Recording& r = *g_process.recording.load(std::memory_order_acquire);
   r.steps.explicit_step();

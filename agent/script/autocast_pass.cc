@@ -202,7 +202,7 @@ void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph);
 
 void autocast(const std::shared_ptr<Graph>& graph) {
   const auto pass = agent::original<Pass>(CASTSCOPE_HOOK_JIT_AUTOCAST);
-  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return pass(graph);
+  if (agent::g_process.silent()) return pass(graph);
   graph_is_prepared();
   std::unordered_set<const Node*> before;
   try {

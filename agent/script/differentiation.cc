@@ -68,7 +68,7 @@ void look_at_inserted(Node* op, Node* before, const Node* end, Graph& graph, Val
 
 std::vector<Value*> insert_graph(Graph& graph, Graph& body, Values inputs) {
   const auto insert = agent::original<InsertGraph>(CASTSCOPE_HOOK_JIT_INSERT_GRAPH);
-  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return insert(graph, body, inputs);
+  if (agent::g_process.silent()) return insert(graph, body, inputs);
   Node* const op = replaced(graph, inputs);
   Node* const before = graph.insertPoint()->prev();
   const Node* end = graph.insertPoint();

@@ -146,7 +146,7 @@ void tell_refused_function(const MayWait& may_wait, std::string_view error, cons
 
 void find_misplaced_sources(const MayWait& may_wait) noexcept try {
   const Told told = script::take_unasked();
-  if (told.empty() || !g_process.has_python || g_process.stopped.load(std::memory_order_relaxed)) return;
+  if (told.empty() || !g_process.has_python || g_process.silent()) return;
   OwnQuestion own;
   const std::vector<Answer> answers = ask(may_wait, told);
   for (std::size_t i = 0; i < told.size(); ++i) {

@@ -73,7 +73,7 @@ RegionPointer present_region() {
 
 template <typename Note>
 void note(Note what) {
-  if (agent::g_process.stopped.load(std::memory_order_relaxed)) return;
+  if (agent::g_process.silent()) return;
   try {
     if (agent::ThreadState* t = agent::thread_state()) what(agent::MayWait::before_original(), *t);
   } catch (const std::exception& e) {

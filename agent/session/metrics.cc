@@ -6,7 +6,7 @@
 namespace castscope::agent {
 
 void metric_was_told(std::string_view name, double value) {
-  ThreadState* const t = thread_state();
+  ThreadState* const t = g_process.silent() ? nullptr : thread_state();
   if (t == nullptr) return;
   const MayWait may_wait = MayWait::no_lock_held();
   const std::uint32_t fact = note_fact(may_wait, *t, {.kind = lanes::FactKind::kMetric, .text = name});

@@ -52,8 +52,12 @@ struct Process {
   std::ptrdiff_t thread_slot = 0;            // offset of the preload's thread-local word from the thread pointer
   std::atomic<Recording*> recording{nullptr};
   std::atomic<bool> stopped{false};  // trouble was said; hooks only forward
-  bool forked = false;               // this is a forked child: it gets a small ring
-  bool keeps_casting = false;        // a policy is enforced: it holds, whatever becomes of the record
+  // Nobody wants to watch at present (start/attaching.h): hooks that are called all the same only forward.
+  std::atomic<bool> away{false};
+  std::atomic<std::uint32_t> span{1};  // how often castscope began to watch
+  bool silent() const { return stopped.load(std::memory_order_relaxed) || away.load(std::memory_order_relaxed); }
+  bool forked = false;         // this is a forked child: it gets a small ring
+  bool keeps_casting = false;  // a policy is enforced: it holds, whatever becomes of the record
 };
 
 extern Process g_process;

@@ -113,6 +113,7 @@ Recording* make_recording() {
   segment->set_other_site(define_other_site(r->definitions));
   g_features.process_is_described(*r);
   if (g_process.forked && !g_process.keeps_casting) inherit_cache(segment->header());
+  g_features.span_begins(*r);
   g_process.recording.store(r, std::memory_order_release);
   g_features.recording_begins(r->definitions);
   return r;

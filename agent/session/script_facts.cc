@@ -39,7 +39,7 @@ std::uint32_t script_stack(const MayWait& may_wait, ThreadState& t, const std::v
 }
 
 void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcept try {
-  if (g_process.stopped.load(std::memory_order_relaxed)) return;
+  if (g_process.silent()) return;
   ThreadState* t = thread_state();
   if (t == nullptr) return;
   seen.stack = stack_as_known(*t, place);

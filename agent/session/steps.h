@@ -67,6 +67,8 @@ class Steps {
   // Whether some thread is in a region that it entered since the last optimizer step.
   bool any_open() const { return static_cast<std::uint32_t>(open_.load(std::memory_order_relaxed)) > 0; }
   void optimizer_stepped();
+  // Whether the present step has its optimizer behind it: the next outermost region begins another one.
+  bool is_over() const { return stepped_.load(std::memory_order_relaxed); }
   // The training steps so far: those in which an optimizer stepped, or which castscope.step() ended.
   std::uint32_t trained() const { return trained_.load(std::memory_order_relaxed); }
   // Called when the process ends: whether an optimizer without a range stepped after the last region. Such an optimizer

@@ -105,6 +105,7 @@ struct ThreadState : memory::InOwnMemory {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
   lanes::LaneWriter lane;
+  std::uint32_t span = 0;                   // Process::span when this thread's regions were last known
   const PyThread* python_thread = nullptr;  // lasting_thread of this thread
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread

@@ -67,6 +67,7 @@ ThreadState* try_make_thread_state() {
     o = block->next.load(std::memory_order_relaxed);
   }
   if (g_process.has_python || g_process.python_unproved) t->python_thread = lasting_thread(g_process.python);
+  t->span = g_process.span.load(std::memory_order_relaxed);
   t->autograd = autograd_state();
   t->script = script::running();
   t->cache_enabled = autocast_cache_enabled();
@@ -85,7 +86,7 @@ ThreadState* try_make_thread_state() {
 }  // namespace
 
 ThreadState* make_thread_state() {
-  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  if (g_process.silent()) return nullptr;
   try {
     return try_make_thread_state();
   } catch (const std::exception& e) {

@@ -25,6 +25,8 @@
 #include "agent/session/process.h"
 #include "agent/session/recording.h"
 #include "agent/session/threads.h"
+#include "agent/start/attaching.h"
+#include "agent/start/late_imports.h"
 #include "agent/start/listen.h"
 #include "agent/torch/originals.h"
 #include "agent/torch/torch_seam.h"
@@ -63,6 +65,7 @@ void child_begins() {
   operators::child_begins();
   gpu::child_begins();
   enforce::child_begins();
+  attaching_in_child();
 }
 
 void put_hooks() {
@@ -94,7 +97,7 @@ void put_hooks() {
 
 // Python's stack can be read from here on.
 void python_is_known(const HeldGil& gil) {
-  put_hooks();
+  if (!g_process.away.load()) put_hooks();
   watch_python_errors(gil);
 }
 
@@ -125,6 +128,12 @@ int start(const castscope_preload* preload) {
   listen(g_process.keeps_casting);
   g_features.python_is_known = python_is_known;
   prepare_recording();
+  if (preload->entries != nullptr) {
+    begin_away();
+    take_imports(*preload);
+    return 0;
+  }
+  begin_watching();
   put_hooks();
   meet_python();
   return 0;
@@ -134,10 +143,11 @@ void exits(int status) {
   log_line("the process exits with status %d", status);
   if (Recording* r = g_process.recording.load()) {
     gpu::exits();
-    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) {
+    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.silent()) {
       last_step_ended(*t);
       regions_abandoned(*t, false);
     }
+    last_span_ends(*r);
     r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
   } else {
     remove_prepared_recording();
@@ -158,6 +168,15 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::agent::exits(status); }
+
+[[gnu::visibility("default")]] void castscope_agent_attach() try {
+  using namespace castscope::agent;
+  take_later_imports();
+  attach(put_hooks);
+  meet_python();
+} catch (const std::exception& e) {
+  castscope::agent::step_aside_without_memory(e);
+}
 
 [[gnu::visibility("default")]] void castscope_agent_step() { castscope::agent::explicit_step(); }
 

@@ -8,6 +8,7 @@
 #include "agent/operators/deep.h"
 #include "agent/operators/picture.h"
 #include "agent/regions/regions.h"
+#include "agent/start/attaching.h"
 #include "agent/start/process_description.h"
 #include "agent/wiring/features.h"
 
@@ -19,6 +20,9 @@ void listen_always() {
   g_features.process_is_described = describe_process;
   g_features.thread_goes_on = regions_inherited;
   g_features.thread_ends = [](ThreadState& t) { regions_abandoned(t, true); };
+  g_features.span_begins = span_begins_with;
+  g_features.control_asks = control_asks;
+  g_features.control_asks_within = control_asks_within;
   g_features.outermost_region_began = operators::region_begins;
   g_features.step_has_begun = operators::step_has_begun;
   g_features.step_is_next = operators::step_is_next;

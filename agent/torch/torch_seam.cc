@@ -196,7 +196,7 @@ OpenOperators* make_operators() {
 }
 
 std::atomic<std::uint64_t> g_recorded{0}, g_record_until{kIdleOperators};
-at::CallbackHandle g_operator_callback = 0;
+at::CallbackHandle g_operator_callback = 0, g_scope_callback = 0;
 // Keeps flag and callback in step. Replaced in a forked child: the thread that held it may not exist there.
 std::mutex* g_switch = new std::mutex;
 bool g_stopped = false;
@@ -303,7 +303,8 @@ bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) 
   g_operator_callback = at::addGlobalCallback(
       at::RecordFunctionCallback(operator_begins, operator_ends).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
   ask_for(kLearning, true);
-  at::addGlobalCallback(at::RecordFunctionCallback(scope_begins, scope_ends).scopes({at::RecordScope::USER_SCOPE}));
+  g_scope_callback =
+      at::addGlobalCallback(at::RecordFunctionCallback(scope_begins, scope_ends).scopes({at::RecordScope::USER_SCOPE}));
   return true;
 }
 
@@ -317,6 +318,12 @@ void stop_watching_operators() {
   std::lock_guard lock(*g_switch);
   g_stopped = true;
   switch_locked(false);
+}
+
+void listen_to_records(bool on) {
+  std::lock_guard lock(*g_switch);
+  if (!on) switch_locked(false);
+  on ? at::reenableCallback(g_scope_callback) : at::disableCallback(g_scope_callback);
 }
 
 void watch_operators_in_child() { g_switch = new std::mutex; }

@@ -58,7 +58,9 @@ bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end);
 // any time, in a callback too.)
 inline constexpr std::uint64_t kIdleOperators = 20'000;
 void watch_operators();
-void stop_watching_operators();   // for good
+void stop_watching_operators();  // for good
+// Whether castscope hears of anything at all: switched off, no callback of its own is called.
+void listen_to_records(bool on);
 void watch_operators_in_child();  // in a forked child, before anything else here
 inline bool operator_recording() { return (attention() & kLearning) != 0; }
 

@@ -57,6 +57,7 @@ struct Features {
   // A recording is being made, and asks for the attributes of the process; then, the recording has begun.
   void (*process_is_described)(agent::Recording& r) = [](agent::Recording&) {};
   void (*recording_begins)(agent::Definitions& d) = [](agent::Definitions&) {};
+  void (*span_begins)(agent::Recording& r) = [](agent::Recording&) {};
   // Called in a forked child, in the thread that forked: it goes on where `before` was.
   void (*thread_goes_on)(const agent::MayWait& may_wait, ThreadState& t,
                          const ThreadState& before) = [](const agent::MayWait&, ThreadState&, const ThreadState&) {};
@@ -66,6 +67,10 @@ struct Features {
   // A thread enters its outermost region; `renamed`: modules were added or have other names since it last did.
   void (*outermost_region_is_entered)(bool renamed) = [](bool) {};
   void (*step_begins)() = [] {};
+  // A thread is about to enter its outermost region, and something is asked for on the control page: whether castscope
+  // has let go. An optimizer has made a step, within a region.
+  bool (*control_asks)(ThreadState& t) = [](ThreadState&) { return false; };
+  void (*control_asks_within)(ThreadState& t) = [](ThreadState&) {};
   // The thread is in its outermost region now, or castscope.step() was called.
   void (*outermost_region_began)(ThreadState& t, bool new_step) = [](ThreadState&, bool) {};
   // For a region that stays open over steps: a step has begun; and: the next step begins with what runs from here on.

@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 import against
+import armed
 import measure
 import table
 import torch
@@ -14,6 +15,7 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FIGURES = ROOT / "build" / "bench.json"  # of earlier calls, so that --only leaves the other rows as they were
 PAGE = ROOT / "docs" / "performance.md"
+SECTIONS = measure.SECTIONS | {"armed": armed.armed}
 
 
 def machine():
@@ -27,7 +29,7 @@ def machine():
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", metavar="A,B", help="sections to measure: " + ", ".join(measure.SECTIONS) +
+    parser.add_argument("--only", metavar="A,B", help="sections to measure: " + ", ".join(SECTIONS) +
                         "; with --against " + ", ".join(against.SECTIONS))
     parser.add_argument("--rounds", type=int, help="how often each comparison is made (7; with --against 20)")
     parser.add_argument("--print", action="store_true", help="print the table and write nothing")
@@ -35,7 +37,7 @@ def arguments():
                         help="what this tree costs more than that commit, which is built "
                         "for it; prints a table, and writes no document")
     given = parser.parse_args()
-    sections = against.SECTIONS if given.against else tuple(measure.SECTIONS)
+    sections = against.SECTIONS if given.against else tuple(SECTIONS)
     given.only = given.only.split(",") if given.only else list(sections)
     given.rounds = given.rounds or (20 if given.against else 7)
     for name in given.only:
@@ -51,7 +53,7 @@ def main():
         return
     found = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     for name in given.only:
-        found[name] = measure.SECTIONS[name](given.rounds)
+        found[name] = SECTIONS[name](given.rounds)
         print(f"{name}: {json.dumps(found[name])}", file=sys.stderr)
         if not given.print:
             FIGURES.parent.mkdir(exist_ok=True)

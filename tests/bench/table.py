@@ -3,7 +3,7 @@
 import dataclasses
 
 # Parts of the page, and the sections that they show. A part of which nothing was measured stays as it is.
-PARTS = {"observing": ("steps", "calls", "ring", "pipeline", "sizes", "growth"), "modes": ("modes",),
+PARTS = {"observing": ("steps", "armed", "calls", "ring", "pipeline", "sizes", "growth"), "modes": ("modes",),
          "enforcing": ("operators", "gains")}
 
 
@@ -55,6 +55,11 @@ def target_rows(found):
         mine = steps["tiny"]["castscope"]
         rows.append(Row("`import torch` takes longer by", mine["more_import_ms"], "ms", 150, digits=0))
         rows.append(Row("more memory in the job at its peak", mine["more_peak_mb"], "MB", 64))
+    for way, what in (("armed", "armed, nobody attached"), ("detached", "after a detach")):
+        if mine := found.get("armed", {}).get(way):
+            rows.append(Row(f"tiny step, {what}, instructions of the thread", mine["ratio"], "", 1.002, digits=5,
+                            note=f" (CPU time {mine['time_ratio']:.4f}; median of {mine['pairs']} pairs, 95 %: "
+                                 f"{mine['ratio_low']:.3f}–{mine['ratio_high']:.3f})"))
     if new := found.get("new-code"):
         rows.append(Row(f"a job of {new['seconds']:.0f} s with new code in each step, against `--deep never`",
                         new["ratio"], "", 1.05, digits=4,

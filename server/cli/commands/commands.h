@@ -9,6 +9,9 @@
 namespace castscope::cli {
 
 void add_run(CommandLine& line);
+void add_attach(CommandLine& line);
+void add_detach(CommandLine& line);
+void add_deep(CommandLine& line);
 void add_report(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_check(CommandLine& line);

@@ -59,6 +59,9 @@ int castscope_main(int argc, char** argv) {
   line.footer("Begin with:  castscope run -- python train.py");
   line.hint_at_commands(hint_at_command);
   add_run(line);
+  add_attach(line);
+  add_detach(line);
+  add_deep(line);
   add_report(line);
   add_convert(line);
   add_check(line);

@@ -51,6 +51,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                            .gpu = variable("CASTSCOPE_GPU"),
                            .at_start = true,
                            .overwrite = false,
+                           .answers = true,
                            .resume = false,
                            .main_process = first_attached(directory),
                            .collector = collector,

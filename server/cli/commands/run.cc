@@ -105,6 +105,8 @@ std::string about(const std::vector<pid_t>& left) {
                             "): what they cast from here on is not recorded");
 }
 
+constexpr char kNobodyAttached[] =
+    "the job was armed (--armed), and nobody attached to it: `castscope attach PID` begins to watch it while it runs";
 constexpr char kInner[] = "another castscope, started inside this run, records the job: ";
 
 // Tells an outer castscope, which sees nothing of the job.
@@ -148,6 +150,7 @@ absl::Status add_variables(const RunOptions& options, const RunDirectory& direct
   if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
   if (options.apex) variables.emplace_back(kApexVariable);
+  if (options.armed) variables.emplace_back("CASTSCOPE_ARMED=1");
   // Parts of a policy that Python carries out without an agent would make a third thing of the job.
   if (options.enforce.empty() || !prepared.unobserved_why.empty()) return absl::OkStatus();
   return enforce_in(directory, options, variables);
@@ -324,6 +327,7 @@ int run(const RunOptions& options) {
                             .gpu = options.gpu.empty() ? variable("CASTSCOPE_GPU") : options.gpu,
                             .at_start = true,
                             .overwrite = options.force,
+                            .answers = true,
                             .resume = false,
                             .made = witnesses.made,
                             .roll = witnesses.roll,
@@ -340,6 +344,7 @@ int run(const RunOptions& options) {
   if (nothing_was_seen(*directory, witnesses, **recording))
     nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
   if (!unobserved.empty() && !nothing.never_began) nothing.sentence = "";  // it was said before the job
+  if (options.armed && !nothing.never_began && directory->attached().empty()) nothing.sentence = kNobodyAttached;
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
   const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);

@@ -38,6 +38,11 @@ void add_observing_options(const Command& command, RunOptions& options) {
               "from the first operator, whether or not PyTorch uses the GPU; `events` times casts alone, by CUDA "
               "events instead of CUPTI; `off` times nothing")
       .one_of({"auto", "on", "events", "off"});
+  command
+      .flag("--armed", options.armed,
+            "Watch nothing until `castscope attach PID` asks for it; `castscope detach PID` ends it again")
+      .excludes("--enforce")
+      .excludes("--apex");
   command.flag("--progress", options.progress,
                "Show a live progress line on stderr, and report findings as they come up");
   command.option("--summary", options.summary, "How much the end of the run says: what fits on a screen, or everything")
@@ -86,8 +91,8 @@ void add_collector_options(const Command& command, RunOptions& options) {
 
 void add_run_options(const Command& command, RunOptions& options) {
   add_output_options(command, options);
-  add_observing_options(command, options);
   add_policy_options(command, options);
+  add_observing_options(command, options);
   add_collector_options(command, options);
   add_hidden_options(command, options);
 }

@@ -12,7 +12,7 @@ namespace castscope::cli {
 
 struct RunOptions {
   std::string output;
-  bool force = false, progress = false;
+  bool force = false, progress = false, armed = false;
   std::string keep, deep, gpu, config, policy, enforce;
   std::string summary = "brief";  // its form: summary.h
   bool all_kernels = false, apex = false, enforce_if_possible = false;

@@ -70,12 +70,13 @@ bool is_run_id(absl::string_view name) {
 // Whether the name is on the header's list; files that belong to a process begin with its number.
 bool is_castscopes(absl::string_view name) {
   if (name == "run.json" || name == "relay.lock" || name == "libcastscope.so" || name == "policy" ||
-      absl::StartsWith(name, "said-")) {
+      name == "control" || name == "injected" || absl::StartsWith(name, "said-")) {
     return true;
   }
   const std::size_t dot = name.find('.');
   const absl::string_view kind = name.substr(std::min(dot, name.size()));
-  static const std::vector<absl::string_view> kinds{".lanes", ".attached", ".unobserved", ".replaced", ".leaving"};
+  static const std::vector<absl::string_view> kinds{".lanes",    ".attached", ".unobserved",
+                                                    ".replaced", ".leaving",  ".control"};
   if (std::ranges::find(kinds, kind) == kinds.end()) return false;
   const std::vector<absl::string_view> numbers = absl::StrSplit(name.substr(0, dot), '-');
   return numbers.size() <= 2 && std::all_of(numbers.begin(), numbers.end(), is_number);
@@ -282,7 +283,8 @@ std::vector<pid_t> RunDirectory::living_processes() const {
   std::vector<pid_t> result;
   for (const fs::path& path : files_in(path_)) {
     const pid_t pid = leading_number(path);
-    bool names_process = path.extension() == ".lanes" || path.extension() == ".attached";
+    const bool is_armed = path.extension() == ".control";  // no agent is in it until somebody attaches
+    const bool names_process = is_armed || path.extension() == ".lanes" || path.extension() == ".attached";
     struct stat info;
     if (!names_process || pid <= 0 || stat(path.c_str(), &info) != 0) continue;
     // A process that is younger than the file is another one with the same number. Two seconds allow for the clocks'
@@ -291,7 +293,7 @@ std::vector<pid_t> RunDirectory::living_processes() const {
     if (process_age(pid) <= file_age - 2) continue;
     if (std::find(result.begin(), result.end(), pid) != result.end()) continue;
     if (access(absl::StrCat(path_, "/", pid, ".leaving").c_str(), F_OK) == 0) continue;
-    if (relay::has_mapped(pid, "/castscope_agent-")) result.push_back(pid);
+    if (relay::has_mapped(pid, is_armed ? "/libcastscope" : "/castscope_agent-")) result.push_back(pid);
   }
   return result;
 }

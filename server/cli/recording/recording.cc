@@ -164,6 +164,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions opt
   if (status.ok()) status = recording->start_relay();
   if (!status.ok()) return status;
   recording->watch_findings();
+  recording->listen_for_requests();
   return recording;
 }
 
@@ -253,6 +254,12 @@ absl::Status Recording::start_relay() {
   return relay_->start();
 }
 
+// Where it cannot be, as on a full /dev/shm, the run is recorded all the same; who asks is told that nobody answers.
+void Recording::listen_for_requests() {
+  if (!options_.answers) return;
+  if (auto control = ControlServer::start(options_.directory.path()); control.ok()) control_ = *std::move(control);
+}
+
 void Recording::watch_findings() {
   if (judge_ != nullptr) live_ = std::make_unique<LiveFindings>(judge_);
 }
@@ -269,6 +276,7 @@ Recording::~Recording() {
 
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
+  control_.reset();
   live_.reset();
   dirty_.reset();
   RecordingResult result;
@@ -305,6 +313,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
 }
 
 void Recording::discard() {
+  control_.reset();
   live_.reset();
   dirty_.reset();
   relay_.reset();

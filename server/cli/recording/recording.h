@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/cli/attaching/control_socket.h"
 #include "server/cli/job/job_end.h"
 #include "server/cli/job/run_directory.h"
 #include "server/cli/recording/git_dirty.h"
@@ -44,6 +45,7 @@ struct RecordingOptions {
   std::string deep = {}, gpu = {};  // as in store::RunStart
   bool at_start = false;            // the job has just begun: what Git says of the checkout is what the job began with
   bool overwrite = false;
+  bool answers = false;    // people may ask something of the running job, at the run's socket
   bool resume = false;     // continue the existing run file
   pid_t main_process = 0;  // its end is the run's, where nobody waits for the job
   // For a run whose earlier record is not continued: the processes that it had. If any of them is not found, the run is
@@ -88,6 +90,7 @@ class Recording {
   absl::Status open_store();
   absl::Status start_relay();
   void watch_findings();
+  void listen_for_requests();
   void close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices, RecordingResult& result);
 
   RecordingOptions options_;
@@ -96,6 +99,7 @@ class Recording {
   std::shared_ptr<web::LiveRun> shown_;  // for the viewer: the sink in front of the store
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
+  std::unique_ptr<ControlServer> control_;  // for people who ask something of the running job
   std::unique_ptr<LiveFindings> live_;
   std::unique_ptr<GitDirty> dirty_;
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "server/report/model/json_values.h"
+#include "server/report/model/spans.h"
 #include "server/report/text/words.h"
 #include "server/store/run/process_order.h"
 #include "server/store/run/step_numbers.h"
@@ -61,6 +62,17 @@ Json lanes_json(const store::Process& process) {
   return list;
 }
 
+Json spans_json(const Model& model, const store::Process& process) {
+  const std::int64_t since_run = process.info.begin_realtime_ns - model.run.start.start_ns;
+  Json list = Json::array();
+  for (const Span& span : spans_of(process))
+    list.push_back(Json{{"begin_ns", since_run + span.begin_ns},
+                        {"end_ns", since_run + span.end_ns},
+                        {"first_step", span.first_step},
+                        {"last_step", span.last_step}});
+  return list;
+}
+
 Json process_json(const Model& model, const store::Process& process) {
   const ProcessTotal& total = model.processes[process.id];
   const store::Counts& counts = total.counts;
@@ -91,6 +103,9 @@ Json process_json(const Model& model, const store::Process& process) {
           {"deep_steps", process.gauges.deep_steps},
           {"deep_operators", process.gauges.deep_operators},
           {"deep_ns", process.gauges.deep_ns},
+          {"span_count", process.gauges.spans},
+          {"watched_ns", process.gauges.watched_ns},
+          {"spans", spans_json(model, process)},
           {"events_made", total.written},
           {"events_received", total.received},
           {"events_dropped", total.dropped},

@@ -9,6 +9,7 @@
 #include "server/report/model/gpu.h"
 #include "server/report/model/metrics.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/model/spans.h"
 #include "server/report/model/unjudged.h"
 #include "server/report/model/verdict.h"
 #include "server/report/text/lines.h"
@@ -90,6 +91,7 @@ class Page {
   void warnings() {
     if (const std::string failure = failure_sentence(model_); !failure.empty()) write(failure);
     for (const std::string& sentence : changed_sources(data_)) write(sentence + ".");
+    if (const std::string partly = partly_watched(data_); !partly.empty()) write(partly + ".");
     for (const std::string& hint : model_.hints) write(hint + ".");
     if (traced_without_graph(data_)) write(std::string(kTracedNotice) + ".");
     if (data_.damage) write(data_.damage->sentence + ".");

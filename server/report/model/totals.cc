@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "server/report/model/spans.h"
 #include "server/report/text/words.h"
 #include "server/store/run/causes.h"
 #include "server/store/run/completeness.h"
@@ -134,6 +135,7 @@ std::vector<std::string> notices(const store::RunData& data, const std::vector<s
     for (const auto& [name, value] : process.attributes) {
       if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
     }
+    if (std::string sentence = partly_watched(process); !sentence.empty()) all.push_back(std::move(sentence));
   }
   for (const store::Incomplete& one : missing) {
     if (!store::is_about_the_end(one.reason) && std::ranges::find(all, one.sentence) == all.end())

@@ -1,0 +1,123 @@
+#include "server/cli/attaching/running.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string link_at(const std::string& path) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path, error);
+  return error ? "" : target.string();
+}
+
+bool is_set_in(const std::string& environment, const std::string& name) {
+  for (const std::string& entry : std::vector<std::string>(absl::StrSplit(environment, '\0')))
+    if (absl::StartsWith(entry, absl::StrCat(name, "="))) return entry.size() > name.size() + 1;
+  return false;
+}
+
+// Whether the path leads the process to the file that it leads us to.
+bool sees_same_file(pid_t pid, const std::string& path) {
+  struct stat here, there;
+  return stat(path.c_str(), &here) == 0 && stat(absl::StrCat("/proc/", pid, "/root", path).c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+std::string value_in(const std::string& status, const std::string& key) {
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(status, '\n')))
+    if (absl::StartsWith(line, key)) return std::string(absl::StripAsciiWhitespace(line.substr(key.size())));
+  return "";
+}
+
+}  // namespace
+
+std::string mapped_file(const std::string& maps, const std::string& name) {
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(maps, '\n'))) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos) continue;
+    if (absl::StartsWith(fs::path(line.substr(path)).filename().string(), name)) return line.substr(path);
+  }
+  return "";
+}
+
+Running inspect(pid_t pid) {
+  const std::string proc = absl::StrCat("/proc/", pid);
+  Running result{.pid = pid};
+  struct stat info;
+  if (stat(proc.c_str(), &info) != 0) return result;
+  result.exists = true;
+  result.user = info.st_uid;
+  const std::string maps = content(absl::StrCat(proc, "/maps"));
+  result.is_readable = !maps.empty();
+  result.executable = link_at(absl::StrCat(proc, "/exe"));
+  const std::string library = mapped_file(maps, "libtorch_cpu.so");
+  if (!library.empty()) result.torch_folder = fs::path(library).parent_path().parent_path().string();
+  result.has_castscope = !mapped_file(maps, "libcastscope.so").empty();
+  result.sees_other_files = !library.empty() && !sees_same_file(pid, library);
+  result.refuses_remote_debug = is_set_in(content(absl::StrCat(proc, "/environ")), "PYTHON_DISABLE_REMOTE_DEBUG");
+  return result;
+}
+
+Rights rights_here() {
+  Rights rights{.user = geteuid()};
+  (void)absl::SimpleAtoi(content("/proc/sys/kernel/yama/ptrace_scope"), &rights.yama_scope);
+  const std::string status = content("/proc/self/status");
+  constexpr int kSysPtrace = 19;  // CAP_SYS_PTRACE
+  const std::uint64_t effective = std::strtoull(value_in(status, "CapEff:").c_str(), nullptr, 16);
+  rights.may_trace_all = (effective >> kSysPtrace & 1) != 0;
+  rights.is_filtered = value_in(status, "Seccomp:") == "2";
+  return rights;
+}
+
+std::string obstacle(const Running& process, const Rights& rights) {
+  const std::string number = absl::StrCat("process ", process.pid);
+  if (!process.exists) return absl::StrCat("there is no ", number);
+  if (process.user != rights.user && !rights.may_trace_all)
+    return absl::StrCat(number, " belongs to user ", process.user, ": run castscope as that user");
+  if (rights.yama_scope == 3)
+    return "kernel.yama.ptrace_scope is 3, so that no process may look into another until the next boot: start the job "
+           "by `castscope run --armed`";
+  if (rights.yama_scope > 0 && !rights.may_trace_all)
+    return absl::StrCat("kernel.yama.ptrace_scope is ", rights.yama_scope, ", so that castscope may not look into ",
+                        number,
+                        ": run castscope with CAP_SYS_PTRACE, as by sudo, or set `sysctl "
+                        "kernel.yama.ptrace_scope=0`; or start the job by `castscope run --armed`");
+  if (!process.is_readable)
+    return absl::StrCat("castscope may not look into ", number,
+                        rights.is_filtered ? ": a seccomp filter is on here, as containers have one; run it with "
+                                             "`--cap-add SYS_PTRACE`, or start the job by `castscope run --armed`"
+                                           : ": run castscope with CAP_SYS_PTRACE, as by sudo, or start the job by "
+                                             "`castscope run --armed`");
+  if (process.torch_folder.empty())
+    return absl::StrCat(number, " has not loaded PyTorch, at least not yet: name the process that trains");
+  if (process.has_castscope)
+    return absl::StrCat("castscope is in ", number, " already, and is switched off there, or of another version");
+  if (process.sees_other_files)
+    return absl::StrCat(number, " sees other files than castscope does, as in a container: run castscope in there");
+  return "";
+}
+
+}  // namespace castscope::cli

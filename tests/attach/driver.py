@@ -1,0 +1,149 @@
+"""Starts training.py under castscope, attaches and detaches, and knows what the run must have counted."""
+
+import collections
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import runs  # noqa: E402
+
+TRAINING = HERE / "training.py"
+KINDS = 3  # of iterations, in training.py
+WATCHES, AWAY = 1, 0
+State = collections.namedtuple("State", "pid wanted state deep_asked deep_begun deep_first spans")
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.002)
+    raise TimeoutError(f"{what} did not come true within {seconds} s")
+
+
+class Job:
+    """training.py, plain or under `castscope run` with options."""
+
+    def __init__(self, folder, *options, python=sys.executable, training=(), plain=False, environment=()):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.output = folder / "iterations"
+        command = [python, str(TRAINING), str(self.output), *training]
+        if not plain:
+            command = [str(runs.CASTSCOPE), "run", "-o", str(folder / "run"), *options, "--", *command]
+        self.stderr = open(folder / "stderr", "wb")
+        self.stdout = open(folder / "stdout", "wb")
+        self.process = subprocess.Popen(command, cwd=folder, env=runs.clean_environment() | dict(environment),
+                                        stdin=subprocess.DEVNULL, stdout=self.stdout, stderr=self.stderr)
+        self.pid = int(wait_for(self.told_pid))
+
+    def told_pid(self):
+        if self.process.poll() is not None:
+            raise RuntimeError((self.folder / "stderr").read_text())
+        text = (self.folder / "stdout").read_text()
+        found = re.search(r"pid (\d+)\n", text)
+        return found and found.group(1)
+
+    def run_directory(self):
+        return run_directory_of(self.pid)
+
+    def ask(self, request):
+        return ask(self.run_directory(), f"{request} {self.pid}")
+
+    def attach(self):
+        directory = self.run_directory()
+        ask(directory, f"attach {self.pid}")
+        return wait_for(lambda: status(directory, self.pid).state == WATCHES)
+
+    def detach(self):
+        directory = self.run_directory()
+        ask(directory, f"detach {self.pid}")
+        return wait_for(lambda: status(directory, self.pid).state == AWAY)
+
+    def go_on(self, iterations):
+        """Waits until the job has made so many more."""
+        enough = self.output.stat().st_size + iterations * len("1 1 1 0x1.0000000000000p-1 ")
+        wait_for(lambda: self.output.stat().st_size > enough)
+
+    def stop(self, seconds=120):
+        pathlib.Path(f"{self.output}.stop").touch()
+        return self.process.wait(seconds)
+
+    def kill(self, number=signal.SIGKILL):
+        os.kill(self.pid, number)
+
+    def end(self):
+        """The job and its castscope are gone after this, whatever became of them."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.stdout.close()
+        self.stderr.close()
+
+    def iterations(self):
+        rows = (line.split() for line in self.output.read_text().splitlines())
+        return [(int(row[1]), int(row[2]), row[3]) for row in rows if len(row) == 4]
+
+    def report(self):
+        return runs.read_report(self.folder / "run.json")
+
+
+def run_directory_of(pid):
+    base = pathlib.Path(f"/dev/shm/castscope-{os.getuid()}")
+    for page in base.glob(f"*/{pid}.control"):
+        return page.parent
+    raise FileNotFoundError(f"no control page of process {pid} in {base}")
+
+
+def ask(directory, request):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(directory / "control"))
+        connection.sendall(request.encode() + b"\n")
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    if answer.startswith(b"error "):
+        raise RuntimeError(answer.decode())
+    return [State(*map(int, line.split())) for line in answer.decode().splitlines()]
+
+
+def status(directory, pid):
+    return ask(directory, f"status {pid}")[0]
+
+
+def counts_of(job):
+    """Casts, hits and pass-throughs that castscope recorded."""
+    totals = job.report()["totals"]
+    return totals["casts"], totals["cache_hits"], totals["pass_throughs"]
+
+
+def expected(job, kinds):
+    """What the iterations that were watched cast, as the oracle knows it."""
+    watched = [kinds[kind] for kind, seen, _ in job.iterations() if seen]
+    return tuple(sum(of) for of in zip(*watched)) or (0, 0, 0)
+
+
+def per_kind(folder):
+    """What an iteration of each kind casts, by the oracle: from runs that differ in one iteration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sums = []
+    for iterations in range(KINDS + 1):
+        at = folder / f"oracle-{iterations}"
+        outcome = runs.under_oracle([sys.executable, str(TRAINING), str(at) + ".txt", "--iterations", str(iterations)],
+                                    at)
+        assert outcome.status == 0, outcome.stderr.decode()
+        counts = outcome.counts
+        sums.append((counts.casts, counts.cache_hits, counts.pass_throughs))
+    return [tuple(b - a for a, b in zip(before, after)) for before, after in zip(sums, sums[1:])]

@@ -1,0 +1,106 @@
+"""castscope comes to a running job and goes again: what it counts is what the job did meanwhile, and nothing else
+changes."""
+
+import contextlib
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "attach"))
+import driver
+import runs
+
+CYCLES = 40
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    return driver.per_kind(tmp_path_factory.mktemp("oracle"))
+
+
+@pytest.fixture
+def started(tmp_path):
+    with contextlib.ExitStack() as jobs:
+        def start(name, *options, **more):
+            job = driver.Job(tmp_path / name, *options, **more)
+            jobs.callback(job.end)
+            return job
+        yield start
+
+
+def castscope(*words):
+    return subprocess.run([str(runs.CASTSCOPE), *map(str, words)], capture_output=True, text=True, timeout=60,
+                          env=runs.clean_environment(), check=False)
+
+
+def plain_losses(folder, iterations):
+    job = driver.Job(folder, plain=True, training=["--iterations", str(iterations)])
+    assert job.process.wait(60) == 0
+    return [loss for _, _, loss in job.iterations()]
+
+
+def test_what_is_counted_is_what_was_watched(started, tmp_path, kinds):
+    job = started("armed", "--armed")
+    for _ in range(CYCLES):
+        job.attach()
+        job.detach()
+    assert job.stop() == 0
+    assert driver.counts_of(job) == driver.expected(job, kinds)
+    iterations = job.iterations()
+    assert [loss for _, _, loss in iterations] == plain_losses(tmp_path / "plain", len(iterations))
+    process, = job.report()["processes"]
+    assert process["span_count"] == len(process["spans"]) == CYCLES
+    assert process["watched_ns"] == sum(span["end_ns"] - span["begin_ns"] for span in process["spans"])
+
+
+def test_commands_attach_look_deeper_and_detach(started):
+    job = started("armed", "--armed")
+    done = castscope("attach", job.pid)
+    assert (done.returncode, done.stdout) == (0, f"process {job.pid} is watched\n"), done.stderr
+    done = castscope("deep", job.pid, "--steps", 3)
+    assert done.returncode == 0, done.stderr
+    first = int(re.fullmatch(rf"process {job.pid} makes deep steps from step (\d+) on: 3\n", done.stdout).group(1))
+    done = castscope("detach", job.process.pid)  # all processes of that castscope
+    assert (done.returncode, done.stdout) == (0, f"process {job.pid} is not watched\n"), done.stderr
+    assert job.stop() == 0
+    process, = job.report()["processes"]
+    assert process["deep_steps"] >= 3 and process["spans"][0]["last_step"] > first
+
+
+def test_a_job_that_stays_in_one_region(started):
+    job = started("armed", "--armed", training=["--one-region"])
+    assert castscope("attach", job.pid).returncode == 0
+    job.go_on(10)
+    assert castscope("detach", job.pid).returncode == 0
+    assert job.stop() == 0
+    assert job.report()["totals"]["facts_by_kind"]["older_copy"] > 0
+
+
+def test_a_job_that_nobody_attaches_to(started):
+    job = started("armed", "--armed", training=["--iterations", "20"])
+    assert job.process.wait(60) == 0
+    assert "castscope attach" in (job.folder / "stderr").read_text()
+
+
+def test_a_job_that_is_watched_from_the_start_can_be_let_go(started, kinds):
+    job = started("whole", "--deep", "never")
+    driver.wait_for(lambda: driver.status(job.run_directory(), job.pid).state == driver.WATCHES)
+    job.detach()
+    assert castscope("detach", job.pid).returncode == 0
+    assert job.stop() == 0
+    assert driver.counts_of(job) == driver.expected(job, kinds)
+
+
+def test_requests_that_make_no_sense(started):
+    done = castscope("attach", 2_000_000)
+    assert done.returncode == 2 and "there is no process 2000000" in done.stderr
+    job = started("armed", "--armed")
+    with pytest.raises(RuntimeError, match="is no request"):
+        driver.ask(job.run_directory(), "attach all")
+    with pytest.raises(RuntimeError, match="no number of steps"):
+        driver.ask(job.run_directory(), f"deep {job.pid} 0")
+    with pytest.raises(RuntimeError, match="no process 1 of this run"):
+        driver.ask(job.run_directory(), "attach 1")
