@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The rooms of what runs in the training process, from the ground up: each may include those before it.
-AGENT = ["floor", "hash", "memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython", "torch",
-         "torchscript", "naming", "session", "regions", "casts", "script", "enforce/decided", "enforce/freshness",
-         "enforce", "matmuls", "gpu/cupti", "gpu", "compile", "operators", "errors", "start"]
+AGENT = ["floor", "machine", "hash", "memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython",
+         "torch", "torchscript", "naming", "session", "regions", "casts", "script", "enforce/decided",
+         "enforce/freshness", "enforce", "matmuls", "gpu/cupti", "gpu", "compile", "operators", "errors", "start"]
 IN_JOB = tuple(f"agent/{room}" for room in AGENT)
 
 # Other parts may include the engine of the rules, its inquiries and its evidence, but no group of rules.
@@ -111,8 +111,8 @@ MAY_INCLUDE = {
                        "server/timeline", "server/web/http", "server/web/runs", "server/web/search"],
     "server/web": ["server/web/http", "server/web/runs", "server/web/api"],
     "server/cli/command_line": ["server/config", "server/report/text"],
-    "server/cli/toolkit": ["agent/hash", "agent/interposed/seal.h"],
-    "server/cli/loading": ["server/cli/toolkit"],
+    "server/cli/toolkit": ["agent/machine", "agent/hash", "agent/interposed/seal.h"],
+    "server/cli/loading": ["agent/machine", "server/cli/toolkit"],
     "server/cli/agents": ["server/cli/toolkit"],
     "server/cli/job": ["server/utf8", "agent/hash", "agent/interposed/launchers.h", "agent/preload/unfiled.h",
                        "server/policy",

@@ -12,12 +12,12 @@ for word; do
   if [ "$before" = -o ]; then output=$word; fi
   before=$word
 done
-exec g++ -M -MF "{folder}/$(basename "$output")" "$@"
+exec {compiler} -M -MF "{folder}/$(basename "$output")" "$@"
 """
 
 # Debian's packages that g++ cannot do without, and PyTorch's.
-BROUGHT_BY_A_COMPILER = re.compile(r"libc6-dev|libc-dev|linux-libc-dev|libcrypt-dev|libstdc\+\+-\d+-dev|libgcc-\d+-dev"
-                                   r"|g(cc|\+\+)-\d+.*|libtorch-dev")
+BROUGHT_BY_A_COMPILER = re.compile(r"(libc6-dev|libc-dev|linux-libc-dev|libcrypt-dev|libstdc\+\+-\d+-dev|libgcc-\d+-dev"
+                                   r"|g(cc|\+\+)-\d+.*|libtorch-dev)(-\w+-cross)?")
 
 
 def opened(listing):
@@ -28,7 +28,7 @@ def opened(listing):
 def headers_of_the_agent(castscope, python, folder, environment):
     """All headers of the agent for the PyTorch of this Python, by castscope's own recipe."""
     compiler = folder / "compiler"
-    compiler.write_text(COMPILER.format(folder=folder))
+    compiler.write_text(COMPILER.format(folder=folder, compiler=" ".join(native.COMPILER)))
     compiler.chmod(0o755)
     # It ends with an error, since nothing is there to link.
     subprocess.run([castscope, "build-agent", "--agent-into", folder / "agents", "--python", python],

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILER = os.environ.get("CXX", "g++").split()  # for the processor that the jobs run on
 FOLDER = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "tests-native"
 
 
@@ -22,9 +23,9 @@ def library(source, *options, depends=()):
     source = pathlib.Path(source)
     include = torch_folder() / "include"
     # Another checkout has these files elsewhere, and is to find what ccache has kept of them.
-    launcher = ["ccache"] if shutil.which("ccache") else []
+    launcher = ["ccache"] if shutil.which("ccache") and "ccache" not in COMPILER else []
     cache = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
-    compiling = ["g++", "-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-DNDEBUG",
+    compiling = [*COMPILER, "-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-DNDEBUG",
                  "-isystem", str(include), "-isystem", str(include / "torch/csrc/api/include"), "-c", str(source)]
     key = hashlib.sha256(" ".join([*compiling, *options]).encode())
     for file in (source, *depends):
@@ -36,7 +37,7 @@ def library(source, *options, depends=()):
             compiled, made = pathlib.Path(folder) / "library.o", pathlib.Path(folder) / "library.so"
             environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | cache
             subprocess.run([*launcher, *compiling, "-o", str(compiled)], check=True, env=environment)
-            subprocess.run(["g++", "-shared", str(compiled), *options, "-o", str(made)], check=True, env=environment)
+            subprocess.run([*COMPILER, "-shared", str(compiled), *options, "-o", str(made)], check=True, env=environment)
             made.rename(target)
     return target
 

@@ -119,7 +119,7 @@ void watch_nodes() {
   if (watched.load(std::memory_order_relaxed) || agent::g_originals[CASTSCOPE_HOOK_STEP_CALLBACKS] == nullptr ||
       watched.exchange(true))
     return;
-  agent::g_process.preload->slots[CASTSCOPE_HOOK_STEP_CALLBACKS] = reinterpret_cast<void*>(&step_callbacks);
+  agent::put_hook(CASTSCOPE_HOOK_STEP_CALLBACKS, reinterpret_cast<void*>(&step_callbacks));
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include "agent/imports/loaded_objects.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
 
+#include "agent/machine/relocations.h"
 #include "agent/memory/own_memory.h"
-
-#ifndef __x86_64__
-#error "the kinds of relocations below are those of x86-64"
-#endif
 
 namespace castscope::imports {
 namespace {
@@ -47,10 +46,10 @@ const Elf64_Phdr* LoadedObject::find(Address at, std::size_t bytes, std::uint32_
 }
 
 bool LoadedObject::read_only_after_relocation(Address at) const {
-  constexpr Address kPage = 4096;  // the linker rounds both ends down
+  const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));  // the linker rounds both ends down
   for (const Elf64_Phdr& s : segments_) {
     const Address begin = base_ + s.p_vaddr, end = begin + s.p_memsz;
-    if (s.p_type == PT_GNU_RELRO && at >= begin / kPage * kPage && at < end / kPage * kPage) return true;
+    if (s.p_type == PT_GNU_RELRO && at >= begin / page * page && at < end / page * page) return true;
   }
   return false;
 }
@@ -113,10 +112,8 @@ void LoadedObject::read_hash(const std::uint32_t* hash) {
 }
 
 bool LoadedObject::is_slot(const Elf64_Rela& r) const {
-  const auto kind = ELF64_R_TYPE(r.r_info);
-  const bool whole_address =
-      kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || (kind == R_X86_64_64 && r.r_addend == 0);
-  return whole_address && r.r_offset % sizeof(void*) == 0 && find(base_ + r.r_offset, sizeof(void*), 0) != nullptr;
+  return machine::is_whole_address(ELF64_R_TYPE(r.r_info), r.r_addend) && r.r_offset % sizeof(void*) == 0 &&
+         find(base_ + r.r_offset, sizeof(void*), 0) != nullptr;
 }
 
 bool LoadedObject::is_function(std::uint32_t index, const char* name) const {

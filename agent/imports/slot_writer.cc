@@ -10,7 +10,7 @@
 namespace castscope::imports {
 namespace {
 
-constexpr std::uintptr_t kPage = 4096;
+std::uintptr_t page_size() { return static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)); }
 
 const char* read_hex(const char* at, std::uintptr_t* value) {
   for (*value = 0;; ++at) {
@@ -85,12 +85,12 @@ bool SlotWriter::know(std::uintptr_t page) {
 }
 
 void SlotWriter::close_page() {
-  if (open_page_ != kNone) mprotect(reinterpret_cast<void*>(open_page_), kPage, put_back_);
+  if (open_page_ != kNone) mprotect(reinterpret_cast<void*>(open_page_), page_size(), put_back_);
   open_page_ = kNone;
 }
 
 SlotWriter::Outcome SlotWriter::store(std::uintptr_t slot, void* value, bool read_only_in_the_end) {
-  const std::uintptr_t page = slot & ~(kPage - 1);
+  const std::uintptr_t page = slot & ~(page_size() - 1);
   if (slot % sizeof(void*) != 0) return Outcome::kFailed;
   if (page != open_page_) {
     close_page();
@@ -99,7 +99,7 @@ SlotWriter::Outcome SlotWriter::store(std::uintptr_t slot, void* value, bool rea
     if (writable && read_only_in_the_end) return Outcome::kNotYet;
     if (!writable) {
       put_back_ = mapping_.protection;
-      if (mprotect(reinterpret_cast<void*>(page), kPage, put_back_ | PROT_WRITE) != 0) return Outcome::kFailed;
+      if (mprotect(reinterpret_cast<void*>(page), page_size(), put_back_ | PROT_WRITE) != 0) return Outcome::kFailed;
       open_page_ = page;
     }
   }

@@ -184,7 +184,9 @@ struct alignas(64) DefinitionBlock {
 };
 
 enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1 };
-enum class Clock : std::uint32_t { kTsc = 1, kMonotonicNs = 2 };
+// kTsc is the counter of x86-64, kGenericTimer that of 64-bit ARM (agent/lanes/own_counter.h): a reader on another
+// processor, as beside an emulator, has no such counter and takes both pairs of readings from the header.
+enum class Clock : std::uint32_t { kTsc = 1, kMonotonicNs = 2, kGenericTimer = 3 };
 
 struct SegmentHeader {
   Shared<std::uint64_t> magic;  // written last: a file without it is not ready

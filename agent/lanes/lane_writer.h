@@ -2,13 +2,12 @@
 // ring. Only the thread that holds the lane may use it.
 #pragma once
 
-#include <x86intrin.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "agent/lanes/format.h"
+#include "agent/lanes/own_counter.h"
 #include "agent/lanes/segment_writer.h"
 
 namespace castscope::lanes {
@@ -23,10 +22,10 @@ class LaneWriter {
         mask_(lane.ring_capacity == 0 ? 0 : lane.ring_capacity - 1),
         head_(lane.ring_capacity == 0 ? 1 : lane.head.load(std::memory_order_relaxed)),
         tail_(lane.tail.load(std::memory_order_acquire)),
-        tsc_(segment.header().clock == Clock::kTsc) {}
+        has_counter_(segment.header().clock == kOwnCounter) {}
 
   Lane& lane() { return *lane_; }
-  std::uint64_t now() const { return tsc_ ? __rdtsc() : monotonic_ns(); }
+  std::uint64_t now() const { return has_counter_ ? machine::ticks() : monotonic_ns(); }
 
   // The slot to fill, or nullptr when the ring is full (then it is counted as dropped). Fill every field, then publish.
   Event* begin_event() {
@@ -65,7 +64,7 @@ class LaneWriter {
   std::uint64_t mask_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;  // as last read: the reader only ever increases it
-  bool tsc_ = true;
+  bool has_counter_ = true;
 };
 
 }  // namespace castscope::lanes

@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#ifdef __x86_64__
-#include <x86intrin.h>
-#endif
+
+#include "agent/lanes/own_counter.h"
 
 namespace castscope::lanes {
 namespace {
@@ -91,7 +90,8 @@ SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_
   if (header.header_bytes != sizeof(SegmentHeader) || header.event_bytes != sizeof(Event) ||
       header.counter_bytes != sizeof(Counter))
     return refuse("its records have other sizes than this castscope knows");
-  if (header.clock != Clock::kTsc && header.clock != Clock::kMonotonicNs) return refuse("its clock is not known");
+  if (header.clock != Clock::kTsc && header.clock != Clock::kMonotonicNs && header.clock != Clock::kGenericTimer)
+    return refuse("its clock is not known");
   const std::uint64_t max_bytes = header.max_bytes;
   if (max_bytes < kPage || max_bytes > kLargestBelievedSegment || max_bytes % kPage != 0)
     return refuse("its size limit of " + std::to_string(max_bytes) + " bytes makes no sense");
@@ -181,15 +181,13 @@ void SegmentReader::learn_clock() {
   std::atomic_thread_fence(std::memory_order_acquire);
   if (before % 2 == 0 && h.pair_sequence.load(std::memory_order_relaxed) == before)
     conversion_.learn(clock1, monotonic1);
-#ifdef __x86_64__
-  // The writer's second pair may be as old as its first; an invariant counter reads the same here.
-  if (clock_kind_ == Clock::kTsc) {
+  // The writer's second pair may be as old as its first; a steady counter reads the same here.
+  if (clock_kind_ == kOwnCounter) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    conversion_.learn(
-        __rdtsc(), static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
+    conversion_.learn(machine::ticks(), static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                                            static_cast<std::uint64_t>(now.tv_nsec));
   }
-#endif
 }
 
 bool SegmentReader::find_lanes() {

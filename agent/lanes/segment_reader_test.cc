@@ -36,7 +36,7 @@ class SegmentReaderTest : public testing::Test {
   SegmentWriter& write(std::uint32_t ring_events = 256) {
     std::string error;
     writer_.reset(SegmentWriter::create(
-        {.directory = directory_, .ring_events = ring_events, .max_bytes = kMaxSegmentBytes, .clock = Clock::kTsc},
+        {.directory = directory_, .ring_events = ring_events, .max_bytes = kMaxSegmentBytes, .clock = kOwnCounter},
         &error));
     EXPECT_NE(writer_, nullptr) << error;
     return *writer_;
@@ -208,7 +208,7 @@ TEST_F(SegmentReaderTest, AWriterKilledInTheMiddleLeavesAllItPublished) {
   if (child == 0) {
     std::string error;
     auto* segment = SegmentWriter::create(
-        {.directory = directory_, .ring_events = 1u << 12, .max_bytes = kMaxSegmentBytes, .clock = Clock::kTsc},
+        {.directory = directory_, .ring_events = 1u << 12, .max_bytes = kMaxSegmentBytes, .clock = kOwnCounter},
         &error);
     LaneWriter to(*segment, *segment->acquire_lane(1));
     emit(to, 3, 1000);

@@ -1,10 +1,8 @@
 #include "agent/lanes/segment_writer.h"
 
-#include <cpuid.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,11 +50,6 @@ struct SegmentWriter::PrivateLane : Lane {
   std::uint64_t told_dropped = 0;
 };
 
-bool has_invariant_tsc() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
-}
-
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
@@ -82,7 +75,7 @@ SegmentWriter* SegmentWriter::create(const Options& options, std::string* error,
   h.pid = static_cast<std::uint32_t>(getpid());
   h.parent_pid = static_cast<std::uint32_t>(getppid());
   h.start_ticks = self->file_->start_ticks();
-  h.clock = options.clock == Clock::kTsc && has_invariant_tsc() ? Clock::kTsc : Clock::kMonotonicNs;
+  h.clock = options.clock == kOwnCounter && machine::ticks_are_steady() ? kOwnCounter : Clock::kMonotonicNs;
   h.clock0 = self->now();
   h.monotonic0_ns = monotonic_ns();
   h.realtime0_ns = realtime_ns();
@@ -95,7 +88,7 @@ SegmentWriter* SegmentWriter::create(const Options& options, std::string* error,
 SegmentWriter::SegmentWriter(std::unique_ptr<SegmentFile> file) : file_(std::move(file)), base_(file_->base()) {}
 SegmentWriter::~SegmentWriter() = default;
 
-std::uint64_t SegmentWriter::now() const { return header_->clock == Clock::kTsc ? __rdtsc() : monotonic_ns(); }
+std::uint64_t SegmentWriter::now() const { return header_->clock == kOwnCounter ? machine::ticks() : monotonic_ns(); }
 
 void SegmentWriter::update_clock_pair() {
   std::lock_guard lock(mutex_);
@@ -104,7 +97,8 @@ void SegmentWriter::update_clock_pair() {
 
 void SegmentWriter::update_clock_pair_locked() {
   SegmentHeader& h = *header_;
-  h.pair_sequence.fetch_add(1, std::memory_order_acq_rel);
+  h.pair_sequence.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // nobody sees the pair change before the odd number
   h.clock1.store(now(), std::memory_order_relaxed);
   h.monotonic1_ns.store(monotonic_ns(), std::memory_order_relaxed);
   h.pair_sequence.fetch_add(1, std::memory_order_release);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
+#include "agent/lanes/own_counter.h"
 #include "agent/lanes/segment_file.h"
 
 namespace castscope::lanes {
@@ -23,7 +24,7 @@ class SegmentWriter {
     std::string directory;  // must exist
     std::uint32_t ring_events = kDefaultRingEvents;
     std::uint64_t max_bytes = kMaxSegmentBytes;
-    Clock clock = Clock::kTsc;
+    Clock clock = kOwnCounter;  // where that is not steady: kMonotonicNs
   };
 
   // Returns nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. Where
@@ -98,8 +99,6 @@ class SegmentWriter {
   std::mutex mutex_;
 };
 
-// rdtsc needs an invariant counter that is the same on all cores: CPUID leaf 0x80000007, EDX bit 8.
-bool has_invariant_tsc();
 std::uint64_t monotonic_ns();
 std::uint64_t realtime_ns();
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 
+#include "agent/machine/return_address.h"
 #include "agent/memory/own_memory.h"
 #include "agent/torch/torch_seam.h"
 #include "agent/wiring/features.h"
@@ -26,7 +27,7 @@ struct StackWalk {
   bool begun = false;
   int levels = 0;
   std::int64_t offset = 0;
-  const char* cfa;
+  const char* cfa;  // of the hook
   std::string op;
 };
 
@@ -38,8 +39,10 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   auto found = w.kernels->find(function_start(ip));
   if (found != w.kernels->end()) {
     w.op = found->second;
-    // During a backtrace the context's CFA is that of the frame below: the ip is stored just under it.
-    if (w.levels > 0) w.offset = reinterpret_cast<const char*>(_Unwind_GetCFA(context)) - 8 - w.cfa;
+    // During a backtrace the context's CFA is that of the frame below, which the ip returns from.
+    const char* const place =
+        machine::place_of_return_address(ip, w.cfa, reinterpret_cast<const char*>(_Unwind_GetCFA(context)));
+    if (w.levels > 0 && place != nullptr) w.offset = place - w.cfa;
     return _URC_END_OF_STACK;
   }
   return ++w.levels > 24 ? _URC_END_OF_STACK : _URC_NO_REASON;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/machine/return_address.h"
 #include "agent/memory/own_memory.h"
 #include "agent/naming/definitions.h"
 #include "agent/naming/return_addresses.h"
@@ -33,7 +34,7 @@ class CallSites {
   explicit CallSites(Definitions& definitions) : definitions_(definitions) {}
 
   // The key of the present call. `known` belongs to the calling thread. `cfa` is the hook's canonical frame address
-  // (__builtin_dwarf_cfa): the return address lies just below it.
+  // (__builtin_dwarf_cfa): the frames of its callers begin there.
   std::uint64_t key(ReturnAddresses& known, const void* return_address, const void* cfa) {
     const auto address = reinterpret_cast<std::uint64_t>(return_address);
     ReturnAddressEntry& e = entry_of(known, address);
@@ -43,7 +44,7 @@ class CallSites {
       return address;
     std::uint64_t outer;
     __builtin_memcpy(&outer, static_cast<const char*>(cfa) + e.outer_offset, sizeof outer);
-    return address ^ (outer * 0x9e3779b97f4a7c15u);
+    return address ^ (machine::unsigned_address(outer) * 0x9e3779b97f4a7c15u);
   }
 
   // Set where an enforced policy wants other casts than PyTorch's; valid once the key was asked for.

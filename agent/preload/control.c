@@ -87,16 +87,18 @@ void control_forget_process(void) {
   if (castscope_control != &nobodys) unlink(path);
 }
 
+static void put_slot(int hook, void* function) { __atomic_store_n(&castscope_slots[hook], function, __ATOMIC_RELEASE); }
+
 void control_arm(void) {
   armed_slots(castscope_armed);
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; i++)
     if (castscope_originals[i] != NULL)
-      castscope_slots[i] = castscope_armed[i] != NULL ? castscope_armed[i] : castscope_originals[i];
+      put_slot(i, castscope_armed[i] != NULL ? castscope_armed[i] : castscope_originals[i]);
 }
 
 void control_refuse(void) {
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; i++)
-    if (castscope_originals[i] != NULL) castscope_slots[i] = castscope_originals[i];
+    if (castscope_originals[i] != NULL) put_slot(i, castscope_originals[i]);
   __atomic_store_n(&castscope_control->state, CASTSCOPE_CONTROL_REFUSES, __ATOMIC_RELEASE);
 }
 

@@ -28,7 +28,7 @@ __attribute__((noreturn)) static void become_relay(const char* program, char* co
   /* The middle process ends at once; the relay then belongs to init. */
   if (syscall(SYS_clone, 0, NULL, NULL, NULL, NULL) != 0) syscall(SYS_exit_group, 0);
   int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
-  for (int fd = 0; fd < 3; fd++) syscall(SYS_dup2, null, fd);
+  for (int fd = 0; fd < 3; fd++) syscall(SYS_dup3, null, fd, 0); /* where it is `fd` already, this changes nothing */
   if (syscall(SYS_close_range, 3, ~0u, 0) != 0)
     for (int fd = 3; fd < 65536; fd++) syscall(SYS_close, fd); /* a kernel before 5.9 */
   unsigned long long no_signals = 0;

@@ -24,7 +24,7 @@ bool let_go() {
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
     // These hooks stay, whatever becomes of the record: half a job under another policy would be worse than either.
     if (g_process.keeps_casting && (i == CASTSCOPE_HOOK_CACHED_CAST || i == CASTSCOPE_HOOK_CLEAR_CACHE)) continue;
-    if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+    if (g_originals[i] != nullptr) put_hook(i, g_originals[i]);
   }
   return true;
 }

@@ -62,6 +62,11 @@ struct Process {
 
 extern Process g_process;
 
+// From here on PyTorch calls `function`. Any thread may be calling meanwhile: what was set up before is seen by it.
+inline void put_hook(int hook, void* function) {
+  __atomic_store_n(&g_process.preload->slots[hook], function, __ATOMIC_RELEASE);
+}
+
 inline ThreadState*& thread_slot() {
   return *reinterpret_cast<ThreadState**>(static_cast<char*>(__builtin_thread_pointer()) + g_process.thread_slot);
 }

@@ -89,7 +89,7 @@ void put_hooks() {
     if (function == nullptr) function = script::hook(hook);
     if (function == nullptr) function = compile::hook(hook);
     if (function == nullptr) continue;
-    g_process.preload->slots[i] = function;
+    put_hook(i, function);
     ++put;
   }
   log_line("intercepts %d functions of PyTorch; %d more are known but not in this version", put, missing);

@@ -54,7 +54,7 @@ void span_ends(Recording& r) {
 void put_originals() {
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
     void* const armed = g_process.preload->armed[i];
-    if (g_originals[i] != nullptr) g_process.preload->slots[i] = armed != nullptr ? armed : g_originals[i];
+    if (g_originals[i] != nullptr) put_hook(i, armed != nullptr ? armed : g_originals[i]);
   }
 }
 

@@ -37,7 +37,7 @@ class WireJob {
     segment_.reset(lanes::SegmentWriter::create({.directory = directory,
                                                  .ring_events = ring_events,
                                                  .max_bytes = lanes::kMaxSegmentBytes,
-                                                 .clock = lanes::Clock::kTsc},
+                                                 .clock = lanes::kOwnCounter},
                                                 &error));
     EXPECT_NE(segment_, nullptr) << error;
     segment_->define(lanes::DefinitionKind::kString, 1, "train.py", 8);

@@ -165,10 +165,11 @@ def versions():
     torch = native.torch_folder()
     version = {}
     exec((torch / "version.py").read_text(), version)  # noqa: S102  importing PyTorch would take seconds
-    first = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    said = subprocess.run([*native.COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
     (core, *_) = [*torch.glob("lib/libc10.so"), *pathlib.Path("/usr/lib").glob("*/libc10.so*")]
     old_string = b"torchCheckFailEPKcS2_jRKSs" in core.read_bytes()
-    return {"torch": version["__version__"], "python": platform.python_version(), "compiler": first.split()[-1],
+    return {"torch": version["__version__"], "python": platform.python_version(),
+            "compiler": said.splitlines()[0].split()[-1],
             "glibc": platform.libc_ver()[1], "old_string": old_string,
             "numpy": importlib.metadata.version("numpy"),
             "triton": bool(importlib.util.find_spec("triton"))}

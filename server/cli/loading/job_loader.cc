@@ -3,20 +3,15 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "agent/machine/names.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
 
 namespace castscope::cli {
 namespace {
 
-#if defined(__x86_64__)
-constexpr char kUsualLoader[] = "/lib64/ld-linux-x86-64.so.2";
-#elif defined(__aarch64__)
-constexpr char kUsualLoader[] = "/lib/ld-linux-aarch64.so.1";
-#endif
-
 // What the job's processes most likely have, where its own program says nothing.
-JobLoader usual_loader() { return {access(kUsualLoader, X_OK) == 0 ? kUsualLoader : "", ""}; }
+JobLoader usual_loader() { return {access(CASTSCOPE_USUAL_LOADER, X_OK) == 0 ? CASTSCOPE_USUAL_LOADER : "", ""}; }
 
 }  // namespace
 

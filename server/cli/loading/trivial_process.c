@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/machine/start.h"
+
 #pragma weak gnu_get_libc_version /* musl has none */
 extern const char* gnu_get_libc_version(void);
 
@@ -26,10 +28,4 @@ __attribute__((noreturn, used)) static void begin(void) {
   for (;;) _exit(0);
 }
 
-#if defined(__x86_64__)
-__asm__(".text\n.globl _start\n_start:\n  xor %ebp, %ebp\n  and $-16, %rsp\n  call begin\n");
-#elif defined(__aarch64__)
-__asm__(".text\n.globl _start\n_start:\n  mov x29, #0\n  mov x30, #0\n  bl begin\n");
-#else
-#error "castscope knows x86-64 and aarch64 only"
-#endif
+__asm__(CASTSCOPE_START(begin));

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/machine/names.h"
 #include "server/cli/toolkit/recipe.h"
 
 namespace castscope::cli {
@@ -34,15 +35,7 @@ std::string variable_with_path(const char* name) {
 }
 
 // Several machines may share a home folder.
-std::string key() {
-#if defined(__x86_64__)
-  return absl::StrCat(source_hash(), "-x86_64");
-#elif defined(__aarch64__)
-  return absl::StrCat(source_hash(), "-aarch64");
-#else
-#error "castscope knows x86-64 and aarch64 only"
-#endif
-}
+std::string key() { return absl::StrCat(source_hash(), "-" CASTSCOPE_MACHINE); }
 
 std::vector<CachePlace> cache_places() {
   std::vector<CachePlace> result;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/machine/names.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/python_runner.h"
@@ -69,7 +70,7 @@ std::string read_version(const fs::path& torch) {
 // Looks in the wheel's own folder, and where a distribution's package has it ("libtorch_cpu.so.2.6").
 std::string find_library(const fs::path& torch, const std::string& name) {
   for (const fs::path& folder :
-       {torch / "lib", fs::path("/usr/lib/x86_64-linux-gnu"), fs::path("/usr/lib64"), fs::path("/usr/lib")}) {
+       {torch / "lib", fs::path(CASTSCOPE_LIBRARY_FOLDER), fs::path("/usr/lib64"), fs::path("/usr/lib")}) {
     std::error_code error;
     if (fs::exists(folder / name, error)) return fs::canonical(folder / name, error).string();
     for (const auto& entry : fs::directory_iterator(folder, error)) {

@@ -34,8 +34,13 @@
 namespace oracle {
 namespace {
 
-using CachedCast = void* (*)(c10::TensorImpl** result, std::int8_t to, c10::TensorImpl* const* argument,
-                             std::int8_t device);
+// at::Tensor as calling conventions see it: whatever has a destructor is returned in memory that the caller gives.
+struct Tensor {
+  Tensor(const Tensor& other) : impl(other.impl) {}
+  ~Tensor() {}
+  c10::TensorImpl* impl;
+};
+using CachedCast = Tensor (*)(std::int8_t to, c10::TensorImpl* const* argument, std::int8_t device);
 using ClearCache = void (*)();
 
 // It is leaked: threads may still call when static objects are destroyed.
@@ -169,19 +174,19 @@ __attribute__((constructor)) void on_load() {
 
 }  // namespace
 
-__attribute__((visibility("default"))) void* cached_cast(
-    c10::TensorImpl** result, std::int8_t to, c10::TensorImpl* const* argument,
+__attribute__((visibility("default"))) Tensor cached_cast(
+    std::int8_t to, c10::TensorImpl* const* argument,
     std::int8_t device) asm("_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
-void* cached_cast(c10::TensorImpl** result, std::int8_t to, c10::TensorImpl* const* argument, std::int8_t device) {
+Tensor cached_cast(std::int8_t to, c10::TensorImpl* const* argument, std::int8_t device) {
   static const auto real =
       original<CachedCast>("_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
   c10::TensorImpl* const given = *argument;
   const bool traced = is_traced(given);
   const bool functional = given->key_set().has(c10::DispatchKey::Functionalize);
-  void* returned = real(result, to, argument, device);
+  Tensor returned = real(to, argument, device);
   Tally& here = counts();
   if (functional) add(here.functional);
-  const char letter = outcome(given, *result, traced, here);
+  const char letter = outcome(given, returned.impl, traced, here);
   const auto at = here.trace_length.fetch_add(1, std::memory_order_relaxed);
   if (at < kTrace) here.trace[at] = letter;
   return returned;
