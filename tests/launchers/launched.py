@@ -75,7 +75,8 @@ class Workshop:
         """OMP_NUM_THREADS, as torchrun says that it sets it; Open MPI refuses to run as root otherwise."""
         environment = runs.clean_environment() | {
             "PATH": self.path(castscope), "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "RAY_DISABLE_IMPORT_WARNING": "1"} | variables
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "RAY_AUTH_MODE": "disabled",
+            "RAY_USAGE_STATS_ENABLED": "0"} | variables
         done = subprocess.run(["sh", "-u", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=LIMIT_S, check=False)
         return Outcome(done.returncode, sorted(done.stdout.splitlines()), done.stderr)

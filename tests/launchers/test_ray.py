@@ -14,7 +14,8 @@ from slurm import free_ports
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="scripts/launchers installs the launchers, and runs this")
 (RAY,) = [recipe for recipe in INSTALLED_RECIPES if recipe.name == "ray"]
-LIMIT_S = 60
+LIMIT_S = 180
+OPEN = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}  # as the drivers have it
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,9 @@ def cluster(workshop, tmp_path_factory):
     log = tmp_path_factory.mktemp("ray") / "log"
     command = [ray, "start", "--head", "--block", f"--port={port}", "--num-cpus=2", "--include-dashboard=false"]
     with contextlib.ExitStack() as stack:
-        head = subprocess.Popen(command, env=runs.clean_environment() | {"PATH": path}, stdin=subprocess.DEVNULL,
-                                stdout=stack.enter_context(log.open("w")), stderr=subprocess.STDOUT)
+        head = subprocess.Popen(command, env=runs.clean_environment() | OPEN | {"PATH": path},
+                                stdin=subprocess.DEVNULL, stdout=stack.enter_context(log.open("w")),
+                                stderr=subprocess.STDOUT)
         stack.callback(head.wait, LIMIT_S)
         stack.callback(head.terminate)
         deadline = time.monotonic() + LIMIT_S

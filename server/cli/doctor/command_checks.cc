@@ -64,18 +64,18 @@ const std::vector<Obstacle>& obstacles() {
        {},
        "problem",
        "starts the job in a container, which has its own files and its own environment",
-       "put castscope into the container, and `castscope run --` before the program in it"},
+       "docker run $(castscope env --docker) …, which gives the container castscope's files and variables"},
       {{"kubectl", "oc"},
        {},
        "problem",
        "starts the job in a cluster",
-       "put castscope into the pod, and `castscope run --` before the program in it"},
+       "give the pod what `castscope env --k8s` prints, or put castscope into it, and `castscope run --` before the "
+       "program"},
       {{"apptainer", "singularity"},
        {},
        "warning",
        "passes LD_PRELOAD on, but its container does not see the library's folder",
-       "mount castscope's cache folder under the same path (--bind FOLDER; `castscope doctor` names it), or put "
-       "`castscope run --` before the program in it"},
+       "eval \"$(castscope env --apptainer)\" first, which has the folders mounted"},
       {{"enroot"},
        {},
        "warning",
@@ -107,8 +107,7 @@ const std::vector<Obstacle>& obstacles() {
        {},
        "warning",
        "starts workers from a process that does not have this environment",
-       "give the workers what `castscope env --plain` prints: runtime_env={\"env_vars\": …}, or set it before `ray "
-       "start`"},
+       "give the workers what `castscope env --ray` prints, a runtime_env, or set it before `ray start`"},
   };
   return *all;
 }
