@@ -119,7 +119,7 @@ MAY_INCLUDE = {
                        "server/relay/process.h", "server/cli/toolkit", "server/cli/loading",
                        "server/cli/agents"],
     "server/cli/attaching": ["agent/lanes/control.h", "server/cli/toolkit", "server/cli/job"],
-    "server/cli/doctor": ["server/cli/toolkit", "server/cli/job"],
+    "server/cli/doctor": ["server/cli/toolkit", "server/cli/job", "server/cli/attaching/running.h"],
     "server/cli/recording": ["agent/hash", "server/relay", "server/ingest", "server/policy", "server/store",
                              *RULES, "server/judging", "server/utf8", "server/report", "server/web/runs",
                              "server/cli/version.h", "server/cli/toolkit",

@@ -43,10 +43,12 @@ extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), voi
 extern void* __dso_handle;
 
 void agent_exit(int status) {
-  if (on_exit_function == NULL || owner != getpid()) return;
-  on_exit_function(status & 0xff); /* exit() takes any number, but a parent sees only the last byte */
-  relay_wait_for();
-  if (forked) run_forget_process();
+  if (owner != getpid()) return;
+  if (on_exit_function != NULL) {
+    on_exit_function(status & 0xff); /* exit() takes any number, but a parent sees only the last byte */
+    relay_wait_for();
+    if (forked) run_forget_process();
+  }
   if (forked) control_forget_process();
 }
 
@@ -249,7 +251,10 @@ static void load(void) {
       return;
     }
   }
-  if (!armed && !agent_is_there() && !begin_to_watch()) return;
+  if (!armed && !agent_is_there() && !begin_to_watch()) {
+    control_refuse();
+    return;
+  }
   if (run_is_bare()) relay_start();
 }
 

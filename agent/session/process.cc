@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "agent/lanes/control.h"
 #include "agent/lanes/roll.h"
 #include "agent/torch/originals.h"
 #include "agent/torch/torch_seam.h"
@@ -20,6 +21,7 @@ namespace {
 // Returns false when this was done before.
 bool let_go() {
   if (g_process.stopped.exchange(true)) return false;
+  __atomic_store_n(&(*g_process.preload->control)->state, CASTSCOPE_CONTROL_REFUSES, __ATOMIC_RELEASE);
   stop_watching_operators();
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
     // These hooks stay, whatever becomes of the record: half a job under another policy would be worse than either.

@@ -1,6 +1,7 @@
 """Attaches and detaches over and over, kills either side at random, and holds the job against a plain one.
 
-campaign.py FOLDER [--cycles 1000] [--kills 40] [--seed N]. Ends with 1 at the first thing that is not as it should be.
+campaign.py FOLDER [--cycles 1000] [--kills 40] [--by armed|gdb|remote-exec] [--seed N]. Ends with 1 at the first
+thing that is not as it should be.
 """
 
 import argparse
@@ -31,16 +32,24 @@ def plain_losses(folder, iterations):
     return losses
 
 
-def cycles(folder, count, kinds, chance):
+def cycles(folder, count, kinds, chance, way):
     """Every span counts exactly what the job did in it, and the losses are those of a plain job."""
-    job = driver.Job(folder / "cycles", "--armed")
-    for number in range(count):
+    recorder = None
+    if way == "armed":
+        job = driver.Job(folder / "cycles", "--armed")
+    else:
+        job = driver.Job(folder / "cycles", plain=True)
+        recorder = driver.Recorder(job, "--stay", *(["--gdb"] if way == "gdb" else []))
+        job.detach()
+        count += 1  # that span
+    for number in range(count - (recorder is not None)):
         job.attach()
         time.sleep(chance.random() * 0.004)
         job.detach()
         time.sleep(chance.random() * 0.004)
         if number % 100 == 99:
             say(f"{number + 1} cycles")
+    check("castscope fails", recorder is None or recorder.interrupt() == 0)
     check("the job fails", job.stop() == 0)
     iterations = job.iterations()
     watched = sum(1 for _, seen, _ in iterations if seen)
@@ -84,12 +93,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--by", choices=["armed", "gdb", "remote-exec"], default="armed",
+                        help="how castscope comes into the job of the cycles")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     chance = random.Random(given.seed)
     given.folder.mkdir(parents=True)
     kinds = driver.per_kind(given.folder)
-    losses = cycles(given.folder, given.cycles, kinds, chance)
+    losses = cycles(given.folder, given.cycles, kinds, chance, given.by)
     for number in range(given.kills):
         kill_at_random(given.folder, number, losses[:3000], chance)
     say(f"{given.kills} kills: the jobs whose castscope was killed went on to their ends, with the same losses")

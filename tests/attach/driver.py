@@ -15,7 +15,6 @@ sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
 
 TRAINING = HERE / "training.py"
-KINDS = 3  # of iterations, in training.py
 WATCHES, AWAY = 1, 0
 State = collections.namedtuple("State", "pid wanted state deep_asked deep_begun deep_first spans")
 
@@ -100,6 +99,30 @@ class Job:
         return runs.read_report(self.folder / "run.json")
 
 
+class Recorder:
+    """`castscope attach` for a job that was started without castscope."""
+
+    def __init__(self, job, *options):
+        self.process = subprocess.Popen([str(runs.CASTSCOPE), "attach", str(job.pid), "-o", str(job.folder / "run"),
+                                         *options], env=runs.clean_environment(), stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: self.process.poll() is not None or self.watches(job))
+        if self.process.poll() is not None:
+            raise RuntimeError(self.process.stderr.read())
+
+    @staticmethod
+    def watches(job):
+        try:
+            return status(job.run_directory(), job.pid).state == WATCHES
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        self.said = self.process.communicate(timeout=60)[1]
+        return self.process.returncode
+
+
 def run_directory_of(pid):
     base = pathlib.Path(f"/dev/shm/castscope-{os.getuid()}")
     for page in base.glob(f"*/{pid}.control"):
@@ -135,15 +158,17 @@ def expected(job, kinds):
     return tuple(sum(of) for of in zip(*watched)) or (0, 0, 0)
 
 
+# What an iteration of each kind asks autocast for: each layer's input, weight and bias. The results of one layer are
+# bfloat16, and pass through where the next one takes them.
+PER_KIND = [(3, 0, 0), (5, 0, 1), (7, 0, 2)]  # casts, hits, pass-throughs
+
+
 def per_kind(folder):
-    """What an iteration of each kind casts, by the oracle: from runs that differ in one iteration."""
+    """PER_KIND, if the oracle counts the same in an iteration of each."""
     folder.mkdir(parents=True, exist_ok=True)
-    sums = []
-    for iterations in range(KINDS + 1):
-        at = folder / f"oracle-{iterations}"
-        outcome = runs.under_oracle([sys.executable, str(TRAINING), str(at) + ".txt", "--iterations", str(iterations)],
-                                    at)
-        assert outcome.status == 0, outcome.stderr.decode()
-        counts = outcome.counts
-        sums.append((counts.casts, counts.cache_hits, counts.pass_throughs))
-    return [tuple(b - a for a, b in zip(before, after)) for before, after in zip(sums, sums[1:])]
+    command = [sys.executable, str(TRAINING), str(folder / "iterations"), "--iterations", str(len(PER_KIND))]
+    outcome = runs.under_oracle(command, folder / "oracle")
+    assert outcome.status == 0, outcome.stderr.decode()
+    counts = (outcome.counts.casts, outcome.counts.cache_hits, outcome.counts.pass_throughs)
+    assert counts == tuple(map(sum, zip(*PER_KIND))), counts
+    return PER_KIND

@@ -4,6 +4,7 @@ changes."""
 import contextlib
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -56,18 +57,22 @@ def test_what_is_counted_is_what_was_watched(started, tmp_path, kinds):
     assert process["watched_ns"] == sum(span["end_ns"] - span["begin_ns"] for span in process["spans"])
 
 
-def test_commands_attach_look_deeper_and_detach(started):
-    job = started("armed", "--armed")
+def test_commands_let_go_of_a_job_come_back_and_look_deeper(started, kinds):
+    job = started("watched", "--deep", "never")
+    driver.wait_for(lambda: driver.Recorder.watches(job))
+    done = castscope("detach", job.process.pid)  # all processes of that castscope
+    assert (done.returncode, done.stdout) == (0, f"process {job.pid} is not watched\n"), done.stderr
     done = castscope("attach", job.pid)
     assert (done.returncode, done.stdout) == (0, f"process {job.pid} is watched\n"), done.stderr
     done = castscope("deep", job.pid, "--steps", 3)
     assert done.returncode == 0, done.stderr
     first = int(re.fullmatch(rf"process {job.pid} makes deep steps from step (\d+) on: 3\n", done.stdout).group(1))
-    done = castscope("detach", job.process.pid)  # all processes of that castscope
-    assert (done.returncode, done.stdout) == (0, f"process {job.pid} is not watched\n"), done.stderr
+    job.detach()
     assert job.stop() == 0
+    assert driver.counts_of(job) == driver.expected(job, kinds)
     process, = job.report()["processes"]
-    assert process["deep_steps"] >= 3 and process["spans"][0]["last_step"] > first
+    assert process["deep_steps"] == 3 and process["spans"][1]["last_step"] >= first + 2
+    assert "was watched in 2 spans" in (job.folder / "stderr").read_text()
 
 
 def test_a_job_that_stays_in_one_region(started):
@@ -79,22 +84,22 @@ def test_a_job_that_stays_in_one_region(started):
     assert job.report()["totals"]["facts_by_kind"]["older_copy"] > 0
 
 
-def test_a_job_that_nobody_attaches_to(started):
-    job = started("armed", "--armed", training=["--iterations", "20"])
-    assert job.process.wait(60) == 0
-    assert "castscope attach" in (job.folder / "stderr").read_text()
-
-
-def test_a_job_that_is_watched_from_the_start_can_be_let_go(started, kinds):
-    job = started("whole", "--deep", "never")
-    driver.wait_for(lambda: driver.status(job.run_directory(), job.pid).state == driver.WATCHES)
-    job.detach()
-    assert castscope("detach", job.pid).returncode == 0
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_a_job_that_was_started_without_castscope(started, kinds):
+    job = started("plain", plain=True)
+    done = castscope("attach", job.pid)
+    assert done.returncode == 2 and "gdb stops the job" in done.stderr
+    recorder = driver.Recorder(job, "--gdb", "--stay")
+    for _ in range(5):
+        job.detach()
+        job.attach()
+    assert recorder.interrupt() == 0
+    job.go_on(5)
     assert job.stop() == 0
     assert driver.counts_of(job) == driver.expected(job, kinds)
 
 
-def test_requests_that_make_no_sense(started):
+def test_requests_that_make_no_sense_do_nothing(started):
     done = castscope("attach", 2_000_000)
     assert done.returncode == 2 and "there is no process 2000000" in done.stderr
     job = started("armed", "--armed")
@@ -104,3 +109,5 @@ def test_requests_that_make_no_sense(started):
         driver.ask(job.run_directory(), f"deep {job.pid} 0")
     with pytest.raises(RuntimeError, match="no process 1 of this run"):
         driver.ask(job.run_directory(), "attach 1")
+    assert job.stop() == 0
+    assert "nobody attached to it: `castscope attach PID`" in " ".join((job.folder / "stderr").read_text().split())

@@ -73,8 +73,7 @@ Running inspect(pid_t pid) {
   const std::string maps = content(absl::StrCat(proc, "/maps"));
   result.is_readable = !maps.empty();
   result.executable = link_at(absl::StrCat(proc, "/exe"));
-  const std::string library = mapped_file(maps, "libtorch_cpu.so");
-  if (!library.empty()) result.torch_folder = fs::path(library).parent_path().parent_path().string();
+  const std::string library = result.torch_library = mapped_file(maps, "libtorch_cpu.so");
   result.has_castscope = !mapped_file(maps, "libcastscope.so").empty();
   result.sees_other_files = !library.empty() && !sees_same_file(pid, library);
   result.refuses_remote_debug = is_set_in(content(absl::StrCat(proc, "/environ")), "PYTHON_DISABLE_REMOTE_DEBUG");
@@ -111,7 +110,7 @@ std::string obstacle(const Running& process, const Rights& rights) {
                                              "`--cap-add SYS_PTRACE`, or start the job by `castscope run --armed`"
                                            : ": run castscope with CAP_SYS_PTRACE, as by sudo, or start the job by "
                                              "`castscope run --armed`");
-  if (process.torch_folder.empty())
+  if (process.torch_library.empty())
     return absl::StrCat(number, " has not loaded PyTorch, at least not yet: name the process that trains");
   if (process.has_castscope)
     return absl::StrCat("castscope is in ", number, " already, and is switched off there, or of another version");

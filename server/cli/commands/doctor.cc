@@ -183,6 +183,7 @@ int examine(const DoctorOptions& options) {
   check_python(options, checks);
   checks.push_back(check_shared_memory());
   checks.push_back(check_system_calls());
+  checks.push_back(check_tracing(rights_here()));
   checks.push_back(check_leftovers());
   options.json ? print_json(checks) : print_text(checks);
   for (const Check& check : checks) {

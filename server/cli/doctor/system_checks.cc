@@ -65,4 +65,19 @@ Check check_system_calls() {
           "allow memfd_create in the container's profile, or nothing"};
 }
 
+// A process of the same user that is as open as any.
+Check check_tracing(const Rights& rights) {
+  const Running any{
+      .pid = 0, .exists = true, .is_readable = true, .user = rights.user, .torch_library = "libtorch_cpu.so"};
+  if (obstacle(any, rights).empty())
+    return {"attach", "ok", "castscope attach may come into jobs that were started without castscope", ""};
+  return {"attach", "warning",
+          absl::StrCat("kernel.yama.ptrace_scope is ", rights.yama_scope,
+                       ": castscope attach may not come into jobs that were started without castscope"),
+          rights.yama_scope == 3
+              ? "nothing where jobs are started by `castscope run --armed`; else set it to 0 and boot anew"
+              : "nothing where jobs are started by `castscope run --armed`; else sudo, or `sysctl "
+                "kernel.yama.ptrace_scope=0`"};
+}
+
 }  // namespace castscope::cli

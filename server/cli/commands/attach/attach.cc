@@ -20,7 +20,7 @@ namespace {
 struct AskOptions {
   int pid = 0, wait = 10, steps = 3;
   std::string output;  // of a job that castscope did not start
-  bool by_gdb = false, force = false;
+  bool by_gdb = false, force = false, stays = false;
 };
 
 std::string no_such_process(int pid) {
@@ -56,7 +56,7 @@ int carry_out(const AskOptions& options, const Question& question, bool (*is_ref
 
 // A job that was started under castscope has its recorder; any other gets one here.
 int attach(const AskOptions& options) {
-  const AttachRunning running{options.pid, options.output, options.by_gdb, options.force};
+  const AttachRunning running{options.pid, options.output, options.by_gdb, options.force, options.stays};
   const auto target = target_of(options.pid);
   if (!target.has_value()) return attach_to_running(running);
   if (target->pid != 0 && absl::IsNotFound(ask_run(target->directory.path(), "status 0").status()))
@@ -121,6 +121,8 @@ void add_attach(CommandLine& line) {
   command.flag("--force", options->force, "Overwrite files that exist");
   command.flag("--gdb", options->by_gdb,
                "Come into a job that castscope did not start by gdb, where its Python is older than 3.14");
+  command.flag("--stay", options->stays,
+               "For a job that castscope did not start: go on after a detach, for whoever attaches again");
   command.footer(absl::StrCat(
       "Examples:\n"
       "  castscope run --armed -- python train.py   # costs nothing until somebody attaches\n"

@@ -71,18 +71,25 @@ RunRecord record_of(pid_t pid) {
           .job = ""};
 }
 
-// The agent for the PyTorch that the process has loaded. Its self-test wants a Python that can import this PyTorch:
-// that of the environment in which it lies, if it lies in one.
+// The Python of the environment in which this PyTorch lies, if it lies in one: a process shows only the interpreter
+// that the environment was made from.
+std::string python_beside(const Running& process) {
+  const std::string& library = process.torch_library;
+  const std::string beside = library.substr(0, library.find("/lib/")) + "/bin/python";
+  return access(beside.c_str(), X_OK) == 0 ? beside : process.executable;
+}
+
+// The agent for the PyTorch that the process has loaded.
 absl::Status make_agent(const Running& process) {
-  auto torch = describe_torch(process.torch_folder);
-  if (!torch.ok()) return torch.status();
-  std::string python = process.executable;
-  const std::string beside = process.torch_folder.substr(0, process.torch_folder.find("/lib/")) + "/bin/python";
-  if (access(beside.c_str(), X_OK) == 0) python = beside;
-  auto probed = probe_python(python);
-  if (!probed.ok()) return probed.status();
-  probed->torch = *std::move(torch);
-  return obtain_agent(*probed, "", say).status();
+  auto python = probe_python(python_beside(process));
+  if (!python.ok()) return python.status();
+  std::error_code error;
+  if (!python->torch || !std::filesystem::equivalent(python->torch->library, process.torch_library, error)) {
+    auto torch = describe_torch(std::filesystem::path(process.torch_library).parent_path().parent_path().string());
+    if (!torch.ok()) return torch.status();
+    python->torch = *std::move(torch);
+  }
+  return obtain_agent(*python, "", say).status();
 }
 
 absl::StatusOr<RunDirectory> bring_in(const AttachRunning& options) {
@@ -95,7 +102,7 @@ absl::StatusOr<RunDirectory> bring_in(const AttachRunning& options) {
   if (!preload.ok()) return preload.status();
   if (absl::Status status = make_agent(process); !status.ok())
     return absl::UnavailableError(
-        absl::StrCat("there is no agent for the PyTorch in ", process.torch_folder, ": ", status.message()));
+        absl::StrCat("there is no agent for the PyTorch in ", process.torch_library, ": ", status.message()));
   auto directory = RunDirectory::create();
   if (!directory.ok()) return directory.status();
   absl::Status status = prepare_injection(*directory, preload->library, agent_search_path(""));
@@ -108,14 +115,14 @@ absl::StatusOr<RunDirectory> bring_in(const AttachRunning& options) {
 
 enum class Over { kJobEnded, kInterrupted, kDetached };
 
-Over watch_until_over(const Target& target, Interrupts& interrupts) {
+Over watch_until_over(const Target& target, Interrupts& interrupts, bool stays) {
   bool watched = false;
   for (;;) {
     const auto pages = ControlPage::all(target.directory.path(), target.pid);
     const auto state = pages.empty() ? std::nullopt : pages[0].read();
     if (!state.has_value()) return Over::kJobEnded;
     watched |= state->watches();
-    if (watched && state->is_away() && !state->wants_to_watch()) return Over::kDetached;
+    if (!stays && watched && state->is_away() && !state->wants_to_watch()) return Over::kDetached;
     if (interrupts.came_within(milliseconds(20))) return Over::kInterrupted;
   }
 }
@@ -169,7 +176,7 @@ int record(const AttachRunning& options, const RunDirectory& directory) {
     return fail(asked.status(), kIncompleteData);
   say(absl::StrCat("watching process ", options.pid, " into ", output->run_file(),
                    ", from where it next enters autocast; Ctrl-C, or `castscope detach ", options.pid, "`, ends it"));
-  const Over over = watch_until_over(target, interrupts);
+  const Over over = watch_until_over(target, interrupts, options.stays);
   if (over == Over::kInterrupted && !let_go(target))
     say(absl::StrCat("process ", options.pid, " has not come to let go yet: it does so when it next enters autocast"));
   finish(**recording, directory, over);

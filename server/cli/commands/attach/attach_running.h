@@ -11,6 +11,7 @@ struct AttachRunning {
   int pid = 0;
   std::string output;
   bool by_gdb = false, force = false;
+  bool stays = false;  // after a detach, for whoever attaches again
 };
 
 // Returns at the job's end, or when somebody interrupts it or detaches: castscope lets go of the job then, which goes
