@@ -37,7 +37,8 @@ def library(source, *options, depends=()):
             compiled, made = pathlib.Path(folder) / "library.o", pathlib.Path(folder) / "library.so"
             environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | cache
             subprocess.run([*launcher, *compiling, "-o", str(compiled)], check=True, env=environment)
-            subprocess.run([*COMPILER, "-shared", str(compiled), *options, "-o", str(made)], check=True, env=environment)
+            linking = [*COMPILER, "-shared", str(compiled), *options]
+            subprocess.run([*linking, "-o", str(made)], check=True, env=environment)
             made.rename(target)
     return target
 

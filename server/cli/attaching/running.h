@@ -13,8 +13,8 @@ struct Running {
   pid_t pid = 0;
   bool exists = false, is_readable = false;  // /proc/PID/maps is closed to those who may not trace the process
   uid_t user = 0;
-  std::string executable = {};             // of its interpreter
-  std::string torch_library = {};          // libtorch_cpu.so that it has loaded
+  std::string executable = {};        // of its interpreter
+  std::string torch_library = {};     // libtorch_cpu.so that it has loaded
   bool has_castscope = false;         // the preload library is in it
   bool sees_other_files = false;      // it is in a container, say: its paths lead elsewhere
   bool refuses_remote_debug = false;  // PYTHON_DISABLE_REMOTE_DEBUG is set
