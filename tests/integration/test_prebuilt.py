@@ -15,7 +15,7 @@ WORK = "import torch\nwith torch.autocast('cpu'): torch.ones(2, 2) @ torch.ones(
 
 
 def with_agents(program, archive, output):
-    """Puts the archive into the program, as scripts/release does."""
+    """Puts the archive into the program, as shipping/ShipProgram.cmake does."""
     subprocess.run(["objcopy", "--add-section", f"{SECTION}={archive}", "--set-section-flags",
                     f"{SECTION}=noload,readonly", program, output], check=True)
     return output
@@ -29,6 +29,12 @@ def archive(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     assert re.search(rb"PyTorch \S+, build [0-9a-f]+: 0\.[0-9]+ MB", done.stderr)
     return folder / "agents"
+
+
+def of_other_sources(archive, folder):
+    other = re.sub(rb'"source_hash":"[0-9a-f]{16}"', b'"source_hash":"0123456789abcdef"', archive.read_bytes())
+    (folder / "other").write_bytes(other)
+    return folder / "other"
 
 
 def run(folder, program, *command, **variables):
@@ -48,9 +54,7 @@ def test_a_program_with_agents_needs_no_compiler(castscope, python, archive, tmp
 
 
 def test_agents_of_another_castscope_are_passed_over(castscope, python, archive, tmp_path):
-    other = re.sub(rb'"source_hash":"[0-9a-f]{16}"', b'"source_hash":"0123456789abcdef"', archive.read_bytes())
-    (tmp_path / "other").write_bytes(other)
-    program = with_agents(castscope.program, tmp_path / "other", tmp_path / "castscope")
+    program = with_agents(castscope.program, of_other_sources(archive, tmp_path), tmp_path / "castscope")
     done = run(tmp_path, program, python, "-c", WORK)
     assert (done.returncode, done.stdout) == (0, b"done\n")
     assert b"cannot be built" in done.stderr
@@ -72,5 +76,9 @@ def test_an_archive_takes_one_agent_for_each_pytorch(castscope, archive, tmp_pat
     done = castscope("pack-agent", "--torch", native.torch_folder(), "--archive", copy,
                      env=clean_environment(**compilers()))
     assert done.returncode == 0 and copy.read_bytes() == archive.read_bytes()  # the same bytes each time
+    done = castscope("pack-agent", "--archive", copy)
+    assert (done.returncode, done.stderr.count(b"an agent for PyTorch ")) == (0, 1)
+    done = castscope("pack-agent", "--archive", of_other_sources(archive, tmp_path))
+    assert done.returncode == 3 and b"are of other sources than this castscope" in done.stderr
     done = castscope("pack-agent", "--torch", tmp_path, "--archive", copy)
     assert done.returncode == 2 and b"has no libtorch_cpu.so and libc10.so" in done.stderr
