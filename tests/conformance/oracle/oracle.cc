@@ -32,7 +32,6 @@
 #include <c10/core/TensorImpl.h>
 
 namespace oracle {
-namespace {
 
 // at::Tensor as calling conventions see it: whatever has a destructor is returned in memory that the caller gives.
 struct Tensor {
@@ -40,6 +39,9 @@ struct Tensor {
   ~Tensor() {}
   c10::TensorImpl* impl;
 };
+
+namespace {
+
 using CachedCast = Tensor (*)(std::int8_t to, c10::TensorImpl* const* argument, std::int8_t device);
 using ClearCache = void (*)();
 
