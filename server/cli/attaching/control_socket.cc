@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/lanes/control.h"
 
@@ -94,7 +95,7 @@ std::string answer_to(const std::string& directory, const std::string& request) 
   const bool deep = !words.empty() && words[0] == "deep";
   const std::size_t count = deep ? 3 : 2;
   if (words.size() != count || !absl::SimpleAtoi(words[1], &pid) || pid < 0)
-    return error(absl::StrCat("`", request.substr(0, 80), "` is no request"));
+    return error(absl::StrCat("`", absl::StrJoin(words, " ").substr(0, 80), "` is no request"));
   if (deep && (!absl::SimpleAtoi(words[2], &steps) || steps == 0 || steps > kMostDeepSteps))
     return error(absl::StrCat("`", words[2].substr(0, 40), "` is no number of steps from 1 to ", kMostDeepSteps));
   std::string answer;
