@@ -241,8 +241,8 @@ static void load(void) {
   roll_begin();
   if (control_arms()) {
     arm();
-  } else if (run_make_directory()) {
-    control_begin(false);
+  } else if (run_make_directory() && control_begin(false)) {
+    armed_slots(castscope_armed); /* for a detach */
   }
   if (armed && run_is_injected()) { /* the agent puts itself in the way of calls that are bound */
     armed = false;

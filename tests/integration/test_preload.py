@@ -85,7 +85,7 @@ def test_exports_only_what_it_interposes(castscope):
     assert names == of_torch | {"_exit", "_Exit", "__asan_default_options", "initModule", "castscope_thread",
                                 "castscope_step", "castscope_metric", "castscope_rule_met", "castscope_compared",
                                 "castscope_annotated", "castscope_annotated_end", "castscope_attached",
-                                "castscope_arrived"}
+                                "castscope_arrived", "castscope_attach_here"}
 
 
 def test_stubs_keep_every_argument(castscope, made, run_folder):
