@@ -47,7 +47,7 @@ def plugin(pytester, monkeypatch):
     return run
 
 
-def test_the_casts_of_the_body_are_counted_exactly(plugin):
+def test_the_casts_of_the_body_are_counted_exactly(plugin, monkeypatch):
     # Bias and weight of a frozen layer are not kept: three casts a call, of them none of the fixture's.
     for most, outcome in ((6, {"passed": 1}), (5, {"failed": 1})):
         done = plugin(MODEL + f"""
@@ -57,6 +57,8 @@ def test_body(model):
 """, "--castscope")
         done.assert_outcomes(**outcome)
         done.stdout.fnmatch_lines(["castscope: 1 test observed, 6 casts in their bodies"])
+        for name, value in (("RANK", "0"), ("WORLD_SIZE", "2")):  # the second time it is a rank of a launcher
+            monkeypatch.setenv(name, value)
     done.stdout.fnmatch_lines(["castscope: the body made 6 casts, max_casts is 5", "*test_it.py:1[78]*linear*bfloat16"])
 
 

@@ -262,7 +262,8 @@ def _fail(item, body, text):
 def _hold(item, body, wanted, measured, folder):
     """Fails a test that passed if it does not keep the limits of its marks."""
     wrong = []
-    report = _read_json(folder / "run.json")
+    # Where pytest is itself one of several ranks of a launcher, the run has the rank's number: run-rank0.json.
+    report = _read_json(next(iter(sorted(folder.glob("run*.json"))), folder / "run.json"))
     if "error" in measured:
         wrong.append(f"castscope did not see this test: {measured['error']}\n" + _tail(folder / "output.txt"))
     elif report is None:
