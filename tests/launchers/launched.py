@@ -19,7 +19,7 @@ import oracle  # noqa: E402
 import runs  # noqa: E402
 from reports import read_report  # noqa: E402
 
-LIMIT_S = 300
+LIMIT_S = 900
 # The environment that scripts/launchers makes; "" = only what all tests need is there.
 INSTALLED = os.environ.get("CASTSCOPE_LAUNCHERS", "")
 # Does of castscope what is left of it where the job runs without.
