@@ -107,11 +107,13 @@ bool SegmentFile::reserve(std::uint64_t end) {
     errno = ENOSPC;
     return false;
   }
-  const std::uint64_t needed = round_up(end, kPage), wanted = std::min(max_bytes_, round_up(end, kReserveStep));
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t needed = std::min(max_bytes_, round_up(end, page)),
+                      wanted = std::min(max_bytes_, round_up(end, kReserveStep));
   std::uint64_t have = reserved_;
-  while (have < wanted && back(base_ + have)) have += kPage;
+  while (have < wanted && back(base_ + have)) have += page;
   const bool enough = have >= needed;
-  const std::uint64_t kept = have == wanted ? wanted : enough ? needed : reserved_;
+  const std::uint64_t kept = have >= wanted ? wanted : enough ? needed : reserved_;
   // Does not keep the last of the room: the job's DataLoader needs it.
   if (have > kept) madvise(base_ + kept, have - kept, MADV_REMOVE);
   reserved_ = kept;
