@@ -19,7 +19,7 @@ import oracle  # noqa: E402
 import runs  # noqa: E402
 from reports import read_report  # noqa: E402
 
-LIMIT_S = 900
+LIMIT_S = 300
 # The environment that scripts/launchers makes; "" = only what all tests need is there.
 INSTALLED = os.environ.get("CASTSCOPE_LAUNCHERS", "")
 # Does of castscope what is left of it where the job runs without.
@@ -71,14 +71,14 @@ class Workshop:
         (folder / "runs").mkdir()
         return folder
 
-    def shell(self, script, folder, castscope, variables):
+    def shell(self, script, folder, castscope, variables, limit_s=LIMIT_S):
         """OMP_NUM_THREADS, as torchrun says that it sets it; Open MPI refuses to run as root otherwise."""
         environment = runs.clean_environment() | {
             "PATH": self.path(castscope), "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "RAY_AUTH_MODE": "disabled",
             "RAY_USAGE_STATS_ENABLED": "0"} | variables
         done = subprocess.run(["sh", "-u", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+                              capture_output=True, text=True, timeout=limit_s, check=False)
         return Outcome(done.returncode, sorted(done.stdout.splitlines()), done.stderr)
 
     def count(self, recipe, variables=None):

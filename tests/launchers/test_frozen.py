@@ -16,7 +16,7 @@ def program(workshop, tmp_path_factory):
     folder = tmp_path_factory.mktemp("frozen")
     made = workshop.shell(f"pyinstaller --noconfirm --log-level ERROR --distpath {folder} --workpath {folder}/work "
                           "--specpath . --exclude-module torch.utils.tensorboard train.py", workshop.fresh("to-freeze"),
-                          "stand-in", {})
+                          "stand-in", {}, limit_s=1500)
     assert made.status == 0, made.stderr[-3000:]
     return folder / "train"
 
