@@ -43,7 +43,11 @@ class Job:
         self.stdout = open(folder / "stdout", "wb")
         self.process = subprocess.Popen(command, cwd=folder, env=runs.clean_environment() | dict(environment),
                                         stdin=subprocess.DEVNULL, stdout=self.stdout, stderr=self.stderr)
-        self.pid = int(wait_for(self.told_pid))
+        try:
+            self.pid = int(wait_for(self.told_pid, 180))  # `import torch` on a busy machine
+        except BaseException:
+            self.end()
+            raise
 
     def told_pid(self):
         if self.process.poll() is not None:
@@ -106,7 +110,7 @@ class Recorder:
         self.process = subprocess.Popen([str(runs.CASTSCOPE), "attach", str(job.pid), "-o", str(job.folder / "run"),
                                          *options], env=runs.clean_environment(), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_for(lambda: self.process.poll() is not None or self.watches(job))
+        wait_for(lambda: self.process.poll() is not None or self.watches(job), 180)
         if self.process.poll() is not None:
             raise RuntimeError(self.process.stderr.read())
 
