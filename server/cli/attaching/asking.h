@@ -18,9 +18,9 @@ struct Asked {
 };
 
 struct Question {
-  std::string verb;     // of control_socket.h
-  std::string at_once;  // … after `patience` without success; "" = never
-  std::string argument;
+  std::string verb = {};     // of control_socket.h
+  std::string at_once = {};  // … after `patience` without success; "" = never
+  std::string argument = {};
   std::function<bool(const ControlState&)> is_done;
   std::chrono::milliseconds patience{1000};
 };
