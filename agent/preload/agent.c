@@ -49,7 +49,10 @@ void agent_exit(int status) {
     relay_wait_for();
     if (forked) run_forget_process();
   }
-  if (forked) control_forget_process();
+  if (forked)
+    control_forget_process();
+  else
+    injected_leave();
 }
 
 static void at_exit(int status, void* unused) {

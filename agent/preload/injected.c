@@ -1,6 +1,7 @@
 /* A process that was running when `castscope attach` brought this library into it. Its environment says nothing of
  * castscope; what the library would read there lies in the run directory, in the file `injected` beside the link by
  * which the library was loaded. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,4 +50,22 @@ CASTSCOPE_API int castscope_attach_here(void) {
   agent_load();
   uint32_t state = __atomic_load_n(&castscope_control->state, __ATOMIC_ACQUIRE);
   return state != CASTSCOPE_CONTROL_REFUSES && castscope_control->magic == CASTSCOPE_CONTROL_MAGIC;
+}
+
+/* The socket is there as long as somebody records the run. Of what nobody records any more, the one who did has taken
+ * what there was; nobody else would remove the folder, which `castscope attach` made. */
+void injected_leave(void) {
+  char path[PATH_MAX + NAME_MAX + 2];
+  int error = errno;
+  snprintf(path, sizeof(path), "%s/control", run_directory());
+  DIR* folder = injected && run_has_directory() && access(path, F_OK) != 0 ? opendir(run_directory()) : NULL;
+  if (folder != NULL) {
+    for (struct dirent* entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+      snprintf(path, sizeof(path), "%s/%s", run_directory(), entry->d_name);
+      unlink(path); /* fails for a folder, such as "." */
+    }
+    closedir(folder);
+    rmdir(run_directory());
+  }
+  errno = error;
 }

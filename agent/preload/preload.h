@@ -23,6 +23,7 @@ void environment_give(const char* assignments);
 
 /* injected.c */
 bool injected_begin(void);  /* takes the settings of a process that was running before this library came */
+void injected_leave(void);  /* at the end of one that was not forked: removes the folder of a run that nobody records */
 bool run_is_injected(void); /* … and this is one */
 
 /* run_directory.c */

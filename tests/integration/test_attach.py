@@ -94,9 +94,11 @@ def test_a_job_that_was_started_without_castscope(started, kinds):
         job.detach()
         job.attach()
     assert recorder.interrupt() == 0
+    directory = job.run_directory()
     job.go_on(5)
     assert job.stop() == 0
     assert driver.counts_of(job) == driver.expected(job, kinds)
+    assert not directory.exists()
 
 
 def test_requests_that_make_no_sense_do_nothing(started):
