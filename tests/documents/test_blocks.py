@@ -42,7 +42,7 @@ STORIES = {"docs/first-finding.md": ["train.py"], "docs/wrong-loss.md": ["model.
            "docs/package.md": [None, None, None, "model.py"]}
 # Pages whose blocks a test of their own runs; here their form is checked.
 OWN_TESTS = {"docs/launchers.md": "tests/launchers/recipes.py", "docs/audit.md": "tests/audit/test_audit.py",
-             "docs/gallery.md": "tests/documents/test_gallery.py"}
+             "docs/gallery.md": "tests/documents/test_gallery.py", "docs/attach.md": "tests/integration/test_attach.py"}
 SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
            "report.schema.json": "docs/report.schema.json"}
 LANGUAGES = {"python", "sh", "text", "diff", "json", "jsonc", "sql", "yaml"}

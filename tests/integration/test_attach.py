@@ -1,5 +1,5 @@
 """castscope comes to a running job and goes again: what it counts is what the job did meanwhile, and nothing else
-changes."""
+changes. The commands are those of docs/attach.md, with the number of a process that is there."""
 
 import contextlib
 import pathlib

@@ -212,7 +212,7 @@ def test_marks_have_names_and_stay_in_the_address(castscope, look, view, python)
     page.locator("canvas.lanes").focus()
     for _ in range(3):
         page.keyboard.press("w")
-    begin, end = window_of(page)
+    until(page, "() => location.hash.includes('t=')")
     page.keyboard.press("0")
     until(page, "() => !location.hash.includes('t=')")
     ruler = page.locator("canvas.ruler").bounding_box()
