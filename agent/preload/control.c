@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "agent/lanes/descriptor.h"
@@ -27,6 +28,14 @@ bool control_arms(void) {
   return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0 && !policy_is_asked_for();
 }
 
+/* Where memory is as short as that, it is for what the process records. */
+#define ROOM_FOR_RECORDS (256u << 10)
+
+static bool room_is_short(void) {
+  struct statfs info;
+  return statfs(run_directory(), &info) == 0 && (uint64_t)info.f_bavail * (uint64_t)info.f_bsize < ROOM_FOR_RECORDS;
+}
+
 static void path_of_page(char path[PATH_MAX + 64]) {
   snprintf(path, PATH_MAX + 64, "%s/%d.control", run_directory(), (int)getpid());
 }
@@ -36,6 +45,7 @@ static bool make_page(uint32_t wanted, uint32_t state) {
   char path[PATH_MAX + 64];
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < CASTSCOPE_CONTROL_BYTES) return false; /* a signal */
+  if (state != CASTSCOPE_CONTROL_ARMED && room_is_short()) return false;
   path_of_page(path);
   unlink(path); /* of an earlier process of this number */
   int fd = castscope_open(path, O_RDWR | O_CREAT | O_EXCL);

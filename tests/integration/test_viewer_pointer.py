@@ -37,11 +37,11 @@ def test_a_click_chooses_what_is_seen_at_its_height(shown):
     """Casts up stand above casts down of the same moment."""
     page, viewer, run = shown
     up = viewer.json("runs/training/neighbour?at_ns=-1&direction=next&find=kind:up")["event"]
-    canvas = page.locator("canvas.lanes").bounding_box()
     air = (run["events_end_ns"] - run["events_begin_ns"]) * 0.015
     share = (up["begin_ns"] - run["events_begin_ns"] + air) / (run["events_end_ns"] - run["events_begin_ns"] + 2 * air)
     kinds = []
     for y in range(90, 130, 5):
+        canvas = page.locator("canvas.lanes").bounding_box()  # a notice above it may come and go
         with page.expect_request_finished(lambda request: "/event?" in request.url) as asked:
             page.mouse.click(canvas["x"] + canvas["width"] * share, canvas["y"] + y)
         kinds.append(asked.value.response().json()["event"]["shade_kind"])
