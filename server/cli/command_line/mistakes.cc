@@ -57,10 +57,15 @@ std::string about_too_many(const std::vector<std::string>& words) {
                       absl::StrJoin(words, " "));
 }
 
-std::string about_extra_words(const CLI::App& command, const std::vector<std::string>& left) {
+// The first of these words that is meant as an option, or "".
+std::string unknown_option(const std::vector<std::string>& left) {
   const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
-  if (option != left.end()) return about_option(command, *option);
-  return about_too_many(left);
+  return option == left.end() ? "" : *option;
+}
+
+std::string about_extra_words(const CLI::App& command, const std::vector<std::string>& left) {
+  const std::string option = unknown_option(left);
+  return option.empty() ? about_too_many(left) : about_option(command, option);
 }
 
 // Words that CLI11 leaves to a command further up: those before the name of this one, and some of those behind "--".
@@ -124,7 +129,11 @@ std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& program,
     if (!left.empty()) return about_extra_words(command, left);
     return left_above.empty() ? about_missing(command) : about_misplaced_words(command, left_above, words);
   }
-  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
+    // What stands in the place of PID may be the value of an option that is not known.
+    const std::string option = unknown_option(left);
+    return option.empty() ? error.what() : about_option(command, option);
+  }
   const std::string pair = about_pair(command);
   return pair.empty() ? about_value(error, command) : pair;
 }
