@@ -38,7 +38,7 @@ void look_at_hit(ThreadState& t, const TensorImpl* source, const TensorImpl* cop
 // castscope begins to watch a process that ran before: the cache may hold copies whose casts nobody saw, until it is
 // cleared. Hits on them are facts kOlderCopy.
 void copies_may_be_older();
-// What was known of the cache does not hold any more.
+// Forgets which sources the copies in the cache were made of: they may have changed while nobody watched.
 void copies_cleared_unseen(Recording& r);
 // The cache was cleared; an optimizer made a step; a deep step began or ended; this is a forked child.
 void copies_cleared(Recording& r);

@@ -135,10 +135,11 @@ void switch_off(agent::ThreadState* t, Watch& watch) {
   if (t != nullptr && was_told) agent::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 
-// Whether no step is deep, by itself or because somebody asked for it.
+// Whether neither the schedule nor a request by `castscope deep` makes any step deep.
 bool is_never(const Watch& watch) { return g_mode.kind == Mode::kNever && watch.wanted == 0 && !watch.in_wanted; }
 
-// Whether the step is one that somebody asked for.
+// Begins one of the steps that `castscope deep` asked for, and tells it on the control page. Returns false where none
+// is left to begin.
 bool begin_wanted(Watch& watch, std::uint32_t step) {
   watch.in_wanted = watch.wanted > 0;
   if (!watch.in_wanted) return false;

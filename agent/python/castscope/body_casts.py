@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from castscope.report_places import counted, site_in_words
+from castscope.report_places import sites_in_lines
 
 _BY_AUTOCAST = ("autocast", "script", "annotation")  # the causes of what max_casts counts
 _MOST_SHOWN = 5
@@ -21,14 +21,9 @@ def casts_of_body(report: dict[str, Any], item: Any, casts: int) -> str:
     sites = [site for site in report["sites"] if site["casts"] and site["cause"] in _BY_AUTOCAST
              and any(is_of_body[frame] for frame in _stack_of(report, site))]
     sites.sort(key=lambda site: -int(site["casts"]))
-    lines = [f"    {site['casts']:6}  {site_in_words(report, site)}" for site in sites[:_MOST_SHOWN]]
-    more = sites[_MOST_SHOWN:]
-    if more:
-        lines.append(f"    {sum(site['casts'] for site in more):6}  at {counted(len(more), 'more place')}")
-    elsewhere = casts - sum(site["casts"] for site in sites)
-    if elsewhere > 0:
-        lines.append(f"    {elsewhere:6}  not called by the test's function: in another thread, or around the function")
-    return "  where the body cast:\n" + "\n".join(lines)
+    lines = sites_in_lines(report, sites, casts, _MOST_SHOWN,
+                           "the test's function: in another thread, or around the function")
+    return "  where the body cast:\n" + "\n".join("  " + line for line in lines)
 
 
 def _stack_of(report: dict[str, Any], site: dict[str, Any]) -> list[int]:

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 import castscope
-from castscope.report_places import counted, place, site_in_words
+from castscope.report_places import counted, place, sites_in_lines
 
 _PATIENCE_S = 20.0
 _MOST_SHOWN = 10
@@ -142,7 +142,9 @@ def told(recorder: Recorder | None, before: dict[str, int], cell: str) -> str:
         return head
     report = recorder.report(after)
     sites = sites_of(report, cell)
-    return "\n".join([head, *_sites_in_words(report, sites, made["casts"]), *_findings_in_words(report, sites, cell),
+    listed = sites_in_lines(report, sites, made["casts"], _MOST_SHOWN,
+                            "the cell's own code: in another thread, or in backward")
+    return "\n".join([head, *listed, *_findings_in_words(report, sites, cell),
                       f"  the run so far: {recorder.run_file()}"])
 
 
@@ -159,17 +161,6 @@ def sites_of(report: dict[str, Any], cell: str) -> list[dict[str, Any]]:
     forward = {site["site"] for site in inside}
     inside += [site for site in casting if site.get("forward_site") in forward and site["site"] not in forward]
     return sorted(inside, key=lambda site: -int(site["casts"]))
-
-
-def _sites_in_words(report: dict[str, Any], sites: list[dict[str, Any]], casts: int) -> list[str]:
-    lines = [f"  {site['casts']:6}  {site_in_words(report, site)}" for site in sites[:_MOST_SHOWN]]
-    more = sites[_MOST_SHOWN:]
-    if more:
-        lines.append(f"  {sum(site['casts'] for site in more):6}  at {counted(len(more), 'more place')}")
-    elsewhere = casts - sum(site["casts"] for site in sites)
-    if elsewhere > 0:
-        lines.append(f"  {elsewhere:6}  not called by the cell's own code: in another thread, or in backward")
-    return lines
 
 
 def _findings_in_words(report: dict[str, Any], sites: list[dict[str, Any]], cell: str) -> list[str]:

@@ -30,3 +30,16 @@ def site_in_words(report: dict[str, Any], site: dict[str, Any]) -> str:
 def counted(n: int, what: str) -> str:
     """ "1 cast", "2 casts"."""
     return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def sites_in_lines(report: dict[str, Any], sites: list[dict[str, Any]], casts: int, most: int, rest: str) -> list[str]:
+    """A line for each of the first `most` sites, one for all others, and one for the casts that no site here has, which
+    were not called by what `rest` names."""
+    lines = [f"  {site['casts']:6}  {site_in_words(report, site)}" for site in sites[:most]]
+    more = sites[most:]
+    if more:
+        lines.append(f"  {sum(site['casts'] for site in more):6}  at {counted(len(more), 'more place')}")
+    elsewhere = casts - sum(site["casts"] for site in sites)
+    if elsewhere > 0:
+        lines.append(f"  {elsewhere:6}  not called by {rest}")
+    return lines

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 _LIBRARY = "/libcastscope.so"
 _LENDING = "/agent/python/lending"
 _COMPILED = "TORCH_COMPILE_CACHE_KEY_TAG"
-# What is said of this process alone.
+# Variables that describe this process, and that its workers must not inherit.
 _NOT_HANDED_ON = {"CASTSCOPE_ONE_RANK", "CASTSCOPE_PYTEST_CHILD", "CASTSCOPE_PROGRAM"}
 
 
