@@ -2,6 +2,7 @@
 
 import castscope.notebook as notebook
 import pytest
+from castscope.report_places import sites_in_lines
 
 CELL = "In [3]"
 
@@ -39,13 +40,13 @@ def test_what_the_cell_called_is_the_cells_and_its_backward_too():
 
 
 def test_casts_without_a_place_in_the_cell_are_counted():
-    lines = notebook._sites_in_words(REPORT, notebook.sites_of(REPORT, CELL), 7)
-    assert lines[-1].split(None, 1) == ["3", "not called by the cell's own code: in another thread, or in backward"]
+    lines = sites_in_lines(REPORT, notebook.sites_of(REPORT, CELL), 7, 10, "the cell's own code")
+    assert lines[-1].split(None, 1) == ["3", "not called by the cell's own code"]
 
 
 def test_many_places_are_added_up():
     sites = [site(number, 0) for number in range(12)]
-    assert notebook._sites_in_words(REPORT, sites, 12)[-1].split(None, 1) == ["2", "at 2 more places"]
+    assert sites_in_lines(REPORT, sites, 12, 10, "the cell")[-1].split(None, 1) == ["2", "at 2 more places"]
 
 
 def test_findings_are_those_of_the_cell_and_of_what_it_called():
