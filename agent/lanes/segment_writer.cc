@@ -32,9 +32,10 @@ constexpr Shared<std::uint64_t> Counter::*kCounts[] = {&Counter::casts,  &Counte
 std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
   constexpr std::uint64_t kPatienceNs = 10'000'000;
   std::unique_lock lock(mutex, std::try_to_lock);
-  for (const std::uint64_t begin = monotonic_ns(); !lock && monotonic_ns() - begin < kPatienceNs;) {
+  const std::uint64_t begin = monotonic_ns();
+  while (!lock && monotonic_ns() - begin < kPatienceNs) {
     sched_yield();
-    lock.try_lock();
+    if (lock.try_lock()) break;
   }
   return lock;
 }

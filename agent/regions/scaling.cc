@@ -131,7 +131,9 @@ void user_scope_ended(const char* name) {
       note_fact(MayWait::no_lock_held(), *t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
   if (t->open.empty()) g_features.optimizer_stepped_outside(*t);
   step_ended(*t);
-  if ((*g_process.preload->control)->wanted == CASTSCOPE_WANTED_AWAY_AT_ONCE) g_features.control_asks_within(*t);
+  const castscope_control& page = **g_process.preload->control;
+  if (__atomic_load_n(&page.wanted, __ATOMIC_ACQUIRE) == CASTSCOPE_WANTED_AWAY_AT_ONCE)
+    g_features.control_asks_within(*t);
 }
 
 FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes) {

@@ -47,7 +47,9 @@ void set_autocast_cache_enabled(bool enabled) {
 // Between regions castscope may be asked to let go, or for deep steps.
 bool is_asked(const ThreadState& t) {
   const castscope_control& page = **g_process.preload->control;
-  return t.open.empty() && t.script_open.empty() && (castscope_wants_away(&page) || page.deep_asked != page.deep_begun);
+  if (!t.open.empty() || !t.script_open.empty()) return false;
+  return castscope_wants_away(&page) ||
+         __atomic_load_n(&page.deep_asked, __ATOMIC_RELAXED) != __atomic_load_n(&page.deep_begun, __ATOMIC_RELAXED);
 }
 
 int increment_nesting() {

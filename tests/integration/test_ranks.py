@@ -70,6 +70,17 @@ def test_a_rank_whose_process_cannot_be_observed_is_not_seen(castscope, job, pyt
     assert ranks(castscope.report()["run"]) == (2, 1)
 
 
+def test_a_rank_that_nobody_attached_to_is_not_seen(castscope, python):
+    """Rank 1 asks for itself. The request holds until the process comes to it, which is when it next casts."""
+    ask = f"import os, subprocess; subprocess.run(['{castscope.program}', 'attach', '--wait', '0', str(os.getpid())])\n"
+    (castscope.folder / "asks.py").write_text(JOB.replace("if os.environ.get", ask + "if os.environ.get", 1))
+    ranks_of = f"RANK=0 '{python}' {job} alone; RANK=1 '{python}' asks.py alone"
+    job = ("sh", "-c", f"export LOCAL_WORLD_SIZE=2; {ranks_of}")
+    done = castscope("run", "--armed", "-o", "run", "--", *job, text=True)
+    assert "1 of 2 ranks were seen" in done.stderr
+    assert ranks(castscope.report()["run"]) == (2, 1)
+
+
 @pytest.mark.parametrize("bare", [False, True])
 def test_one_rank_of_a_launcher_does_not_wait_for_the_others(castscope, job, python, bare):
     rank = {"LOCAL_WORLD_SIZE": "8", "LOCAL_RANK": "5", "RANK": "13"}

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "server/report/text/lines.h"
 
@@ -70,9 +71,11 @@ std::string HelpText::make_footer(const CLI::App* command) const {
 }
 
 std::string HelpText::make_subcommand(const CLI::App* command) const {
-  std::stringstream out;
-  CLI::detail::format_help(out, command->get_name(), in_its_column(command->get_description()), kNames);
-  return out.str();
+  const std::string name = "  " + command->get_name();
+  const std::string column(kNames, ' ');
+  const std::string text = absl::StrReplaceAll(in_its_column(command->get_description()), {{"\n", "\n" + column}});
+  const std::string gap = name.size() < column.size() ? column.substr(name.size()) : "\n" + column;
+  return absl::StrCat(name, text.empty() ? "" : gap, text, "\n");
 }
 
 }  // namespace castscope::cli

@@ -37,11 +37,13 @@ struct AccountSite {
 // The dtype that an operator computed in. Products with weights (model/precision.h) tell whether grad mode was on, and
 // how often they were called in deep steps; reports of the first castscopes have none of them.
 struct AccountPrecision {
-  std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
+  std::string file, function;           // file as in portable_path
+  std::string model = {}, module = {};  // "" = no module
+  std::string op, computed;
   std::int64_t line = 0;
   bool grad_mode = false;
   std::uint64_t calls = 0;
-  std::string half_from;  // of other operators, where it is a half: name(HalfFrom)
+  std::string half_from = {};  // of other operators, where it is a half: name(HalfFrom)
   bool operator==(const AccountPrecision&) const = default;
   auto operator<=>(const AccountPrecision&) const = default;
 };

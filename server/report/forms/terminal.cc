@@ -157,8 +157,13 @@ class Page {
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       write("by the policy " + policy + ", which castscope enforced");
     if (const std::string metrics = options_.full ? metrics_line(model_, SIZE_MAX) : metrics_line(model_);
-        !metrics.empty())
-      add(options_.full ? text_.paragraph({"  "}, "    ", metrics) : TerminalLines{text_.one_line({{"  " + metrics}})});
+        !metrics.empty()) {
+      if (options_.full) {
+        add(text_.paragraph({"  "}, "    ", metrics));
+      } else {
+        lines_.push_back(text_.one_line({{"  " + metrics}}));
+      }
+    }
   }
 
   TerminalLines lines_after_findings(std::size_t casts) {
