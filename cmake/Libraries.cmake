@@ -12,9 +12,10 @@ function(castscope_find_archive variable name)
   set(${variable} "${ARCHIVE_${name}}" PARENT_SCOPE)
 endfunction()
 
-# gRPC, protobuf and abseil. pkg-config repeats the archives in link order; a rescanned group needs each once.
+# gRPC, protobuf and abseil. grpc.pc names RE2's archive but not what that needs (abseil's log, in later Debians).
+# pkg-config repeats the archives in link order; a rescanned group needs each once.
 execute_process(
-  COMMAND "${PKG_CONFIG_EXECUTABLE}" --static --libs-only-l grpc++ protobuf
+  COMMAND "${PKG_CONFIG_EXECUTABLE}" --static --libs-only-l grpc++ protobuf re2
   OUTPUT_VARIABLE grpc_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "-l[^ ]+" grpc_flags "${grpc_flags}")
 # absl::Cleanup, flat_hash_map and friends are header-only or in archives gRPC already names.
