@@ -79,8 +79,8 @@ def fix_is_tried(name):
     return "yes, it trades precision" if name in TRADED else "yes"
 
 
-class Outcome:
-    """What came of all these programs, each of which ran in a folder of its own."""
+class Findings:
+    """What was found in all these programs, each of which ran in a folder of its own."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -97,9 +97,6 @@ class Outcome:
         for rule, again in itertools.product(WEIGH_TIMES, range(TRIES)):
             if rule not in self.rules_in("example", rule):
                 self.run(f"{rule}-{again}", [("example", rule)], [])
-        fixed = [rule for kind, rule in programs() if kind == "fixed_example"]
-        self.finish([sys.executable, runs.ROOT / "tests/cases/example_errors.py", folder, *fixed])
-        self.errors = json.loads((folder / "errors.json").read_text())
 
     def of(self, kind, rule):
         return self.folder / kind / rule
@@ -120,6 +117,22 @@ class Outcome:
     def rules_in(self, kind, rule):
         return {finding["rule"] for finding in self.findings[kind, rule]}
 
+    def end_of(self, kind, rule):
+        """Returns its exit status and the last line that it wrote to stderr."""
+        folder = self.of(kind, rule)
+        lines = (folder / "job.err").read_text().strip().splitlines()
+        return (folder / "job.status").read_text(), lines[-1] if lines else ""
+
     def fix(self, rule):
         """Returns the words of the fix of the rule's finding in its example."""
         return next(finding["fix"] for finding in self.findings["example", rule] if finding["rule"] == rule)
+
+
+class Outcome(Findings):
+    """And how far from float32 the results of each example were before and after its fix."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        fixed = [rule for kind, rule in programs() if kind == "fixed_example"]
+        self.finish([sys.executable, runs.ROOT / "tests/cases/example_errors.py", folder, *fixed])
+        self.errors = json.loads((folder / "errors.json").read_text())
