@@ -11,12 +11,6 @@
 namespace castscope::agent {
 namespace {
 
-bool is_dict(const PythonApi& api, const PyObject* o) {  // or an OrderedDict, as older versions have
-  for (const PyObject* type = type_of(o); type != nullptr; type = type_base(type))
-    if (type == api.dict_type) return true;
-  return false;
-}
-
 // A module that is still to be looked at. The node holds a reference: anything that allocates may run finalizers, which
 // may do anything.
 struct Node {

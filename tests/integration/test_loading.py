@@ -146,6 +146,24 @@ def test_a_damaged_agent_in_the_cache_is_not_used(castscope, python, alone, tmp_
     assert done.returncode == 0 and read_report(tmp_path / "run.json")["totals"]["casts"] > 0
 
 
+@pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
+def test_an_agent_in_a_cache_that_is_read_only_is_used(castscope, python, alone, tmp_path):
+    """As in an image of a container that brings it, or a home folder that is mounted so on the nodes."""
+    assert lonely(tmp_path, alone, "true").returncode == 0
+    agent = next((castscope.program.parent / "agents").glob("castscope_agent-*.so"))
+    shutil.copy2(agent, next((tmp_path / "cache").glob("castscope/*")) / agent.name)
+    (tmp_path / "spare").mkdir()
+    job = [python, "-c", "import torch\nwith torch.autocast('cpu'): torch.ones(2, 2) @ torch.ones(2, 2)"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", 'mount --bind cache cache && mount -o remount,ro,bind cache && "$@"', "sh",
+         str(alone), "run", "-o", "from_there", "--enforce", "torch-cpu", "--", *job],
+        cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare",
+                                            CXX="/bin/false"),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert read_report(tmp_path / "from_there.json")["totals"]["casts"] == 2
+
+
 def test_an_agent_that_sees_nothing_is_found_out_before_the_job(castscope, python, alone, tmp_path):
     """It has the right name and loads, as one of a build that only looks like this PyTorch would."""
     assert lonely(tmp_path, alone, "true").returncode == 0

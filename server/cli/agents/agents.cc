@@ -39,14 +39,9 @@ fs::path beside_program() { return fs::path(program_path()).parent_path(); }
 // Returns the first of them that is whole.
 std::string existing(const std::vector<std::string>& candidates) {
   for (const std::string& path : candidates) {
-    if (!path.empty() && access(path.c_str(), R_OK) == 0 && is_sealed(path)) return path;
+    if (access(path.c_str(), R_OK) == 0 && is_sealed(path)) return path;
   }
   return "";
-}
-
-std::string in_cache(const std::string& name) {
-  auto folder = cache_folder(Kept::kAgent, false);
-  return folder.ok() ? absl::StrCat(*folder, "/", name) : "";
 }
 
 // An agent usually loads wherever its PyTorch does. One that a newer compiler made may ask for more: it lies in a
@@ -63,13 +58,11 @@ bool has_glibc(const std::string& glibc, const SymbolVersion& needed) {
   return needed.name != "GLIBC" || parsed_version("GLIBC_" + glibc).numbers >= needed.numbers;
 }
 
-// Returns those of these folders that will do with this glibc.
-std::vector<std::string> folders_for(const std::string& glibc) {
+std::vector<std::string> folders_of_needs(const std::string& cache, const std::string& glibc) {
   std::vector<std::string> result;
-  const auto cache = cache_folder(Kept::kAgent, false);
-  if (!cache.ok() || glibc.empty()) return result;
+  if (glibc.empty()) return result;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(*cache, error)) {
+  for (const auto& entry : fs::directory_iterator(cache, error)) {
     const std::string name = entry.path().filename().string();
     const std::vector<std::string> words = absl::StrSplit(name, '-');
     if (words[0] == kNeeds && std::all_of(words.begin() + 1, words.end(), [&](const std::string& word) {
@@ -78,6 +71,16 @@ std::vector<std::string> folders_for(const std::string& glibc) {
       result.push_back(entry.path().string());
   }
   std::sort(result.begin(), result.end());
+  return result;
+}
+
+// Returns the caches, and in each the folders of agents that will do with this glibc.
+std::vector<std::string> cached_folders(const std::string& glibc) {
+  std::vector<std::string> result;
+  for (const std::string& cache : cache_folders(Kept::kAgent)) {
+    result.push_back(cache);
+    for (const std::string& folder : folders_of_needs(cache, glibc)) result.push_back(folder);
+  }
   return result;
 }
 
@@ -182,8 +185,12 @@ absl::StatusOr<std::vector<SymbolVersion>> versions_beyond_torch(const std::stri
 std::string find_agent(const TorchInstall& torch, const std::string& glibc) {
   const fs::path agents = beside_program() / "agents";
   const std::string name = agent_file_name(torch);
-  std::vector<std::string> places = {built_from_these_sources(agents) ? (agents / name).string() : "", in_cache(name)};
-  for (const std::string& folder : folders_for(glibc)) places.push_back(absl::StrCat(folder, "/", name));
+  std::vector<std::string> places;
+  if (built_from_these_sources(agents)) places.push_back((agents / name).string());
+  for (const std::string& folder : cached_folders(glibc)) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (is_own_file(path)) places.push_back(path);
+  }
   return existing(places);
 }
 
@@ -196,8 +203,9 @@ absl::StatusOr<std::string> obtain_agent(const PythonInstall& python, const std:
     if (!status.ok()) return status;
     return found;
   }
-  const auto cache = cache_folder(Kept::kAgent, true);
+  const auto cache = cache_folder(Kept::kAgent);
   if (!cache.ok()) return cache.status();
+  if (const std::string passed = folders_passed_over(Kept::kAgent); !passed.empty()) say(passed);
   const FolderLock lock(*cache, &say);
   found = find_agent(torch, glibc);  // another process may have built it meanwhile
   if (!found.empty()) return found;
@@ -218,9 +226,8 @@ std::string agent_search_path(const std::string& glibc) {
   };
   fs::path agents = beside_program() / "agents";
   if (built_from_these_sources(agents)) add(agents.string());
-  auto cache = cache_folder(Kept::kAgent, true);
-  if (cache.ok()) add(*cache);
-  for (const std::string& folder : folders_for(glibc)) add(folder);
+  for (const std::string& folder : cached_folders(glibc)) add(folder);
+  if (const auto cache = cache_folder(Kept::kAgent); cache.ok()) add(*cache);  // which may not have been made yet
   return path;
 }
 

@@ -23,7 +23,7 @@ std::vector<std::string> places(const std::string& agent, const PythonInstall& p
   if (version.size() > 2) version.resize(2);
   const std::string ending = absl::StrCat(".proved-", absl::StrJoin(version, "."));
   std::vector<std::string> result = {agent + ending};
-  if (const auto cache = cache_folder(Kept::kPackage, true); cache.ok())
+  if (const auto cache = cache_folder(Kept::kPackage); cache.ok())
     result.push_back(absl::StrCat(*cache, "/", fs::path(agent).filename().string(), ending));
   return result;
 }

@@ -94,7 +94,7 @@ int print_in_form(const EnvOptions& options, const std::vector<std::string>& ass
   }
   if (is_of_container(form_of(options))) {
     const auto folder = output_folder(options, made.variables);
-    const auto cache = cache_folder(Kept::kPackage, true);
+    const auto cache = cache_folder(Kept::kPackage);
     if (!folder.ok() || !cache.ok()) return fail(folder.ok() ? cache.status() : folder.status(), kUsage);
     made = for_container(made.variables, *cache, program_path(), *folder);
   }

@@ -31,7 +31,7 @@ std::vector<std::string> enforcing_variables(const std::string& compiled, const 
 }
 
 absl::StatusOr<std::string> keep_compiled(const std::string& compiled) {
-  const absl::StatusOr<std::string> cache = cache_folder(Kept::kPackage, true);
+  const absl::StatusOr<std::string> cache = cache_folder(Kept::kPackage);
   if (!cache.ok()) return cache.status();
   const std::string path = absl::StrCat(*cache, "/policy-", policy::hash_of_compiled(compiled));
   FreshFile file(path);

@@ -83,7 +83,7 @@ bool is_trusted(const CachePlace& place) {
   return stays_in_place(place.base);
 }
 
-bool make_folders(const CachePlace& place) {
+void make_folders(const CachePlace& place) {
   std::error_code error;
   fs::create_directories(place.base, error);
   std::string folder = place.base;
@@ -91,18 +91,23 @@ bool make_folders(const CachePlace& place) {
     folder += "/" + name;
     mkdir(folder.c_str(), 0700);
   }
-  return is_trusted(place) && access(folder.c_str(), W_OK) == 0;
 }
 
 // Returns what is wrong with the place; "" = nothing.
-std::string problem_of(const CachePlace& place, Kept kept, bool make) {
+std::string problem_of(const CachePlace& place, Kept kept, bool to_write) {
   const std::string path = place.path();
-  if (path.find(':') != std::string::npos) return "has a colon in its path";
-  if (kept == Kept::kPreload && !fits_into_ld_preload(path)) return "has a blank in its path";
-  if (make ? !make_folders(place) : !is_trusted(place)) return "cannot be written by you, and by nobody else";
-  if (kept != Kept::kPackage && is_noexec(path)) return "is on a file system that is mounted noexec";
+  if (path.find(':') != std::string::npos) return "it has a colon in its path";
+  if (kept == Kept::kPreload && !fits_into_ld_preload(path)) return "it has a blank in its path";
+  if (to_write) make_folders(place);
+  if (!is_trusted(place))
+    return fs::exists(path) ? "others can write it, or a folder above it, or own it" : "you cannot write it";
+  if (to_write && access(path.c_str(), W_OK) != 0) return "you cannot write it";
+  if (kept != Kept::kPackage && is_noexec(path)) return "its file system is mounted noexec";
   return "";
 }
+
+// "/home/me/.cache/castscope"
+std::string shown(const CachePlace& place) { return fs::path(place.path()).parent_path().string(); }
 
 }  // namespace
 
@@ -113,16 +118,37 @@ bool is_noexec(const std::string& folder) {
   return statvfs(folder.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
 }
 
-absl::StatusOr<std::string> cache_folder(Kept kept, bool make) {
+absl::StatusOr<std::string> cache_folder(Kept kept) {
   std::vector<std::string> tried;
   for (const CachePlace& place : cache_places()) {
-    const std::string problem = problem_of(place, kept, make);
+    const std::string problem = problem_of(place, kept, true);
     if (problem.empty()) return place.path();
-    tried.push_back(absl::StrCat(fs::path(place.path()).parent_path().string(), " ", problem));
+    tried.push_back(absl::StrCat(shown(place), ": ", problem));
   }
-  if (!make) return absl::NotFoundError("nothing has been built yet");
   return absl::UnavailableError(absl::StrCat("there is no folder to keep it in (", absl::StrJoin(tried, "; "),
                                              "): set XDG_CACHE_HOME to a folder that only you can write"));
+}
+
+std::vector<std::string> cache_folders(Kept kept) {
+  std::vector<std::string> found;
+  for (const CachePlace& place : cache_places())
+    if (problem_of(place, kept, false).empty()) found.push_back(place.path());
+  return found;
+}
+
+std::string folders_passed_over(Kept kept) {
+  std::vector<std::string> passed;
+  for (const CachePlace& place : cache_places()) {
+    const std::string problem = problem_of(place, kept, true);
+    if (problem.empty()) return absl::StrJoin(passed, "; ");
+    passed.push_back(absl::StrCat(shown(place), " is not used: ", problem));
+  }
+  return "";  // cache_folder() says it
+}
+
+bool is_own_file(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
 }
 
 FolderLock::FolderLock(const std::string& folder, const Say* say)

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -18,9 +19,21 @@ enum class Kept { kPackage, kAgent, kPreload };
 
 bool fits_into_ld_preload(const std::string& path);
 
-// Returns …/castscope/<hash of this program's sources>-<architecture>, below XDG_CACHE_HOME, ~/.cache or else a folder
-// for temporary files. It is made if `make` is set. An error names the folders that were tried, and what is wrong.
-absl::StatusOr<std::string> cache_folder(Kept kept, bool make);
+// Makes …/castscope/<hash of this program's sources>-<architecture>, below XDG_CACHE_HOME, ~/.cache or else a folder
+// for temporary files, and returns its path. An error names the folders that were tried, and what is wrong.
+absl::StatusOr<std::string> cache_folder(Kept kept);
+
+// Returns those of these folders that are there, the preferred one first. One that cannot be written now, as on a file
+// system that is mounted read-only, is among them: what it has is good.
+std::vector<std::string> cache_folders(Kept kept);
+
+// Returns "/home/me/.cache/castscope is not used: others can write it", of the folders that are preferred to the one
+// that cache_folder() returns; "" = none.
+std::string folders_passed_over(Kept kept);
+
+// Whether the file in such a folder is yours: nobody else could have made it, since the folder is closed, but who owns it
+// can change it.
+bool is_own_file(const std::string& path);
 
 // Whether libraries can be loaded from there.
 bool is_noexec(const std::string& folder);

@@ -1,11 +1,13 @@
 #include "server/cli/toolkit/cache_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace castscope::cli {
 namespace {
@@ -29,10 +31,11 @@ class CacheFolder : public ::testing::Test {
   }
   // "home", "spare", or ".." for a folder that all users share
   std::string place(bool make, Kept kept = Kept::kPreload) const {
-    auto folder = cache_folder(kept, make);
-    return folder.ok() ? fs::relative(*folder, folder_).begin()->string() : "none";
+    const std::vector<std::string> there = cache_folders(kept);
+    const std::string folder = make ? cache_folder(kept).value_or("none") : there.empty() ? "none" : there[0];
+    return fs::relative(folder, folder_).begin()->string();
   }
-  static std::string in_home() { return *cache_folder(Kept::kPreload, true); }
+  static std::string in_home() { return *cache_folder(Kept::kPreload); }
   fs::path folder_;
 };
 
@@ -74,6 +77,34 @@ TEST_F(CacheFolder, OfSomebodyElseIsNotTrusted) {
   ASSERT_EQ(chown(in_home().c_str(), 54321, 54321), 0);
   EXPECT_NE(place(false), "spare");
   EXPECT_NE(place(true), "spare");
+}
+
+// What is there already is good, also where nothing can be added.
+TEST_F(CacheFolder, ThatIsReadOnlyIsReadAndNotWritten) {
+  if (geteuid() == 0)
+    GTEST_SKIP() << "root can write everywhere: tests/integration/test_loading.py mounts such a folder";
+  const std::string made = in_home();
+  chmod(made.c_str(), 0500);
+  EXPECT_EQ(cache_folders(Kept::kAgent)[0], made);
+  EXPECT_EQ(place(true), "spare");
+  EXPECT_THAT(folders_passed_over(Kept::kAgent), ::testing::HasSubstr("castscope is not used: you cannot write it"));
+  chmod(made.c_str(), 0700);
+}
+TEST_F(CacheFolder, ThatIsPassedOverIsNamed) {
+  EXPECT_EQ(folders_passed_over(Kept::kAgent), "");
+  chmod(in_home().c_str(), 0777);
+  EXPECT_THAT(folders_passed_over(Kept::kAgent), ::testing::HasSubstr("castscope is not used: others can write it"));
+}
+TEST_F(CacheFolder, HasNoFilesOfOthers) {
+  const std::string file = in_home() + "/agent.so";
+  EXPECT_FALSE(is_own_file(file));
+  std::ofstream(file) << "x";
+  EXPECT_TRUE(is_own_file(file));
+  fs::create_symlink(file, file + ".link");
+  EXPECT_FALSE(is_own_file(file + ".link"));
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give a file away";
+  ASSERT_EQ(chown(file.c_str(), 54321, 54321), 0);
+  EXPECT_FALSE(is_own_file(file));
 }
 
 // PYTHONPATH and CASTSCOPE_AGENTS separate paths by colons, LD_PRELOAD by blanks, too.

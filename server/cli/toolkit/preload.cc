@@ -30,7 +30,7 @@ bool is_usable(const std::string& folder) {
 absl::StatusOr<Preload> obtain_preload() {
   const std::string beside = std::filesystem::path(program_path()).parent_path().string();
   if (is_usable(beside)) return in_folder(beside);
-  const auto folder = cache_folder(Kept::kPreload, true);
+  const auto folder = cache_folder(Kept::kPreload);
   if (!folder.ok()) return folder.status();
   const Preload preload = in_folder(*folder);
   absl::Status status = write_library(preload.library, carried(kLibrary));

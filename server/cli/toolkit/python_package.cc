@@ -7,7 +7,7 @@
 namespace castscope::cli {
 
 absl::StatusOr<std::string> obtain_python_package() {
-  auto folder = cache_folder(Kept::kPackage, true);
+  auto folder = cache_folder(Kept::kPackage);
   if (!folder.ok()) return folder.status();
   const absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
   if (!status.ok()) return status;

@@ -15,6 +15,27 @@ TEST_F(AutogradFnUndecoratedTest, BackwardInFloat32) {
                 }));
 }
 
+// As from PyTorch 2.15 on, whose Function.apply has no frame.
+TEST_F(AutogradFnUndecoratedTest, AForwardBelowNothingButTheCaller) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto product = [&](const std::string& owner) {
+      return run.use(
+          {.op = "aten::matmul",
+           .operands = {operand(kFloat32, Role::kInput), operand(kFloat32, Role::kWeight)},
+           .computed = kBFloat16,
+           .flags = kEligible,
+           .stack = run.stack({TestRun::own_frame(owner + ".forward", 6), TestRun::own_frame("train", 40)})});
+    };
+    const auto forward = product("Product"), of_another_class = product("Layer");
+    const auto backward = backward_product(run, 12, {});
+    run.enter(region).deep().called(forward).called(of_another_class).exit().called(backward).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "autograd-fn-undecorated");
+  EXPECT_EQ(findings[0].related.size(), 1u);
+}
+
 TEST_F(AutogradFnUndecoratedTest, Decorated) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 39);

@@ -97,7 +97,7 @@ class Collector {
   void take_forward(const CountedUse& counted) {
     const OperatorUse& use = *counted.use;
     if (use.phase == Phase::kBackward) return;
-    const FunctionMethod method = function_method(data_, use.stack);
+    const FunctionMethod method = function_method(data_, use.stack, own_names_);
     if (method.kind != Kind::kForward || method.owner.empty()) return;
     OwnFunction* function = function_of(method);
     if (function == nullptr) return;
@@ -110,6 +110,7 @@ class Collector {
 
   const RunData& data_;
   const ProcessUses& uses_;
+  const OwnFunctionNames own_names_ = own_function_names(data_);
   std::map<std::pair<store::OperatorUseId, std::uint8_t>, int>
       converted_;              // (use, argument): tensors converted in backward
   std::set<std::string> low_;  // operators that autocast was seen to cast down

@@ -52,13 +52,15 @@ struct SpotUses {
 
 std::map<Spot, SpotUses> spots_of(const RunData& data, const ProcessUses& uses) {
   std::map<Spot, SpotUses> spots;
+  const OwnFunctionNames functions = own_function_names(data);
   for (const CountedUse& counted : uses) {
     const OperatorUse& use = *counted.use;
     if (weights_of(use).empty() || called_by_engine(data, use) || raised(use)) continue;
     if (use.is(lanes::kUseGradMode)) {
       spots[spot_of(data, use)].training.push_back(&use);
     } else if (!use.is(lanes::kUseBeforeTraining) && use.phase != lanes::Phase::kBackward &&
-               !is_tool(data, use.stack) && function_method(data, use.stack).kind == FunctionMethod::Kind::kNone) {
+               !is_tool(data, use.stack) &&
+               function_method(data, use.stack, functions).kind == FunctionMethod::Kind::kNone) {
       spots[spot_of(data, use)].evaluation.push_back(counted);
     }
   }

@@ -6,7 +6,11 @@ import torch
 import torch.distributed as dist
 from apart import main, region, rows
 from torch import nn
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+try:
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+except ImportError:  # before PyTorch 2.6
+    from torch.distributed._composable.fsdp import MixedPrecisionPolicy, fully_shard
 
 
 def shard(module, dtype=torch.bfloat16, **policy):

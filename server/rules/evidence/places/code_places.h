@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "server/store/run/run_data.h"
 
@@ -17,7 +19,10 @@ struct FunctionMethod {
   // "make.<locals>.Product"; "" for a Function of PyTorch's own, or one whose methods are not methods of a class.
   std::string file, owner;
 };
-FunctionMethod function_method(const store::RunData&, store::StackId stack);
+// The job's own Functions, by file and last name of the class: the engine was seen to call their backward.
+using OwnFunctionNames = std::set<std::pair<std::string, std::string>>;
+OwnFunctionNames own_function_names(const store::RunData&);
+FunctionMethod function_method(const store::RunData&, store::StackId stack, const OwnFunctionNames& = {});
 
 // The code of an operator's call, outwards to the call of the innermost module, or to the user's line where there is no
 // module: it is equal for calls of the same code, whatever called that. (A module, the operator, lines.)
