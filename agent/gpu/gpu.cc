@@ -128,6 +128,8 @@ bool is_cuda_build() {
   return dl_iterate_phdr(is_torch_cuda, nullptr) != 0;
 }
 
+bool is_choice(std::string_view text) { return text == "auto" || text == "on" || text == "events" || text == "off"; }
+
 void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
   const std::string_view choice = wanted == nullptr ? "" : wanted;

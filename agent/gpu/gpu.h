@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "agent/gpu/work_book.h"
 #include "agent/torch/attention.h"
@@ -22,6 +23,7 @@ extern bool g_any_device;
 // No tensor on a GPU was met yet: the code that meets one says so, and timing begins.
 inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
 void device_met();
+bool is_choice(std::string_view text);  // of CASTSCOPE_GPU
 // CASTSCOPE_GPU=on: any operator begins the timing. For jobs in which another library than PyTorch works on a GPU.
 inline bool any_device() { return g_any_device; }
 

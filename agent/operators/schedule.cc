@@ -14,6 +14,8 @@ Mode mode_of(std::string_view text) {
   return {Mode::kEvery, every};
 }
 
+bool is_mode(std::string_view text) { return mode_of(text).kind != Mode::kAutomatic; }
+
 bool Schedule::step_begins(std::uint64_t step, bool changed, const Spent& spent) {
   step_ = step;
   switch (mode_.kind) {

@@ -12,7 +12,8 @@ struct Mode {
   std::uint64_t every = 0;  // for kEvery: each step whose number this divides is deep
 };
 // CASTSCOPE_DEEP: "always", "never", a number. Anything else is automatic: castscope itself refuses it where it is set.
-Mode mode_of(std::string_view text);
+Mode mode_of(std::string_view text);  // kAutomatic for any other text
+bool is_mode(std::string_view text);
 
 inline constexpr std::uint64_t kFirstSteps = 3;
 // Limits for the code that follows the optimizer's step: a handful of operators, or a whole evaluation, whose first

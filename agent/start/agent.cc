@@ -4,7 +4,9 @@
 #include <pthread.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <string_view>
 
 #include "agent/casts/annotations.h"
 #include "agent/casts/hooks.h"
@@ -16,6 +18,7 @@
 #include "agent/gpu/gpu.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/deep.h"
+#include "agent/operators/schedule.h"
 #include "agent/regions/hooks.h"
 #include "agent/regions/regions.h"
 #include "agent/regions/scaling.h"
@@ -108,6 +111,16 @@ int refuse(const castscope_preload* preload, const char* reason) {
   return 1;
 }
 
+// A variable that was left over must not keep a job from running: what is wrong with it is said, once in a run.
+void check_variable(const castscope_preload* preload, const char* name, const char* choices,
+                    bool (*knows)(std::string_view)) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0' || knows(value)) return;
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence, "%s is `%.60s`, which is not %s: it is ignored", name, value, choices);
+  preload->say(sentence);
+}
+
 int start(const castscope_preload* preload) {
   if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) return 1;
   g_process.preload = preload;
@@ -120,6 +133,8 @@ int start(const castscope_preload* preload) {
   if (pthread_atfork(fork_begins, fork_ends, child_begins) != 0) return refuse(preload, "no memory to follow forks");
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
+  check_variable(preload, "CASTSCOPE_DEEP", "always, never or N for each Nth step", operators::is_mode);
+  check_variable(preload, "CASTSCOPE_GPU", "auto, on, events or off", gpu::is_choice);
   operators::start();
   gpu::start();
   if (gpu::is_cuda_build()) watch_rnn_weights();

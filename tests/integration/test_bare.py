@@ -25,6 +25,19 @@ def test_bare_preload_with_a_default_name(castscope, python):
     assert_worked(eventually(castscope.folder / "train-*.json"), 1)
 
 
+@pytest.mark.parametrize("bare", [True, False])
+def test_variables_that_nobody_understands_are_named(castscope, python, bare):
+    wrong = {"CASTSCOPE_DEEP": "banana", "CASTSCOPE_GPU": "-3"}
+    job = (python, "-c", WORK + "work(1)")
+    done = (castscope.bare(*job, env=wrong | {"CASTSCOPE_OUT": str(castscope.folder / "run")}) if bare else
+            castscope.run(*job, env=clean_environment(**wrong)))
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert [line for line in done.stderr.decode().splitlines() if "it is ignored" in line] == [
+        "castscope: CASTSCOPE_DEEP is `banana`, which is not always, never or N for each Nth step: it is ignored",
+        "castscope: CASTSCOPE_GPU is `-3`, which is not auto, on, events or off: it is ignored"]
+    assert_worked(eventually(castscope.folder / "run.json"), 1)
+
+
 def test_bare_relay_is_not_the_jobs_child(castscope, python):
     code = ("import signal\n"
             "signal.signal(signal.SIGCHLD, lambda *_: print('SIGCHLD'))\n" + WORK + "work(1)\n"
