@@ -239,3 +239,11 @@ def test_what_is_left_over_is_listed_on_stdout(castscope):
     listed = castscope("recover", "--list")
     assert directory in listed.stdout.splitlines(), listed
     castscope("recover", "--discard", directory.decode())
+
+
+def test_a_kernel_has_the_name_that_jupyter_knows(castscope, python):
+    done = castscope("notebook", "install", "--name", "UPPER", "--prefix", castscope.folder, "-o", "runs", "--", python,
+                     text=True)
+    assert done.returncode == 0 and "`jupyter kernelspec remove upper` removes it" in done.stdout, done.stderr
+    words = json.loads((castscope.folder / "share/jupyter/kernels/upper/kernel.json").read_text())["argv"]
+    assert words[words.index("-o") + 1] == f"{castscope.folder}/runs/"  # each start of it has a run of its own

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -106,10 +107,13 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
   std::string executable = python_of(options.command);
   if (!options.command.empty() && named_python(options.command).empty()) {
     const std::string& named = options.command[0];
-    checks.push_back(
-        {"python", "problem",
-         absl::StrCat(named, find_in_path(named).empty() ? ": there is no such program" : " is not a Python"),
-         "name one: castscope doctor -- /path/to/python"});
+    std::error_code error;
+    const bool is_program = !find_in_path(named).empty(), is_file = std::filesystem::exists(named, error);
+    checks.push_back({"python", "problem",
+                      absl::StrCat(named, is_program ? " is not a Python"
+                                          : is_file  ? " cannot be executed"
+                                                     : ": there is no such program"),
+                      "name one: castscope doctor -- /path/to/python"});
     return;
   }
   if (executable.empty()) {

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
@@ -45,8 +46,11 @@ int install(const NotebookOptions& options) {
   std::error_code error;
   Kernelspec spec{.name = options.name, .display_name = options.display_name, .command = {program_path(), "run"}};
   if (spec.display_name.empty()) spec.display_name = absl::StrCat("Python ", python->version, " (castscope)");
-  if (!options.output.empty())
-    spec.command.insert(spec.command.end(), {"-o", std::filesystem::absolute(options.output, error).string()});
+  if (!options.output.empty()) {
+    // A folder: each start of the kernel has a run of its own in it.
+    const std::filesystem::path folder = std::filesystem::absolute(options.output, error) / "";
+    spec.command.insert(spec.command.end(), {"-o", folder.string()});
+  }
   if (!options.deep.empty()) spec.command.insert(spec.command.end(), {"--deep", options.deep});
   spec.command.insert(spec.command.end(), {"--", python->executable});
   const std::string folder = kernels_folder(options, *python);
@@ -92,6 +96,7 @@ void add_notebook(CommandLine& line) {
                    "`%%castscope`, which shows what a cell cast and what castscope finds in it.\n\n",
                    exit_statuses_of("notebook install")));
   command.on_run([&line, options, command] {
+    options->name = absl::AsciiStrToLower(options->name);  // as Jupyter knows it
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());
     return install(*options);

@@ -47,6 +47,7 @@ absl::StatusOr<JupyterPython> ask_jupyter(const std::string& python) {
   const std::size_t begin = answer->out.find("<castscope>"), end = answer->out.find("</castscope>");
   if (answer->status != 0 || begin == std::string::npos || end == std::string::npos) {
     const std::vector<std::string> lines = absl::StrSplit(absl::StripAsciiWhitespace(answer->err), '\n');
+    if (lines.back().empty()) return absl::NotFoundError(absl::StrCat(python, " does not answer as a Python does"));
     return absl::NotFoundError(
         absl::StrCat(python, " cannot run a kernel (", lines.back(), "): ", python, " -m pip install ipykernel"));
   }

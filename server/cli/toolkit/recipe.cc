@@ -206,7 +206,11 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
   status = run_children({cxx + kAgentLinkFlags + strip + Words{"-o", output} + objects +
                          Words{torch.library, torch.core_library} + kAgentLibraries},
                         1, options);
-  return status.ok() ? seal(output) : status;
+  if (!status.ok()) return status;
+  if (!fs::exists(output, error))
+    return absl::UnavailableError(absl::StrCat("the compiler ", absl::StrJoin(cxx, " "),
+                                               " ends with 0 and writes nothing: set CXX to another one"));
+  return seal(output);
 }
 
 }  // namespace castscope::cli
