@@ -70,13 +70,13 @@ def test_a_rank_whose_process_cannot_be_observed_is_not_seen(castscope, job, pyt
     assert ranks(castscope.report()["run"]) == (2, 1)
 
 
-def test_a_rank_that_nobody_attached_to_is_not_seen(castscope, python):
+def test_a_rank_that_nobody_attached_to_is_not_seen(castscope, job, python):
     """Rank 1 asks for itself. The request holds until the process comes to it, which is when it next casts."""
     ask = f"import os, subprocess; subprocess.run(['{castscope.program}', 'attach', '--wait', '0', str(os.getpid())])\n"
     (castscope.folder / "asks.py").write_text(JOB.replace("if os.environ.get", ask + "if os.environ.get", 1))
     ranks_of = f"RANK=0 '{python}' {job} alone; RANK=1 '{python}' asks.py alone"
-    job = ("sh", "-c", f"export LOCAL_WORLD_SIZE=2; {ranks_of}")
-    done = castscope("run", "--armed", "-o", "run", "--", *job, text=True)
+    both = f"export LOCAL_WORLD_SIZE=2; {ranks_of}"
+    done = castscope("run", "--armed", "-o", "run", "--", "sh", "-c", both, text=True)
     assert "1 of 2 ranks were seen" in done.stderr
     assert ranks(castscope.report()["run"]) == (2, 1)
 
