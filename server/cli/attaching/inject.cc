@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/cli/attaching/control_page.h"
+#include "server/cli/job/proc.h"
 #include "server/cli/toolkit/child.h"
 
 namespace castscope::cli {
@@ -52,7 +53,7 @@ std::string reason_of(const ChildResult& result) {
 }
 
 absl::Status by_remote_exec(const Running& process, const RunDirectory& directory) {
-  const std::string script = directory.path() + "/injected.py";
+  const std::string script = absl::StrCat(directory.path(), "/", kInjectedByPython);
   const std::string text =
       absl::StrCat("import ctypes\nctypes.PyDLL(", "\"", library_in(directory), "\"", ").castscope_attach_here()\n");
   if (!write_file(script, text)) return absl::UnavailableError(absl::StrCat(script, " cannot be written"));
@@ -65,7 +66,7 @@ absl::Status by_remote_exec(const Running& process, const RunDirectory& director
 }
 
 absl::Status by_gdb(const Running& process, const RunDirectory& directory) {
-  const std::string script = directory.path() + "/injected.gdb";
+  const std::string script = absl::StrCat(directory.path(), "/", kInjectedByGdb);
   if (!write_file(script, gdb_script(library_in(directory))))
     return absl::UnavailableError(absl::StrCat(script, " cannot be written"));
   // INT, and not KILL: gdb takes its breakpoint out of the job then, and lets it go on.
@@ -130,16 +131,20 @@ absl::Status prepare_injection(const RunDirectory& directory, const std::string&
   for (const std::string& one : {absl::StrCat("CASTSCOPE_RUN=", directory.path()),
                                  absl::StrCat("CASTSCOPE_AGENTS=", agents), absl::StrCat("CASTSCOPE_ARMED=1")})
     settings.append(one).push_back('\0');
-  const std::string path = directory.path() + "/injected";
+  const std::string path = absl::StrCat(directory.path(), "/", kInjectedSettings);
   return write_file(path, settings) ? absl::OkStatus()
                                     : absl::UnavailableError(absl::StrCat(path, " cannot be written"));
 }
 
 absl::Status inject(const Running& process, Way way, const RunDirectory& directory) {
+  const auto ended = [&process] {
+    return absl::AbortedError(absl::StrCat("process ", process.pid, " has ended before castscope was in it"));
+  };
   const absl::Status status = way == Way::kGdb ? by_gdb(process, directory) : by_remote_exec(process, directory);
-  if (!status.ok()) return status;
+  if (!status.ok()) return is_alive(process.pid, process.ticks) ? status : ended();
   const auto deadline = std::chrono::steady_clock::now() + kTurn;
   while (ControlPage::all(directory.path(), process.pid).empty()) {
+    if (!is_alive(process.pid, process.ticks)) return ended();
     if (std::chrono::steady_clock::now() > deadline)
       return absl::DeadlineExceededError(
           absl::StrCat("process ", process.pid, " has not run castscope's code within ", kTurn.count(),

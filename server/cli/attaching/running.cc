@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/cli/job/proc.h"
 
 namespace castscope::cli {
 namespace {
@@ -65,7 +66,7 @@ std::string mapped_file(const std::string& maps, const std::string& name) {
 
 Running inspect(pid_t pid) {
   const std::string proc = absl::StrCat("/proc/", pid);
-  Running result{.pid = pid};
+  Running result{.pid = pid, .ticks = start_ticks(pid)};
   struct stat info;
   if (stat(proc.c_str(), &info) != 0) return result;
   result.exists = true;

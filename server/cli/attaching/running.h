@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace castscope::cli {
 // Read from /proc; all texts are "" where they are not known.
 struct Running {
   pid_t pid = 0;
+  std::uint64_t ticks = 0;                   // proc.h: which of the processes that ever have this number
   bool exists = false, is_readable = false;  // /proc/PID/maps is closed to those who may not trace the process
   uid_t user = 0;
   std::string executable = {};        // of its interpreter

@@ -43,6 +43,13 @@ bool is_alive(pid_t pid, std::uint64_t ticks) {
   return now != 0 && (ticks == 0 || ticks == now);
 }
 
+pid_t process_of(pid_t task) {
+  constexpr char kKey[] = "\nTgid:";
+  const std::string status = read_all(absl::StrCat("/proc/", task, "/status"));
+  const std::size_t at = status.find(kKey);
+  return at == std::string::npos ? 0 : std::atoi(status.c_str() + at + sizeof kKey - 1);
+}
+
 double process_age(pid_t pid) {
   std::uint64_t ticks = start_ticks(pid);
   timespec now{};

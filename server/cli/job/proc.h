@@ -11,6 +11,7 @@ namespace castscope::cli {
 
 std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process, or it is a zombie
 bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = any start time
+pid_t process_of(pid_t task);                   // to which a thread belongs, or itself; 0 = there is no such task
 double process_age(pid_t pid);                  // seconds; below zero: there is no such process
 std::vector<std::string> command_line(pid_t pid);
 // Returns the job of a batch system or of CI that this process belongs to, as "SLURM_JOB_ID=123"; "" = none is known.

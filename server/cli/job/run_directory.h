@@ -9,7 +9,8 @@
 //   relay.lock         somebody relays this run (bare use)
 //   <pid>.control      what a process with PyTorch is asked for while it runs (agent/lanes/control.h)
 //   control            the socket at which people ask (server/cli/attaching/control_socket.h)
-//   injected           settings for a process that was running before castscope came
+//   injected           settings for a process that was running before castscope came; injected.py, injected.gdb: what
+//                      brings castscope into it
 //   run.json           what `castscope run` knows of the job, for `castscope recover`
 //   policy             the policy that is enforced (agent/enforce/decided/policy_table.h)
 //   libcastscope.so    a link to the library, where its path cannot stand in LD_PRELOAD
@@ -26,6 +27,9 @@
 #include "absl/status/statusor.h"
 
 namespace castscope::cli {
+
+inline constexpr char kInjectedSettings[] = "injected", kInjectedByPython[] = "injected.py",
+                      kInjectedByGdb[] = "injected.gdb";
 
 struct RunRecord {
   std::vector<std::string> command;

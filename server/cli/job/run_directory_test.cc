@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "agent/preload/unfiled.h"
 #include "server/cli/job/proc.h"
@@ -162,7 +163,8 @@ TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
   EXPECT_FALSE(fs::exists(directory_.path()));
 }
 TEST_F(RunDirectoryTest, OnlyCastscopesFilesAreDeleted) {
-  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.replaced", "1.leaving", "1-2.lanes"})
+  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.unobserved", "1.replaced", "1.leaving",
+                           "1-2.lanes", "1.control", "control", "policy", "injected", "injected.py", "injected.gdb"})
     touch(name);
   fs::create_symlink("/nowhere", directory_.path() + "/libcastscope.so");
   const std::set<std::string> others = {"thesis.tex", "2026.csv", "x.lanes"};
@@ -193,6 +195,14 @@ TEST_F(RunDirectoryTest, WhatItIsNot) {
   fs::remove(directory_.path() + "/thesis.tex");
   EXPECT_FALSE(RunDirectory(directory_.path() + "/run.json").check().ok());
   for (const char* path : {"", "/", "/tmp", "/nowhere/run-1-2-3"}) EXPECT_FALSE(RunDirectory(path).check().ok());
+}
+
+TEST(Proc, AThreadBelongsToAProcess) {
+  EXPECT_EQ(process_of(getpid()), getpid());
+  EXPECT_EQ(process_of(0x7ffffffe), 0);
+  pid_t of_thread = 0;
+  std::thread([&] { of_thread = gettid() != getpid() ? process_of(gettid()) : -1; }).join();
+  EXPECT_EQ(of_thread, getpid());
 }
 
 TEST(Proc, OurselvesAndNobody) {
