@@ -25,7 +25,8 @@ struct Question {
   std::chrono::milliseconds patience{1000};
 };
 
-// FailedPrecondition: the run refuses; NotFound: nobody answers.
+// FailedPrecondition: the run refuses; NotFound: nobody records it; DeadlineExceeded: who records it does not answer;
+// Aborted: the process, or the run, has ended meanwhile.
 absl::StatusOr<Asked> ask_and_wait(const Target& target, const Question& question, std::chrono::milliseconds at_most);
 
 }  // namespace castscope::cli

@@ -55,13 +55,20 @@ bool ControlState::holds_on() const { return state == CASTSCOPE_CONTROL_HOLDS; }
 std::vector<ControlPage> ControlPage::all(const std::string& directory, pid_t pid) {
   std::vector<ControlPage> result;
   for (const pid_t one : pid != 0 ? std::vector<pid_t>{pid} : numbers_in(directory)) {
-    const std::string path = absl::StrCat(directory, "/", one, ".control");
-    const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor < 0) continue;
-    ControlPage page(one, descriptor);
-    if (belongs_to_living(one, descriptor) && page.read().has_value()) result.push_back(std::move(page));
+    ControlPage page = open_of(directory, one);
+    if (belongs_to_living(one, page.descriptor_) && page.read().has_value()) result.push_back(std::move(page));
   }
   return result;
+}
+
+std::optional<ControlState> ControlPage::left_by(const std::string& directory, pid_t pid) {
+  return open_of(directory, pid).read();
+}
+
+// Without a page its descriptor is -1, and there is nothing to be read.
+ControlPage ControlPage::open_of(const std::string& directory, pid_t pid) {
+  const std::string path = absl::StrCat(directory, "/", pid, ".control");
+  return {pid, open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)};
 }
 
 ControlPage::ControlPage(ControlPage&& other) noexcept

@@ -26,6 +26,8 @@ class ControlPage {
  public:
   // The pages of this run directory's processes that live; of one process, where `pid` is not 0.
   static std::vector<ControlPage> all(const std::string& directory, pid_t pid = 0);
+  // The page that a process has left, or still has.
+  static std::optional<ControlState> left_by(const std::string& directory, pid_t pid);
   ~ControlPage();
   ControlPage(ControlPage&& other) noexcept;
   ControlPage& operator=(ControlPage&&) = delete;
@@ -35,6 +37,7 @@ class ControlPage {
   bool want_deep_steps(std::uint32_t more) const;
 
  private:
+  static ControlPage open_of(const std::string& directory, pid_t pid);
   ControlPage(pid_t pid, int descriptor) : pid_(pid), descriptor_(descriptor) {}
   bool write(std::size_t offset, std::uint32_t word) const;
   pid_t pid_;

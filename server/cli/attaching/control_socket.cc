@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -53,12 +54,13 @@ void send_all(int connection, std::string_view text) {
   }
 }
 
-// Up to the first line end, or the end of what comes.
-std::string receive(int connection, bool one_line) {
+// Up to the first line end, or the end of what comes; nullopt: the peer said nothing for as long as kPatience.
+std::optional<std::string> receive(int connection, bool one_line) {
   std::string text;
   char buffer[1024];
   while (text.size() < kMostBytes && !(one_line && absl::StrContains(text, '\n'))) {
     const ssize_t n = recv(connection, buffer, sizeof buffer, 0);
+    if (n < 0 && errno == EAGAIN) return std::nullopt;
     if (n <= 0) break;
     text.append(buffer, static_cast<std::size_t>(n));
   }
@@ -68,6 +70,21 @@ std::string receive(int connection, bool one_line) {
 void be_patient(int connection) {
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+}
+
+std::string stands_still(const std::string& directory) {
+  return absl::StrCat("nobody who records the run answers at ", directory, "/", kName,
+                      ": the castscope there is stopped, or the machine is very busy");
+}
+
+absl::StatusOr<std::vector<ControlState>> states_in(const std::string& answer) {
+  std::vector<ControlState> states;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(answer, '\n', absl::SkipEmpty()))) {
+    const auto state = state_of(line);
+    if (!state.has_value()) return absl::DataLossError("the run's answer is not understood: are there two castscopes?");
+    states.push_back(*state);
+  }
+  return states;
 }
 
 std::string error(const std::string& sentence) { return absl::StrCat("error ", sentence, "\n"); }
@@ -152,14 +169,18 @@ void ControlServer::serve() {
   }
 }
 
-void ControlServer::answer(int connection) const {
+void ControlServer::answer(int connection) {
   be_patient(connection);
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
   if (const std::string refusal = refusal_of(peer.uid, geteuid()); !refusal.empty())
     return send_all(connection, error(refusal));
-  send_all(connection, answer_to(directory_, receive(connection, true)));
+  const std::string request = receive(connection, true).value_or("");
+  const std::string answer = answer_to(directory_, request);
+  if (absl::StartsWith(request, "attach") && !answer.empty() && !absl::StartsWith(answer, "error "))
+    was_asked_to_attach_ = true;
+  send_all(connection, answer);
 }
 
 absl::StatusOr<std::vector<ControlState>> ask_run(const std::string& directory, const std::string& request) {
@@ -169,24 +190,23 @@ absl::StatusOr<std::vector<ControlState>> ask_run(const std::string& directory, 
   const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) return failed(directory);
   const absl::Cleanup close_connection = [connection] { close(connection); };
+  be_patient(connection);  // with a full queue, too
   const sockaddr_un address = address_in(folder);
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == EAGAIN) return absl::UnavailableError(stands_still(directory));
     return absl::NotFoundError(absl::StrCat("nobody answers at ", directory, "/", kName, " (", strerror(errno), ")"));
-  be_patient(connection);
+  }
   send_all(connection, absl::StrCat(request, "\n"));
-  const std::string answer = receive(connection, false);
-  if (absl::StartsWith(answer, "error ")) {
-    std::string sentence = answer.substr(6);
-    while (!sentence.empty() && sentence.back() == '\n') sentence.pop_back();
-    return absl::FailedPreconditionError(sentence);
-  }
-  std::vector<ControlState> states;
-  for (const std::string& line : std::vector<std::string>(absl::StrSplit(answer, '\n', absl::SkipEmpty()))) {
-    const auto state = state_of(line);
-    if (!state.has_value()) return absl::DataLossError("the run's answer is not understood: are there two castscopes?");
-    states.push_back(*state);
-  }
-  return states;
+  std::optional<std::string> answer = receive(connection, false);
+  if (!answer.has_value())  // requests are taken in their order, also those of askers who no longer wait
+    return absl::DeadlineExceededError(absl::StrCat(stands_still(directory), "; the request holds once it goes on"));
+  if (!absl::StartsWith(*answer, "error ")) return states_in(*answer);
+  while (answer->back() == '\n') answer->pop_back();
+  return absl::FailedPreconditionError(answer->substr(std::string_view("error ").size()));
+}
+
+bool takes_requests(const std::string& directory) {
+  return access(absl::StrCat(directory, "/", kName).c_str(), F_OK) == 0;
 }
 
 }  // namespace castscope::cli

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -28,13 +29,16 @@ class ControlServer {
   ~ControlServer();  // removes the socket
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
+  // Whether somebody has asked for a process to be watched, which was told to it.
+  bool was_asked_to_attach() const { return was_asked_to_attach_; }
 
  private:
   ControlServer(std::string directory, int listening, int wake);
   void serve();
-  void answer(int connection) const;
+  void answer(int connection);
   const std::string directory_;
   const int listening_, wake_;
+  std::atomic<bool> was_asked_to_attach_ = false;
   std::thread thread_;
 };
 
@@ -43,7 +47,11 @@ std::string refusal_of(uid_t peer, uid_t own);
 // What the server answers to one request.
 std::string answer_to(const std::string& directory, const std::string& request);
 
-// Asks at the socket of this run directory. NotFound: there is none, or nobody listens any more.
+// Asks at the socket of this run directory. NotFound: there is none, or nobody listens any more; DeadlineExceeded: who
+// listens has not answered so far; FailedPrecondition: the answer is an error.
 absl::StatusOr<std::vector<ControlState>> ask_run(const std::string& directory, const std::string& request);
+
+// Whether there is a socket: its owner removes it when the recording ends, unless he was killed.
+bool takes_requests(const std::string& directory);
 
 }  // namespace castscope::cli

@@ -1,9 +1,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/lanes/control.h"
+#include "server/cli/attaching/asking.h"
 #include "server/cli/attaching/control_page.h"
 #include "server/cli/attaching/control_socket.h"
 
@@ -72,6 +77,9 @@ TEST_F(ControlTest, PagesOfTheDeadAndOfNobodyAreLeftAlone) {
   page_of(dead, CASTSCOPE_CONTROL_ARMED);
   page_of(getppid(), CASTSCOPE_CONTROL_ARMED, 0);
   EXPECT_EQ(ControlPage::all(folder_).size(), 1u);
+  EXPECT_EQ(ControlPage::left_by(folder_, dead).value().pid, dead);
+  EXPECT_FALSE(ControlPage::left_by(folder_, getppid()).has_value());
+  EXPECT_FALSE(ControlPage::left_by(folder_, 1).has_value());
 }
 
 TEST_F(ControlTest, NobodyAnswersWhereNobodyRecords) {
@@ -79,6 +87,46 @@ TEST_F(ControlTest, NobodyAnswersWhereNobodyRecords) {
   { const auto server = ControlServer::start(folder_); }
   EXPECT_TRUE(absl::IsNotFound(ask_run(folder_, "status 0").status()));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/control"));
+}
+
+TEST_F(ControlTest, WhoListensAndSaysNothingIsNotNobody) {
+  const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder_ + "/control").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listening, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listening, 0), 0);
+  const auto answer = ask_run(folder_, "status 0").status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(answer)) << answer;
+  EXPECT_NE(answer.message().find("nobody who records the run answers"), std::string::npos) << answer;
+  const auto full = ask_run(folder_, "status 0").status();  // the queue takes one
+  EXPECT_TRUE(absl::IsUnavailable(full)) << full;
+  close(listening);
+}
+
+TEST_F(ControlTest, TheServerKnowsWhetherSomebodyAttached) {
+  const auto server = ControlServer::start(folder_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  ask(own("detach"));
+  ask("attach 1");
+  EXPECT_FALSE((*server)->was_asked_to_attach());
+  ask(own("attach"));
+  EXPECT_TRUE((*server)->was_asked_to_attach());
+}
+
+TEST_F(ControlTest, WhatEndsWhileSomebodyWaitsIsSaidToHaveEnded) {
+  auto server = ControlServer::start(folder_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const pid_t job = fork();
+  if (job == 0) pause(), _exit(0);
+  page_of(job, CASTSCOPE_CONTROL_ARMED);
+  const auto waits_until = [&](pid_t pid, const std::function<void()>& happens) {
+    const Question question{.verb = "attach", .is_done = [&](const ControlState&) { return happens(), false; }};
+    return ask_and_wait({RunDirectory(folder_), pid}, question, std::chrono::seconds(60)).status();
+  };
+  const auto ended = waits_until(job, [&] { kill(job, SIGKILL), waitpid(job, nullptr, 0); });
+  EXPECT_EQ(ended, absl::AbortedError(absl::StrCat("process ", job, " has ended meanwhile")));
+  EXPECT_EQ(waits_until(0, [&] { server->reset(); }), absl::AbortedError("the job has ended meanwhile"));
 }
 
 TEST_F(ControlTest, TheSocketOfARecorderThatWasKilledIsReplaced) {
