@@ -1,10 +1,12 @@
 // castscope relay: records a run that the preload library began.
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/late_recording.h"
+#include "server/cli/job/armed_job.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/job/ranks.h"
@@ -26,6 +28,15 @@ RecordingResult record_here(RecordingOptions options, const std::string& why) {
   if (!recording.ok()) return {};
   wait_for_last_process(**recording, directory);
   return (*recording)->finish(std::nullopt, notices);
+}
+
+// The job's environment is the relay's, too.
+std::vector<std::string> notices_of(const RunDirectory& directory, const Recording& recording) {
+  std::vector<std::string> notices = directory.said();
+  if (!is_armed_by_environment()) return notices;
+  if (std::string why = why_unwatched(directory, recording.was_asked_to_attach()); !why.empty())
+    notices.push_back(std::move(why));
+  return notices;
 }
 
 int relay_until_end(const std::string& path, CollectorAddress collector) {
@@ -60,7 +71,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   RecordingResult result;
   if (recording.ok()) {
     wait_for_last_process(**recording, directory);
-    result = (*recording)->finish(std::nullopt, directory.said());
+    result = (*recording)->finish(std::nullopt, notices_of(directory, **recording));
   } else {
     result.problem = std::string(recording.status().message());
   }

@@ -18,6 +18,7 @@
 #include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
+#include "server/cli/job/armed_job.h"
 #include "server/cli/job/job.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/last_resort.h"
@@ -105,8 +106,6 @@ std::string about(const std::vector<pid_t>& left) {
                             "): what they cast from here on is not recorded");
 }
 
-constexpr char kNobodyAttached[] =
-    "the job was armed (--armed), and nobody attached to it: `castscope attach PID` begins to watch it while it runs";
 constexpr char kInner[] = "another castscope, started inside this run, records the job: ";
 
 // Tells an outer castscope, which sees nothing of the job.
@@ -344,7 +343,9 @@ int run(const RunOptions& options) {
   if (nothing_was_seen(*directory, witnesses, **recording))
     nothing = why_nothing_was_seen_by_this(options, *directory, ending.end);
   if (!unobserved.empty() && !nothing.never_began) nothing.sentence = "";  // it was said before the job
-  if (options.armed && !nothing.never_began && directory->attached().empty()) nothing.sentence = kNobodyAttached;
+  if (options.armed && !nothing.never_began)
+    if (std::string why = why_unwatched(*directory, (*recording)->was_asked_to_attach()); !why.empty())
+      nothing.sentence = std::move(why);
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
   const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
   const RecordingResult result = finish(options, **recording, ending, notices);
@@ -389,6 +390,7 @@ void add_run(CommandLine& line) {
       return kOwnFailure;
     }
     if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+    options->armed |= options->enforce.empty() && is_armed_by_environment();
     if (!read_settings_of(*options)) return kOwnFailure;
     options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
     return run(*options);

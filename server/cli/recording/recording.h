@@ -76,6 +76,7 @@ class Recording {
   ~Recording();
 
   relay::Relay& relay() { return *relay_; }
+  bool was_asked_to_attach() const { return control_ != nullptr && control_->was_asked_to_attach(); }
   // For local collecting: returns the findings that came up since the last call.
   std::vector<store::Finding> new_findings();
   // Drains for the last time, closes the run file and writes the report. Without `end`, the main process's end counts.
