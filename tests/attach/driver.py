@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
 
-TRAINING = HERE / "training.py"
+TRAINING, IDLE = HERE / "training.py", HERE / "idle.py"
 WATCHES, AWAY = 1, 0
 State = collections.namedtuple("State", "pid wanted state deep_asked deep_begun deep_first spans")
 
@@ -30,13 +30,14 @@ def wait_for(what, seconds=60):
 
 
 class Job:
-    """training.py, plain or under `castscope run` with options."""
+    """training.py, or another script with its first argument, plain or under `castscope run` with options."""
 
-    def __init__(self, folder, *options, python=sys.executable, training=(), plain=False, environment=()):
+    def __init__(self, folder, *options, python=sys.executable, script=TRAINING, training=(), plain=False,
+                 environment=()):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.output = folder / "iterations"
-        command = [python, str(TRAINING), str(self.output), *training]
+        command = [python, str(script), str(self.output), *training]
         if not plain:
             command = [str(runs.CASTSCOPE), "run", "-o", str(folder / "run"), *options, "--", *command]
         self.stderr = open(folder / "stderr", "wb")
@@ -53,7 +54,7 @@ class Job:
         if self.process.poll() is not None:
             raise RuntimeError((self.folder / "stderr").read_text())
         text = (self.folder / "stdout").read_text()
-        found = re.search(r"pid (\d+)\n", text)
+        found = re.search(r"pid (\d+)\b.*\n", text)
         return found and found.group(1)
 
     def run_directory(self):
@@ -106,20 +107,25 @@ class Job:
 class Recorder:
     """`castscope attach` for a job that was started without castscope."""
 
-    def __init__(self, job, *options):
+    def __init__(self, job, *options, word="state"):
+        """Returns when this word of the job's page is no longer 0."""
         self.process = subprocess.Popen([str(runs.CASTSCOPE), "attach", str(job.pid), "-o", str(job.folder / "run"),
                                          *options], env=runs.clean_environment(), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_for(lambda: self.process.poll() is not None or self.watches(job), 180)
+        wait_for(lambda: self.process.poll() is not None or self.word_of(job, word), 180)
         if self.process.poll() is not None:
             raise RuntimeError(self.process.stderr.read())
 
     @staticmethod
-    def watches(job):
+    def word_of(job, word):
         try:
-            return status(job.run_directory(), job.pid).state == WATCHES
+            return getattr(status(job.run_directory(), job.pid), word)
         except (FileNotFoundError, ConnectionRefusedError):
-            return False
+            return 0
+
+    @staticmethod
+    def watches(job):
+        return Recorder.word_of(job, "state") == WATCHES
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)

@@ -32,9 +32,9 @@ def started(tmp_path):
         yield start
 
 
-def castscope(*words):
+def castscope(*words, **environment):
     return subprocess.run([str(runs.CASTSCOPE), *map(str, words)], capture_output=True, text=True, timeout=60,
-                          env=runs.clean_environment(), check=False)
+                          env=runs.clean_environment() | environment, check=False)
 
 
 def plain_losses(folder, iterations):
@@ -94,6 +94,10 @@ def test_a_job_that_was_started_without_castscope(started, kinds):
         job.detach()
         job.attach()
     assert recorder.interrupt() == 0
+    done = castscope("detach", job.pid)
+    assert (done.returncode, done.stdout) == (0, f"process {job.pid} is not watched\n"), done.stderr
+    done = castscope("deep", job.pid)
+    assert done.returncode == 3 and f"nobody records process {job.pid} any more" in done.stderr
     directory = job.run_directory()
     job.go_on(5)
     assert job.stop() == 0

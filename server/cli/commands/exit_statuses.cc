@@ -28,18 +28,20 @@ constexpr Meaning kMeanings[] = {
 
     {"attach", "0", "the process is watched"},
     {"attach", "1", "it has not used autocast within the time of --wait: it is watched from there on"},
-    {"attach", "2", "the command line is wrong, or castscope is not in that process"},
-    {"attach", "3", "the process cannot be watched, or nobody who records the run answers"},
+    {"attach", "2",
+     "the command line is wrong, there is no such process, castscope comes in only with --gdb, or the job is recorded "
+     "already and takes no -o, --force or --stay"},
+    {"attach", "3", "the process cannot be watched or has ended meanwhile, or nobody who records the run answers"},
 
     {"detach", "0", "the process is not watched any more"},
     {"detach", "1", "it has not left its region within the time of --wait: it is let go of there"},
     {"detach", "2", "the command line is wrong, or castscope is not in that process"},
-    {"detach", "3", "the process carries out a policy, or nobody who records the run answers"},
+    {"detach", "3", "the process carries out a policy or has ended meanwhile, or nobody who records the run answers"},
 
     {"deep", "0", "the steps were begun"},
     {"deep", "1", "they were not, within the time of --wait: they come as the job goes on"},
     {"deep", "2", "the command line is wrong, or castscope is not in that process"},
-    {"deep", "3", "nobody who records the run answers"},
+    {"deep", "3", "the process has ended meanwhile, or nobody who records the run answers"},
 
     {"report", "0", "the report was written"},
     {"report", "2", kWrongUsageOfReader},

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/attaching/asking.h"
 #include "server/cli/attaching/control_socket.h"
@@ -23,12 +24,22 @@ struct AskOptions {
   bool by_gdb = false, force = false, stays = false;
 };
 
+// "" = it is no thread of another process.
+std::string of_thread(int pid) {
+  const pid_t process = process_of(pid);
+  return process == 0 || process == pid ? ""
+                                        : absl::StrCat(pid, " is a thread of process ", process, ": name the process");
+}
+
 std::string no_such_process(int pid) {
   if (start_ticks(pid) == 0) return absl::StrCat("there is no process ", pid);
+  if (std::string sentence = of_thread(pid); !sentence.empty()) return sentence;
   return absl::StrCat("castscope is not in process ", pid,
                       ", or it has not imported torch yet: name a process of a job that `castscope run` started, or "
                       "castscope itself");
 }
+
+constexpr char kNobodyToAsk[] = "no process of this run has PyTorch at the moment, so that there is nothing to ask";
 
 std::string state_text(const ControlState& s) {
   if (s.refuses()) return "cannot be watched: it has said why on its standard error";
@@ -41,26 +52,63 @@ void tell_states(const std::vector<ControlState>& states) {
   for (const ControlState& s : states) put(absl::StrCat("process ", s.pid, " ", state_text(s), "\n"));
 }
 
+// Why nothing came of a request.
+std::string why_unanswered(const Target& target, const absl::Status& status) {
+  if (!absl::IsNotFound(status) || target.pid == 0 || target.directory.is_recorded())
+    return std::string(status.message());
+  return absl::StrCat("nobody records process ", target.pid, " any more: `castscope attach ", target.pid,
+                      "` does it again");
+}
+
+bool nobody_listens(const Target& target) {
+  return absl::IsNotFound(ask_run(target.directory.path(), "status 0").status());
+}
+
+// Whether nobody records this process, which has let go of it all.
+bool is_left_alone(const Target& target) {
+  if (target.pid == 0 || !nobody_listens(target)) return false;
+  const auto pages = ControlPage::all(target.directory.path(), target.pid);
+  const auto state = pages.empty() ? std::nullopt : pages[0].read();
+  return state.has_value() && state->is_away();
+}
+
 int carry_out(const AskOptions& options, const Question& question, bool (*is_refused)(const ControlState&)) {
   const auto target = target_of(options.pid);
   if (!target.has_value()) return fail(no_such_process(options.pid), kUsage);
   const auto asked = ask_and_wait(*target, question, std::chrono::seconds(options.wait));
-  if (!asked.ok()) return fail(asked.status(), kIncompleteData);
-  if (asked->states.empty())
-    return fail(absl::StrCat("no process of this run has imported torch yet, so that there is nothing to ask"), kFound);
+  if (!asked.ok()) return fail(why_unanswered(*target, asked.status()), kIncompleteData);
+  if (asked->states.empty()) return fail(kNobodyToAsk, kFound);
   tell_states(asked->states);
   for (const ControlState& s : asked->states)
     if (is_refused(s)) return kIncompleteData;
   return asked->done ? 0 : kFound;
 }
 
+// What was asked for in vain of a job that is recorded already; "" = nothing.
+std::string in_vain(const AskOptions& options, const Target& target) {
+  const bool names_place = !options.output.empty() || options.force;
+  if (!names_place && !options.stays) return "";
+  const std::string which = target.pid != 0 ? absl::StrCat("process ", target.pid) : "this job";
+  const RunRecord record = target.directory.read_record().value_or(RunRecord());
+  const std::string by = record.pid == 0 ? "" : absl::StrCat(" by process ", record.pid);
+  const bool is_here = absl::StartsWith(record.stem, "/");  // and not at a collector
+  const std::string into = is_here ? absl::StrCat(", into ", record.stem, ".castscope") : "";
+  return absl::StrCat(which, " is recorded already", by, into, ": leave out ",
+                      names_place ? "-o and --force, since what it casts goes there"
+                                  : "--stay, since whoever records it decides how long");
+}
+
 // A job that was started under castscope has its recorder; any other gets one here.
 int attach(const AskOptions& options) {
   const AttachRunning running{options.pid, options.output, options.by_gdb, options.force, options.stays};
   const auto target = target_of(options.pid);
-  if (!target.has_value()) return attach_to_running(running);
-  if (target->pid != 0 && absl::IsNotFound(ask_run(target->directory.path(), "status 0").status()))
-    return record_again(running, target->directory);
+  if (!target.has_value()) {
+    if (const std::string sentence = of_thread(options.pid); !sentence.empty()) return fail(sentence, kUsage);
+    return attach_to_running(running);
+  }
+  if (target->pid != 0 && nobody_listens(*target)) return record_again(running, target->directory);
+  if (const std::string sentence = in_vain(options, *target); !sentence.empty()) return fail(sentence, kUsage);
+  if (options.by_gdb) say(absl::StrCat("castscope is in process ", options.pid, " already: --gdb is not needed"));
   return carry_out(
       options,
       {.verb = "attach", .at_once = "attach-at-once", .is_done = [](const ControlState& s) { return !s.is_away(); }},
@@ -68,6 +116,11 @@ int attach(const AskOptions& options) {
 }
 
 int detach(const AskOptions& options) {
+  const auto target = target_of(options.pid);
+  if (target.has_value() && is_left_alone(*target)) {
+    put(absl::StrCat("process ", options.pid, " is not watched\n"));
+    return 0;
+  }
   return carry_out(options,
                    {.verb = "detach",
                     .at_once = "detach-at-once",
@@ -83,7 +136,8 @@ int deep(const AskOptions& options) {
         return !s.watches() || s.deep_begun >= s.deep_asked;
       }};
   const auto asked = ask_and_wait(*target, question, std::chrono::seconds(options.wait));
-  if (!asked.ok()) return fail(asked.status(), kIncompleteData);
+  if (!asked.ok()) return fail(why_unanswered(*target, asked.status()), kIncompleteData);
+  if (asked->states.empty()) return fail(kNobodyToAsk, kFound);
   bool all = asked->done;
   for (const ControlState& s : asked->states) {
     const std::uint32_t missing = s.deep_asked - s.deep_begun;
@@ -97,7 +151,6 @@ int deep(const AskOptions& options) {
       put(absl::StrCat(of_process, " makes deep steps from step ", s.deep_first, " on: ", options.steps, "\n"));
     }
   }
-  if (asked->states.empty()) return fail("no process of this run has imported torch yet", kFound);
   return all ? 0 : kFound;
 }
 

@@ -127,8 +127,7 @@ Over watch_until_over(const Target& target, Interrupts& interrupts, bool stays) 
   }
 }
 
-// Returns whether the process has let go.
-bool let_go(const Target& target) {
+Over let_go(const Target& target) {
   say("castscope lets go of the job, which goes on");
   const auto asked = ask_and_wait(target,
                                   {.verb = "detach",
@@ -136,16 +135,32 @@ bool let_go(const Target& target) {
                                    .argument = "",
                                    .is_done = [](const ControlState& s) { return !s.watches(); }},
                                   std::chrono::seconds(10));
-  return asked.ok() && asked->done;
+  if (absl::IsAborted(asked.status())) return Over::kJobEnded;
+  if (!asked.ok() || !asked->done)
+    say(absl::StrCat("process ", target.pid, " has not come to let go yet: it does so when it next enters autocast"));
+  return Over::kInterrupted;
 }
 
-void finish(Recording& recording, const RunDirectory& directory, Over over) {
+// The sentences for the run's report.
+std::vector<std::string> notices_of(const Target& target) {
+  std::vector<std::string> notices = target.directory.said();
+  const auto state = ControlPage::left_by(target.directory.path(), target.pid);
+  if (!state.has_value() || state->spans > 0) return notices;
+  notices.push_back(absl::StrCat("castscope was attached to process ", target.pid,
+                                 ", which did not enter autocast meanwhile: nothing of it was watched"));
+  say(notices.back());
+  return notices;
+}
+
+void finish(Recording& recording, const Target& target, Over over) {
+  const RunDirectory& directory = target.directory;
   if (over == Over::kJobEnded) recording.relay().wait_until_quiet(milliseconds(2000));
   const std::vector<pid_t> left = directory.living_processes();
   RecordingResult result =
-      recording.finish(std::nullopt, directory.said(), over == Over::kJobEnded ? left : std::vector<pid_t>());
-  // A process that goes on keeps its record, for whoever attaches to it again.
-  if (over == Over::kJobEnded && left.empty() && result.relay.delivered) directory.discard();
+      recording.finish(std::nullopt, notices_of(target), over == Over::kJobEnded ? left : std::vector<pid_t>());
+  // A process that goes on keeps its record, for whoever attaches to it again. One that ends from now on finds no
+  // socket any more, and removes the directory itself.
+  if (!directory.has_living_process() && result.relay.delivered) directory.discard();
   if (!result.problem.empty()) say(result.problem);
   if (result.run != nullptr) print_summary(*result.run, {result.output.run_file(), result.output.report_file()});
 }
@@ -172,14 +187,15 @@ int record(const AttachRunning& options, const RunDirectory& directory) {
                                      .collector = {},
                                      .settings = settings_of_job(record)});
   if (!recording.ok()) return fail(recording.status(), kUsage);
-  if (const auto asked = ask_run(directory.path(), absl::StrCat("attach ", options.pid)); !asked.ok())
+  if (const auto asked = ask_run(directory.path(), absl::StrCat("attach ", options.pid));
+      !asked.ok() && start_ticks(options.pid) != 0) {
+    (*recording)->discard();
     return fail(asked.status(), kIncompleteData);
+  }
   say(absl::StrCat("watching process ", options.pid, " into ", output->run_file(),
                    ", from where it next enters autocast; Ctrl-C, or `castscope detach ", options.pid, "`, ends it"));
   const Over over = watch_until_over(target, interrupts, options.stays);
-  if (over == Over::kInterrupted && !let_go(target))
-    say(absl::StrCat("process ", options.pid, " has not come to let go yet: it does so when it next enters autocast"));
-  finish(**recording, directory, over);
+  finish(**recording, target, over == Over::kInterrupted ? let_go(target) : over);
   return 0;
 }
 
