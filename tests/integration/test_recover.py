@@ -1,6 +1,7 @@
 """castscope recover lists what is left over, and takes what it is told to."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -53,6 +54,32 @@ def test_the_list_says_how_to_go_on(castscope, leave):
     leave()
     done = castscope("recover", "--list", text=True)
     assert done.returncode == 0 and "`castscope recover RUN…` makes the run files" in done.stderr
+
+
+def test_a_directory_that_tells_of_no_run_is_counted_and_not_listed(castscope, tmp_path):
+    base = tmp_path / f"castscope-{os.getuid()}"
+    directory = base / "run-1-2-3"
+    directory.mkdir(mode=0o700, parents=True)
+    base.chmod(0o700)
+    (directory / "injected.gdb").touch()
+    done = castscope("recover", text=True, env=clean_environment(TMPDIR=str(tmp_path)))
+    assert str(directory) not in done.stdout
+    assert re.search(r"\d+ run director(y holds|ies hold) nothing that could be recovered", done.stderr)
+    castscope("recover", "--discard", directory)
+    assert not directory.exists()
+
+
+def test_doctor_counts_what_recover_lists(castscope, leave):
+    def listed():
+        return len(re.findall(r"^/.*/(?:run|bare)-[-0-9]+$", castscope("recover", text=True).stdout, re.MULTILINE))
+
+    leave()
+    before = listed()
+    checks = json.loads(castscope("doctor", "--json", text=True).stdout)["checks"]
+    after = listed()  # other runs of this user come and go meanwhile
+    found, = (check["found"] for check in checks if check["check_name"] == "leftovers")
+    counted = int(re.fullmatch(r"(\d+) runs? whose recorder is gone", found).group(1))
+    assert min(before, after) <= counted <= max(before, after)
 
 
 def test_a_run_is_named_by_its_directory_or_by_the_name_of_that(castscope, leave):

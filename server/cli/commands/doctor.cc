@@ -10,13 +10,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/cli/agents/agents.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/leftovers.h"
 #include "server/cli/doctor/command_checks.h"
 #include "server/cli/doctor/gpu_checks.h"
 #include "server/cli/doctor/system_checks.h"
@@ -29,6 +29,7 @@
 #include "server/cli/toolkit/recipe.h"
 #include "server/cli/version.h"
 #include "server/report/text/document.h"
+#include "server/report/text/words.h"
 
 namespace castscope::cli {
 namespace {
@@ -151,12 +152,14 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
 }
 
 Check check_leftovers() {
-  int n = 0;
-  for (const RunDirectory& directory : RunDirectory::all())
-    n += !directory.is_recorded() && !directory.has_living_process();
-  if (n == 0) return {"leftovers", "ok", "none", ""};
-  return {"leftovers", "warning", absl::StrFormat("%d run%s whose recorder is gone", n, n == 1 ? "" : "s"),
-          "castscope recover lists them, and says how to make their run files or to delete them"};
+  if (const std::size_t runs = leftovers().size(); runs > 0)
+    return {"leftovers", "warning", absl::StrCat(report::counted(runs, "run", "runs"), " whose recorder is gone"),
+            "castscope recover lists them, and says how to make their run files or to delete them"};
+  if (const std::size_t empty = empty_ones().size(); empty > 0)
+    return {"leftovers", "warning",
+            absl::StrCat(report::counted(empty, "run directory", "run directories"), " with nothing to recover"),
+            "castscope recover --discard --all deletes them"};
+  return {"leftovers", "ok", "none", ""};
 }
 
 void print_json(const std::vector<Check>& checks) {

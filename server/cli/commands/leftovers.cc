@@ -61,14 +61,24 @@ std::string destination(const RunDirectory& directory) {
   return absl::StrCat("the folder in which `castscope recover` is called, since ", file, " is another file now");
 }
 
+bool tells_of_run(const RunDirectory& directory) { return directory.has_segments() || directory.read_record(); }
+
 }  // namespace
 
 std::vector<RunDirectory> leftovers() {
-  std::vector<RunDirectory> result;
-  for (const RunDirectory& directory : RunDirectory::all()) {
-    if (!directory.is_recorded() && (directory.has_segments() || directory.read_record())) result.push_back(directory);
-  }
-  return result;
+  std::vector<RunDirectory> all = RunDirectory::all();
+  std::erase_if(all, [](const RunDirectory& directory) { return directory.is_recorded() || !tells_of_run(directory); });
+  return all;
+}
+
+std::vector<RunDirectory> empty_ones() {
+  constexpr int kMayBegin = 60;  // seconds in which a run may put its first files into its directory
+  const std::int64_t old = std::time(nullptr) - kMayBegin;
+  std::vector<RunDirectory> all = RunDirectory::all();
+  std::erase_if(all, [old](const RunDirectory& directory) {
+    return tells_of_run(directory) || directory.has_living_process() || directory.made_at() > old;
+  });
+  return all;
 }
 
 bool is_file_of(const std::string& path, const RunDirectory& directory) {

@@ -11,6 +11,10 @@ namespace castscope::cli {
 // All of this user's, other people's who share the account among them.
 std::vector<RunDirectory> leftovers();
 
+// Run directories that nobody uses any more, and from which no run file can be made: that of a process which was killed
+// before it had cast anything, say.
+std::vector<RunDirectory> empty_ones();
+
 // Whether the file at this path is that of the run.
 bool is_file_of(const std::string& path, const RunDirectory& directory);
 

@@ -16,6 +16,7 @@
 #include "server/cli/commands/summary.h"
 #include "server/cli/job/proc.h"
 #include "server/relay/unreadable.h"
+#include "server/report/text/words.h"
 
 namespace castscope::cli {
 namespace {
@@ -125,6 +126,18 @@ int list(const std::vector<RunDirectory>& directories) {
   return 0;
 }
 
+// What is meant where no run is named.
+std::vector<RunDirectory> all_that(const RecoverOptions& options) {
+  std::vector<RunDirectory> directories = leftovers();
+  const std::vector<RunDirectory> empty = empty_ones();
+  if (options.discard) directories.insert(directories.end(), empty.begin(), empty.end());
+  if (directories.empty()) say("there is nothing to recover");
+  if (!options.discard && !empty.empty())
+    say(absl::StrCat(report::counted(empty.size(), "run directory holds", "run directories hold"),
+                     " nothing that could be recovered: `castscope recover --discard --all` deletes such, too"));
+  return directories;
+}
+
 // A name without a folder is that of a run directory in the place where they are made.
 RunDirectory named(const std::string& name) {
   if (name.find('/') == std::string::npos) {
@@ -162,9 +175,8 @@ int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
   std::vector<RunDirectory> directories;
   for (const std::string& name : options.names) directories.push_back(named(name));
-  if (options.names.empty()) directories = leftovers();
+  if (options.names.empty()) directories = all_that(options);
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
-  if (directories.empty()) say("there is nothing to recover");
   if (options.list || (options.names.empty() && !options.all)) return list(directories);
   int status = 0;
   for (const RunDirectory& directory : directories) {
