@@ -1,5 +1,5 @@
-"""What the commands of docs/attach.md say where nothing comes of a request: nobody records the job, it has ended, it does
-not use autocast, or somebody else records it. Nothing stays behind."""
+"""What the commands of docs/attach.md say where nothing comes of a request: nobody records the job, it has ended, it
+does not use autocast, or somebody else records it. Nothing stays behind."""
 
 import operator
 import os
@@ -22,7 +22,7 @@ def said_by(job):
 
 
 @pytest.fixture
-def idle(started):  # noqa: F811
+def idle(started):
     """A job that does not use autocast."""
     def start(*options, **more):
         return started("idle", *options, script=driver.IDLE, **more)
@@ -36,7 +36,8 @@ def gdb(tmp_path):
     def make(does):
         program = tmp_path / "bin" / "gdb"
         program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nfor last; do :; done\necho "${{last%/*}}" >{tmp_path}/directory\njob=$4\n{does}\n')
+        asked = f'for script; do :; done\necho "${{script%/*}}" >{tmp_path}/directory\njob=$4\n'
+        program.write_text(f"#!/bin/sh\n{asked}{does}\n")
         program.chmod(0o755)
         return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
     make.directory = lambda: pathlib.Path((tmp_path / "directory").read_text().strip())
@@ -52,7 +53,7 @@ def test_somebody_attached_and_autocast_was_not_used(idle):
     assert "nobody attached" not in said_by(job)
 
 
-def test_a_job_is_armed_by_the_variable_as_by_the_option(started):  # noqa: F811
+def test_a_job_is_armed_by_the_variable_as_by_the_option(started):
     job = started("armed", environment={"CASTSCOPE_ARMED": "1"}, training=["--iterations", "1"])
     assert job.process.wait(60) == 0
     assert "nobody attached to it" in said_by(job) and "--deep" not in said_by(job)
@@ -88,7 +89,7 @@ def test_the_job_ends_while_somebody_waits_for_autocast(idle, whom, ended):
     assert command.returncode == 3
 
 
-def test_the_job_ends_while_somebody_waits_for_deep_steps(started):  # noqa: F811
+def test_the_job_ends_while_somebody_waits_for_deep_steps(started):
     job = started("armed", "--armed")
     job.attach()
     directory = job.run_directory()
@@ -125,7 +126,7 @@ def test_a_thread_is_not_the_process(idle, command):
 
 @pytest.mark.parametrize("does, told", [
     ("echo nothing doing; exit 1", "gdb could not bring castscope into the process: nothing doing"),
-    ("kill -KILL $job; until grep -q '^State:.Z' /proc/$job/status; do :; done", "has ended before castscope was in it"),
+    ("kill -KILL $job; until grep -q 'State:.Z' /proc/$job/status; do :; done", "has ended before castscope was in it"),
     ("echo castscope is in the process; kill -KILL $job", "has ended before castscope was in it"),
 ])
 def test_gdb_comes_to_nothing(idle, gdb, does, told):
