@@ -91,7 +91,11 @@ def compiled(backend):
             trial = alone_outcome(*command)
             if trial.status != 0:
                 raise NotRun(f"PyTorch itself does not run the job here: {last_words(trial)}")
-        counts_are_exact(folder, command)
+        report = counts_are_exact(folder, command)
+        if backend != "eager":  # which has no graphs
+            must(not any("no compiled graph was seen" in notice for notice in report["run"]["notices"]),
+                 "this PyTorch does not say which compiled graph it runs: what graphs cast is not counted, and the run "
+                 "says so")
 
     return check
 
