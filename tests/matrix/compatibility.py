@@ -4,6 +4,8 @@ import json
 import pathlib
 import re
 
+import rule_reasons
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "docs" / "compatibility.json"
 DOCUMENT = ROOT / "docs" / "compatibility.md"
@@ -39,6 +41,7 @@ and bytes were the counter's, in each process and for each pair of dtypes.
 
 {checks}
 
+{rules}
 CUDA builds ran on the CPU of a machine without a GPU, where nothing of CUDA is installed: libraries of that name that
 know no device stood in ([stub_cuda.py](../tests/matrix/stub_cuda.py)). These runs say nothing about casts on a GPU. The
 [jobs](../tests/workloads) and [what compares them](../tests/matrix/acceptance.py) are the same for all.
@@ -84,6 +87,7 @@ def document():
         table.append("| " + " | ".join([row["torch"], row["python"], row["compiler"], row["glibc"], *cells]) + " |")
     said = "".join(f"{number}. {note}\n" for number, note in enumerate(notes, 1))
     return TEXT.format(table="\n".join(table), notes=said + "\n" if said else "",
+                       rules=rule_reasons.document(),
                        checks="\n".join(f"- **{check}**: {what}" for check, what in CHECKS.items()))
 
 

@@ -10,11 +10,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import compatibility  # noqa: E402
+import rule_reasons  # noqa: E402
 import stub_cuda  # noqa: E402
 
 ROOT = HERE.parent.parent
@@ -71,19 +73,31 @@ def installed(wheel, interpreter):
     return python
 
 
-def accept(python, checks):
-    step("The acceptance run")
+def environment_of_runs():
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["XDG_CACHE_HOME"] = str(FOLDER / "cache")  # the agent is built anew
     masquerade = pathlib.Path("/usr/lib/ccache")  # compilers by their own names: Inductor takes no CXX of two words
     if masquerade.is_dir():
         environment |= {"PATH": f"{masquerade}:{environment['PATH']}", "CCACHE_BASEDIR": str(ROOT),
                         "CCACHE_NOHASHDIR": "1"}
+    return environment
+
+
+def accept(python, checks):
+    step("The acceptance run")
     shutil.rmtree(FOLDER / "cache", ignore_errors=True)
-    done = subprocess.run([python, HERE / "acceptance.py", *checks], env=environment, stdout=subprocess.PIPE, text=True,
-                          check=True)
+    done = subprocess.run([python, HERE / "acceptance.py", *checks], env=environment_of_runs(), stdout=subprocess.PIPE,
+                          text=True, check=True)
     print(done.stdout.strip(), flush=True)
     return json.loads(done.stdout)
+
+
+def judge_rules(python):
+    step("The rules")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([python, HERE / "rules.py", folder + "/rules"], env=environment_of_runs(),
+                              stdout=subprocess.PIPE, text=True, check=True)
+    rule_reasons.keep(json.loads(done.stdout))
 
 
 def tell(outcome):
@@ -99,18 +113,25 @@ def main():
     parser.add_argument("--python", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--interpreter", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--check", action="append", default=[], metavar="NAME")
+    parser.add_argument("--rules", action="store_true", help="say what castscope's rules find there")
     parser.add_argument("--keep", action="store_true", help="leave the environments in build/matrix")
     parser.add_argument("--tell", action="store_true", help="write no file, and end with 1 where a check is not exact")
     parser.add_argument("what", nargs="*", metavar="VERSION|WHEEL")
     options = parser.parse_args()
     done_with = tell if options.tell else compatibility.keep
-    outcomes = [done_with(accept(python, options.check)) for python in options.python]
+    outcomes = []
+    for python in options.python:
+        outcomes.append(done_with(accept(python, options.check)))
+        if options.rules:
+            judge_rules(python)
     for what in options.what:
         local = pathlib.Path(what) if what.endswith(".whl") else None
         wheel = local or fetched(what, options.interpreter)
         python = installed(wheel, options.interpreter)
         shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
         outcomes.append(done_with(accept(python, options.check)))
+        if options.rules:
+            judge_rules(python)
         if not options.keep:
             shutil.rmtree(environment_of(wheel))
     if options.tell:

@@ -10,7 +10,10 @@ what was not, or is new.
 import collections
 import json
 import pathlib
+import platform
 import sys
+
+import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "cases")]
@@ -45,6 +48,11 @@ def of_examples(folder):
     return found, complaints
 
 
+def found_alone(path, case, rule, folder):
+    report = runs.under_castscope([sys.executable, str(path), case], folder).report
+    return int(rule in {finding["rule"] for finding in report["findings"]})
+
+
 def of_marked_cases(folder):
     """Returns (found, missing, new) of findings, as "FILE:CASE RULE"."""
     marked, reported = collections.Counter(), collections.Counter()
@@ -60,6 +68,10 @@ def of_marked_cases(folder):
             marked.update(f"{path.stem}:{case} {rule}" for case, _, rule in marked_cases.marked(path))
             reported.update(f"{path.stem}:{case} {rule}"
                             for case, _, rule in marked_cases.reported({"findings": here}, path))
+            for case, _, rule in marked_cases.marked(path):  # on a busy machine casts take a smaller share of the time
+                key = f"{path.stem}:{case} {rule}"
+                if rule in examples.WEIGH_TIMES and reported[key] < marked[key]:
+                    reported[key] += found_alone(path, case, rule, folder / case)
     return sum((marked & reported).values()), sorted((marked - reported).elements()), sorted(
         (reported - marked).elements())
 
@@ -70,8 +82,9 @@ def main():
     found, complaints = of_examples(folder / "examples")
     (folder / "cases").mkdir()
     as_marked, missing, new = of_marked_cases(folder / "cases")
-    print(json.dumps({"examples_found": len(found), "examples": complaints, "cases_found": as_marked,
-                      "cases_missing": missing, "cases_new": new}))
+    said = {"torch": torch.__version__, "python": platform.python_version()}
+    print(json.dumps(said | {"examples_found": len(found), "examples": complaints, "cases_found": as_marked,
+                             "cases_missing": missing, "cases_new": new}))
 
 
 if __name__ == "__main__":
