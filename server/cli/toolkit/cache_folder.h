@@ -31,8 +31,8 @@ std::vector<std::string> cache_folders(Kept kept);
 // that cache_folder() returns; "" = none.
 std::string folders_passed_over(Kept kept);
 
-// Whether the file in such a folder is yours: nobody else could have made it, since the folder is closed, but who owns it
-// can change it.
+// Whether the file in such a folder is yours: nobody else could have made it, since the folder is closed, but who owns
+// it can change it.
 bool is_own_file(const std::string& path);
 
 // Whether libraries can be loaded from there.
