@@ -77,6 +77,8 @@ Running inspect(pid_t pid) {
   const std::string library = result.torch_library = mapped_file(maps, "libtorch_cpu.so");
   result.has_castscope = !mapped_file(maps, "libcastscope.so").empty();
   result.sees_other_files = !library.empty() && !sees_same_file(pid, library);
+  const std::string state = value_in(content(absl::StrCat(proc, "/status")), "State:");
+  result.is_stopped = absl::StartsWithIgnoreCase(state, "t");  // "T (stopped)", "t (tracing stop)"
   result.refuses_remote_debug = is_set_in(content(absl::StrCat(proc, "/environ")), "PYTHON_DISABLE_REMOTE_DEBUG");
   return result;
 }
@@ -115,6 +117,11 @@ std::string obstacle(const Running& process, const Rights& rights) {
     return absl::StrCat(number, " has not loaded PyTorch, at least not yet: name the process that trains");
   if (process.has_castscope)
     return absl::StrCat("castscope is in ", number, " already, and is switched off there, or of another version");
+  if (process.is_stopped)
+    return absl::StrCat(number,
+                        " is stopped, by a signal or a debugger: castscope can come in when it goes on, as by "
+                        "`kill -CONT ",
+                        process.pid, "`");
   if (process.sees_other_files)
     return absl::StrCat(number, " sees other files than castscope does, as in a container: run castscope in there");
   return "";

@@ -20,6 +20,7 @@ struct Running {
   bool has_castscope = false;         // the preload library is in it
   bool sees_other_files = false;      // it is in a container, say: its paths lead elsewhere
   bool refuses_remote_debug = false;  // PYTHON_DISABLE_REMOTE_DEBUG is set
+  bool is_stopped = false;            // by SIGSTOP or a debugger: it runs nothing until it goes on
 };
 
 Running inspect(pid_t pid);

@@ -1,6 +1,8 @@
 #include "server/cli/attaching/running.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/cli/attaching/inject.h"
@@ -44,6 +46,10 @@ TEST(Obstacle, EachHasItsFix) {
   Running contained = training();
   contained.sees_other_files = true;
   EXPECT_TRUE(says(contained, kPlain, "run castscope in there"));
+  Running stopped = training();
+  stopped.is_stopped = true;
+  EXPECT_TRUE(says(stopped, kPlain, "process 4711 is stopped, by a signal or a debugger"));
+  EXPECT_TRUE(says(stopped, kPlain, "`kill -CONT 4711`"));
 }
 
 TEST(Inspect, ThisProcessIsReadable) {
@@ -52,6 +58,19 @@ TEST(Inspect, ThisProcessIsReadable) {
   EXPECT_EQ(self.user, geteuid());
   EXPECT_EQ(self.torch_library, "");
   EXPECT_FALSE(inspect(1 << 22).exists);
+}
+
+TEST(Inspect, AStoppedProcessIsKnown) {
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, WUNTRACED), child);
+  EXPECT_TRUE(inspect(child).is_stopped);
+  EXPECT_FALSE(inspect(getpid()).is_stopped);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST(MappedFile, IsFoundByTheBeginOfItsName) {
