@@ -77,7 +77,11 @@ def coloured(page):
 def window_of(page):
     """The stretch that is shown, from the address: (begin, end) in ns, None for all."""
     page.wait_for_timeout(400)  # the address follows a quarter of a second behind
-    found = re.search(r"[#&]t=(-?\d+)(?:~|%7E)(-?\d+)", page.url)
+    return window_in(page.url)
+
+
+def window_in(address):
+    found = re.search(r"[#&]t=(-?\d+)(?:~|%7E)(-?\d+)", address)
     return (int(found[1]), int(found[2])) if found else None
 
 
