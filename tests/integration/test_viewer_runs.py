@@ -126,7 +126,7 @@ def test_places_open_in_an_editor_once_one_is_chosen(castscope, look, view, reco
     template = page.get_by_role("textbox", name="Template of links")
     template.fill("javascript:alert('{path}')")
     page.get_by_text("begins with the name of a protocol").wait_for()
-    assert page.locator("a.editor-link").count() == 0
+    until(page, "() => document.querySelector('a.editor-link') === null")
     template.fill("myeditor:{path}?at={line}")
     page.locator(f'a[href="myeditor:{where.replace(":", "?at=")}"]').first.wait_for()
     choice.select_option("cursor")
