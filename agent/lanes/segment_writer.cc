@@ -35,7 +35,7 @@ std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
   const std::uint64_t begin = monotonic_ns();
   while (!lock && monotonic_ns() - begin < kPatienceNs) {
     sched_yield();
-    if (lock.try_lock()) break;
+    (void)lock.try_lock();
   }
   return lock;
 }

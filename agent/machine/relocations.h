@@ -7,7 +7,7 @@
 
 namespace castscope::machine {
 
-// Whether the loader fills the word of such a relocation with the address of its symbol, without adding to it.
+// Returns true if the loader writes the symbol's address itself into the word, and no sum of it and something else.
 constexpr bool is_whole_address(std::uint64_t kind, std::int64_t addend) {
 #if defined(__x86_64__)
   return kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || (kind == R_X86_64_64 && addend == 0);

@@ -17,8 +17,8 @@ enum class Counter : std::uint8_t { kTsc, kGenericTimer };
 inline constexpr Counter kCounter = Counter::kTsc;
 
 inline std::uint64_t ticks() { return __rdtsc(); }
-// Whether the counter runs at one rate and reads the same on all cores. The processor says so in CPUID leaf 0x80000007,
-// EDX bit 8.
+// Returns true if the processor promises that its counter runs at one rate, and reads the same on all cores: bit 8 of
+// EDX in CPUID leaf 0x80000007.
 inline bool ticks_are_steady() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;

@@ -135,7 +135,7 @@ void switch_off(agent::ThreadState* t, Watch& watch) {
   if (t != nullptr && was_told) agent::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 
-// Whether neither the schedule nor a request by `castscope deep` makes any step deep.
+// Returns true if no step will be deep: the user gave `--deep never`, and nobody has asked by `castscope deep`.
 bool is_never(const Watch& watch) { return g_mode.kind == Mode::kNever && watch.wanted == 0 && !watch.in_wanted; }
 
 // Begins one of the steps that `castscope deep` asked for, and tells it on the control page. Returns false where none

@@ -40,8 +40,8 @@ def test_what_the_cell_called_is_the_cells_and_its_backward_too():
 
 
 def test_casts_without_a_place_in_the_cell_are_counted():
-    lines = sites_in_lines(REPORT, notebook.sites_of(REPORT, CELL), 7, 10, "the cell's own code")
-    assert lines[-1].split(None, 1) == ["3", "not called by the cell's own code"]
+    lines = sites_in_lines(REPORT, notebook.sites_of(REPORT, CELL), 7, 10, notebook._CELLS_CODE)
+    assert lines[-1].split(None, 1) == ["3", "not called by the cell's own code: in another thread, or in backward"]
 
 
 def test_many_places_are_added_up():

@@ -128,6 +128,9 @@ def _has_all(arrived: list[dict[str, Any]], counts: dict[str, int]) -> bool:
             and all(lane["events_received"] + lane["events_dropped"] >= lane["events_made"] for lane in lanes))
 
 
+_CELLS_CODE = "the cell's own code: in another thread, or in backward"
+
+
 def told(recorder: Recorder | None, before: dict[str, int], cell: str) -> str:
     """What is printed of a cell: its counts, the places that cast, the findings."""
     if recorder is None:
@@ -142,8 +145,7 @@ def told(recorder: Recorder | None, before: dict[str, int], cell: str) -> str:
         return head
     report = recorder.report(after)
     sites = sites_of(report, cell)
-    listed = sites_in_lines(report, sites, made["casts"], _MOST_SHOWN,
-                            "the cell's own code: in another thread, or in backward")
+    listed = sites_in_lines(report, sites, made["casts"], _MOST_SHOWN, _CELLS_CODE)
     return "\n".join([head, *listed, *_findings_in_words(report, sites, cell),
                       f"  the run so far: {recorder.run_file()}"])
 

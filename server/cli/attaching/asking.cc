@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a request is about, as it was when the waiting began.
+// Remembers which process, or which run, a request is for, so that a command that waits notices when it has ended.
 class Life {
  public:
   explicit Life(const Target& target)

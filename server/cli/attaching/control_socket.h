@@ -29,7 +29,7 @@ class ControlServer {
   ~ControlServer();  // removes the socket
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
-  // Whether somebody has asked for a process to be watched, which was told to it.
+  // Returns true once somebody's `castscope attach` was passed on to a process of the run.
   bool was_asked_to_attach() const { return was_asked_to_attach_; }
 
  private:
@@ -51,7 +51,7 @@ std::string answer_to(const std::string& directory, const std::string& request);
 // listens has not answered so far; FailedPrecondition: the answer is an error.
 absl::StatusOr<std::vector<ControlState>> ask_run(const std::string& directory, const std::string& request);
 
-// Whether there is a socket: its owner removes it when the recording ends, unless he was killed.
+// Returns true if the run has a socket. The recording castscope removes it at its end; one that was killed leaves it.
 bool takes_requests(const std::string& directory);
 
 }  // namespace castscope::cli
