@@ -35,7 +35,7 @@ bool holds(const HeldGil& gil, const PythonApi& api, PyObject* container, const 
   } else if (type == api.list_type) {
     for (std::ptrdiff_t i = 0; i < api.list_size(container); ++i)
       if (holds(gil, api, api.list_item(container, i), wanted, depth - 1)) return true;
-  } else if (is_dict(api, container)) {
+  } else if (is_dict(container)) {
     PyObject *key = nullptr, *value = nullptr;
     std::ptrdiff_t at = 0;
     while (api.dict_next(container, &at, &key, &value) != 0)

@@ -55,7 +55,7 @@ class ModuleWalk {
     PyObject* children = api_.dict_item(dict, "_modules");
     PyObject *key = nullptr, *value = nullptr;
     std::ptrdiff_t at = 0;
-    while (children != nullptr && is_dict(api_, children) && api_.dict_next(children, &at, &key, &value) != 0) {
+    while (children != nullptr && is_dict(children) && api_.dict_next(children, &at, &key, &value) != 0) {
       if (value == api_.none) continue;
       const std::string name = text_of(gil_, api_, key);
       tree.shape = mix(tree.shape, reinterpret_cast<std::uint64_t>(value), std::hash<std::string>()(name));

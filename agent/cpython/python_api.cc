@@ -160,7 +160,6 @@ bool load_python_api(PythonApi& a) {
   ok &= resolve(a.code_type, "PyCode_Type");
   ok &= resolve(a.tuple_type, "PyTuple_Type");
   ok &= resolve(a.list_type, "PyList_Type");
-  ok &= resolve(a.dict_type, "PyDict_Type");
   if (!resolve(a.is_finalizing, "Py_IsFinalizing")) resolve(a.is_finalizing, "_Py_IsFinalizing");
   if (!resolve(a.frame_lasti, "PyFrame_GetLasti") && resolve(g_as_long, "PyLong_AsLong")) {
     g_get_attribute = a.get_attribute;

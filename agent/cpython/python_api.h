@@ -72,7 +72,6 @@ struct PythonApi {
   void* code_type;
   void* tuple_type;
   void* list_type;
-  void* dict_type;
   int major = 0, minor = 0;
   bool free_threaded = false;
 
@@ -138,12 +137,9 @@ inline PyObject* type_of(const PyObject* o) { return read_at<PyObject*>(o, 8); }
 inline const char* type_name(const PyObject* type) { return read_at<const char*>(type, 24); }
 inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }           // tp_base
 inline std::uint64_t type_flags(const PyObject* type) { return read_at<std::uint64_t>(type, 168); }  // tp_flags
-// Or of a class below it: PyTorch 2.4 keeps what a module has in OrderedDicts.
-inline bool is_dict(const PythonApi& api, const PyObject* o) {
-  for (const PyObject* type = type_of(o); type != nullptr; type = type_base(type))
-    if (type == api.dict_type) return true;
-  return false;
-}
+// Py_TPFLAGS_DICT_SUBCLASS: whether it is a dict or of a class below it. PyTorch 2.4 keeps what a module has in
+// OrderedDicts.
+inline bool is_dict(const PyObject* o) { return (type_flags(type_of(o)) >> 29 & 1) != 0; }
 // Makes an argument for Python's functions of an address that was only compared until now.
 inline PyObject* object_at(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
 // tp_version_tag: it changes with each change of the class or of one above it, and is 0 until an attribute is asked

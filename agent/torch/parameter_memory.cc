@@ -53,7 +53,7 @@ bool has_parameter_in(const PythonApi& api, PyObject* module, const c10::Storage
   PyObject *key = nullptr, *value = nullptr;
   std::ptrdiff_t at = 0;
   bool found = false;
-  const bool has_entries = parameters != nullptr && is_dict(api, parameters);
+  const bool has_entries = parameters != nullptr && is_dict(parameters);
   while (!found && has_entries && api.dict_next(parameters, &at, &key, &value) != 0)
     if (const TensorImpl* impl = impl_of(value)) found = storage_of(impl) == storage;
   api.dec_ref(dict);

@@ -6,7 +6,9 @@ import time
 
 from playwright.sync_api import sync_playwright
 
-PROGRAM = os.environ.get("CASTSCOPE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+# The shell is the same engine without the windows around a page: it starts sooner and takes a third less of the CPU.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
+PROGRAM = os.environ.get("CASTSCOPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 # Nothing but the page itself: no GPU, no calls home.
 OPTIONS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--no-sandbox"]

@@ -45,7 +45,7 @@ def with_a_library_of_a_newer_glibc(castscope, folder):
 
 def with_an_agent_that_sees_nothing(castscope, folder):
     subprocess.run([folder / "lonely" / "castscope", "run", "-o", "x", "--", "true"], cwd=folder, check=True,
-                   env=clean_environment(XDG_CACHE_HOME=folder / "cache"), capture_output=True)
+                   env=clean_environment(XDG_CACHE_HOME=folder / "cache", CXX="/bin/false"), capture_output=True)
     name = next((castscope.program.parent / "agents").glob("castscope_agent-*.so")).name
     agent = next((folder / "cache").glob("castscope/*")) / name
     subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ROOT}", HERE / "fake_agent.c", "-o", agent], check=True)

@@ -10,6 +10,8 @@ from program import CAN_MOUNT, ROOT, clean_environment
 from reports import read_report
 from test_preload import HERE, seal
 
+# For a program without agents: where the first python3 of PATH has PyTorch, an agent would be compiled for any job.
+NO_COMPILER = {"CXX": "/bin/false"}
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +81,7 @@ def test_a_library_that_asks_for_a_newer_glibc_is_kept_from_the_job(castscope, a
     content = alone.read_bytes()
     assert content.count(library) == 1
     alone.write_bytes(content.replace(library, library.replace(b"GLIBC_2.17\0", b"GLIBC_9.17\0")))
-    done = lonely(tmp_path, alone, "sh", "-c", "echo out; env; exit 3")
+    done = lonely(tmp_path, alone, "sh", "-c", "echo out; env; exit 3", **NO_COMPILER)
     assert done.returncode == 3 and done.stdout.startswith(b"out\n")
     assert b"libcastscope" not in done.stdout  # no process of the job has it in LD_PRELOAD
     said = [line for line in done.stderr.splitlines() if line.startswith(b"castscope: ") and b"GLIBC_9.17" in line]
@@ -93,11 +95,11 @@ def test_a_library_that_asks_for_a_newer_glibc_is_kept_from_the_job(castscope, a
 
 @pytest.mark.parametrize("harm", ["empty", "cut short"])
 def test_a_damaged_library_in_the_cache_is_written_anew(alone, tmp_path, harm):
-    assert lonely(tmp_path, alone, "true").returncode == 0
+    assert lonely(tmp_path, alone, "true", **NO_COMPILER).returncode == 0
     library = next((tmp_path / "cache").glob("castscope/*/libcastscope.so"))
     whole = library.read_bytes()
     library.write_bytes({"empty": b"", "cut short": whole[:8192]}[harm])
-    done = lonely(tmp_path, alone, "sh", "-c", "echo $LD_PRELOAD")
+    done = lonely(tmp_path, alone, "sh", "-c", "echo $LD_PRELOAD", **NO_COMPILER)
     assert done.stdout.decode().strip() == str(library) and b"ERROR: ld.so" not in done.stderr
     assert library.read_bytes() == whole
 
@@ -109,7 +111,8 @@ def test_a_cache_without_programs_is_passed_over(alone, tmp_path):
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o noexec tmpfs cache && "$@"', "sh",
          str(alone), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD"],
-        cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare"),
+        cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare",
+                                            **NO_COMPILER),
         stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
     assert done.returncode == 0 and b"ERROR: ld.so" not in done.stderr
     assert done.stdout.decode().startswith(str(tmp_path / "spare"))
@@ -133,23 +136,23 @@ def test_without_any_folder_for_programs_the_job_runs_unobserved(alone, tmp_path
 
 def test_a_damaged_agent_in_the_cache_is_not_used(castscope, python, alone, tmp_path):
     """It would kill the job as soon as a page is touched that the file no longer has."""
-    assert lonely(tmp_path, alone, "true").returncode == 0
+    assert lonely(tmp_path, alone, "true", **NO_COMPILER).returncode == 0
     folder = next((tmp_path / "cache").glob("castscope/*"))
     agent = next((castscope.program.parent / "agents").glob("castscope_agent-*.so"))
     (folder / agent.name).write_bytes(agent.read_bytes()[:200_000])
     code = "import torch\nwith torch.autocast('cpu'): torch.ones(2, 2) @ torch.ones(2, 2)\nprint('done')"
-    done = lonely(tmp_path, alone, python, "-c", code, CXX="/bin/false")
+    done = lonely(tmp_path, alone, python, "-c", code, **NO_COMPILER)
     assert (done.returncode, done.stdout) == (0, b"done\n")
     assert b"is damaged: the job runs on unobserved" in done.stderr and b"cannot be built" in done.stderr
     shutil.copy2(agent, folder / agent.name)
-    done = lonely(tmp_path, alone, python, "-c", code, CXX="/bin/false")
+    done = lonely(tmp_path, alone, python, "-c", code, **NO_COMPILER)
     assert done.returncode == 0 and read_report(tmp_path / "run.json")["totals"]["casts"] > 0
 
 
 @pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
 def test_an_agent_in_a_cache_that_is_read_only_is_used(castscope, python, alone, tmp_path):
     """As in an image of a container that brings it, or a home folder that is mounted so on the nodes."""
-    assert lonely(tmp_path, alone, "true").returncode == 0
+    assert lonely(tmp_path, alone, "true", **NO_COMPILER).returncode == 0
     agent = next((castscope.program.parent / "agents").glob("castscope_agent-*.so"))
     shutil.copy2(agent, next((tmp_path / "cache").glob("castscope/*")) / agent.name)
     (tmp_path / "spare").mkdir()
@@ -158,7 +161,7 @@ def test_an_agent_in_a_cache_that_is_read_only_is_used(castscope, python, alone,
         ["unshare", "-m", "sh", "-c", 'mount --bind cache cache && mount -o remount,ro,bind cache && "$@"', "sh",
          str(alone), "run", "-o", "from_there", "--enforce", "torch-cpu", "--", *job],
         cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare",
-                                            CXX="/bin/false"),
+                                            **NO_COMPILER),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     assert read_report(tmp_path / "from_there.json")["totals"]["casts"] == 2
@@ -166,7 +169,7 @@ def test_an_agent_in_a_cache_that_is_read_only_is_used(castscope, python, alone,
 
 def test_an_agent_that_sees_nothing_is_found_out_before_the_job(castscope, python, alone, tmp_path):
     """It has the right name and loads, as one of a build that only looks like this PyTorch would."""
-    assert lonely(tmp_path, alone, "true").returncode == 0
+    assert lonely(tmp_path, alone, "true", **NO_COMPILER).returncode == 0
     folder = next((tmp_path / "cache").glob("castscope/*"))
     name = next((castscope.program.parent / "agents").glob("castscope_agent-*.so")).name
     subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ROOT}", HERE / "fake_agent.c", "-o", folder / name], check=True)

@@ -104,7 +104,8 @@ def test_paths_with_blanks_and_colons(castscope, tmp_path):
     for name in ("castscope", "libcastscope.so", "castscope-trivial"):
         shutil.copy2(castscope.program.parent / name, folder / name)
     done = subprocess.run([str(folder / "castscope"), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD; true"],
-                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)
+                          cwd=castscope.folder, env=clean_environment(CXX="/bin/false"), capture_output=True,
+                          timeout=60, check=False)
     assert done.returncode == 0 and b"ERROR: ld.so" not in done.stderr
     assert done.stdout.decode().strip().endswith("/libcastscope.so") and " " not in done.stdout.decode().strip()
 

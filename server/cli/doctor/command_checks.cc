@@ -82,6 +82,12 @@ const std::vector<Obstacle>& obstacles() {
        "passes variables on, but its container does not see the library's folder",
        "mount castscope's cache folder under the same path (--mount FOLDER:FOLDER), or put `castscope run --` before "
        "the program in it"},
+      {{"chroot", "bwrap", "proot"},
+       {},
+       "warning",
+       "passes LD_PRELOAD on, but starts the job beside other files, where the library's folder may be missing",
+       "bind castscope's cache folder there under the same path (mount --bind, bwrap --ro-bind FOLDER FOLDER), or put "
+       "`castscope run --` before the program in it"},
       {{"srun"},
        {"--container-image", "--container-image=", "--container-name="},
        "warning",

@@ -28,6 +28,7 @@ TEST(CommandChecks, WhatDropsTheEnvironmentIsKnown) {
   EXPECT_THAT(found_in("timeout 60 ssh host python train.py"), StartsWith("problem: ssh "));
   EXPECT_THAT(found_in("docker run image python train.py"), HasSubstr("in a container"));
   EXPECT_THAT(found_in("apptainer exec image.sif python train.py"), HasSubstr("does not see the library's folder"));
+  EXPECT_THAT(found_in("chroot /srv/image python train.py"), StartsWith("warning: chroot passes LD_PRELOAD on"));
   EXPECT_THAT(found_in("srun --container-image=x python train.py"), HasSubstr("in a container"));
   EXPECT_THAT(found_in("srun --export=NONE python train.py"), StartsWith("problem: srun"));
   EXPECT_THAT(found_in("mpirun -n 8 --hostfile hosts python train.py"), HasSubstr("-x names"));

@@ -22,7 +22,7 @@ std::string quoted(const std::string& value) {
 }
 
 absl::Status cannot_hold(const std::string& what, const std::string& who, const std::string& way_out) {
-  return absl::InvalidArgumentError(absl::StrCat(who, " would split or change ", what.substr(0, 200), way_out));
+  return absl::InvalidArgumentError(absl::StrCat(who, " would split or change ", what, way_out));
 }
 
 // Words that a shell splits at blanks and leaves alone otherwise.
