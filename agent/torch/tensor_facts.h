@@ -48,7 +48,7 @@ inline const torch::autograd::AutogradMeta* autograd_meta(const TensorImpl* t) {
 struct Standing {
   bool requires_grad = false, leaf = true, view = false;
 };
-inline Standing standing_of(const TensorImpl* t) {
+[[gnu::always_inline]] inline Standing standing_of(const TensorImpl* t) {
   const auto* meta = autograd_meta(t);
   if (meta == nullptr) return {};
   const bool has_fn = static_cast<bool>(meta->grad_fn_);
