@@ -2,7 +2,9 @@
 docs/compatibility.md from that. See scripts/matrix."""
 
 import argparse
+import concurrent.futures
 import email
+import itertools
 import json
 import os
 import pathlib
@@ -73,6 +75,24 @@ def installed(wheel, interpreter):
     return python
 
 
+def environment_with(what, interpreter):
+    """Returns a new environment's folder, and its Python."""
+    wheel = pathlib.Path(what) if what.endswith(".whl") else fetched(what, interpreter)
+    python = installed(wheel, interpreter)
+    shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
+    return environment_of(wheel), python
+
+
+def environments(whats, interpreter):
+    """Yields the environment of each. The next one is fetched and installed while the caller works with this one."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        coming = None
+        for what, after in itertools.zip_longest(whats, whats[1:]):
+            made = (coming or pool.submit(environment_with, what, interpreter)).result()
+            coming = after and pool.submit(environment_with, after, interpreter)
+            yield made
+
+
 def environment_of_runs():
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["XDG_CACHE_HOME"] = str(FOLDER / "cache")  # the agent is built anew
@@ -124,16 +144,12 @@ def main():
         outcomes.append(done_with(accept(python, options.check)))
         if options.rules:
             judge_rules(python)
-    for what in options.what:
-        local = pathlib.Path(what) if what.endswith(".whl") else None
-        wheel = local or fetched(what, options.interpreter)
-        python = installed(wheel, options.interpreter)
-        shutil.rmtree(FOLDER / "wheel", ignore_errors=True)
+    for venv, python in environments(options.what, options.interpreter):
         outcomes.append(done_with(accept(python, options.check)))
         if options.rules:
             judge_rules(python)
         if not options.keep:
-            shutil.rmtree(environment_of(wheel))
+            shutil.rmtree(venv)
     if options.tell:
         sys.exit(0 if all(outcomes) else 1)
     compatibility.write()
