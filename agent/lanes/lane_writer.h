@@ -28,6 +28,7 @@ class LaneWriter {
   std::uint64_t now() const { return has_counter_ ? machine::ticks() : monotonic_ns(); }
 
   // The slot to fill, or nullptr when the ring is full (then it is counted as dropped). Fill every field, then publish.
+  // Left to itself, GCC calls it at each hit: 10 instructions.
   [[gnu::always_inline]] Event* begin_event() {
     if (head_ - tail_ > mask_) [[unlikely]] {
       tail_ = lane_->tail.load(std::memory_order_acquire);

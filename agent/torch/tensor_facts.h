@@ -48,6 +48,7 @@ inline const torch::autograd::AutogradMeta* autograd_meta(const TensorImpl* t) {
 struct Standing {
   bool requires_grad = false, leaf = true, view = false;
 };
+// Left to itself, GCC calls it at each hit: 25 instructions.
 [[gnu::always_inline]] inline Standing standing_of(const TensorImpl* t) {
   const auto* meta = autograd_meta(t);
   if (meta == nullptr) return {};
