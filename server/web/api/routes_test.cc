@@ -50,15 +50,13 @@ TEST_F(RoutesTest, DefinitionsAreToldOnce) {
   EXPECT_EQ(rest["regions"].size(), 0u);
 }
 
-TEST_F(RoutesTest, ShadesOfSitesAreThoseOfTheirEvents) {
+TEST_F(RoutesTest, AnEventTellsItsSiteAndWhatItIs) {
   record();
   show();
   const Json run = loaded();
-  const Json site = json("runs/run/definitions")["sites"][0];
   const Json event = json("runs/run/event", "track=" + std::to_string(track(run, "casts")) +
                                                 "&tolerance_ns=1&at_ns=" + std::to_string(first_cast(run)))["event"];
   EXPECT_EQ(event["subject"], 1);
-  EXPECT_EQ(event["shade"], site["shade"]);
   EXPECT_EQ(event["shade_kind"], "down");
 }
 

@@ -9,7 +9,6 @@
 #include "server/report/text/kernel_names.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
-#include "server/web/api/cast_shade.h"
 #include "server/web/api/routes.h"
 #include "server/web/runs/snapshot.h"
 
@@ -174,12 +173,10 @@ void add_module(Json& json, const store::RunData& run, store::ModuleId module) {
 
 using Prints = store::Table<std::string, store::Site>;
 
-Json site_json(const store::RunData& run, const store::Site& site, const Prints& prints,
-               const std::vector<timeline::Shade>& shades) {
+Json site_json(const store::RunData& run, const store::Site& site, const Prints& prints) {
   const std::string* const print = prints.find(site.id);
   Json json = {{"site", site.id},
                {"fingerprint", print != nullptr ? text_or_null(*print) : Json()},
-               {"shade", shade_of(site, shades)},
                {"label", report::span_name(run, site)},
                {"operator", text_or_null(site.op)},
                {"argument", text_or_null(report::argument_of(run, site.call_site))},
@@ -254,14 +251,13 @@ Answer definitions(Call& call) {
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
-  const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
   // While a run goes on, its code has not been read yet, and sites may come that look the same.
   const bool has_prints =
       call.run->state() != RunState::kLive && known_sites < static_cast<std::int64_t>(run.sites.size());
   const Prints prints = has_prints ? (*snapshot)->model().site_fingerprints : Prints();
   Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
   for (const store::Site& site : run.sites | std::views::drop(known_sites))
-    sites.push_back(site_json(run, site, prints, shades));
+    sites.push_back(site_json(run, site, prints));
   for (const store::Region& region : run.regions | std::views::drop(known_regions))
     regions.push_back(region_json(run, region));
   for (const store::OperatorUse& use : run.operator_uses | std::views::drop(known_uses))
