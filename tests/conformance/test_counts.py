@@ -39,8 +39,7 @@ WORKLOADS = [
     workload("compiled.py", "aot_eager", "step"),
     workload("compiled.py", "inductor", "model"),
     workload("ddp.py", launcher=TORCHRUN),
-    workload("loader.py", "fork"),
-    workload("loader.py", "spawn"),
+    workload("loader.py", "fork", "spawn"),
     workload("processes.py", status=9),
     workload("failing.py", status=1),
 ]

@@ -1,5 +1,6 @@
 """Runs a program of one of the four texts under castscope: what it printed, the first screen, the report."""
 
+import functools
 import pathlib
 import subprocess
 import sys
@@ -11,16 +12,18 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import told  # noqa: E402
 
 
-@pytest.fixture
-def run(request, tmp_path):
-    """run(JOB, *OPTIONS): the job of this test file's jobs, under `castscope run OPTIONS`."""
+@pytest.fixture(scope="module")
+def run(request, tmp_path_factory):
+    """run(JOB, *OPTIONS): the job of this test file's jobs, under `castscope run OPTIONS`. Each is run once."""
     jobs = HERE / request.module.JOBS
+    folder = tmp_path_factory.mktemp(jobs.stem)
 
+    @functools.cache
     def of(job, *options):
-        name = tmp_path / (job + "".join(options).replace("/", "-"))
+        name = folder / (job + "".join(options).replace("/", "-"))
         done = subprocess.run([told.CASTSCOPE, "run", "--force", "-o", name, *options, "--", sys.executable, jobs, job],
                               check=False, capture_output=True, text=True, timeout=300, env=told.environment(),
-                              cwd=tmp_path)
+                              cwd=folder)
         assert done.returncode == 0, done.stderr
         return told.Run(jobs, name, done.stdout, done.stderr)
 

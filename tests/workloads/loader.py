@@ -1,4 +1,5 @@
-"""DataLoader workers, `loader.py fork` or `loader.py spawn`, which cast too: a small frozen net makes the features."""
+"""DataLoader workers, which cast too: a small frozen net makes the features. `loader.py fork spawn` starts them in both
+ways, one after the other."""
 
 import sys
 
@@ -26,10 +27,10 @@ def main():
     workload.start()
     model = workload.small_net()
     warm = Features()[0]  # casts before the workers are forked
-    batches = torch.utils.data.DataLoader(Features(), batch_size=None, num_workers=2,
-                                          multiprocessing_context=sys.argv[1])
     workload.train(model, [warm], workload.cross_entropy)
-    workload.train(model, batches, workload.cross_entropy)
+    for way in sys.argv[1:]:
+        batches = torch.utils.data.DataLoader(Features(), batch_size=None, num_workers=2, multiprocessing_context=way)
+        workload.train(model, batches, workload.cross_entropy)
     workload.finish(model)
 
 
