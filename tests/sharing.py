@@ -66,7 +66,8 @@ def part_of(report, process, path, paths):
     not_here = {site["region"] for site in report["sites"]} - {site["region"] for site in sites}
     here = {key: [row for row in report[key] if not elsewhere(row)] for key in ("regions", "findings")}
     here["regions"] = [row for row in here["regions"] if row["region"] not in not_here]
-    here["metrics"] = [row for row in report["metrics"] if row["process"] == process["process"]]
+    here["metrics"], here["step_runs"] = ([row for row in report[key] if row["process"] == process["process"]]
+                                          for key in ("metrics", "step_runs"))
     return here | {"sites": sites, "cache": process["cache"],
                    "totals": {key: process[key]
                               for key in ("casts", "cache_hits", "pass_throughs", "traced", "bytes")} |
@@ -82,6 +83,11 @@ class Ran:
     report: dict  # part_of() the run's
     script: pathlib.Path
     group: "Group"
+
+    @property
+    def stderr(self):
+        """Of the run, in which other programs are, too."""
+        return self.group.stderr
 
     @property
     def alone(self):
@@ -108,13 +114,21 @@ def job_of(test):
     return program, json.dumps(how["policy"]), tuple(how["options"])
 
 
+def printed(outcome, programs):
+    """{program: lines}"""
+    *texts, after = outcome.stdout.decode().split(BETWEEN + "\n")
+    assert not after
+    return dict(zip(programs, map(str.splitlines, texts), strict=True))
+
+
 class Group:
     """The programs of a file that are run alike."""
 
-    def __init__(self, folder, policy, options):
+    def __init__(self, folder, policy, options, printed_alone):
         self.folder, self.policy, self.options = folder, json.loads(policy), options
+        self.printed_alone = printed_alone  # {text: lines} of the programs of the file, as far as they have been run
         self.programs = {}
-        self.results = self.error = None
+        self.results = self.error = self.stderr = None
 
     def add(self, test, program):
         script = self.folder / str(len(self.programs)) / "job.py"
@@ -137,21 +151,20 @@ class Group:
         programs = list(self.programs.values())
         outcome, parts = under_castscope(programs, self.folder / "run", *self.enforcing(), *self.options,
                                          between=SEPARATED)
-        printed = self.printed(outcome)
-        return {test: Ran(printed[script], part, script, self)
+        self.stderr = outcome.stderr.decode()
+        lines = printed(outcome, programs)
+        return {test: Ran(lines[script], part, script, self)
                 for (test, script), part in zip(self.programs.items(), parts, strict=True)}
 
     @functools.cached_property
     def alone(self):
-        outcome = runs.plain(command(self.programs.values(), *SEPARATED), self.folder / "alone")
-        assert outcome.status == 0, outcome.stderr.decode()
-        return self.printed(outcome)
-
-    def printed(self, outcome):
-        """{program: lines}"""
-        *texts, after = outcome.stdout.decode().split(BETWEEN + "\n")
-        assert not after
-        return dict(zip(self.programs.values(), map(str.splitlines, texts), strict=True))
+        texts = {script: script.read_text() for script in self.programs.values()}
+        programs = [script for script, text in texts.items() if text not in self.printed_alone]
+        if programs:
+            outcome = runs.plain(command(programs, *SEPARATED), self.folder / "alone")
+            assert outcome.status == 0, outcome.stderr.decode()
+            self.printed_alone |= {texts[script]: lines for script, lines in printed(outcome, programs).items()}
+        return {script: self.printed_alone[text] for script, text in texts.items()}
 
     def enforcing(self):
         if self.policy is None:
@@ -166,12 +179,12 @@ class Group:
 @pytest.fixture(scope="module")
 def ran_in_this_file(request, tmp_path_factory):
     """Returns what came of a test's program. All those that are run alike are run at the first question."""
-    groups, group_of = {}, {}
+    groups, group_of, printed_alone = {}, {}, {}
     for test in request.session.items:
         if test.path == request.path and (job := job_of(test)) is not None:
             program, *how = job
             if tuple(how) not in groups:
-                groups[tuple(how)] = Group(tmp_path_factory.mktemp("jobs"), *how)
+                groups[tuple(how)] = Group(tmp_path_factory.mktemp("jobs"), *how, printed_alone)
             group_of[test.nodeid] = groups[tuple(how)]
             group_of[test.nodeid].add(test.nodeid, program)
     return lambda test: group_of[test].result_of(test)

@@ -65,11 +65,6 @@ def test_where_no_operator_runs_nothing_is_said_to_be_the_same(run):
     assert "same dtypes" not in done.stdout
 
 
-def test_a_module_by_its_name(run):
-    done = run("-m", "train", "--epochs", "1", train=SAME)
-    assert done.returncode == 0, done.stderr
-
-
 def test_differences_and_json(run, tmp_path):
     done = run("--modes", "script", "--json", "out.json", "--format", "json", "train.py", train=DIFFERENT)
     assert done.returncode == 1, done.stderr
@@ -80,17 +75,20 @@ def test_differences_and_json(run, tmp_path):
     assert document["comparisons"][1]["modes"][1]["differences"]
 
 
-@pytest.mark.parametrize("option", ["-o", "--json", "--html"])
-def test_a_file_that_exists_is_kept_until_it_is_forced(run, tmp_path, option):
-    (tmp_path / "kept.html").write_text("mine")
-    given = ("--modes", "script", "--format", "html", option, "kept.html")
-    done = run(*given, "train.py", train="raise SystemExit('it ran')")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "castscope: kept.html exists: choose another file, or --force\n"  # and the script was not run
-    assert (tmp_path / "kept.html").read_text() == "mine"
-    done = run("--force", *given, "train.py", train=DIFFERENT)
+def test_files_that_exist_are_kept_until_it_is_forced(run, tmp_path):
+    given = {"-o": "output", "--json": "modes.json", "--html": "kept.html"}
+    for option, file in given.items():
+        (tmp_path / file).write_text("mine")
+        done = run("--modes", "script", "--format", "html", option, file, "train.py",
+                   train="raise SystemExit('it ran')")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"castscope: {file} exists: choose another file, or --force\n"  # the script was not run
+        assert (tmp_path / file).read_text() == "mine"
+    words = [word for option in given.items() for word in option]
+    done = run("--force", "--modes", "script", "--format", "html", *words, "train.py", train=DIFFERENT)
     assert done.returncode == 1, done.stderr
-    assert "second" in (tmp_path / "kept.html").read_text()
+    for file in given.values():
+        assert "second" in (tmp_path / file).read_text()
 
 
 def test_output_goes_into_a_file(run, tmp_path):
@@ -98,24 +96,25 @@ def test_output_goes_into_a_file(run, tmp_path):
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
     assert "gelu at train.py:10" in (tmp_path / "out.txt").read_text()
     assert json.loads((tmp_path / "out.json").read_text())["comparisons"]
-    assert "gelu at" in run("--modes", "script", "-o", "-", "train.py").stdout
     done = run("-o", "same", "--json", "same", "train.py")
     assert done.returncode == 2 and "-o and --json name the same file: same" in done.stderr
 
 
-def test_what_the_script_prints_goes_to_standard_error(run):
+def test_a_module_by_its_name_and_what_it_prints_goes_to_standard_error(run):
     source = SAME.replace("    return x @ x", "    print('in step')\n    return x @ x").replace("import sys,", """\
 import os
 os.write(1, b"from below\\n")
 print("from Python")
 import sys,""", 1)
-    done = run("--format", "json", "train.py", "--epochs", "1", train=source)
+    done = run("--format", "json", "-m", "train", "--epochs", "1", train=source)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["comparisons"][0]["compared_function"] == "step"
     assert all(text in done.stderr for text in ("from below", "from Python", "in step"))
 
 
 def test_color_only_where_it_is_asked_for(run):
-    assert "\x1b" not in run("--modes", "script", "train.py", train=DIFFERENT).stdout
+    told = run("--modes", "script", "-o", "-", "train.py", train=DIFFERENT).stdout  # - is standard output
+    assert "gelu at" in told and "\x1b" not in told
     assert "\x1b[1m" in run("--color", "always", "--modes", "script", "train.py", train=DIFFERENT).stdout
 
 

@@ -1,9 +1,10 @@
 """Code written for apex.amp under castscope: as it stands with --apex, and with castscope.amp by its own name."""
 
+import functools
 import sys
 
 import pytest
-from program import ROOT, clean_environment
+from program import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 import sharing
@@ -11,8 +12,14 @@ from reports import casts_by_cause
 
 LOOPS = ROOT / "tests" / "workloads" / "apex_loops.py"
 ITERATIONS = 4
+APEX = ["--apex", "--deep", "always"]
 SCALED = ["basic", "without_caching", "verbose", "clipped", "wrapped", "two_optimizers", "two_optimizers_in_turn",
           "two_losses", "accumulated", "overflowing", "overflowing_wrapped", "casts_disabled", "cells", "annotated"]
+
+
+@pytest.fixture(autouse=True)
+def with_castscope_amp(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "agent" / "python"))
 
 
 @pytest.fixture
@@ -22,8 +29,7 @@ def job(castscope):
         if isinstance(code, str):
             (castscope.folder / "job.py").write_text(code)
             code = "job.py"
-        done = castscope("run", "--force", "-o", "run", *options, "--", sys.executable, code, *arguments, text=True,
-                         env=clean_environment(PYTHONPATH=ROOT / "agent" / "python"))
+        done = castscope("run", "--force", "-o", "run", *options, "--", sys.executable, code, *arguments, text=True)
         assert done.returncode == 0, done.stderr
         report = castscope.report()
         report["stdout"], report["stderr"] = done.stdout, done.stderr
@@ -31,38 +37,89 @@ def job(castscope):
     return run
 
 
-def found(report):
-    return [(finding["rule"], finding["title"]) for finding in report["findings"]]
-
-
 # ------------------------------------------------------------------------------------------------- steps, no findings
+
+MODEL = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+"""
+WITH_TORCH_AMP = MODEL + """
+for _ in range(5):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.mse_loss(model(torch.randn(4, 8)), torch.randn(4, 1))
+    loss.backward()
+    optimizer.step()
+"""
+WITH_SCALE_LOSS = "from castscope import amp\nhandle = amp.init()\n" + MODEL + """
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(torch.randn(4, 8)), torch.randn(4, 1))
+    with handle.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory):
+    """Runs the loops as they stand, or with --apex: they share a run. Returns its report, and what each of them did."""
+    @functools.cache
+    def run(*option):
+        folder = tmp_path_factory.mktemp("loops")
+        programs = {loop: f"{LOOPS} {loop}" for loop in SCALED}
+        if option:
+            programs["initialized"] = f"{LOOPS} initialized"
+        else:
+            programs |= {f"{loop} float16": f"{LOOPS} {loop} float16" for loop in SCALED}
+            programs["by_hand"] = f"{LOOPS} by_hand"
+            for name, text in (("torch_amp", WITH_TORCH_AMP), ("scale_loss", WITH_SCALE_LOSS)):
+                programs[name] = folder / name / "job.py"
+                programs[name].parent.mkdir()
+                programs[name].write_text(text)
+        outcome, parts = sharing.under_castscope(list(programs.values()), folder / "run", "--deep", "always", *option)
+        return outcome.report, dict(zip(programs, parts, strict=True))
+    return run
+
 
 # On PyTorch's lists for the CPU: no cell is among them, so that its first state, which PyTorch makes in float32, takes
 # what it computes in lower precision up to float32. apex's lists have cells: with --apex there is nothing to find.
 WITH_PYTORCHS_LISTS = [("dtype-silent-upcast", "cells")]
 
 
-@pytest.mark.parametrize(("dtype", "option", "right"), [
-    ("", (), WITH_PYTORCHS_LISTS), ("float16", (), WITH_PYTORCHS_LISTS), ("", ("--apex",), [])],
-    ids=["bfloat16", "float16", "as it stands with apex"])
-def test_a_loop_has_as_many_steps_as_iterations_and_nothing_is_found(tmp_path, monkeypatch, dtype, option, right):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "agent" / "python"))
-    loops = SCALED + ["initialized"] * bool(option)
-    outcome, parts = sharing.under_castscope([f"{LOOPS} {loop} {dtype}" for loop in loops], tmp_path / "run",
-                                             "--deep", "always", *option)
-    assert {loop: part["totals"]["step_count"] for loop, part in zip(loops, parts, strict=True)} == dict.fromkeys(
-        loops, ITERATIONS)
-    assert [(finding["rule"], finding["location"]["function"]) for finding in outcome.report["findings"]] == right
-    policy = outcome.report["run"]["enforced_policy"]
-    assert policy == ("apex-o1-any" if option else None)
+def steps_of(parts, loops):
+    return {loop: parts[loop]["totals"]["step_count"] for loop in loops}
 
 
-def test_a_loop_without_scale_loss_has_its_steps_too(job):
+def test_a_loop_has_as_many_steps_as_iterations_and_nothing_is_found(looped):
+    report, parts = looped()
+    loops = SCALED + [f"{loop} float16" for loop in SCALED]
+    assert steps_of(parts, loops) == dict.fromkeys(loops, ITERATIONS)
+    found = [finding for finding in report["findings"] if finding["location"]["function"] != "by_hand"]
+    assert [(finding["rule"], finding["location"]["function"]) for finding in found] == WITH_PYTORCHS_LISTS
+    assert found[0]["evidence"]["calls"] == 2 * ITERATIONS, "in bfloat16 and in float16"
+    assert report["run"]["enforced_policy"] is None
+
+
+def test_as_it_stands_with_apex_a_loop_has_its_steps_and_nothing_at_all_is_found(looped):
+    report, parts = looped("--apex")
+    loops = [*SCALED, "initialized"]
+    assert steps_of(parts, loops) == dict.fromkeys(loops, ITERATIONS)
+    assert report["findings"] == []
+    assert report["run"]["enforced_policy"] == "apex-o1-any"
+
+
+def test_a_loop_without_scale_loss_has_its_steps_too(looped):
     """The loop's behaviour is reported: backward under autocast, and that the cache was cleared by hand after each
     step."""
-    report = job(LOOPS, "by_hand", options=["--deep", "always"])
-    assert report["totals"]["step_count"] == ITERATIONS
-    findings = {finding["rule"]: finding for finding in report["findings"]}
+    report, parts = looped()
+    assert steps_of(parts, ["by_hand"]) == {"by_hand": ITERATIONS}
+    findings = {finding["rule"]: finding for finding in report["findings"]
+                if finding["location"]["function"] == "by_hand"}
     assert set(findings) == {"region-contains-backward", "region-spans-steps"}
     assert findings["region-contains-backward"]["severity"] == "warning"
     assert "scale_loss" in findings["region-contains-backward"]["fix"]
@@ -72,40 +129,11 @@ def test_a_loop_without_scale_loss_has_its_steps_too(job):
                                    "weight from before the latest step")
 
 
-def test_the_step_ends_where_it_does_with_torch_amp(job):
+def test_the_step_ends_where_it_does_with_torch_amp(looped):
     """The casts of each step, against the same loop on autocast itself."""
-    plain = job("""
-import torch
-import torch.nn.functional as F
-from torch import nn
-torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for _ in range(5):
-    optimizer.zero_grad()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = F.mse_loss(model(torch.randn(4, 8)), torch.randn(4, 1))
-    loss.backward()
-    optimizer.step()
-""")
-    handled = job("""
-import torch
-import torch.nn.functional as F
-from castscope import amp
-from torch import nn
-torch.manual_seed(0)
-handle = amp.init()
-model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = F.mse_loss(model(torch.randn(4, 8)), torch.randn(4, 1))
-    with handle.scale_loss(loss, optimizer) as scaled_loss:
-        scaled_loss.backward()
-    optimizer.step()
-""")
-    casts = [[(run["first_step"], run["last_step"], run["casts"]) for run in report["step_runs"]]
-             for report in (plain, handled)]
+    _, parts = looped()
+    casts = [[(run["first_step"], run["last_step"], run["casts"]) for run in parts[name]["step_runs"]]
+             for name in ("torch_amp", "scale_loss")]
     assert sum(last - first + 1 for first, last, _ in casts[0]) == 5
     assert sum(last - first + 1 for first, last, _ in casts[1]) == 5
     assert sum(count for *_, count in casts[0]) == sum(count for *_, count in casts[1])
@@ -157,10 +185,7 @@ def test_casts_of_annotations_have_function_argument_line_and_role(job):
     assert "9 casts by autocast, 2 cache hits" in report["stderr"]
 
 
-def test_annotations_are_counted_like_what_a_dispatch_mode_sees(job):
-    """As many copies as an independent count has, whatever the arguments are nested in."""
-    report = job("""
-import torch
+@pytest.mark.job("""
 from castscope import half_function, promote_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -190,16 +215,17 @@ with Count(), torch.autocast("cpu", dtype=torch.bfloat16):
     takes(low, low)
 print(Count.casts)
 """)
-    assert int(report["stdout"]) == casts_by_cause(report)["annotation"] == 8
+def test_annotations_are_counted_like_what_a_dispatch_mode_sees(ran):
+    """As many copies as an independent count has, whatever the arguments are nested in."""
+    report = ran.report
+    assert int(*ran.lines) == casts_by_cause(report)["annotation"] == 8
     places = {(site["operator"], site["argument"]): site["casts"] for site in report["sites"]
               if site["cause"] == "annotation"}
     assert places == {("takes", "first"): 1, ("takes", "others"): 3, ("takes", "key"): 1, ("Block.forward", "pairs"): 2,
                       ("<lambda>", "b"): 1}
 
 
-def test_what_pytorchs_own_python_casts_is_not_the_users(job):
-    report = job("""
-import torch
+@pytest.mark.job("""
 x = torch.ones(2, 2, requires_grad=True)
 scaler = torch.amp.GradScaler("cpu")
 optimizer = torch.optim.SGD([x], lr=0.1)
@@ -214,15 +240,15 @@ torch.ops.aten.to.dtype(torch.ones(2), torch.bfloat16)
 with torch.device("cpu"):
     torch.ones(2).double()
 """)
-    by_cause = casts_by_cause(report)
+def test_what_pytorchs_own_python_casts_is_not_the_users(ran):
+    by_cause = casts_by_cause(ran.report)
     assert by_cause["user_to"] == 2 + 2 + 3 and set(by_cause) == {"user_to", "pytorch"}
-    assert {site["operator"] for site in report["sites"] if site["cause"] == "pytorch"} == {"aten::to"}
+    assert {site["operator"] for site in ran.report["sites"] if site["cause"] == "pytorch"} == {"aten::to"}
 
 
 # -------------------------------------------------------------------------------------------------- --apex
 
-def test_apex_is_castscope_amp_where_none_is_installed(job):
-    report = job("""
+@pytest.mark.job("""
 import apex.amp
 from apex import amp
 import castscope.amp
@@ -238,13 +264,14 @@ try:
 except ImportError as error:
     print(error)
 print(hasattr(apex, "optimizers"))
-""", options=["--apex"])
-    first, parallel, optimizers, nonsense, by_name, has = report["stdout"].splitlines()
+""", options=APEX)
+def test_apex_is_castscope_amp_where_none_is_installed(ran):
+    first, parallel, optimizers, nonsense, by_name, has = ran.lines
     assert (first, by_name, has) == ("True True", optimizers, "False")
     assert parallel.endswith("stands in for apex.amp alone; write torch.nn.parallel.DistributedDataParallel, or "
                              "torch.nn.SyncBatchNorm instead")
     assert "torch.optim" in optimizers and nonsense.endswith("stands in for apex.amp alone")
-    assert "apex is installed" not in report["stderr"]
+    assert "apex is installed" not in ran.stderr
 
 
 def test_an_apex_that_is_installed_is_left_alone(job, castscope):
@@ -261,17 +288,17 @@ def test_a_folder_of_that_name_is_no_apex(job, castscope):
     assert report["stdout"] == "castscope.amp\n"
 
 
-def test_without_the_option_nothing_stands_in(job):
-    report = job("""
-import torch
+@pytest.mark.job("""
 try:
     import apex
 except ImportError as error:
     print(error)
 """)
-    assert report["stdout"] == "No module named 'apex'\n"
+def test_without_the_option_nothing_stands_in(ran):
+    assert ran.lines == ["No module named 'apex'"]
 
 
+LOW, FULL = "torch.bfloat16", "torch.float32"
 LISTS = """
 import torch
 import torch.nn.functional as F
@@ -283,12 +310,14 @@ print(torch.mm(x, x.t()).dtype, torch.exp(low).dtype, F.softmax(low, 1).dtype, F
 """
 
 
-def test_apexs_lists_decide_and_not_pytorchs(job):
-    low, full = "torch.bfloat16", "torch.float32"
-    report = job(LISTS, options=["--apex"])
-    assert report["stdout"].split() == [low, full, full, full, full, low]
-    report = job(LISTS.replace("apex", "castscope"))
-    assert report["stdout"].split() == [low, low, low, full, full, low], "PyTorch's lists for the CPU"
+@pytest.mark.job(LISTS, options=APEX)
+def test_apexs_lists_decide_and_not_pytorchs(ran):
+    assert " ".join(ran.lines).split() == [LOW, FULL, FULL, FULL, FULL, LOW]
+
+
+@pytest.mark.job(LISTS.replace("apex", "castscope"))
+def test_pytorchs_lists_for_the_cpu_decide_without_the_option(ran):
+    assert " ".join(ran.lines).split() == [LOW, LOW, LOW, FULL, FULL, LOW]
 
 
 def test_another_policy_may_be_given_with_it(job):
@@ -326,12 +355,15 @@ print(len(list(loader)), threading.active_count() < 5)
 """
 
 
-def test_threads_that_are_started_after_init_cast_too(job):
-    report = job(THREADS, options=["--apex", "--deep", "always"])
-    low, full = "torch.bfloat16", "torch.float32"
-    assert report["stdout"].splitlines() == [f"{full} {low} {low} {low}", full, "2 True"]
-    assert {rule for rule, _ in found(report)} <= {"thread-lost-region"}  # the thread that was there before
-    assert job(THREADS.replace("apex", "castscope"))["stdout"].split()[:4] == [full, full, full, low]
+@pytest.mark.job(THREADS, options=APEX)
+def test_threads_that_are_started_after_init_cast_too(ran):
+    assert ran.lines == [f"{FULL} {LOW} {LOW} {LOW}", FULL, "2 True"]
+    assert {finding["rule"] for finding in ran.report["findings"]} <= {"thread-lost-region"}  # what was there before
+
+
+@pytest.mark.job(THREADS.replace("apex", "castscope"))
+def test_without_the_option_threads_that_are_started_after_init_do_not_cast(ran):
+    assert ran.lines[0].split() == [FULL, FULL, FULL, LOW]
 
 
 LEVELS = """
@@ -353,8 +385,9 @@ for level in ("O0", "O1", "O2", "O3", "01"):
 """
 
 
-def test_the_later_interface_says_what_it_does_not_provide(job):
-    first, o0, o1, o2, o3, typing = job(LEVELS, options=["--apex"])["stdout"].splitlines()
+@pytest.mark.job(LEVELS, options=APEX)
+def test_the_later_interface_says_what_it_does_not_provide(ran):
+    first, o0, o1, o2, o3, typing = ran.lines
     assert "amp.initialize()" in first
     # Inside scale_loss autocast is off.
     assert (o0, o1) == ("O0 torch.float32 True", "O1 torch.float32 True")

@@ -1,11 +1,10 @@
 """Findings in code that is written for apex.amp, where its lists and its one long region decide."""
 
 import pytest
-from test_apex import found, job  # noqa: F401 (a fixture)
+from test_apex import with_castscope_amp  # noqa: F401 (a fixture)
 
 MANY_WEIGHTS = """
 from apex import amp
-import sys, torch
 from torch import nn
 
 class Experts(nn.Module):
@@ -16,11 +15,11 @@ class Experts(nn.Module):
         return torch.stack([nn.functional.linear(x, w) for w in self.weights])
 
 amp_handle = amp.init()
-net = Experts() if sys.argv[1] == "list" else nn.LSTM(8, 8, 2, bidirectional=True)
+net = Experts() if "{weights}" == "list" else nn.LSTM(8, 8, 2, bidirectional=True)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(int(sys.argv[2])):
+for _ in range({steps}):
     out = net(torch.randn(5, 2, 8))
-    loss = (out if sys.argv[1] == "list" else out[0]).float().abs().mean()
+    loss = (out if "{weights}" == "list" else out[0]).float().abs().mean()
     with amp_handle.scale_loss(loss, optimizer) as scaled_loss:
         scaled_loss.backward()
     optimizer.step()
@@ -30,14 +29,13 @@ for _ in range(int(sys.argv[2])):
 
 @pytest.mark.parametrize("steps", ["1", "4"])
 @pytest.mark.parametrize("weights", ["list", "lstm"])
-def test_many_weights_of_one_line_are_no_growth(job, weights, steps):
-    assert found(job(MANY_WEIGHTS, weights, steps, options=["--apex"])) == []
+@pytest.mark.job(MANY_WEIGHTS, options=["--apex"])
+def test_many_weights_of_one_line_are_no_growth(ran, weights, steps):
+    assert ran.report["findings"] == []
 
 
-def test_a_sum_that_promotes_is_told_as_one(job):
-    report = job("""
+@pytest.mark.job("""
 from apex import amp
-import torch
 from torch import nn
 amp_handle = amp.init()
 layer, bias = nn.Linear(8, 8), nn.Parameter(torch.randn(8))
@@ -49,4 +47,5 @@ for _ in range(4):
         scaled_loss.backward()
     optimizer.step()
 """, options=["--apex", "--deep", "always"])
-    assert [rule for rule, _ in found(report)] == ["dtype-silent-upcast"]
+def test_a_sum_that_promotes_is_told_as_one(ran):
+    assert [finding["rule"] for finding in ran.report["findings"]] == ["dtype-silent-upcast"]

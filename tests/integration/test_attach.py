@@ -105,10 +105,10 @@ def test_a_job_that_was_started_without_castscope(started, kinds):
     assert not directory.exists()
 
 
-def test_requests_that_make_no_sense_do_nothing(started):
+def test_requests_that_make_no_sense_do_nothing_and_a_job_is_armed_by_the_variable_too(started):
     done = castscope("attach", 2_000_000)
     assert done.returncode == 2 and "there is no process 2000000" in done.stderr
-    job = started("armed", "--armed")
+    job = started("armed", environment={"CASTSCOPE_ARMED": "1"})
     with pytest.raises(RuntimeError, match="is no request"):
         driver.ask(job.run_directory(), "attach all")
     with pytest.raises(RuntimeError, match="no number of steps"):
@@ -116,4 +116,5 @@ def test_requests_that_make_no_sense_do_nothing(started):
     with pytest.raises(RuntimeError, match="no process 1 of this run"):
         driver.ask(job.run_directory(), "attach 1")
     assert job.stop() == 0
-    assert "nobody attached to it: `castscope attach PID`" in " ".join((job.folder / "stderr").read_text().split())
+    said = " ".join((job.folder / "stderr").read_text().split())
+    assert "nobody attached to it: `castscope attach PID`" in said and "--deep" not in said

@@ -19,9 +19,14 @@ def test_bare_preload_leaves_a_run_file(castscope, python):
     assert (report["run"]["exit_status"], report["run"]["complete"]) == (0, True)
 
 
-def test_bare_preload_with_a_default_name(castscope, python):
-    (castscope.folder / "train.py").write_text(WORK + "work(1)\n")
-    castscope.bare(python, "train.py")
+def test_bare_preload_with_a_default_name_and_a_relay_that_is_not_the_jobs_child(castscope, python):
+    code = ("import signal\n"
+            "signal.signal(signal.SIGCHLD, lambda *_: print('SIGCHLD'))\n" + WORK + "work(1)\n"
+            "try: print(os.wait())\n"
+            "except ChildProcessError: print('no children')\n")
+    (castscope.folder / "train.py").write_text(code)
+    done = castscope.bare(python, "train.py")
+    assert done.stdout == b"no children\n"
     assert_worked(eventually(castscope.folder / "train-*.json"), 1)
 
 
@@ -36,16 +41,6 @@ def test_variables_that_nobody_understands_are_named(castscope, python, bare):
         "castscope: CASTSCOPE_DEEP is `banana`, which is not always, never or N for each Nth step: it is ignored",
         "castscope: CASTSCOPE_GPU is `-3`, which is not auto, on, events or off: it is ignored"]
     assert_worked(eventually(castscope.folder / "run.json"), 1)
-
-
-def test_bare_relay_is_not_the_jobs_child(castscope, python):
-    code = ("import signal\n"
-            "signal.signal(signal.SIGCHLD, lambda *_: print('SIGCHLD'))\n" + WORK + "work(1)\n"
-            "try: print(os.wait())\n"
-            "except ChildProcessError: print('no children')\n")
-    done = castscope.bare(python, "-c", code, env={"CASTSCOPE_OUT": str(castscope.folder / "bare")})
-    assert done.stdout == b"no children\n"
-    eventually(castscope.folder / "bare.json")
 
 
 def test_bare_relay_holds_no_pipe_of_the_job(castscope, python):
@@ -91,18 +86,13 @@ def collector(castscope):
     assert server.returncode == 0
 
 
-def test_bare_preload_to_a_collector(castscope, python, collector):
+def test_bare_preload_to_a_collector_which_is_told_how_the_job_ended(castscope, python, collector):
     address, folder = collector
-    done = castscope.bare(python, "-c", WORK + "work(3)", env={"CASTSCOPE_COLLECTOR": address})
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert_worked(eventually(folder / "*.json"), 3)
-
-
-def test_a_bare_job_that_dies_is_told_to_the_collector(castscope, python, collector):
-    address, folder = collector
-    done = castscope.bare(python, "-c", WORK + "work(1)\nsys.exit(3)", env={"CASTSCOPE_COLLECTOR": address})
-    assert done.returncode == 3
-    assert eventually(folder / "*.json")["run"]["exit_status"] == 3
+    done = castscope.bare(python, "-c", WORK + "work(3)\nsys.exit(3)", env={"CASTSCOPE_COLLECTOR": address})
+    assert (done.returncode, done.stderr) == (3, b"")
+    report = eventually(folder / "*.json")
+    assert_worked(report, 3)
+    assert report["run"]["exit_status"] == 3
 
 
 @pytest.fixture

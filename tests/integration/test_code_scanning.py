@@ -1,5 +1,6 @@
 """SARIF for code scanning: which commit it is of, what is new, what is silenced, and when nothing is to be uploaded."""
 
+import functools
 import json
 import os
 import re
@@ -62,7 +63,7 @@ def test_the_commit_is_that_of_the_start(checkout):
     commit = git(checkout.folder, "rev-parse", "HEAD")
     # The job itself goes on to another commit.
     job = f"import os; os.environ.update({NAMES!r}); os.system('git commit -q --allow-empty -m two')\n"
-    record(checkout, sys.executable, job + TRAIN, name="later.py")
+    assert checkout.run(sys.executable, "-c", job).returncode == 0
     assert git(checkout.folder, "rev-parse", "HEAD") != commit
     report = checkout.report()
     jsonschema.validators.validator_for(REPORT)(REPORT).validate(report)
@@ -80,7 +81,7 @@ def test_tracked_files_alone_make_it_dirty(checkout, dirty):
     (checkout.folder / "untracked.txt").write_text("x")
     if dirty:
         (checkout.folder / "train.py").write_text(TRAIN + "\n")
-    assert checkout.run(sys.executable, "train.py").returncode == 0
+    assert checkout.run("true").returncode == 0
     assert checkout.report()["run"]["checkout_state"]["git_dirty"] is dirty
     (told,) = sarif(checkout)["versionControlProvenance"]
     assert told["properties"] == {"git_dirty": dirty}
@@ -112,9 +113,33 @@ def trained(tmp_path_factory):
     return record(Castscope(tmp_path_factory.mktemp("trained")), sys.executable)
 
 
-def test_what_a_comment_silences_is_suppressed_and_not_left_out(castscope, python, trained):
-    record(castscope, python, SILENT)
-    silenced = [one for one in sarif(castscope)["results"] if one["suppressions"]]
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory):
+    return record(Castscope(tmp_path_factory.mktemp("silent")), sys.executable, SILENT)
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory):
+    """The lines have other texts in another function: what was found there is gone, and something else is found."""
+    text = TRAIN.replace("# FINDING", "# CHANGED").replace("# ANOTHER", "# CHANGED TOO").replace("Net(", "Model(")
+    return record(Castscope(tmp_path_factory.mktemp("edited")), sys.executable, text)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """Records a run called smoke of a job, once for all who ask for it."""
+    @functools.cache
+    def recorded(deep, *job):
+        castscope = Castscope(tmp_path_factory.mktemp("smoke"))
+        for name, text in (("train.py", TRAIN), ("killed.py", KILLED)):
+            (castscope.folder / name).write_text(text)
+        castscope("run", "-o", "smoke", "--deep", deep, "--", *job)
+        return castscope
+    return recorded
+
+
+def test_what_a_comment_silences_is_suppressed_and_not_left_out(silent, trained):
+    silenced = [one for one in sarif(silent)["results"] if one["suppressions"]]
     assert silenced and all(one["suppressions"][0]["kind"] == "inSource" for one in silenced)
     for one in silenced:
         mark = re.fullmatch("# castscope: ignore -- (FINDING|ANOTHER)", one["suppressions"][0]["justification"])[1]
@@ -136,23 +161,18 @@ def test_savings_are_those_of_the_report(trained):
 
 
 @pytest.mark.parametrize("form", ["run.castscope", "run.json"])
-def test_states_against_a_baseline(castscope, python, trained, form):
+def test_states_against_a_baseline(edited, trained, form):
     baseline = trained.folder / form
     assert {one["baselineState"] for one in sarif(trained, "--baseline", baseline)["results"]} == {"unchanged"}
-    # The lines have other texts in another function: what was found there is gone, and something else is found.
-    edited = TRAIN.replace("# FINDING", "# CHANGED").replace("# ANOTHER", "# CHANGED TOO")
-    record(castscope, python, edited.replace("Net(", "Model("))
-    results = sarif(castscope, "--baseline", baseline)["results"]
+    results = sarif(edited, "--baseline", baseline)["results"]
     assert {one["baselineState"] for one in results} >= {"new", "absent"}
     gone = [one for one in results if one["baselineState"] == "absent"]
     assert {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in gone} == {"train.py"}
 
 
-def test_a_baseline_that_did_not_look_leaves_it_unsure(castscope, python, trained):
-    done = castscope("run", "--deep", "never", "-o", "before", "--", python, trained.folder / "train.py",
-                     cwd=trained.folder)
-    assert done.returncode == 0, done.stderr
-    results = sarif(trained, "--baseline", "before.castscope")["results"]
+def test_a_baseline_that_did_not_look_leaves_it_unsure(smoke, trained):
+    before = smoke("never", sys.executable, "train.py").folder / "smoke.castscope"
+    results = sarif(trained, "--baseline", before)["results"]
     assert {one["baselineState"] for one in results} <= {"new", "unchanged"}
     deep = [one for one in results if one["properties"]["deep_only"]]
     why = ("the run of the baseline did not look at such code, or not in every step, or was not recorded in "
@@ -160,11 +180,10 @@ def test_a_baseline_that_did_not_look_leaves_it_unsure(castscope, python, traine
     assert all(one["properties"]["unsure"] == why for one in deep)
 
 
-def test_the_rules_that_could_not_judge_are_named(castscope, python):
-    castscope("run", "--deep", "never", "-o", "run", "--", python, "-c",
-              "import torch\nwith torch.autocast('cpu', torch.bfloat16): torch.nn.Linear(4, 4)(torch.ones(2, 4))")
-    coverage = {one["rule"]: one for one in castscope.report()["coverage"]["rules"] if one["judged"] != "full"}
-    run = sarif(castscope)
+def test_the_rules_that_could_not_judge_are_named(smoke):
+    castscope = smoke("never", sys.executable, "-c", CLEAN)
+    coverage = {one["rule"]: one for one in castscope.report("smoke")["coverage"]["rules"] if one["judged"] != "full"}
+    run = sarif(castscope, run="smoke.castscope")
     notes = run["invocations"][0]["toolConfigurationNotifications"]
     assert {one["associatedRule"]["id"] for one in notes} == set(coverage) != set()
     assert all(coverage[one["associatedRule"]["id"]]["because"] in one["message"]["text"] for one in notes)
@@ -220,11 +239,9 @@ KILLED = TRAIN + "\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
     ([sys.executable, "-c", CLEAN], "always", "0", True),
     ([sys.executable, "-c", CLEAN], "never", "3", False),
 ])
-def test_the_example_uploads_what_was_seen_whole_and_judged(castscope, job, deep, status, is_uploaded):
-    for name, text in (("train.py", TRAIN), ("killed.py", KILLED)):
-        (castscope.folder / name).write_text(text)
+def test_the_example_uploads_what_was_seen_whole_and_judged(smoke, job, deep, status, is_uploaded):
+    castscope = smoke(deep, *job)
     (castscope.folder / "castscope.json").write_text('{"min_step_share": 0}')  # what is saved goes by time
-    castscope("run", "-o", "smoke", "--deep", deep, "--", *job)
     steps = steps_of_the_document()
     check = next(step for step in steps if step.get("id") == "check")
     done, told = in_a_shell(castscope, check["run"].replace("--fail-on warning", "--fail-on performance"))
@@ -235,12 +252,11 @@ def test_the_example_uploads_what_was_seen_whole_and_judged(castscope, job, deep
     assert in_a_shell(castscope, end)[0].returncode == int(status)
 
 
-def test_github_is_sent_nothing_that_is_silenced(castscope, python):
-    record(castscope, python, SILENT)
-    (castscope.folder / "smoke.castscope").write_bytes((castscope.folder / "run.castscope").read_bytes())
+def test_github_is_sent_nothing_that_is_silenced(silent):
+    (silent.folder / "smoke.castscope").write_bytes((silent.folder / "run.castscope").read_bytes())
     made = next(step for step in steps_of_the_document() if "castscope.sarif" in step.get("run", ""))
-    done, _ = in_a_shell(castscope, made["run"])
+    done, _ = in_a_shell(silent, made["run"])
     assert done.returncode == 0, done.stderr
-    sent = run_of(json.loads((castscope.folder / "castscope.sarif").read_text()))["results"]
-    assert len(sent) == len(get_json(castscope, "json")["findings"])
+    sent = run_of(json.loads((silent.folder / "castscope.sarif").read_text()))["results"]
+    assert len(sent) == len(get_json(silent, "json")["findings"])
     assert not any(one.get("suppressions") for one in sent)

@@ -66,7 +66,7 @@ def test_check_that_is_clean_that_fails_and_that_has_limits(castscope, python, t
 
 
 def test_check_against_a_baseline_that_looked_at_less(castscope, python, told):
-    record(castscope, python, name="before")
+    have(castscope, python, name="before")
     same = told("check", "check", "-f", "json", "--baseline", "before.castscope", "--fail-on", "info", "before.json")
     assert same["known_findings"]
     record(castscope, python, CLEAN, "after", "--deep", "never")
@@ -112,7 +112,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 
 
 def test_diff_of_sites_findings_and_totals(castscope, python, told):
-    record(castscope, python, name="a")
+    have(castscope, python, name="a")
     record(castscope, python, CLEAN.replace("bfloat16", "float16"), "b")
     changed = told("diff", "diff", "-f", "json", "a.castscope", "b.json")
     assert changed["differs"] and changed["site_changes"] and changed["finding_changes"]["fixed_findings"]

@@ -1,12 +1,17 @@
 """The commands that start no job."""
 
+import functools
+import importlib.util
 import json
 import os
+import pathlib
 import re
+import runpy
 import subprocess
+import sys
 
 import pytest
-from program import clean_environment
+from program import Castscope, clean_environment
 
 COMMANDS = ["run", "report", "check", "diff", "rules", "explain", "recover", "serve", "env", "doctor"]
 OLD_NAMES = ["convert"]
@@ -134,25 +139,30 @@ def test_convert_formats(castscope):
     assert castscope("convert", "-f", "pdf", "run.castscope").returncode == 2
 
 
-def test_doctor_as_json(castscope, python):
-    done = castscope("doctor", "--json", "--", python)
-    checks = {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory):
+    """What doctor says of this Python, with these variables."""
+    @functools.cache
+    def checks(**environment):
+        castscope = Castscope(tmp_path_factory.mktemp("examined"))
+        done = castscope("doctor", "--json", "--", sys.executable, env=clean_environment(**environment))
+        assert done.returncode == 0
+        return {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
+    return checks
+
+
+def test_doctor_as_json(examined):
+    checks = examined()
     assert {"castscope", "compiler", "preload", "python", "torch", "agent", "attaching", "memory",
             "leftovers"} <= set(checks)
     assert checks["attaching"]["check_state"] == "ok", checks["attaching"]
     assert checks["torch"]["check_state"] == "ok" and checks["preload"]["check_state"] == "ok"
-    assert done.returncode == 0
 
 
-def test_doctor_tells_of_gpus(castscope, python):
-    def checks(**environment):
-        done = castscope("doctor", "--json", "--", python, env=clean_environment(**environment))
-        assert done.returncode == 0
-        return {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
-
-    plain, odd = checks(), checks(CASTSCOPE_GPU="yes")
-    built = subprocess.run([python, "-c", "import torch; print(torch.version.cuda or 'without CUDA')"], check=True,
-                           capture_output=True, text=True).stdout.strip()
+def test_doctor_tells_of_gpus(examined):
+    plain, odd = examined(), examined(CASTSCOPE_GPU="yes")
+    torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+    built = runpy.run_path(str(torch / "version.py"))["cuda"] or "without CUDA"
     assert plain["cuda"]["check_state"] == "ok" and built in plain["cuda"]["found"]
     assert plain["gpu"]["check_state"] == "ok" and odd["gpu"]["check_state"] == "warning" and odd["gpu"]["fix"]
 

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 import pytest
-from program import clean_environment
+from program import Castscope, clean_environment
 
 ENTRY = """
 import sys
@@ -19,6 +19,22 @@ def step(a, b):
 
 print("the script's own", sys.argv[1:])
 """
+
+
+@pytest.fixture(scope="module")
+def same(tmp_path_factory):
+    """A comparison by a Python of the PATH, into a file that exists: what came of it without --force, and with it."""
+    castscope = Castscope(tmp_path_factory.mktemp("same"))
+    (castscope.folder / "entry.py").write_text(ENTRY)
+    written = castscope.folder / "modes.json"
+    written.write_text("mine")
+    python = pathlib.Path(sys.executable)
+    command = ("--modes", "trace", "-f", "json", "-o", written.name, "--", python.name, "-W", "ignore", "entry.py")
+    path = {"env": clean_environment() | {"PATH": f"{python.parent}:/usr/bin:/bin"}, "text": True}
+    refused = castscope("compare", *command, **path)
+    kept = written.read_text()
+    forced = castscope("compare", "--force", *command, **path)
+    return refused, kept, forced, json.loads(written.read_text())
 
 
 @pytest.fixture
@@ -41,31 +57,25 @@ def test_a_script_says_what_is_compared(compare, tmp_path):
     assert told == {"eager": [], "script": [9], "trace": []}
 
 
-def test_the_same_precision_is_success(compare):
-    done = compare("--modes", "trace", "--format", "json", "--", sys.executable, "entry.py")
+def test_the_same_precision_is_success(same):
+    _, _, done, told = same
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["comparisons"][0]["same_precision"] is True
+    assert told["comparisons"][0]["same_precision"] is True
 
 
-@pytest.mark.usefixtures("compare")  # which writes entry.py
-def test_python_is_found_in_the_path(castscope):
-    python = pathlib.Path(sys.executable)
-    path = {"env": clean_environment() | {"PATH": f"{python.parent}:/usr/bin:/bin"}, "text": True}
-    done = castscope("compare", "--modes", "trace", "--", python.name, "-W", "ignore", "entry.py", **path)
+def test_python_is_found_in_the_path(same, compare):
+    _, _, done, _ = same
     assert done.returncode == 0, done.stderr
-    done = castscope("compare", "--", "python9", "entry.py", **path)
+    done = compare("--", "python9", "entry.py")
     assert done.returncode == 2 and "python9: there is no such program" in done.stderr, done.stderr
 
 
-def test_a_file_that_exists_is_overwritten_only_by_force(compare, tmp_path):
-    (tmp_path / "modes.json").write_text("mine")
-    given = ("--modes", "trace", "-f", "json", "-o", "modes.json")
-    done = compare(*given, "--", sys.executable, "entry.py")
-    assert done.returncode == 2 and "modes.json exists: choose another file, or --force" in done.stderr, done.stderr
-    assert (tmp_path / "modes.json").read_text() == "mine" and "the script's own" not in done.stderr
-    done = compare("--force", *given, "--", sys.executable, "entry.py")
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert json.loads((tmp_path / "modes.json").read_text())["comparisons"]
+def test_a_file_that_exists_is_overwritten_only_by_force(same):
+    refused, kept, forced, told = same
+    assert refused.returncode == 2 and "modes.json exists: choose another file, or --force" in refused.stderr
+    assert kept == "mine" and "the script's own" not in refused.stderr
+    assert (forced.returncode, forced.stdout) == (0, ""), forced.stderr
+    assert told["comparisons"]
 
 
 def test_a_function_by_its_name(compare, tmp_path):

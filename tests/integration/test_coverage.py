@@ -55,7 +55,7 @@ def test_new_code_is_looked_at(castscope, python):
     assert {rule["judged"] for rule in coverage["rules"]} == {"full"}
 
 
-@pytest.mark.parametrize("forwards", [400, 3000])
+@pytest.mark.parametrize("forwards", [400, 1200])
 def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards):
     report = record(castscope, python, "late", forwards=forwards)
     assert "cast-undoes-float" in rules_of(report)
@@ -71,18 +71,17 @@ def test_new_code_is_looked_at_however_late_it_comes(castscope, python, forwards
     assert judged["cache-grows"]["judged"] == "full"
 
 
+# No weight changes, and there is no optimizer: the first one that is made imports torch._dynamo.
 OVERFLOWS = """
 import torch
 
 model = torch.nn.Linear(8, 8)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
 for step in range(60):
     x = torch.ones(4, 8) * (1e6 if step == 40 else 1.0)
     with torch.autocast("cpu", torch.float16):
         loss = model(x).float().sum()
     loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    model.zero_grad()
 """
 
 

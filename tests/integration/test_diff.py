@@ -3,15 +3,15 @@
 import json
 
 import pytest
-from gated import FINDS, RULE, TRAIN, have, record
+from gated import FINDS, RULE, TRAIN, have
 
 
 @pytest.fixture
 def runs(castscope, python):
-    """Records the text as it is, and as it became; returns the difference."""
+    """Has runs of the text as it is, and as it became; returns the difference."""
     def difference(after, before=TRAIN):
         have(castscope, python, before, "a")
-        record(castscope, python, after, "b")
+        have(castscope, python, after, "b")
         done = castscope("diff", "--exit-code", "-f", "json", "a.castscope", "b.castscope")
         return done.returncode, json.loads(done.stdout)
     return difference
@@ -86,7 +86,7 @@ def test_longer_runs_of_the_same_code_are_no_difference(runs):
 
 
 def test_runs_that_cannot_be_compared_are_no_pass(castscope, python):
-    record(castscope, python, name="good")
+    have(castscope, python, name="good")
     assert castscope("run", "-o", "nothing", "--", "true").returncode == 0
     for name, end in (("failed", "raise SystemExit(1)"), ("killed", "import os; os.kill(os.getpid(), 9)")):
         (castscope.folder / "train.py").write_text(f"{TRAIN}\n{end}\n")

@@ -8,10 +8,16 @@ import pytest
 from program import ROOT, clean_environment
 
 WORKLOADS = ROOT / "tests" / "workloads"
+DECIDED = f"""
+import runpy, sys
+sys.argv = [{str(WORKLOADS / "decided.py")!r}, "{{lower}}"]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+WRITTEN = DECIDED.replace("decided.py", "written_weights.py").replace('"{lower}"', '"{kind}", "{width}"')
 
 
-def rules_found(castscope):
-    return {finding["rule"] for finding in castscope.report()["findings"]}
+def rules_found(report):
+    return {finding["rule"] for finding in report["findings"]}
 
 
 # ---------------------------------------------------------------------------------------------------- what it decides
@@ -33,18 +39,17 @@ MINE = {
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])
 @pytest.mark.parametrize("lower", ["bfloat16", "float16"])
-def test_every_part_of_a_policy_is_carried_out(castscope, enforce, options, lower):
-    seen = enforce(MINE, WORKLOADS / "decided.py", lower, options=options)
-    other = "float16" if lower == "bfloat16" else "float16"
-    assert seen == [
+@pytest.mark.job(DECIDED, policy=MINE)
+def test_every_part_of_a_policy_is_carried_out(ran, options, lower):
+    assert ran.lines == [
         f"body {lower}", "head.fc float32", "head float32", "other float32",
         "softmax float32", "softmax given float64", "add float32", "norm float32", "cumsum float32", "cat float32",
         f"roll {lower}", "double float64", "out float32", "in place float32", "bmm raises use matmul",
         "rois float32", f"scale {lower}", f"twice {lower}", "y float32", f"twice with y {lower}",
-        "off float32", f"nested {other}", f"back {lower}", "outside float32",
+        "off float32", "nested float16", f"back {lower}", "outside float32",
     ]
-    assert "policy-deviation" not in rules_found(castscope)  # what was recorded is what was asked for
-    (ban,) = (finding for finding in castscope.report()["findings"] if finding["rule"] == "op-banned")
+    assert "policy-deviation" not in rules_found(ran.report)  # what was recorded is what was asked for
+    (ban,) = (finding for finding in ran.report["findings"] if finding["rule"] == "op-banned")
     assert ban["title"].startswith("bmm raised: the policy ")
 
 
@@ -64,7 +69,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     print(layer(x).dtype, torch.cat([layer(x), x]).dtype)
 """)
     assert enforce({"extends": "torch-cpu", "dtype": "float16"}, "job.py") == ["torch.float16 torch.float32"]
-    assert "cache-wrong-dtype" not in rules_found(castscope)
+    assert "cache-wrong-dtype" not in rules_found(castscope.report())
 
 
 def test_another_policy_in_a_module(castscope, enforce):
@@ -73,32 +78,34 @@ def test_another_policy_in_a_module(castscope, enforce):
     assert seen[:3] == ["body bfloat16", "head.fc float32", "head float32"]
 
 
-def test_a_policy_of_another_device_changes_nothing(castscope, enforce):
+def test_a_policy_of_another_device_changes_nothing_and_is_told_to(castscope, enforce):
     """PyTorch's own behaviour stays, including its cache's mistakes: an entry of another dtype is returned, and
     raises."""
     observed = castscope.run(sys.executable, WORKLOADS / "decided.py", text=True)
     assert enforce("apex-o1", WORKLOADS / "decided.py") == observed.stdout.splitlines()
+    [notice] = castscope.report()["run"]["notices"]
+    assert "is for cuda, and autocast was used on cpu alone" in notice
 
 
-def test_a_rule_for_a_module_changes_nothing_elsewhere(castscope, enforce):
-    """Operators that are made of others, and that another device's list names: their parts are cast as ever."""
-    (castscope.folder / "job.py").write_text("""
-import torch
+MODULES = {"extends": "torch-cpu", "modules": {"b": "fp32", "no_such_module": "fp32"}}
+
+
+@pytest.mark.job("""
 x, y = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
 cell, state = torch.nn.LSTMCell(4, 4), torch.randn(3, 4)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     print(torch.einsum("bij,bjk->bik", x, y).dtype, torch.tensordot(x[0], y[0], 1).dtype, torch.inner(x, x).dtype,
           torch.linalg.multi_dot([x[0], y[0], y[0].t()]).dtype, cell(state)[0].dtype)
-""")
-    plain = enforce("torch-cpu", "job.py")
-    assert enforce({"extends": "torch-cpu", "modules": {"no_such_module": "fp32"}}, "job.py") == plain
+""", policy=MODULES)
+def test_a_rule_for_a_module_changes_nothing_elsewhere(ran, enforce):
+    """Operators that are made of others, and that another device's list names: their parts are cast as ever."""
+    plain = enforce("torch-cpu", ran.script)
+    assert ran.lines == plain
     assert "torch.bfloat16" in plain[0]
 
 
 @pytest.mark.parametrize("first", ["m.a(x); m.b(x)", "wrapper(x)", "m(x)", "None"])
-def test_a_modules_path_is_that_of_the_call_whatever_was_called_before(castscope, enforce, first):
-    (castscope.folder / "job.py").write_text(f"""
-import torch
+@pytest.mark.job("""
 class Two(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -120,23 +127,18 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     m(x), wrapper(x), m(x)
 low, full = torch.bfloat16, torch.float32
 print(seen == [low, full, low, low, low, full])
-""")
-    assert enforce({"extends": "torch-cpu", "modules": {"b": "fp32"}}, "job.py") == ["True"]
-
-
-def test_a_policy_of_another_device_is_told_to_do_nothing(castscope, enforce):
-    (castscope.folder / "job.py").write_text(CACHED)
-    enforce("torch-cuda", "job.py")
-    [notice] = castscope.report()["run"]["notices"]
-    assert "is for cuda, and autocast was used on cpu alone" in notice
+""", policy=MODULES)
+def test_a_modules_path_is_that_of_the_call_whatever_was_called_before(ran, first):
+    assert ran.lines == ["True"]
 
 
 # -------------------------------------------------------------------------------------------------- weights written
 
 @pytest.mark.parametrize("kind", ["frozen", "trained"])
 @pytest.mark.parametrize("width", [64, 512])
-def test_no_stale_copy_whatever_writes(enforce, kind, width):
-    told = json.loads(enforce("torch-cpu", WORKLOADS / "written_weights.py", kind, width)[-1])
+@pytest.mark.job(WRITTEN, policy="torch-cpu")
+def test_no_stale_copy_whatever_writes(ran, kind, width):
+    told = json.loads(ran.lines[-1])
     assert len(told) >= 19
     assert {name: seen for name, seen in told.items() if not all(seen.values())} == {}
 
@@ -181,16 +183,18 @@ for _ in range(6):
     ({"enabled": False}, 6 * 6),
     ({"max_bytes": 0}, 6 * 4 + 6 * 2),
 ])
-def test_what_is_kept_and_how_long(castscope, enforce, cache, casts):
+def test_what_is_kept_and_how_long_and_the_policy_is_told(castscope, enforce, cache, casts):
     (castscope.folder / "job.py").write_text(CACHED)
     enforce({"extends": "torch-cpu", "cache": cache}, "job.py")
     of_inputs = 6
-    assert castscope.report()["totals"]["casts"] - of_inputs == casts
+    report = castscope.report()
+    assert report["totals"]["casts"] - of_inputs == casts
+    told = report["run"]
+    assert told["enforced_policy"] == "policy.json" and len(told["enforced_policy_hash"]) == 16
 
 
-def test_a_forked_child_has_its_own(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import os, torch
+@pytest.mark.job("""
+import os
 torch.set_num_threads(1)
 w = torch.nn.Parameter(torch.randn(256, 256), requires_grad=False)
 x = torch.randn(2, 256)
@@ -210,13 +214,13 @@ w.data.mul_(3)
 good = fresh()
 _, status = os.waitpid(child, 0)
 print(good and status == 0 and fresh())
-""")
-    assert enforce("torch-cpu", "job.py") == ["True"]
+""", policy="torch-cpu")
+def test_a_forked_child_has_its_own(ran):
+    assert ran.lines == ["True"]
 
 
-def test_threads_share_copies(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import threading, torch
+@pytest.mark.job("""
+import threading
 torch.set_num_threads(1)
 layers = [torch.nn.Linear(64, 64, bias=False).requires_grad_(i % 2 == 0) for i in range(8)]
 x = torch.randn(2, 64)
@@ -231,15 +235,14 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in threads], [t.join() for t in threads]
 print(len(wrong))
-""")
-    assert enforce("torch-cpu", "job.py") == ["0"]
+""", policy="torch-cpu")
+def test_threads_share_copies(ran):
+    assert ran.lines == ["0"]
 
 
 # ------------------------------------------------------------------------ what PyTorch's own autocast gets wrong or not
 
-def test_fused_optimizer_within_one_region_learns(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 torch.manual_seed(0)
 model = torch.nn.Linear(8, 8)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
@@ -252,21 +255,21 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         optimizer.step()
         optimizer.zero_grad()
 print(losses == sorted(losses, reverse=True) and len(set(losses)) == 5)
-""")
-    assert enforce("torch-cpu", "job.py") == ["True"]
+""", policy="torch-cpu")
+def test_fused_optimizer_within_one_region_learns(ran):
+    assert ran.lines == ["True"]
 
 
-def test_swapping_a_weight_within_a_region_works(castscope, enforce):
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.job("""
 layer, x = torch.nn.Linear(8, 8), torch.randn(2, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
     layer(x)
     other = torch.nn.Parameter(torch.zeros(8, 8))
     torch.utils.swap_tensors(layer.weight, other)
     print(torch.equal(layer(x), layer.bias.bfloat16().expand(2, 8)))
-""")
-    assert enforce("torch-cpu", "job.py") == ["True"]
+""", policy="torch-cpu")
+def test_swapping_a_weight_within_a_region_works(ran):
+    assert ran.lines == ["True"]
 
 
 # -------------------------------------------------------------------------------------------------------- wrong input
@@ -298,13 +301,6 @@ def test_compiled_graphs_are_the_policys_own(castscope, enforce):
     done = castscope("run", "--force", "-o", "run", "--enforce", "torch-cpu", "--", sys.executable, "-c", code,
                      text=True, env=clean_environment(TORCH_COMPILE_CACHE_KEY_TAG="mine"))
     assert done.stdout.strip() == "mine" + one
-
-
-def test_the_report_says_what_was_enforced(castscope, enforce):
-    (castscope.folder / "job.py").write_text(CACHED)
-    enforce({"extends": "torch-cpu"}, "job.py")
-    told = castscope.report()["run"]
-    assert told["enforced_policy"] == "policy.json" and len(told["enforced_policy_hash"]) == 16
 
 
 def test_rules_that_came_to_nothing_are_told_with_their_places(castscope, enforce):

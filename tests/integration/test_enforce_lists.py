@@ -4,6 +4,7 @@ import functools
 import sys
 
 import pytest
+import sharing
 from program import ROOT, Castscope
 
 JOB = ROOT / "tests" / "workloads" / "other_device.py"
@@ -11,19 +12,23 @@ JOB = ROOT / "tests" / "workloads" / "other_device.py"
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """Returns the dtype that each operator gave on that device, under a policy."""
+    """Returns the dtype that each operator gave on that device, under a policy, in a region with a lower precision."""
     castscope = Castscope(tmp_path_factory.mktemp("seen"))
 
     @functools.cache
-    def run(policy, device, lower, *options):
-        done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", sys.executable, JOB,
-                         device, lower, text=True)
+    def run(policy, device, *options):
+        jobs = sharing.command([f"{JOB} {device} {lower}" for lower in ("bfloat16", "float16")], *sharing.SEPARATED)
+        done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", *jobs, text=True)
         assert done.returncode == 0, done.stderr
-        lines = [line.partition(" raises ") for line in done.stdout.splitlines()]
+        of_bfloat16, of_float16, _ = done.stdout.split(sharing.BETWEEN + "\n")
+        return {"bfloat16": told(of_bfloat16), "float16": told(of_float16)}
+
+    def told(text):
+        lines = [line.partition(" raises ") for line in text.splitlines()]
         return {name: f"raises {text}" for name, _, text in lines if text} | dict(
             name.rsplit(" ", 1) for name, _, text in lines if not text)
 
-    return run
+    return lambda policy, device, lower, *options: run(policy, device, *options)[lower]
 
 
 LOWER = ("linear", "conv2d", "matmul", "bmm", "addmm")
@@ -85,20 +90,18 @@ class TestApexAmp:
         assert got.startswith("raises ") and "BCEWithLogitsLoss" in got
 
 
-def test_forum_at_what_point_are_tensors_cast(castscope):
-    """At which operator, argument and line each cast was made is in the report, enforced or not."""
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.parametrize("policy", [None, "torch-cpu"])
+@pytest.mark.job("""
 layer, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(x)
 """)
-    for options in ((), ("--enforce", "torch-cpu")):
-        castscope("run", "--force", "-o", "run", *options, "--", sys.executable, "job.py")
-        sites = [(site["operator"], site["argument"], site["role"], site["location"]["line"])
-                 for site in castscope.report()["sites"]]
-        assert sorted(sites) == [("aten::linear", "bias", "weight", 5), ("aten::linear", "input", "input", 5),
-                                 ("aten::linear", "weight", "weight", 5)]
+def test_forum_at_what_point_are_tensors_cast(ran, policy):
+    """At which operator, argument and line each cast was made is in the report, enforced or not."""
+    sites = [(site["operator"], site["argument"], site["role"], site["location"]["line"])
+             for site in ran.report["sites"]]
+    assert sorted(sites) == [("aten::linear", "bias", "weight", 5), ("aten::linear", "input", "input", 5),
+                             ("aten::linear", "weight", "weight", 5)]
 
 
 def test_forum_an_argument_that_is_never_cast(castscope):
@@ -150,10 +153,8 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     assert not [notice for notice in report["run"]["notices"] if "had no effect" in notice]
 
 
-def test_forum_the_whole_loop_in_one_region_trains(castscope):
-    """A region around optimizer steps: PyTorch goes on with the copies of the first step."""
-    (castscope.folder / "job.py").write_text("""
-import torch
+@pytest.mark.parametrize(("policy", "different"), [(None, "1"), ("torch-cpu", "5")])
+@pytest.mark.job("""
 torch.manual_seed(0)
 model, x = torch.nn.Linear(8, 8), torch.randn(16, 8)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, fused=True)
@@ -167,6 +168,6 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         optimizer.zero_grad()
 print(len(set(losses)))
 """)
-    for options, different in (((), "1"), (("--enforce", "torch-cpu"), "5")):
-        done = castscope("run", "--force", "-o", "run", *options, "--", sys.executable, "job.py", text=True)
-        assert done.stdout.strip() == different
+def test_forum_the_whole_loop_in_one_region_trains(ran, policy, different):
+    """A region around optimizer steps: PyTorch goes on with the copies of the first step."""
+    assert ran.lines == [different]

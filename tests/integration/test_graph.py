@@ -3,8 +3,10 @@
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
+from program import Castscope
 from report_job import get
 
 MODELS = {
@@ -43,18 +45,20 @@ MODELS = {
         data = torch.randn(4, 8)
     """,
 }
+# There is no optimizer of PyTorch's: the first one that is made imports torch._dynamo.
 JOB = """
 import torch
 from torch import nn
 {model}
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(3):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = model(data)
     loss = out.float().pow(2).mean()
     loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter -= 0.1 * parameter.grad
+            parameter.grad = None
 """
 
 
@@ -63,10 +67,11 @@ def job(model):
     return JOB.replace("{model}", "\n".join(lines))
 
 
-@pytest.fixture(params=sorted(MODELS))
-def drawn(request, castscope, python):
+@pytest.fixture(params=sorted(MODELS), scope="module")
+def drawn(request, tmp_path_factory):
+    castscope = Castscope(tmp_path_factory.mktemp("drawn"))
     (castscope.folder / "job.py").write_text(job(request.param))
-    done = castscope.run(python, "job.py")
+    done = castscope.run(sys.executable, "job.py")
     assert done.returncode == 0, done.stderr
     return request.param, get(castscope, "html").decode(), get(castscope, "dot").decode()
 

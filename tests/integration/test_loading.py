@@ -180,7 +180,7 @@ def test_an_agent_that_sees_nothing_is_found_out_before_the_job(castscope, pytho
     said = next(line for line in done.stderr.splitlines() if b"self-test" in line)
     assert re.fullmatch(rb"castscope: the agent for PyTorch \S+ cannot be used: it fails its self-test: nothing was "
                         rb"seen; the job runs unobserved", said)
-    again = lonely(tmp_path, alone, python, "-c", code)
+    again = lonely(tmp_path, alone, python, "-c", "")
     assert b"testing the agent" in done.stderr and b"testing the agent" not in again.stderr
     assert b"it fails its self-test" in again.stderr and b"`castscope doctor --build` tests it again" in again.stderr
 

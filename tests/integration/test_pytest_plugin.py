@@ -31,6 +31,11 @@ def use(model):
         model(torch.randn(2, 8))
 """
 
+# The same in a file that does not start PyTorch when it is collected: that is done once for each test anyway.
+LATE = MODEL.replace("import torch\n\ntorch.set_num_threads(1)\n", "").replace(
+    "    model = ", "    import torch\n    torch.set_num_threads(1)\n    model = ").replace(
+    "def use(model):\n", "def use(model):\n    import torch\n")
+
 
 @pytest.fixture
 def plugin(pytester, monkeypatch):
@@ -47,15 +52,18 @@ def plugin(pytester, monkeypatch):
     return run
 
 
-def test_the_casts_of_the_body_are_counted_exactly(plugin, monkeypatch):
+def test_the_casts_of_the_body_are_counted_exactly_and_are_in_junit_xml(plugin, pytester, monkeypatch):
     # Bias and weight of a frozen layer are not kept: three casts a call, of them none of the fixture's.
     for most, outcome in ((6, {"passed": 1}), (5, {"failed": 1})):
         done = plugin(MODEL + f"""
 @pytest.mark.castscope(max_casts={most})
 def test_body(model):
     use(model)
-""", "--castscope")
+""", "--castscope", "--junitxml=junit.xml")
         done.assert_outcomes(**outcome)
+        cases = list(tree.parse(pytester.path / "junit.xml").getroot().iter("testcase"))
+        assert [case.get("name") for case in cases] == ["test_body"]
+        assert [(p.get("name"), p.get("value")) for p in cases[0].iter("property")] == [("castscope_casts", "6")]
         done.stdout.fnmatch_lines(["castscope: 1 test observed, 6 casts in their bodies"])
         for name, value in (("RANK", "0"), ("WORLD_SIZE", "2")):  # the second time it is a rank of a launcher
             monkeypatch.setenv(name, value)
@@ -64,18 +72,20 @@ def test_body(model):
 
 def test_where_the_body_cast_adds_up_to_what_it_cast(plugin):
     """Neither conversions that the code asks for nor casts of fixtures are among them, however many they are."""
-    done = plugin(MODEL + """
+    done = plugin(LATE + """
 @pytest.fixture
 def busy(model):
     for _ in range(10):
         use(model)
 
 def convert(tensor):
+    import torch
     for _ in range(70):
         tensor.to(torch.bfloat16)
 
 @pytest.mark.castscope(max_casts=5)
 def test_body(model, busy):
+    import torch
     convert(torch.ones(3))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         model(torch.randn(2, 8))
@@ -107,7 +117,7 @@ def text_of_counts(text):
 
 
 def test_forbidden_findings_fail_a_test_that_passes_otherwise(plugin):
-    done = plugin(MODEL + """
+    done = plugin(LATE + """
 @pytest.mark.castscope(forbid=["weight-cast-*"])
 def test_frozen(model):
     use(model)
@@ -119,6 +129,7 @@ def test_other_rule(model):
 @pytest.mark.castscope(forbid=["weight-cast-*"])
 class TestTrained:
     def test_kept(self):
+        import torch
         use(torch.nn.Linear(8, 8))
 """, "--castscope")
     done.assert_outcomes(passed=2, failed=1)
@@ -171,7 +182,7 @@ def test_unmarked_keeps_its_fixture(shared): assert shared.exists()
 
 
 def test_a_violated_mark_is_what_xfail_expects(plugin):
-    done = plugin(MODEL + """
+    done = plugin(LATE + """
 @pytest.mark.castscope(max_casts=0)
 @pytest.mark.xfail
 def test_violated(model): use(model)
@@ -213,17 +224,6 @@ def test_a(n): import torch
     assert len(told) == 1 and 'did you mean "cache-grows"?' in told[0]
 
 
-def test_counts_are_in_junit_xml(plugin, pytester):
-    plugin(MODEL + """
-@pytest.mark.castscope
-def test_body(model):
-    use(model)
-""", "--castscope", "--junitxml=junit.xml")
-    cases = list(tree.parse(pytester.path / "junit.xml").getroot().iter("testcase"))
-    assert [case.get("name") for case in cases] == ["test_body"]
-    assert [(p.get("name"), p.get("value")) for p in cases[0].iter("property")] == [("castscope_casts", "6")]
-
-
 def test_a_test_that_kills_its_process_fails_and_the_others_go_on(plugin):
     done = plugin("""
 import os, pytest
@@ -260,7 +260,7 @@ def test_a_folder_that_cannot_be_made_is_wrong_usage(plugin):
 
 def test_a_test_that_castscope_cannot_see_is_no_pass(plugin, monkeypatch):
     monkeypatch.setenv("CASTSCOPE_OFF", "1")
-    done = plugin(MODEL + """
+    done = plugin(LATE + """
 @pytest.mark.castscope(max_casts=100)
 def test_body(model):
     use(model)

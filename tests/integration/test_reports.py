@@ -281,17 +281,17 @@ def test_a_source_that_vanished_is_told(castscope, python):
     assert ours["source_state"] == "gone"
 
 
-@pytest.mark.parametrize("made, state", [("os.mkfifo(NAME)", "not_text"), ("os.symlink('/dev/zero', NAME)", "not_text"),
-                                         ("open(NAME, 'wb').write(bytes(100))", "not_text"),
-                                         ("open(NAME, 'w').write('#' * 3_000_000)", "too_large")])
-def test_sources_that_are_no_text_are_not_read(castscope, python, made, state):
-    name = castscope.folder / "odd.py"
-    exec(made, {"os": os, "NAME": name})  # before the run begins
+def test_sources_that_are_no_text_are_not_read(castscope, python):
+    made = {"pipe.py": os.mkfifo, "endless.py": lambda to: os.symlink("/dev/zero", to),
+            "nul.py": lambda to: to.write_bytes(bytes(100)), "big.py": lambda to: to.write_text("#" * 3_000_000)}
+    for name, make in made.items():
+        make(castscope.folder / name)  # before the run begins
     # PyTorch, imported from there, would read the source itself, to format a stack.
-    code = f"import torch; exec(compile({TRAIN!r}, {str(name)!r}, 'exec'), {{'__name__': '__main__'}})"
-    assert castscope.run(python, "-c", code).returncode == 0
-    (odd,) = [file for file in get_json(castscope, "json")["source_files"] if file["file"].endswith("odd.py")]
-    assert odd["source_state"] == state and odd["source_lines"] == []
+    code = f"import sys, torch\nfor n in sys.argv[1:]: exec(compile({TRAIN!r}, n, 'exec'), {{'__name__': '__main__'}})"
+    assert castscope.run(python, "-c", code, *(castscope.folder / name for name in made)).returncode == 0
+    odd = [file for file in get_json(castscope, "json")["source_files"] if os.path.basename(file["file"]) in made]
+    assert {(os.path.basename(file["file"]), file["source_state"], *file["source_lines"]) for file in odd} == {
+        ("pipe.py", "not_text"), ("endless.py", "not_text"), ("nul.py", "not_text"), ("big.py", "too_large")}
 
 
 @pytest.mark.parametrize("form", FORMS)
