@@ -1,5 +1,8 @@
 """A real Chromium that looks at the viewer."""
 
+import atexit
+import contextlib
+import functools
 import os
 import shutil
 import time
@@ -45,5 +48,21 @@ class Chromium:
         return page
 
 
+@functools.cache
+def driver():
+    """Playwright. A thread can have only one at a time, so this one is for all who ask, and ends with the process."""
+    playwright = sync_playwright().start()
+    atexit.register(playwright.stop)
+    return playwright
+
+
+@functools.cache
+def shared():
+    """A browser for all tests of the process. Whatever they open in it, they close."""
+    chromium = Chromium(driver())
+    atexit.register(chromium.browser.close)  # Before Playwright ends: what is registered last is called first.
+    return chromium
+
+
 def started():
-    return sync_playwright()
+    return contextlib.nullcontext(driver())

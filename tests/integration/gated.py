@@ -36,18 +36,18 @@ def record(castscope, python, text=TRAIN, name="run", *options):
 
 
 @functools.cache
-def outputs_of(python, text):
-    """What a run of the text writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        record(Castscope(pathlib.Path(folder)), python, text)
-        return {path.name: path.read_bytes() for path in pathlib.Path(folder).glob("run.*")}
+def folder_of(python, text, options):
+    """A folder in which the text was run with these options. It stays, for the run names the source in it."""
+    folder = tempfile.TemporaryDirectory()
+    record(Castscope(pathlib.Path(folder.name)), python, text, "run", *options)
+    return folder
 
 
-def have(castscope, python, text=TRAIN, name="run"):
-    """As record() with no options, for what reads the run: the text is run once for all who ask for it."""
+def have(castscope, python, text=TRAIN, name="run", *options):
+    """As record(), for what only reads the run: the text is run once for all who ask for it with these options."""
     (castscope.folder / "train.py").write_text(text)
-    for file, content in outputs_of(python, text).items():
-        (castscope.folder / file.replace("run.", f"{name}.")).write_bytes(content)
+    for file in pathlib.Path(folder_of(python, text, options).name).glob("run.*"):
+        (castscope.folder / file.name.replace("run.", f"{name}.")).write_bytes(file.read_bytes())
 
 
 def line_of(text, part=FINDS):

@@ -1,6 +1,9 @@
 """The HTML report of real runs in a real Chromium, for the tests that look at it: import what is used."""
 
+import functools
+import pathlib
 import sys
+import tempfile
 
 import pytest
 
@@ -8,6 +11,7 @@ pytest.importorskip("playwright")
 from program import ROOT, Castscope, clean_environment
 from viewer_page import HAS_CHROMIUM, browser  # noqa: F401
 
+# There is no optimizer of PyTorch's: the first one that is made imports torch._dynamo, which takes as long as torch.
 HEADER = """
 import os, signal, sys, torch
 from torch import nn
@@ -15,13 +19,14 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 
 def train(net, data, steps):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(steps):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = net(data).float().pow(2).mean()
         loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        with torch.no_grad():
+            for parameter in filter(lambda one: one.requires_grad, net.parameters()):
+                parameter -= 0.1 * parameter.grad
+                parameter.grad = None
 """
 # A network with two mistakes, of which the second has its two lines side by side and a third one far away.
 TRAINING = HEADER + """
@@ -141,42 +146,45 @@ JOBS = {"training": TRAINING, "five": FIVE, "many": MANY, "compiled": COMPILED, 
 OPTIONS = {"bert": ["--deep", "always"]}
 
 
+@functools.cache
+def ran(name):
+    """A folder in which one of JOBS was run as "run". Its report is there, too."""
+    folder = tempfile.TemporaryDirectory()
+    castscope = Castscope(pathlib.Path(folder.name))
+    (castscope.folder / "job.py").write_text(JOBS[name])
+    castscope("run", *OPTIONS.get(name, []), "-o", "run", "--", sys.executable, "job.py",
+              env=clean_environment(PYTHONPATH=ROOT / "tests/workloads"))
+    done = castscope("report", "-f", "html", "-o", "report.html", "run.castscope")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def made(name, file="report.html"):
+    """The report of one of JOBS, or another file that its run left; each job runs once."""
+    return pathlib.Path(ran(name).name) / file
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The file of the report of one of JOBS; each job runs once."""
-    files = {}
-
-    def make(name):
-        if name not in files:
-            folder = tmp_path_factory.mktemp(name)
-            castscope = Castscope(folder)
-            (folder / "job.py").write_text(JOBS[name])
-            castscope("run", *OPTIONS.get(name, []), "-o", "run", "--", sys.executable, "job.py",
-                      env=clean_environment(PYTHONPATH=ROOT / "tests/workloads"))
-            done = castscope("report", "-f", "html", "-o", "report.html", "run.castscope")
-            assert done.returncode == 0, done.stderr
-            files[name] = folder / "report.html"
-        return files[name]
-
-    return make
+def window(browser):  # noqa: F811
+    """A page for one report after the other: they have no scripts, and leave nothing behind in it."""
+    page = browser.open("about:blank", ready=False)
+    yield page
+    page.close()
 
 
 @pytest.fixture
-def look(browser, made):  # noqa: F811
-    """Opens the report of a job. What the page complains of fails the test."""
+def look(browser, window):  # noqa: F811
+    """Shows the report of a job. What the page complains of fails the test."""
     browser.complaints.clear()
-    pages = []
 
-    def open_report(name, width=1600, height=900, scheme="light", **media):
-        page = browser.open(made(name).as_uri(), width=width, height=height, scheme=scheme, ready=False)
-        pages.append(page)
-        if media:
-            page.emulate_media(**media)
-        return page
+    def show(name, width=1600, height=900, scheme="light", media="null", forced_colors="null"):
+        window.set_viewport_size({"width": width, "height": height})
+        window.emulate_media(media=media, color_scheme=scheme, forced_colors=forced_colors)
+        window.goto("about:blank")
+        window.goto(made(name).as_uri())
+        return window
 
-    yield open_report
-    for page in pages:
-        page.close()
+    yield show
     assert browser.complaints == []
 
 

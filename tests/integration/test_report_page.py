@@ -5,7 +5,7 @@ import re
 import pytest
 
 pytest.importorskip("playwright")
-from report_pages import HAS_CHROMIUM, browser, look, made, unfold, visible_text  # noqa: F401
+from report_pages import HAS_CHROMIUM, browser, look, made, unfold, visible_text, window  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "%": 1}
@@ -216,7 +216,7 @@ def test_the_cache_is_a_picture(look):
 # --- how much ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_with_many_sites_and_findings_stays_a_page(look, made):
+def test_a_run_with_many_sites_and_findings_stays_a_page(look):
     page = look("many")
     assert page.evaluate("() => document.documentElement.scrollHeight") < 10_000
     assert made("many").stat().st_size < 1_000_000

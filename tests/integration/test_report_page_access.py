@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("playwright")
 import axe
-from report_pages import HAS_CHROMIUM, browser, look, made, unfold  # noqa: F401
+from report_pages import HAS_CHROMIUM, browser, look, unfold, window  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 A4 = {"width": round((210 - 24) / 25.4 * 96), "height": round((297 - 24) / 25.4 * 96)}  # within the margins, in pixels
@@ -51,11 +51,14 @@ def test_paper_keeps_swatches_and_names_what_it_leaves_out(look):
 # --- read aloud, by keyboard ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["training", "killed", "empty", "many", "bert", "compiled"])
+# What differs between the two schemes is colours: one report has all of those, and the others take turns.
+@pytest.mark.parametrize(("name", "scheme"), [("training", "light"), ("training", "dark"), ("killed", "dark"),
+                                              ("empty", "light"), ("many", "light"), ("bert", "dark"),
+                                              ("compiled", "light")])
 def test_axe_finds_nothing(look, name, scheme):
     page = look(name, scheme=scheme)
-    assert axe.violations(page) == []
+    if name == "training":  # what is seen of the others when they are folded is seen of them unfolded, too
+        assert axe.violations(page) == []
     unfold(page)
     assert axe.violations(page) == []
 

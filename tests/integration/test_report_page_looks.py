@@ -5,7 +5,7 @@ import re
 import pytest
 
 pytest.importorskip("playwright")
-from report_pages import HAS_CHROMIUM, browser, look, made, unfold  # noqa: F401
+from report_pages import HAS_CHROMIUM, browser, look, unfold, window  # noqa: F401
 from test_report_page_access import A4, colour, contrast
 
 pytestmark = HAS_CHROMIUM

@@ -9,7 +9,7 @@ import subprocess
 import urllib.parse
 
 import pytest
-from gated import TRAIN, record
+from gated import TRAIN
 from program import clean_environment
 from reports import in_words, with_whole_paths
 from viewer import ENDLESS, PATIENCE_S, Viewer, live_url
@@ -81,10 +81,9 @@ def test_a_picture_and_the_event_in_it(view, recorded):
     assert source["source_lines"] or source["source_state"] != "kept"
 
 
-def test_source_is_that_of_the_job(castscope, python, view):
-    record(castscope, python)
-    recorded, viewer = castscope.report(), view("run.castscope")
-    file = str(castscope.folder / "train.py")
+def test_source_is_that_of_the_job(view, recorded):
+    viewer = view("run.castscope")
+    file = viewer.json("runs/run")["root"] + "/train.py"
     source = viewer.json("runs/run/source?file=train.py")
     assert [line["source_text"] for line in source["source_lines"]] == TRAIN.rstrip("\n").split("\n")
     casts = {}
@@ -263,9 +262,9 @@ def test_a_training_is_seen_as_it_goes_on(castscope, python):
 
 
 def test_the_job_notices_nothing_of_live(castscope, python):
-    code = WORK + "work(3)\nprint('out')\nprint('err', file=sys.stderr)\nos.kill(os.getpid(), 15)\n"
-    plain = subprocess.run([python, "-c", code], capture_output=True, check=False)
-    live = castscope("run", "--live", "-o", "run", "--", python, "-c", code)
+    end = "print('out')\nprint('err', file=sys.stderr)\nos.kill(os.getpid(), 15)\n"
+    plain = subprocess.run([python, "-c", "import os, sys\n" + end], capture_output=True, check=False)
+    live = castscope("run", "--live", "-o", "run", "--", python, "-c", WORK + "work(3)\n" + end)
     ours = [line for line in live.stderr.splitlines() if not line.startswith(b"castscope: ")]
     assert (live.returncode, live.stdout) == (plain.returncode, plain.stdout)
     assert b"err" in ours

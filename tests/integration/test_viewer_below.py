@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
+from gated import have
 from viewer_page import HAS_CHROMIUM, browser, look, sample, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -24,21 +25,22 @@ class Net(torch.nn.Module):
     def forward(self, x):
         return self.blocks(x)
 net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(4):
     with torch.autocast("cpu", torch.bfloat16):
         out = net(torch.ones(4, 16))
         if step == 2:
             out = net(out)
     out.float().sum().backward()
-    optimizer.step()
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter -= 0.1 * parameter.grad
+            parameter.grad = None
 """
 
 
 @pytest.fixture
 def page(look, view, castscope, python):
-    (castscope.folder / "train.py").write_text(JOB)
-    assert castscope.run(python, "train.py").returncode == 0
+    have(castscope, python, JOB)
     page = look(view("run.castscope").url, width=1600, height=900)
     until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
     return page

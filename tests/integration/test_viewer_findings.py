@@ -6,25 +6,34 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
-from viewer_page import HAS_CHROMIUM, browser, look, sample, tab, window_of  # noqa: F401
+from program import Castscope
+from viewer import viewing
+from viewer_page import HAS_CHROMIUM, browser, look, make_sample, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 NODES = "document.querySelectorAll('*').length"
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """Where a run with ten thousand findings can be looked at. It takes a second to be read, so all look there."""
+    castscope = Castscope(tmp_path_factory.mktemp("crowded"))
+    with viewing(castscope) as view:
+        yield view(make_sample("many-findings", castscope.folder)).url
 
 
 def cards(page):
     return page.get_by_role("tabpanel").get_by_role("article")
 
 
-def opened(look, sample, kind, **options):
-    page = look(sample(kind).url, **options)
+def opened(look, url):
+    page = look(url)
     cards(page).or_(page.locator(".rule-group")).first.wait_for()
     return page
 
 
-def test_only_what_is_seen_of_ten_thousand_findings_is_built(look, sample):
-    viewer = sample("many-findings")
-    page = look(viewer.url, ready=False)
+def test_only_what_is_seen_of_ten_thousand_findings_is_built(look, crowded):
+    page = look(crowded, ready=False)
     group = page.get_by_role("button", name=re.compile("weight-cast-repeatedly ×9,999"))
     group.click()
     cards(page).first.wait_for()
@@ -40,8 +49,8 @@ def test_only_what_is_seen_of_ten_thousand_findings_is_built(look, sample):
     assert cards(page).count() == 1
 
 
-def test_to_the_timeline_and_back_nothing_loses_its_place(look, sample):
-    page = opened(look, sample, "many-findings")
+def test_to_the_timeline_and_back_nothing_loses_its_place(look, crowded):
+    page = opened(look, crowded)
     page.get_by_role("button", name=re.compile("weight-cast-repeatedly")).click()
     page.evaluate("document.querySelector('.panel').scrollTop = 200000")
     until(page, "() => +document.querySelector('.panel article')?.ariaPosInSet > 1000")
@@ -77,7 +86,7 @@ def mark(page):
 
 
 def test_marks_of_findings_answer_to_the_mouse(look, sample):
-    page = opened(look, sample, "training")
+    page = opened(look, sample("training").url)
     tab(page, "sites")
     lanes, minimap = page.locator("canvas.lanes").bounding_box(), page.locator("canvas.minimap").bounding_box()
     x = lanes["x"] + mark(page) * lanes["width"]
@@ -99,8 +108,8 @@ def test_marks_of_findings_answer_to_the_mouse(look, sample):
     page.locator("article[aria-current=true]").get_by_text("teacher.weight is cast again").wait_for()
 
 
-def test_marks_that_would_cover_each_other_become_one(look, sample):
-    page = opened(look, sample, "many-findings")
+def test_marks_that_would_cover_each_other_become_one(look, crowded):
+    page = opened(look, crowded)
     minimap = page.locator("canvas.minimap").bounding_box()
     for x in range(50, 100, 4):
         page.mouse.move(minimap["x"] + x, minimap["y"] + 4)
@@ -110,7 +119,7 @@ def test_marks_that_would_cover_each_other_become_one(look, sample):
 
 
 def test_an_event_says_which_finding_it_is_part_of(look, sample):
-    page = opened(look, sample, "training")
+    page = opened(look, sample("training").url)
     page.get_by_role("button", name="Show in timeline").click()
     until(page, "() => /[#&]event=/.test(location.hash)")
     panel = tab(page, "detail")
@@ -119,8 +128,8 @@ def test_an_event_says_which_finding_it_is_part_of(look, sample):
     page.locator("article[aria-current=true]").wait_for()
 
 
-def test_from_one_finding_to_the_next_by_key(look, sample):
-    page = opened(look, sample, "many-findings")
+def test_from_one_finding_to_the_next_by_key(look, crowded):
+    page = opened(look, crowded)
     page.locator("canvas.lanes").focus()
     titles = []
     for key in "jjjk":
@@ -132,7 +141,7 @@ def test_from_one_finding_to_the_next_by_key(look, sample):
 
 
 def test_all_events_of_the_chosen_finding_are_marked_and_n_goes_from_one_to_the_next(look, sample):
-    page = opened(look, sample, "training")
+    page = opened(look, sample("training").url)
     page.get_by_role("button", name="Show in timeline").click()
     until(page, "() => /[#&]event=/.test(location.hash)")
     seen = [page.url]

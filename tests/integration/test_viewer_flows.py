@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
+from gated import have
 from program import clean_environment
 from viewer_page import HAS_CHROMIUM, browser, look, tab  # noqa: F401
 
@@ -30,9 +31,7 @@ for _ in range(3):
 
 @pytest.fixture
 def page(look, view, castscope, python):
-    (castscope.folder / "train.py").write_text(JOB)
-    assert castscope("run", "--deep", "always", "--keep", "all", "-o", "run", "--", python,
-                     "train.py").returncode == 0
+    have(castscope, python, JOB, "run", "--keep", "all", "--deep", "always")
     page = look(view("run.castscope").url)
     until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
     return page

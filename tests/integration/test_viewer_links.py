@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
+from gated import have
 from viewer_page import HAS_CHROMIUM, browser, look, opened, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -19,8 +20,7 @@ for step in range(3):
 
 @pytest.fixture
 def trained(view, castscope, python):
-    (castscope.folder / "train.py").write_text(JOB)
-    assert castscope("run", "-o", "run", "--deep", "always", "--", python, "train.py").returncode == 0
+    have(castscope, python, JOB, "run", "--deep", "always")
     return view("run.castscope")
 
 

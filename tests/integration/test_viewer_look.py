@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("playwright")
 from chromium import until
 from gated import have
-from viewer_page import HAS_CHROMIUM, browser, facts, look  # noqa: F401
+from viewer_page import HAS_CHROMIUM, browser, facts, look, sample  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 LEAST_PX = 24
@@ -211,11 +211,8 @@ def test_by_cost_no_colour_of_a_kind_is_explained(look, view, seen):
     assert len(colours) == 2 and len(set(colours)) == 1
 
 
-def test_the_legend_has_only_what_occurs(look, view, castscope, python):
-    (castscope.folder / "job.py").write_text("import torch\nwith torch.autocast('cpu', torch.bfloat16):\n"
-                                             "    torch.mm(torch.ones(2, 2), torch.ones(2, 2))\n")
-    assert castscope.run(python, "job.py").returncode == 0
-    viewer = view("run.castscope")
+def test_the_legend_has_only_what_occurs(look, sample):
+    viewer = sample("one-event")
     for by in ("kind", "cost"):
         told = entries(look(f"{viewer.url}#by={by}"))
         assert "cast down" in told and "cast up" not in told and "cache hit" not in told
@@ -243,12 +240,13 @@ def test_the_legend_is_one_stop_and_arrows_move_in_it(look, view, seen):
     assert page.evaluate("() => document.activeElement.closest('.legend')") is None
 
 
-@pytest.mark.parametrize("width", [1600, 390])
-def test_entries_are_large_enough(look, view, seen, width):
-    page = look(view("run.castscope").url, width=width)
-    for button in counted(page).get_by_role("button").all():
-        box = button.bounding_box()
-        assert box["height"] >= LEAST_PX and box["width"] >= LEAST_PX
+def test_entries_are_large_enough(look, view, seen):
+    page = look(view("run.castscope").url, width=1600)
+    for width in 1600, 390:
+        page.set_viewport_size({"width": width, "height": 800})
+        for button in counted(page).get_by_role("button").all():
+            box = button.bounding_box()
+            assert box["height"] >= LEAST_PX and box["width"] >= LEAST_PX, width
 
 
 def test_with_forced_colours_swatches_keep_theirs(look, view, seen):
@@ -306,9 +304,7 @@ def module_rows(viewer):
 
 @pytest.fixture
 def net(castscope, python, view):
-    (castscope.folder / "job.py").write_text(NET)
-    done = castscope("run", "--deep", "always", "-o", "run", "--", python, "job.py")
-    assert done.returncode == 0, done.stderr
+    have(castscope, python, NET, "run", "--deep", "always")
     return view("run.castscope")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
-from gated import line_of, record
+from gated import have, line_of
 from viewer_page import HAS_CHROMIUM, browser, look, tab  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -68,7 +68,7 @@ class Searched:
 
 @pytest.fixture
 def searched(look, view, castscope, python):
-    record(castscope, python, JOB, "run", "--deep", "always")
+    have(castscope, python, JOB, "run", "--deep", "always")
     page = look(view("run.castscope").url)
     until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
     return Searched(page, castscope.report())
@@ -164,7 +164,7 @@ def test_fields_and_their_values_are_suggested(searched):
 
 def test_every_value_is_counted_as_its_search_finds_it(view, castscope, python):
     """Of a job with marks, regions and modules, and with two spellings of one operator."""
-    record(castscope, python, JOB, "run", "--deep", "always")
+    have(castscope, python, JOB, "run", "--deep", "always")
     viewer = view("run.castscope")
     viewer.loaded()
     counted = 0

@@ -155,22 +155,24 @@ DIFFERENT_CELLS = """async ([shown, expected]) => {
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_looks_as_expected(browser, look, sample, tmp_path, width, height, scheme):
-    page = opened(look, sample, "training", width=width, height=height, scheme=scheme)
+def test_the_page_looks_as_expected(browser, look, sample, tmp_path, width, height):
+    page = opened(look, sample, "training", width=width, height=height)
     page.get_by_text("teacher.weight is cast again").first.wait_for()
     until(page, "() => /\\d/.test(document.querySelector('.legend').textContent)")
-    page.wait_for_timeout(500)  # pictures that are on their way
-    shown = page.screenshot()
-    file = GOLDEN / f"training-{width}-{scheme}.png"
-    if os.environ.get("CASTSCOPE_UPDATE_GOLDEN"):
-        GOLDEN.mkdir(exist_ok=True)
-        file.write_bytes(shown)
-    blank = browser.browser.new_page()
-    different = blank.evaluate(DIFFERENT_CELLS, [base64.b64encode(one).decode() for one in (shown, file.read_bytes())])
-    blank.close()
-    (tmp_path / file.name).write_bytes(shown)
-    assert different < 0.003, f"{different:.1%} of {tmp_path / file.name} differs from {file}"
+    for scheme in "light", "dark":
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(500)  # pictures that are on their way
+        shown = page.screenshot()
+        file = GOLDEN / f"training-{width}-{scheme}.png"
+        if os.environ.get("CASTSCOPE_UPDATE_GOLDEN"):
+            GOLDEN.mkdir(exist_ok=True)
+            file.write_bytes(shown)
+        blank = browser.browser.new_page()
+        different = blank.evaluate(DIFFERENT_CELLS,
+                                   [base64.b64encode(one).decode() for one in (shown, file.read_bytes())])
+        blank.close()
+        (tmp_path / file.name).write_bytes(shown)
+        assert different < 0.003, f"{different:.1%} of {tmp_path / file.name} differs from {file}"
 
 
 def test_a_link_to_a_selection_shows_what_is_in_it(look, sample):

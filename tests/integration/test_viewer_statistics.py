@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("playwright")
 from chromium import until
-from gated import record
-from viewer_page import HAS_CHROMIUM, browser, look, tab, window_of  # noqa: F401
+from gated import have
+from viewer_page import HAS_CHROMIUM, browser, look, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 
@@ -32,14 +32,20 @@ for step in range(6):
 """
 
 
-def events_of(castscope, kind):
-    told = castscope("report", "-f", "jsonl", "run.castscope")
+@pytest.fixture
+def viewer(castscope, python, view):
+    have(castscope, python, JOB, "run", "--keep", "all", "--deep", "always")
+    return view("run.castscope")
+
+
+def events_of(castscope, kind, run="run"):
+    told = castscope("report", "-f", "jsonl", f"{run}.castscope")
     lines = [json.loads(line) for line in told.stdout.decode().splitlines()]
     return [line for line in lines if line["event_kind"] == kind]
 
 
-def rows_of(castscope, sql):
-    with sqlite3.connect(castscope.folder / "run.castscope") as database:
+def rows_of(castscope, sql, run="run"):
+    with sqlite3.connect(castscope.folder / f"{run}.castscope") as database:
         return database.execute(sql).fetchall()
 
 
@@ -47,8 +53,8 @@ def ranked(durations, percent):
     return sorted(durations)[math.ceil(len(durations) * percent / 100) - 1]
 
 
-def whole(viewer):
-    run = viewer.loaded()
+def whole(viewer, run="run"):
+    run = viewer.loaded(run)
     return f"window_begin_ns={run['events_begin_ns']}&window_end_ns={run['events_end_ns'] + 1}"
 
 
@@ -65,9 +71,7 @@ def facts_in(panel):
     return dict(zip(names, panel.locator(".durations dd").all_inner_texts(), strict=True))
 
 
-def test_durations_are_those_of_the_events_and_the_counters(castscope, look, view, python):
-    record(castscope, python, JOB, "run", "--keep", "all")
-    viewer = view("run.castscope")
+def test_durations_are_those_of_the_events_and_the_counters(castscope, look, viewer):
     casts = events_of(castscope, "cast")
     count, bytes_, counted_ns = rows_of(castscope, "SELECT sum(casts), sum(bytes), sum(cpu_ns) FROM v_sites")[0]
     durations = [event["duration_ns"] for event in casts]
@@ -101,9 +105,7 @@ def test_durations_are_those_of_the_events_and_the_counters(castscope, look, vie
     assert sum(map(int, re.findall(r": (\d+)(?:;|$)", bars.get_attribute("aria-label")))) == count
 
 
-def test_durations_of_the_selected_area_and_of_the_chosen_site(castscope, look, view, python):
-    record(castscope, python, JOB, "run", "--keep", "all", "--deep", "always")
-    viewer = view("run.castscope")
+def test_durations_of_the_selected_area_and_of_the_chosen_site(castscope, look, viewer):
     run = viewer.loaded()
     steps = next(track["track"] for track in run["tracks"] if track["track_kind"] == "steps")
     step = viewer.json(f"runs/run/neighbour?at_ns=-1&direction=next&track={steps}&subject=3")["event"]
@@ -129,29 +131,17 @@ def test_durations_of_the_selected_area_and_of_the_chosen_site(castscope, look, 
     until(page, "count => document.querySelector('.durations dd')?.textContent === count", str(count))
 
 
-LONG = """\
-import torch
-torch.set_num_threads(1)
-x = torch.ones(4)
-for step in range(200000):
-    x.to(torch.bfloat16), x.to(torch.float16), x.to(torch.float64)
-"""
-
-
-def test_what_was_not_kept_is_said(castscope, look, view, python):
-    record(castscope, python, LONG)
-    viewer = view("run.castscope")
-    told = viewer.json(f"runs/run/durations?{whole(viewer)}")
-    count = rows_of(castscope, "SELECT sum(casts) FROM v_sites")[0][0]
-    assert count == 600_000 and told["event_count"] == len(events_of(castscope, "cast")) < count
-    assert events_of(castscope, "gap") and told["not_kept_ns"] > 0
+def test_what_was_not_kept_is_said(castscope, look, sample):
+    viewer = sample("long")
+    told = viewer.json(f"runs/long/durations?{whole(viewer, 'long')}")
+    count = rows_of(castscope, "SELECT sum(casts) FROM v_sites", "long")[0][0]
+    assert count == 400_000 and told["event_count"] == len(events_of(castscope, "cast", "long")) < count
+    assert events_of(castscope, "gap", "long") and told["not_kept_ns"] > 0
     page = look(viewer.url)
     tab(page, "selection").get_by_text("the run file keeps no events: there were more").wait_for()
 
 
-def test_steps_are_compared_by_key(castscope, look, view, python):
-    record(castscope, python, JOB, "run", "--keep", "all")
-    viewer = view("run.castscope")
+def test_steps_are_compared_by_key(look, viewer):
     run = viewer.loaded()
     steps = next(track["track"] for track in run["tracks"] if track["track_kind"] == "steps")
     begins = [viewer.json(f"runs/run/neighbour?at_ns=-1&direction=next&track={steps}&subject={n}")["event"]
@@ -191,9 +181,7 @@ def fragment(page):
     return urllib.parse.parse_qs(urllib.parse.urlsplit(page.url).fragment)
 
 
-def test_marks_have_names_and_stay_in_the_address(castscope, look, view, python):
-    record(castscope, python, JOB)
-    viewer = view("run.castscope")
+def test_marks_have_names_and_stay_in_the_address(look, viewer):
     page = look(viewer.url)
     lanes = page.locator("canvas.lanes")
     box = lanes.bounding_box()
@@ -232,9 +220,7 @@ def test_marks_have_names_and_stay_in_the_address(castscope, look, view, python)
     assert fragment(other)["mark"] == [f"{at}|the slow one"]
 
 
-def test_a_click_on_a_flag_leads_to_its_mark(castscope, look, view, python):
-    record(castscope, python, JOB)
-    viewer = view("run.castscope")
+def test_a_click_on_a_flag_leads_to_its_mark(look, viewer):
     run = viewer.loaded()
     length = run["events_end_ns"] - run["events_begin_ns"]
     window = (run["events_begin_ns"] + length // 4, run["events_begin_ns"] + length // 2)
@@ -248,9 +234,7 @@ def test_a_click_on_a_flag_leads_to_its_mark(castscope, look, view, python):
     assert end - begin == pytest.approx(window[1] - window[0], rel=0.01)
 
 
-def test_a_measure_stays_in_the_address(castscope, look, view, python):
-    record(castscope, python, JOB)
-    viewer = view("run.castscope")
+def test_a_measure_stays_in_the_address(look, viewer):
     page = look(viewer.url)
     box = page.locator("canvas.lanes").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 40)

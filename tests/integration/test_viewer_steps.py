@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 pytest.importorskip("playwright")
-from gated import record
+from gated import have
 from viewer_page import HAS_CHROMIUM, browser, look  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -21,7 +21,6 @@ class Net(torch.nn.Module):
     def forward(self, x):
         return self.down(self.up(x).relu())
 net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 def work(step):
     x = torch.randn(8 if step < 5 else 24, 16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -31,7 +30,10 @@ def work(step):
     out.float().sum().backward()
 for step in range(6):
     work(step)
-    optimizer.step()
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter -= 0.01 * parameter.grad
+            parameter.grad = None
 """
 
 
@@ -47,7 +49,7 @@ def compared(page, step):
 
 
 def test_what_only_one_of_two_steps_did_is_named_by_its_line(castscope, look, view, python):
-    record(castscope, python, ONCE_MORE, "run", "--deep", "never")
+    have(castscope, python, ONCE_MORE, "run", "--deep", "never")
     page = look(view("run.castscope").url)
     line = 1 + next(i for i, text in enumerate(ONCE_MORE.splitlines()) if "once more" in text and "net(x)" in text)
     panel = compared(page, 3)
@@ -66,7 +68,7 @@ def test_what_only_one_of_two_steps_did_is_named_by_its_line(castscope, look, vi
 
 
 def test_steps_that_differ_in_size_alone_differ(castscope, look, view, python):
-    record(castscope, python, ONCE_MORE, "run", "--deep", "never")
+    have(castscope, python, ONCE_MORE, "run", "--deep", "never")
     panel = compared(look(view("run.castscope").url), 5)
     assert panel.locator(".new-lines").count() == 0
     rows = panel.get_by_role("table", name="Two stretches").get_by_role("row")

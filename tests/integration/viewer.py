@@ -1,5 +1,6 @@
 """The viewer, for the tests that look at it: `castscope view` on a run, or a training with `run --live`."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -51,8 +52,8 @@ class Viewer:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
 
 
-@pytest.fixture
-def view(castscope):
+@contextlib.contextmanager
+def viewing(castscope):
     """Starts `castscope view`, and ends any that is left over."""
     started = []
 
@@ -64,10 +65,18 @@ def view(castscope):
         viewer.process = process
         return viewer
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def view(castscope):
+    with viewing(castscope) as start:
+        yield start
 
 
 @pytest.fixture

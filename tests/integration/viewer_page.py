@@ -15,10 +15,7 @@ HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no 
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium.started() as playwright:
-        browser = chromium.Chromium(playwright)
-        yield browser
-        browser.browser.close()
+    return chromium.shared()
 
 
 @pytest.fixture
@@ -37,16 +34,17 @@ def look(browser, view):
     assert browser.complaints == []
 
 
+def make_sample(kind, folder):
+    """Makes a run that is the same each time (sample_run.cc)."""
+    program = BUILD / "tests" / "integration" / "sample_run"
+    subprocess.run([program, kind, folder / f"{kind}.castscope"], check=True)
+    return f"{kind}.castscope"
+
+
 @pytest.fixture
 def sample(castscope, view):
-    """Opens a run that is the same each time (sample_run.cc)."""
-
-    def start(kind):
-        program = BUILD / "tests" / "integration" / "sample_run"
-        subprocess.run([program, kind, castscope.folder / f"{kind}.castscope"], check=True)
-        return view(f"{kind}.castscope")
-
-    return start
+    """Opens such a run."""
+    return lambda kind: view(make_sample(kind, castscope.folder))
 
 
 def opened(look, sample, kind, **options):
