@@ -86,7 +86,7 @@ class Ran:
 
     @property
     def stderr(self):
-        """Of the run, in which other programs are, too."""
+        """What the whole run wrote to standard error, castscope and the other programs too."""
         return self.group.stderr
 
     @property

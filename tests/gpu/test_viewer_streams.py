@@ -59,22 +59,22 @@ def test_a_kernel_was_launched_by_its_operator(viewer):
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
 def test_the_page_leads_from_a_kernel_to_its_operator_and_back(viewer):
     name, kernel = kernels(viewer)[0]
-    with chromium.started() as playwright:
-        browser = chromium.Chromium(playwright)
-        page = browser.open(f"{viewer.url}#event={kernel['track']}~{kernel['begin_ns']}&tab=detail")
-        panel = page.get_by_role("tabpanel")
-        panel.get_by_text("from its launch to its begin").wait_for()
-        assert panel.locator("h2").inner_text() == name
-        page.get_by_role("button", name="GPU 0 stream 7").get_by_text("casts 0 %").wait_for()
-        # A click takes its time: meanwhile the page asks for news of the run.
-        button = panel.get_by_role("button", name="to its operator").bounding_box()
-        page.mouse.move(button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
-        with page.expect_response(lambda answer: "/definitions" in answer.url):
-            page.mouse.down()
-        page.mouse.up()
-        chromium.until(page, "() => document.querySelector('.panel h2').textContent.includes('work')")
-        page.locator("canvas.lanes").focus()
-        page.keyboard.press("g")
-        chromium.until(page, "name => document.querySelector('.panel h2').textContent === name", name)
-        browser.browser.close()
+    browser = chromium.shared()
+    browser.complaints.clear()
+    page = browser.open(f"{viewer.url}#event={kernel['track']}~{kernel['begin_ns']}&tab=detail")
+    panel = page.get_by_role("tabpanel")
+    panel.get_by_text("from its launch to its begin").wait_for()
+    assert panel.locator("h2").inner_text() == name
+    page.get_by_role("button", name="GPU 0 stream 7").get_by_text("casts 0 %").wait_for()
+    # A click takes its time: meanwhile the page asks for news of the run.
+    button = panel.get_by_role("button", name="to its operator").bounding_box()
+    page.mouse.move(button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
+    with page.expect_response(lambda answer: "/definitions" in answer.url):
+        page.mouse.down()
+    page.mouse.up()
+    chromium.until(page, "() => document.querySelector('.panel h2').textContent.includes('work')")
+    page.locator("canvas.lanes").focus()
+    page.keyboard.press("g")
+    chromium.until(page, "name => document.querySelector('.panel h2').textContent === name", name)
+    page.close()
     assert browser.complaints == []

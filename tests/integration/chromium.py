@@ -1,7 +1,6 @@
 """A real Chromium that looks at the viewer."""
 
 import atexit
-import contextlib
 import functools
 import os
 import shutil
@@ -48,21 +47,16 @@ class Chromium:
         return page
 
 
-@functools.cache
-def driver():
-    """Playwright. A thread can have only one at a time, so this one is for all who ask, and ends with the process."""
-    playwright = sync_playwright().start()
-    atexit.register(playwright.stop)
-    return playwright
+def started():
+    """Playwright, for a program of its own: a thread can have only one at a time."""
+    return sync_playwright()
 
 
 @functools.cache
 def shared():
     """A browser for all tests of the process. Whatever they open in it, they close."""
-    chromium = Chromium(driver())
+    playwright = started().start()
+    atexit.register(playwright.stop)
+    chromium = Chromium(playwright)
     atexit.register(chromium.browser.close)  # Before Playwright ends: what is registered last is called first.
     return chromium
-
-
-def started():
-    return contextlib.nullcontext(driver())

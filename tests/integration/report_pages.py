@@ -11,7 +11,7 @@ pytest.importorskip("playwright")
 from program import ROOT, Castscope, clean_environment
 from viewer_page import HAS_CHROMIUM, browser  # noqa: F401
 
-# There is no optimizer of PyTorch's: the first one that is made imports torch._dynamo, which takes as long as torch.
+# There is no optimizer of PyTorch's: the first one that is made imports torch._dynamo, which takes a second.
 HEADER = """
 import os, signal, sys, torch
 from torch import nn

@@ -31,7 +31,7 @@ def use(model):
         model(torch.randn(2, 8))
 """
 
-# The same in a file that does not start PyTorch when it is collected: that is done once for each test anyway.
+# The same, with PyTorch imported in each function: the process that collects the tests does not import it.
 LATE = MODEL.replace("import torch\n\ntorch.set_num_threads(1)\n", "").replace(
     "    model = ", "    import torch\n    torch.set_num_threads(1)\n    model = ").replace(
     "def use(model):\n", "def use(model):\n    import torch\n")

@@ -51,7 +51,7 @@ def test_paper_keeps_swatches_and_names_what_it_leaves_out(look):
 # --- read aloud, by keyboard ------------------------------------------------------------------------------------------
 
 
-# What differs between the two schemes is colours: one report has all of those, and the others take turns.
+# The two schemes differ in colours alone. The report of "training" is checked in both, each other one in one of them.
 @pytest.mark.parametrize(("name", "scheme"), [("training", "light"), ("training", "dark"), ("killed", "dark"),
                                               ("empty", "light"), ("many", "light"), ("bert", "dark"),
                                               ("compiled", "light")])
