@@ -1,6 +1,7 @@
 """Starts training.py under castscope, attaches and detaches, and knows what the run must have counted."""
 
 import collections
+import contextlib
 import os
 import pathlib
 import re
@@ -27,6 +28,22 @@ def wait_for(what, seconds=60):
             return found
         time.sleep(0.002)
     raise TimeoutError(f"{what} did not come true within {seconds} s")
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """The process stands still meanwhile. A signal only asks for that: its threads go on until each has heard of it."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: states_of_threads(pid) <= {"T", "t"})
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def states_of_threads(pid):
+    stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
+    return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats}
 
 
 class Job:

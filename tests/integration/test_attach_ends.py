@@ -5,7 +5,6 @@ import operator
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -56,13 +55,10 @@ def test_somebody_attached_and_autocast_was_not_used(idle):
 def test_a_recorder_that_is_stopped_does_not_answer(idle):
     job = idle("--armed")
     directory = job.run_directory()
-    job.process.send_signal(signal.SIGSTOP)
-    try:
+    with driver.stopped(job.process.pid):
         for command in "attach", "deep", "detach":
             done = castscope(command, job.pid, "--wait", 0)
             assert done.returncode == 3 and "nobody who records the run answers" in done.stderr, done.stderr
-    finally:
-        job.process.send_signal(signal.SIGCONT)
     driver.wait_for(lambda: driver.status(directory, job.pid).deep_asked == 3)
     assert job.stop() == 0
 
