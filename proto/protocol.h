@@ -13,6 +13,10 @@ namespace castscope::wire {
 inline constexpr std::uint32_t kProtocol = 7, kOldestProtocol = 6;
 inline constexpr std::uint32_t kTellsAcknowledged = 7;  // from this one on Hello.acknowledged is told
 
+// The collector puts this into the trailing metadata of a stream that it ends with UNAVAILABLE itself: gRPC has the
+// same status for a collector that cannot be reached.
+inline constexpr char kTryAgain[] = "castscope-try-again";
+
 // A batch is cut before it gets this large; the collector refuses a larger message.
 inline constexpr int kLargestMessageBytes = 16 << 20;
 // 16384 events are 60 KB packed and 1 MB unpacked.

@@ -62,6 +62,12 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
     const HelloDeadline deadline(call, hello_deadline_);
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
+  const grpc::Status status = serve(message, stream);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
+  return status;
+}
+
+grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* stream) {
   std::uint32_t protocol = 0;
   if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
   const v1::Hello& hello = message.hello();
@@ -84,11 +90,13 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
 
 grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) const {
   const std::string sentence = utf8::repaired(std::string(refused.status.message()));
-  v1::CollectorMessage message;
-  message.mutable_refusal()->set_refusal_reason(refused.reason);
-  message.mutable_refusal()->set_sentence(sentence);
-  stream->Write(message);
-  if (refused_) refused_(sentence);
+  if (!absl::IsUnavailable(refused.status)) {
+    v1::CollectorMessage message;
+    message.mutable_refusal()->set_refusal_reason(refused.reason);
+    message.mutable_refusal()->set_sentence(sentence);
+    stream->Write(message);
+    if (refused_) refused_(sentence);
+  }
   // absl's codes are gRPC's.
   return {static_cast<grpc::StatusCode>(refused.status.code()),
           sentence.substr(0, utf8::cut(sentence, kLongestStatus))};
@@ -96,10 +104,11 @@ grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) 
 
 CollectorService::Refused CollectorService::cannot_be_kept(const absl::Status& status) {
   if (status.ok()) return {};
-  // What else may be wrong with a file is no fault of the relay, whatever its own status says.
-  const bool full = absl::IsResourceExhausted(status);
+  // Somebody makes room, gives back the rights, or ends the other collector.
+  const bool passes = absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+                      absl::IsPermissionDenied(status) || absl::IsAborted(status);
   return {v1::REFUSAL_REASON_STORE,
-          full ? absl::ResourceExhaustedError(status.message()) : absl::InternalError(status.message())};
+          passes ? absl::UnavailableError(status.message()) : absl::InternalError(status.message())};
 }
 
 CollectorService::Refused CollectorService::greet(const v1::RelayMessage& message, std::uint32_t* protocol) const {

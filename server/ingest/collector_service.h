@@ -28,7 +28,8 @@ class CollectorService final : public v1::Collector::Service {
   void shutdown() { runs_.shutdown(); }
 
  private:
-  // Why a stream ends: what the refusal says, and the status after it.
+  // Why a stream ends: what the refusal says, and the status after it. Without a refusal (UNAVAILABLE) the relay keeps
+  // what it has, and tries again.
   struct Refused {
     v1::RefusalReason reason = v1::REFUSAL_REASON_UNKNOWN;
     absl::Status status;
@@ -36,6 +37,7 @@ class CollectorService final : public v1::Collector::Service {
   };
   grpc::Status refuse(Messages* stream, const Refused& refused) const;
   static Refused cannot_be_kept(const absl::Status& status);
+  grpc::Status serve(const v1::RelayMessage& first, Messages* stream);
   // `protocol` is what both sides speak.
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;

@@ -36,12 +36,15 @@ struct RunClosing {
 
 // Keeps runs. Calls for one run never overlap; calls for different runs may, including open() and close().
 struct RunKeeper {
-  // Called when a run first appears, and again when a relay comes back to a closed run. The relay gets an error as it
-  // is.
+  // Called when a run first appears, and again when a relay comes back to a closed run, or to one whose sink was given
+  // up. Of an error that passes the relay is told, and tries again.
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
   // Something was taken, for the first time since open(): if the run had ended before, it goes on. An empty function is
   // not called.
   std::function<void(const std::string& run_id)> goes_on = {};
+  // The sink has failed. The run is not over: before the sink is called again, open() is. An empty function is not
+  // called.
+  std::function<void(const std::string& run_id, const absl::Status& why)> give_up = {};
   // Everything is committed; the sink will not be called any more.
   std::function<void(const std::string& run_id, const RunClosing&)> close;
   // Whether somebody watches the run while it goes on: its relays then send events soon. It is called with each answer

@@ -107,17 +107,6 @@ TEST_F(RunTableTest, ShutdownCommitsAndClosesWithoutFarewell) {
   EXPECT_FALSE(closings_[0].farewell);
 }
 
-TEST_F(RunTableTest, AFailedCommitIsTheEndOfTheRun) {
-  attach("a");
-  sink_->next_commit = absl::ResourceExhaustedError("disk full");
-  ingest::Run::Reply reply;
-  EXPECT_EQ(run().apply("a", Batch().begin().sequence(1).flush(), &reply).message(), "disk full");
-  EXPECT_FALSE(reply.send);
-  sink_->next_commit = absl::OkStatus();
-  EXPECT_EQ(run().apply("a", Batch().sequence(2).flush(), &reply).message(), "disk full");
-  EXPECT_EQ(run().attach("b", 0, &reply).message(), "disk full");
-}
-
 TEST_F(RunTableTest, SaysWhyARunCannotBeOpenedAndTriesAgain) {
   can_open_ = absl::PermissionDeniedError("cannot write there");
   ingest::Run::Reply reply;

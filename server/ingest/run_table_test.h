@@ -24,6 +24,7 @@ class RunTableTest : public testing::Test {
               return sink_;
             },
             .goes_on = [this](const std::string&) { ++gone_on_; },
+            .give_up = [this](const std::string&, const absl::Status&) { ++given_up_; },
             .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); },
             .watched = [this](const std::string& run) { return run == watched_; }};
   }
@@ -49,7 +50,7 @@ class RunTableTest : public testing::Test {
 
   std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
   absl::Status can_open_;
-  int opened_ = 0, gone_on_ = 0;
+  int opened_ = 0, gone_on_ = 0, given_up_ = 0;
   std::vector<RunClosing> closings_;
   std::string watched_;  // run
   RunTable table_{keeper()};

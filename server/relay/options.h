@@ -45,6 +45,8 @@ struct Options {
   // again.
   std::chrono::milliseconds patience_for_first_answer = std::chrono::hours(1);
   std::chrono::milliseconds patience_for_next_answer = std::chrono::hours(1);
+  // The same where the collector has answered, and the connection is lost now or the collector cannot keep the run now.
+  std::chrono::milliseconds patience_in_trouble{5000};
   std::chrono::milliseconds longest_nap{20};  // the longest pause between two looks at the rings when nothing happens
   // A segment is no longer needed when its process is gone and its last batch is acknowledged.
   bool remove_finished_segments = true;

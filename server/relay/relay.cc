@@ -268,7 +268,9 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   std::uint64_t left = outbox_.bytes();
   const auto in_vain = [&] {
     if (std::exchange(left, outbox_.bytes()) != left) last_answer = Clock::now();
-    if (uplink_.ever_connected()) return Clock::now() - last_answer > options_.patience_for_next_answer;
+    if (uplink_.ever_connected() && uplink_.trouble().empty())
+      return Clock::now() - last_answer > options_.patience_for_next_answer;
+    if (uplink_.ever_connected()) return Clock::now() - last_answer > options_.patience_in_trouble;
     // For a goodbye alone, castscope does not wait long for a collector that never answered.
     return Clock::now() - begin > (nothing_to_send_ ? kPatienceForGoodbye : options_.patience_for_first_answer);
   };

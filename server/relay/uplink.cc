@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "proto/protocol.h"
+
 namespace castscope::relay {
 namespace {
 
@@ -68,10 +70,12 @@ void Uplink::run() {
   std::chrono::milliseconds pause = kShortestPause;
   for (bool first = true; !stopping() && !refused();) {
     bool stood = false;
+    const std::uint64_t before = outbox_->acknowledged();
     const std::string why = connect_once(first, &stood);
     if (stopping() || refused()) return;
     set_trouble(why);
-    pause = stood ? kShortestPause : std::min(pause * 2, kLongestPause);
+    // A collector may take a connection and still be unable to keep what comes.
+    pause = outbox_->acknowledged() > before ? kShortestPause : std::min(pause * 2, kLongestPause);
     first = first && !stood;
     nap(pause);
   }
@@ -127,7 +131,10 @@ std::string Uplink::connect_once(bool first, bool* stood) {
     why = "the connection to the collector was lost";
   }
   const grpc::Status status = stream->Finish();
-  if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED) why += ": " + status.error_message();
+  if (context_->GetServerTrailingMetadata().count(wire::kTryAgain) > 0)
+    why = "the collector cannot keep the run now: " + status.error_message();
+  else if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED)
+    why += ": " + status.error_message();
   const std::lock_guard lock(mutex_);
   context_.reset();
   return why;

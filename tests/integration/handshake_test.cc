@@ -155,16 +155,28 @@ TEST_F(HandshakeTest, AMessageOfAnUnknownKindIsAnInvalidArgument) {
                  "a message came that this protocol version does not have");
 }
 
-TEST_F(HandshakeTest, AFullDiskIsAnExhaustedResource) {
+// Without a refusal: who is refused gives up, and who is told that the run cannot be kept now comes back.
+TEST_F(HandshakeTest, WhatPassesIsUnavailable) {
+  for (const absl::Status& trouble :
+       {absl::ResourceExhaustedError("the disk is full"), absl::UnavailableError("another castscope writes the file"),
+        absl::PermissionDeniedError("run.castscope cannot be created"), absl::AbortedError("the file was moved")}) {
+    can_open_ = trouble;
+    const Answer answer = say({hello()});
+    EXPECT_THAT(answer.messages, testing::IsEmpty());
+    EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(answer.status.error_message(), trouble.message());
+  }
+  can_open_ = absl::OkStatus();
   sink_->next_commit = absl::ResourceExhaustedError("the disk is full");
-  expect_refused(say({hello(), batch(1)}), v1::REFUSAL_REASON_STORE, StatusCode::RESOURCE_EXHAUSTED,
-                 "the disk is full");
+  const Answer answer = say({hello(), batch(1)});
+  EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE);
+  sink_->next_commit = absl::OkStatus();
+  EXPECT_EQ(say({hello(), batch(1)}).last().ack().sequence(), 1u);
 }
 
-// A status of the file says nothing about the relay's rights.
-TEST_F(HandshakeTest, ARunThatCannotBeKeptIsTheCollectorsFault) {
-  can_open_ = absl::PermissionDeniedError("run.castscope cannot be created");
-  expect_refused(say({hello()}), v1::REFUSAL_REASON_STORE, StatusCode::INTERNAL, "run.castscope cannot be created");
+TEST_F(HandshakeTest, WhatDoesNotPassIsRefused) {
+  can_open_ = absl::DataLossError("run.castscope is damaged");
+  expect_refused(say({hello()}), v1::REFUSAL_REASON_STORE, StatusCode::INTERNAL, "run.castscope is damaged");
 }
 
 TEST_F(HandshakeTest, ALongSentenceDoesNotGetLostInTheStatus) {

@@ -126,7 +126,7 @@ def test_a_run_goes_to_one_collector(wire, collector, castscope):
     train(wire, process)
     other = Collector(castscope, "other")
     code, sentence = refused(wire, lambda: wire.Client(other.address, "shared", relay="b").receive())
-    assert code == "INTERNAL"
+    assert code == "UNAVAILABLE"
     assert sentence.endswith("collected/shared.castscope is being written by another castscope: send a run to one "
                              "collector")
     mine = wire.Process(wire.Client(other.address, "own"), pid=2)

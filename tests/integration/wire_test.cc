@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
 #include "tests/integration/certificate.h"
+#include "tests/integration/collector_process.h"
 #include "tests/integration/journal_sink.h"
 #include "tests/integration/wire_job.h"
 
@@ -32,8 +34,7 @@ ingest::RunKeeper keeper_of(std::shared_ptr<store::RunSink> sink, std::vector<in
               }};
 }
 
-// Runs this program again, as a collector that keeps its run in a file: `wire_test --collector ADDRESS FILE FD`. It
-// writes the address that it got to FD, then waits to be killed.
+// This program as a CollectorProcess: `wire_test --collector ADDRESS FILE FD`. It waits to be killed.
 int run_collector(char** arguments) {
   auto server =
       ingest::Server::start({.address = arguments[0]}, keeper_of(std::make_shared<JournalSink>(arguments[1])));
@@ -43,40 +44,6 @@ int run_collector(char** arguments) {
   close(fd);
   for (;;) pause();
 }
-
-class CollectorProcess {
- public:
-  explicit CollectorProcess(std::string journal) : journal_(std::move(journal)) { start(); }
-  ~CollectorProcess() { kill_it(); }
-  void start() {
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
-    const std::string fd = std::to_string(ends[1]);
-    pid_ = fork();
-    if (pid_ == 0) {
-      execl("/proc/self/exe", "wire_test", "--collector", address_.c_str(), journal_.c_str(), fd.c_str(), nullptr);
-      _exit(127);
-    }
-    close(ends[1]);
-    char text[64] = {};
-    ASSERT_GT(read(ends[0], text, sizeof text - 1), 0) << "the collector could not listen on " << address_;
-    close(ends[0]);
-    address_ = text;
-  }
-  void kill_it() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-  const std::string& address() const { return address_; }
-  JournalSink::State state() const { return JournalSink::read(journal_); }
-
- private:
-  const std::string journal_;
-  std::string address_ = "127.0.0.1:0";
-  pid_t pid_ = 0;
-};
 
 class WireTest : public testing::Test {
  protected:
@@ -325,13 +292,34 @@ TEST_F(WireTest, SaysWhichCertificateOrAddressIsNoGood) {
 TEST_F(WireTest, AFullDiskIsToldAndTheSegmentStays) {
   sink_->next_commit = absl::ResourceExhaustedError("the disk is full");
   auto server = collector({}, keeper_of(sink_));
+  relay::Options few = options(server->in_process_channel());
+  few.patience_in_trouble = 50ms;
+  relay::Relay relay(few);
+  ASSERT_TRUE(relay.start().ok());
+  WireJob job(run_.path());
+  wait_until(relay, [&] { return !relay.trouble().empty(); });
+  const relay::Summary summary = relay.stop({}, 10s);
+  EXPECT_FALSE(summary.delivered);
+  EXPECT_EQ(summary.problem, "the collector cannot keep the run now: the disk is full");
+  EXPECT_TRUE(leaves_segments());
+}
+
+TEST_F(WireTest, ARunThatCannotBeKeptAtFirstArrivesWhole) {
+  std::atomic<int> in_vain = 0;
+  ingest::RunKeeper keeper = keeper_of(sink_);
+  keeper.open = [&](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+    if (in_vain < 3) return ++in_vain, absl::ResourceExhaustedError("the disk is full");
+    return sink_;
+  };
+  auto server = collector({}, keeper);
   auto relay = relay_to(server->in_process_channel());
   WireJob job(run_.path());
-  wait_until(*relay, [&] { return !relay->trouble().empty(); });
-  const relay::Summary summary = relay->stop({}, 10s);
-  EXPECT_FALSE(summary.delivered);
-  EXPECT_EQ(summary.problem, "the disk is full");
-  EXPECT_TRUE(leaves_segments());
+  WireJob::Thread thread(job);
+  for (int i = 0; i < 100; ++i) thread.cast();
+  wait_until(*relay, [&] { return in_vain == 3 && relay->trouble().empty(); });
+  EXPECT_TRUE(relay->stop({}, 10s).delivered);
+  EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 100u);
+  EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(100));
 }
 
 TEST_F(WireTest, AForeignFileInTheRunDirectoryIsNamedAndHarmsNobody) {

@@ -34,6 +34,7 @@ struct ServeOptions {
   ingest::Options listen{.address = "127.0.0.1:7390", .token = "", .certificate_file = "", .key_file = ""};
   std::string folder = ".";
   std::string keep;
+  std::string fsync = "commit";
   std::string web;  // address of the viewer; "" = none
 };
 
@@ -45,8 +46,8 @@ void log_finding(const LogLine& line) {
 class RunShelf {
  public:
   // `viewed` holds the runs that the viewer shows; null = there is no viewer.
-  RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
-      : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
+  RunShelf(std::string folder, store::StoreOptions kept, std::shared_ptr<web::Runs> viewed)
+      : folder_(std::move(folder)), kept_(kept), viewed_(std::move(viewed)) {}
 
   std::vector<std::string> unreadable() {
     std::lock_guard lock(mutex_);
@@ -63,21 +64,15 @@ class RunShelf {
 
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
     std::lock_guard lock(mutex_);
-    store::StoreOptions options{.keep_all = keep_all_};
+    if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
     const Output output = folder_.place(run);
     std::error_code error;
     const bool known = fs::exists(output.run_file(), error);
     const auto claim = std::make_shared<OutputClaim>();
-    if (!claim->take(output.stem)) {
-      log::error(absl::StrCat("run ", run.id, ": ", in_other_hands(output)));
-      return absl::UnavailableError(in_other_hands(output));
-    }
-    auto store = known ? store::RunStore::resume(output.run_file(), options)
-                       : store::RunStore::create(output.run_file(), start_of(run), options);
-    if (!store.ok()) {
-      log::error(absl::StrCat("run ", run.id, ": ", store.status().message()));
-      return store.status();
-    }
+    if (!claim->take(output.stem)) return cannot_be_kept(run.id, absl::UnavailableError(in_other_hands(output)));
+    auto store = known ? store::RunStore::resume(output.run_file(), kept_)
+                       : store::RunStore::create(output.run_file(), start_of(run), kept_);
+    if (!store.ok()) return cannot_be_kept(run.id, store.status());
     log::info(absl::StrCat("run ", run.id, " from ", run.host, ": ", known ? "goes on in " : "begins in ",
                            output.run_file(), ": ", absl::StrJoin(run.command, " ").substr(0, kMostOfCommand), ", in ",
                            run.cwd));
@@ -100,11 +95,28 @@ class RunShelf {
     return found != live_.end() && found->second->watched(std::chrono::steady_clock::now());
   }
 
+  // Says of each run that met trouble whether it has passed. It should be called now and then.
+  void look_after_troubles() {
+    std::lock_guard lock(mutex_);
+    std::erase_if(troubles_, [this](const auto& trouble) {
+      const auto open = open_.find(trouble.first);
+      if (open == open_.end() || open->second.store->commits() == trouble.second) return false;
+      log::info(absl::StrCat("run ", trouble.first, " goes on in ", open->second.output.run_file()));
+      return true;
+    });
+  }
+
   // The report of a run that had ended does not tell what comes now.
   void goes_on(const std::string& id) {
     std::lock_guard lock(mutex_);
     const auto found = open_.find(id);
     if (found != open_.end() && !is_taken_by_another(found->second.output, id)) forget_report(found->second.output);
+  }
+
+  // The file stays open: a disk gets room again.
+  void give_up(const std::string& id, const absl::Status& why) {
+    std::lock_guard lock(mutex_);
+    (void)cannot_be_kept(id, why);
   }
 
   void close(const std::string& id, const ingest::RunClosing& closing) {
@@ -119,6 +131,7 @@ class RunShelf {
       if (found == open_.end()) return;
       entry = found->second;
       open_.erase(found);
+      troubles_.erase(id);
     }
     const store::RunEnd end = end_of(closing, *entry.store);
     auto concluded = conclude(*entry.store, end, entry.output, judging::Lines::kAsKept);
@@ -147,6 +160,23 @@ class RunShelf {
   };
 
   static constexpr std::size_t kMostOfCommand = 200;
+
+  absl::StatusOr<std::shared_ptr<store::RunSink>> reopen(const std::string& id, const Open& entry) {
+    if (absl::Status status = entry.store->reopen(); !status.ok()) return cannot_be_kept(id, status);
+    if (entry.shown != nullptr) return entry.shown;
+    return entry.store;
+  }
+
+  // Relays try again every few seconds. A trouble is said once, until something was kept.
+  absl::Status cannot_be_kept(const std::string& id, const absl::Status& why) {
+    const auto open = open_.find(id);
+    const std::uint64_t commits = open != open_.end() ? open->second.store->commits() : 0;
+    const auto [known, is_new] = troubles_.try_emplace(id, commits);
+    if (is_new || known->second != commits)
+      log::error(absl::StrCat("run ", id, " cannot be kept now: ", why.message(), "; its relays try again"));
+    known->second = commits;
+    return why;
+  }
 
   // "; the command ended with exit status 1"
   static std::string ending_of(const store::RunEnd& end) {
@@ -198,10 +228,11 @@ class RunShelf {
   }
 
   CollectorFolder folder_;
-  bool keep_all_;
+  const store::StoreOptions kept_;
   const std::shared_ptr<web::Runs> viewed_;
   std::mutex mutex_;
   std::map<std::string, Open> open_;
+  std::map<std::string, std::uint64_t> troubles_;  // by run that cannot be kept: the commits of its store by then
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
   std::mutex live_mutex_;  // a separate one: requests do not wait for a run that is being opened
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
@@ -237,10 +268,11 @@ int serve(const ServeOptions& options) {
   sigprocmask(SIG_BLOCK, &stop, nullptr);
 
   const auto runs = !options.web.empty() ? std::make_shared<web::Runs>() : nullptr;
-  RunShelf shelf(folder, options.keep == "all", runs);
+  RunShelf shelf(folder, {.keep_all = options.keep == "all", .syncs_commits = options.fsync == "commit"}, runs);
   ingest::RunKeeper keeper;
   keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
   keeper.goes_on = [&](const std::string& id) { shelf.goes_on(id); };
+  keeper.give_up = [&](const std::string& id, const absl::Status& why) { shelf.give_up(id, why); };
   keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
   keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
   ingest::Options listen = options.listen;
@@ -268,7 +300,10 @@ int serve(const ServeOptions& options) {
   // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
   constexpr std::chrono::minutes kPatience{2};
-  while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);
+  while (sigtimedwait(&stop, nullptr, &kLook) < 0) {
+    (*server)->close_abandoned(kPatience);
+    shelf.look_after_troubles();
+  }
   log::info("stopping");
   (*server)->shutdown(std::chrono::seconds(5));
   if (viewer != nullptr && !viewer->stop(std::chrono::seconds(1))) _exit(0);  // a long report is still being made
@@ -303,6 +338,13 @@ void add_serve(CommandLine& line) {
       .option("--keep", options->keep,
               "Which single events the run files keep: `all` of them, or those of a bounded `window` (the default)")
       .one_of({"all", "window"});
+  command
+      .option(
+          "--fsync", options->fsync,
+          "When the disk must have it: before it is acknowledged (`commit`), or now and then (`checkpoint`). A power "
+          "cut may then take what was acknowledged last; a crash of the collector takes nothing in either case")
+      .one_of({"commit", "checkpoint"})
+      .shows_default();
   command.flag_with_value("--web=ADDRESS", "127.0.0.1:0", options->web,
                           "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
   command.footer(absl::StrCat(

@@ -207,7 +207,12 @@ absl::Status Recording::open_store() {
     options_.viewed->put(shown_);
   }
   ingest::RunKeeper keeper;
-  keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+  const auto failed = std::make_shared<bool>(false);  // calls for one run never overlap
+  keeper.give_up = [failed](const std::string&, const absl::Status&) { *failed = true; };
+  keeper.open = [this, failed](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+    if (*failed)
+      if (absl::Status status = store_->reopen(); !status.ok()) return status;
+    *failed = false;
     if (shown_ != nullptr) return shown_;
     return store_;
   };

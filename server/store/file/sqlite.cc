@@ -60,7 +60,8 @@ absl::Status Database::close() {
 
 bool Database::has_moved() const {
   int moved = 0;
-  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+  return handle_ != nullptr &&
+         sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
 }
 
 std::size_t Database::first_bytes(char* bytes, std::size_t size) const {

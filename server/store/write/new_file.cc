@@ -1,5 +1,11 @@
 #include "server/store/write/new_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -37,7 +43,40 @@ absl::Status write_names(Database& database) {
   return absl::OkStatus();
 }
 
+absl::Status sync(const std::string& path, int flags) {
+  const int file = open(path.c_str(), flags | O_RDONLY | O_CLOEXEC);
+  const bool done = file >= 0 && fsync(file) == 0;
+  const int error = errno;
+  if (file >= 0) close(file);
+  if (done || error == EINVAL) return absl::OkStatus();  // a file system that cannot wait for a folder
+  return absl::UnavailableError(absl::StrCat(path, ": the disk does not take it: ", std::strerror(error)));
+}
+
 }  // namespace
+
+void remove_run_file(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+}
+
+absl::Status make_new_file(const std::string& path, bool overwrite) {
+  if (overwrite) remove_run_file(path);
+  // Made exclusively, so that two runs that chose one name cannot both get it.
+  const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
+  if (file >= 0) {
+    close(file);
+    return absl::OkStatus();
+  }
+  if (errno == EEXIST)
+    return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; choose another name or use --force"));
+  return absl::PermissionDeniedError(absl::StrCat(path, ": the run file cannot be created (", std::strerror(errno),
+                                                  "); check the folder and its rights"));
+}
+
+absl::Status sync_new_file(const std::string& path) {
+  absl::Status status = sync(path, 0);
+  status.Update(sync(std::filesystem::absolute(path).parent_path().string(), O_DIRECTORY));
+  return status;
+}
 
 absl::Status lay_out_new_file(Database& database) {
   // An empty file is worth no waiting for the disk.

@@ -1,12 +1,22 @@
 // Lays out a new run file: its tables and views, and the words that stand for the numbers in them.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "server/store/file/sqlite.h"
 
 namespace castscope::store {
 
-// The file must be empty. It does not wait for the disk: a power cut may leave an empty file behind.
+// Makes an empty file, and fails if there is one, unless it is to be overwritten.
+absl::Status make_new_file(const std::string& path, bool overwrite);
+// Waits until the disk has the file, and its name in the folder.
+absl::Status sync_new_file(const std::string& path);
+// Deletes it, and what SQLite keeps beside it.
+void remove_run_file(const std::string& path);
+
+// The file must be empty. It does not wait for the disk: until sync_new_file() a power cut may leave an empty file
+// behind.
 absl::Status lay_out_new_file(Database&);
 
 }  // namespace castscope::store

@@ -1,10 +1,7 @@
 #include "server/store/write/run_store.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
@@ -27,10 +24,11 @@
 namespace castscope::store {
 class RunStore::Impl {
  public:
-  explicit Impl(std::string path) : path(std::move(path)) {}
+  Impl(std::string path, const StoreOptions& options) : path(std::move(path)), options(options) {}
 
-  absl::Status create(const RunStart&, const StoreOptions&);
-  absl::Status resume(const StoreOptions&);
+  absl::Status create(const RunStart&);
+  absl::Status resume();
+  absl::Status reopen();
   absl::Status begin();
   absl::Status commit(bool last);
   absl::Status close();
@@ -39,32 +37,30 @@ class RunStore::Impl {
   absl::Status note_continued(const ProcessWriter&);
   absl::Status take_end_back();
 
-  // Runs `write` on the process's writer, inside a transaction. The first error is kept: after it nothing fits
-  // together any more, what was committed before stays readable.
+  // Runs `write` inside a transaction. The first error is kept: after it nothing fits together any more, what was
+  // committed before stays readable.
   template <typename Write>
-  absl::Status on(const std::string& key, Write write) {
+  absl::Status in_file(Write write) {
     const std::lock_guard lock(mutex);
     CASTSCOPE_RETURN_IF_ERROR(begin());
-    const auto it = by_key.find(key);
-    if (it == by_key.end()) return absl::FailedPreconditionError(absl::StrCat("process ", key, " was never announced"));
-    CASTSCOPE_RETURN_IF_ERROR(take_end_back());
-    has_evidence = true;
-    return keep(write(processes[it->second]));
+    return keep(write());
   }
+  // The same for news of the run.
   template <typename Write>
   absl::Status on_run(Write write) {
-    const std::lock_guard lock(mutex);
-    CASTSCOPE_RETURN_IF_ERROR(begin());
-    CASTSCOPE_RETURN_IF_ERROR(take_end_back());
-    has_evidence = true;
-    return keep(write());
+    return in_file([&] {
+      CASTSCOPE_RETURN_IF_ERROR(take_end_back());
+      has_evidence = true;
+      return write();
+    });
   }
-  // The same for what was worked out from the run, and is not news of it.
   template <typename Write>
-  absl::Status on_shown(Write write) {
-    const std::lock_guard lock(mutex);
-    CASTSCOPE_RETURN_IF_ERROR(begin());
-    return keep(write());
+  absl::Status on(const std::string& key, Write write) {
+    return on_run([&] {
+      const auto it = by_key.find(key);
+      if (it != by_key.end()) return write(processes[it->second]);
+      return absl::Status(absl::FailedPreconditionError(absl::StrCat("process ", key, " was never announced")));
+    });
   }
   // Bad input is its sender's fault and harms nothing else; a failing disk ends the file.
   absl::Status keep(const absl::Status& status) {
@@ -78,6 +74,7 @@ class RunStore::Impl {
   }
 
   std::string path;
+  const StoreOptions options;
   std::mutex mutex;
   Database database;
   std::unique_ptr<RunTables> tables;
@@ -96,17 +93,17 @@ class RunStore::Impl {
   std::atomic<std::uint64_t>* commits = nullptr;
 
  private:
-  absl::Status open_for_writing(const StoreOptions&);
-  absl::Status fill(const RunStart&, const StoreOptions&);
-  void unlink_all() const;
+  absl::Status open_for_writing();
+  absl::Status fill(const RunStart&);
   void let_go();
 };
 
-absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
-  // A killed collector loses nothing it had committed; a power cut may lose the last commits, not the file.
+absl::Status RunStore::Impl::open_for_writing() {
   CASTSCOPE_RETURN_IF_ERROR(
-      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 256; "
+      database.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256; "
                     "PRAGMA journal_size_limit = 1048576; PRAGMA temp_store = MEMORY"));
+  CASTSCOPE_RETURN_IF_ERROR(
+      database.exec(options.syncs_commits ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
   auto prepared = RunTables::on(database, options);
   if (!prepared.ok()) return prepared.status();
   tables = *std::move(prepared);
@@ -130,49 +127,36 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
   return absl::OkStatus();
 }
 
-void RunStore::Impl::unlink_all() const {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
-}
-
-absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& options) {
-  if (options.overwrite) unlink_all();
-  // Made exclusively, so that two runs that chose one name cannot both get it.
-  const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
-  if (file < 0 && errno == EEXIST) {
-    return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; choose another name or use --force"));
-  }
-  if (file < 0) {
-    return absl::PermissionDeniedError(absl::StrCat(path, ": the run file cannot be created (", std::strerror(errno),
-                                                    "); check the folder and its rights"));
-  }
-  ::close(file);
-  absl::Status status = fill(start, options);
+absl::Status RunStore::Impl::create(const RunStart& start) {
+  CASTSCOPE_RETURN_IF_ERROR(make_new_file(path, options.overwrite));
+  absl::Status status = fill(start);
   if (!status.ok()) {  // a stub would only be in the way of the next run
     let_go();
     (void)database.close();
-    unlink_all();
+    remove_run_file(path);
   }
   return status;
 }
 
-absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& options) {
+absl::Status RunStore::Impl::fill(const RunStart& start) {
   auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
   CASTSCOPE_RETURN_IF_ERROR(lay_out_new_file(database));
-  CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
+  if (options.syncs_commits) CASTSCOPE_RETURN_IF_ERROR(sync_new_file(path));
+  CASTSCOPE_RETURN_IF_ERROR(open_for_writing());
   CASTSCOPE_RETURN_IF_ERROR(begin());
   CASTSCOPE_RETURN_IF_ERROR(keys.start(start, options.keep_all));
   return commit(false);
 }
 
-absl::Status RunStore::Impl::resume(const StoreOptions& options) {
+absl::Status RunStore::Impl::resume() {
   auto opened = open_run_file(path, true);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
   const auto data = read_run_data(database);
   if (!data.ok()) return data.status();
-  CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
+  CASTSCOPE_RETURN_IF_ERROR(open_for_writing());
   CASTSCOPE_RETURN_IF_ERROR(remove_checksums(database));
   CASTSCOPE_RETURN_IF_ERROR(tables->adopt(database, *data));
   for (const Process& process : data->processes) {
@@ -189,6 +173,17 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
   return read_relays(database, earlier.relays);
 }
 
+absl::Status RunStore::Impl::reopen() {
+  let_go();
+  (void)database.close();
+  by_key.clear();
+  earlier = {};
+  in_transaction = has_evidence = finished = continued = tells_end = closed = false;
+  earlier_end.reset();
+  failed = absl::OkStatus();
+  return failed = resume();
+}
+
 // What was open when the earlier writer died is not known any more: what follows was seen from here on only.
 absl::Status RunStore::Impl::note_continued(const ProcessWriter& process) {
   if (continued || !process.goes_on()) return absl::OkStatus();
@@ -200,7 +195,7 @@ absl::Status RunStore::Impl::note_continued(const ProcessWriter& process) {
 // learns so.
 absl::Status RunStore::Impl::take_end_back() {
   if (!std::exchange(tells_end, false)) return absl::OkStatus();
-  return keep(keys.take_end_back());
+  return keys.take_end_back();
 }
 
 absl::Status RunStore::Impl::begin() {
@@ -261,15 +256,21 @@ RunStore::~RunStore() { (void)close(); }
 
 absl::StatusOr<std::unique_ptr<RunStore>> RunStore::create(const std::string& path, const RunStart& start,
                                                            const StoreOptions& options) {
-  auto impl = std::make_unique<Impl>(path);
-  CASTSCOPE_RETURN_IF_ERROR(impl->create(start, options));
+  auto impl = std::make_unique<Impl>(path, options);
+  CASTSCOPE_RETURN_IF_ERROR(impl->create(start));
   return std::unique_ptr<RunStore>(new RunStore(std::move(impl)));
 }
 
 absl::StatusOr<std::unique_ptr<RunStore>> RunStore::resume(const std::string& path, const StoreOptions& options) {
-  auto impl = std::make_unique<Impl>(path);
-  CASTSCOPE_RETURN_IF_ERROR(impl->resume(options));
+  auto impl = std::make_unique<Impl>(path, options);
+  CASTSCOPE_RETURN_IF_ERROR(impl->resume());
   return std::unique_ptr<RunStore>(new RunStore(std::move(impl)));
+}
+
+absl::Status RunStore::reopen() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->closed) return absl::FailedPreconditionError(absl::StrCat(impl_->path, ": the run file is closed"));
+  return impl_->reopen();
 }
 
 absl::Status RunStore::process(const ProcessInfo& info) {
@@ -339,7 +340,7 @@ absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
 }
 absl::Status RunStore::git_dirty(bool dirty) {
-  return impl_->on_shown([&] { return impl_->keys.set("git_dirty", dirty); });
+  return impl_->in_file([&] { return impl_->keys.set("git_dirty", dirty); });
 }
 
 absl::Status RunStore::finish(const RunEnd& end) {
@@ -350,13 +351,13 @@ absl::Status RunStore::finish(const RunEnd& end) {
 }
 
 absl::Status RunStore::set_findings(std::span<const Finding> findings) {
-  return impl_->on_shown([&] { return write_findings(impl_->database, findings); });
+  return impl_->in_file([&] { return write_findings(impl_->database, findings); });
 }
 absl::Status RunStore::set_fingerprints(const Fingerprints& fingerprints) {
-  return impl_->on_shown([&] { return write_fingerprints(impl_->database, fingerprints); });
+  return impl_->in_file([&] { return write_fingerprints(impl_->database, fingerprints); });
 }
 absl::Status RunStore::set_source(const SourceLines& source) {
-  return impl_->on_shown([&] { return write_source(impl_->database, source); });
+  return impl_->in_file([&] { return write_source(impl_->database, source); });
 }
 
 absl::StatusOr<RunData> RunStore::read() {

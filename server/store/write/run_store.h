@@ -2,7 +2,8 @@
 //
 // Counts are exact and stay for ever; steps that do the same are one row; packed event blocks stay for a bounded
 // window, or all of them. While the run goes on, other connections may read (WAL); close() leaves one clean file.
-// All functions may be called from any thread, one at a time.
+// All functions may be called from any thread, one at a time. A disk that fails, or is full, ends the file at its last
+// commit, until reopen() succeeds.
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,10 @@ class RunStore final : public RunSink {
   // handed over again, counters and gauges are absolute, position() says where events go on.
   static absl::StatusOr<std::unique_ptr<RunStore>> resume(const std::string& path, const StoreOptions& = {});
   ~RunStore() override;  // closes; an error is lost: call close()
+
+  // After a failure: forgets what was not committed, and goes on with the file as resume() does. If it fails, it may be
+  // called again.
+  absl::Status reopen();
 
   absl::Status process(const ProcessInfo&) override;
   absl::Status define(const std::string& key, const Definition&) override;

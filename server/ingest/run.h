@@ -1,0 +1,105 @@
+// One run that the collector knows, and how far each relay's batches of it are kept. This code knows nothing of gRPC.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/castscope/v1/castscope.pb.h"
+#include "server/ingest/run_keeper.h"
+#include "server/ingest/validator.h"
+
+namespace castscope::ingest {
+
+// All calls of the run's sink are made under its mutex. A run stays in the table after its end, so that a relay
+// whose last acknowledgement was lost learns that all is well.
+class Run {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {}
+
+  struct Reply {
+    // Not "": a sentence that says why this message may not come now. Nothing of it was taken, the stream is to end.
+    std::string out_of_order;
+    std::uint64_t durable = 0;  // durable batches of this relay
+    bool send = false;          // the reply contains something
+    bool watched = false;       // somebody watches the run while it goes on
+    std::vector<v1::Rejection> rejections;
+  };
+
+  // Begins a relay's stream; `reply` says what is durable of the relay already. `acknowledged` is the last number that
+  // a collector acknowledged to it, an earlier life of this one perhaps; nothing = the relay is too old to say. Here
+  // and below, an error says that the run cannot be kept now. Nothing that was not committed counts as taken then: each
+  // relay of the run begins its stream anew, and sends again what was not acknowledged to it.
+  absl::Status attach(const std::string& relay, std::optional<std::uint64_t> acknowledged, Reply* reply);
+  // The relay's stream has ended, with a goodbye or without. The relay may come back.
+  void detach(const std::string& relay, Clock::time_point now);
+  absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
+  absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
+  void ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
+  // A message of the relay was refused for what it is, whatever its number: the file says so.
+  void refused(const std::string& relay, const std::string& sentence);
+  // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
+  // or its machine is gone). A relay that comes back later opens the run again.
+  void close_abandoned(Clock::time_point now, Clock::duration patience);
+  // Opens a run that an earlier collector left open, and closes it if its relays had all said goodbye.
+  absl::Status take_up();
+  void shutdown();
+
+ private:
+  struct Relay {
+    std::uint64_t applied = 0, durable = 0;
+    bool numbered = false;                           // `applied` is known: the next number is the one after it
+    store::RelayState said;                          // what the file says of it, and what it said by its goodbye
+    bool done() const { return said.said_goodbye; }  // its last message was the goodbye
+    bool late = false;                               // the run was told that something came after the goodbye
+    std::string gap;  // a sentence while something did not come that a later number shows to be missing
+    int streams = 0;
+    std::uint64_t life = 0;    // of the run, when its last stream began
+    Clock::time_point left{};  // when its last stream ended
+    std::vector<v1::Rejection> rejections;
+    std::size_t rejections_told = 0;  // the number sent in the present stream
+  };
+  absl::Status ensure_open();
+  absl::Status commit();
+  absl::Status give_up(const absl::Status& why);
+  absl::Status begun_before(const Relay& relay) const;
+  absl::Status take(Relay& relay, const v1::Batch& batch);
+  // Whether this number is the next one; if not, `reply` says so.
+  bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
+  void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
+  void tell_refused(const std::string& sentence);
+  void remember(const store::EarlierLife&);
+  absl::Status note_relay(const std::string& id, Relay* relay);
+  absl::Status believe(const std::string& id, std::uint64_t acknowledged, Relay* relay);
+  bool is_of_another_run(const std::string& id, const v1::Batch& batch, Reply* reply);
+  absl::Status take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said);
+  void note_news();
+  // Messages were not taken, and the run is not complete for it.
+  absl::Status note_missing(const std::string& sentence);
+  bool all_done() const;
+  void tell_gaps();
+  void close(bool farewell);
+  void answer(Relay& relay, Reply* reply) const;
+
+  const RunOpening opening_;
+  const RunKeeper* const keeper_;
+  std::mutex mutex_;
+  std::shared_ptr<store::RunSink> sink_;  // null: the run is not open
+  RunValidator validator_;
+  std::map<std::string, Relay> relays_;
+  RunClosing closing_;
+  bool remembered_ = false;        // what the file tells of its senders is known
+  bool news_ = false;              // something was taken since the run was opened
+  bool given_up_ = false;          // its sink failed, and it was not closed since
+  std::uint64_t life_ = 1;         // grows each time a sink is given up
+  std::uint64_t uncommitted_ = 0;  // bytes
+};
+
+}  // namespace castscope::ingest
