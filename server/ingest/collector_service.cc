@@ -1,14 +1,11 @@
 #include "server/ingest/collector_service.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
-#include "server/ingest/address.h"
+#include "server/ingest/listening/address.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
@@ -17,30 +14,6 @@ namespace {
 // A status travels in a header of HTTP/2, of which peers take 8 kB; what is not ASCII takes three times its bytes
 // there.
 constexpr std::size_t kLongestStatus = 2000;
-
-// Ends calls whose peer does not introduce itself: each call holds a thread.
-class HelloDeadline {
- public:
-  HelloDeadline(grpc::ServerContext* call, std::chrono::milliseconds patience)
-      : thread_([this, call, patience] {
-          std::unique_lock lock(mutex_);
-          if (!changed_.wait_for(lock, patience, [this] { return said_; })) call->TryCancel();
-        }) {}
-  ~HelloDeadline() {
-    {
-      const std::lock_guard lock(mutex_);
-      said_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool said_ = false;
-  std::thread thread_;
-};
 
 // "protocol 7", "protocols 6 to 7"
 std::string versions(std::uint32_t lowest, std::uint32_t highest) {
@@ -53,13 +26,15 @@ CollectorService::CollectorService(const Options& options, RunKeeper keeper)
     : token_(options.token),
       version_(options.version),
       refused_(options.refused),
-      hello_deadline_(options.hello_deadline),
+      hellos_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
 grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* stream) {
   v1::RelayMessage message;
   {
-    const HelloDeadline deadline(call, hello_deadline_);
+    const HelloDeadlines::Waiting waiting(hellos_, call);
+    if (!waiting.may_wait())
+      return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
   const grpc::Status status = serve(message, stream);

@@ -10,7 +10,8 @@
 
 #include "absl/status/status.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
-#include "server/ingest/options.h"
+#include "server/ingest/listening/hello_deadlines.h"
+#include "server/ingest/listening/options.h"
 #include "server/ingest/run_keeper.h"
 #include "server/ingest/run_table.h"
 
@@ -47,7 +48,7 @@ class CollectorService final : public v1::Collector::Service {
 
   const std::string token_, version_;
   const std::function<void(const std::string&)> refused_;
-  const std::chrono::milliseconds hello_deadline_;
+  HelloDeadlines hellos_;
   RunTable runs_;
 };
 

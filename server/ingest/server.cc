@@ -4,17 +4,24 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
 #include "proto/tls_files.h"
-#include "server/ingest/address.h"
 #include "server/ingest/collector_service.h"
+#include "server/ingest/listening/acceptor.h"
+#include "server/ingest/listening/address.h"
+#include "server/ingest/listening/listening_sockets.h"
 
 namespace castscope::ingest {
 namespace {
+
+// What peers may hold of the collector. A relay has one stream; clients of one process share a connection.
+constexpr int kMostStreamsOfConnection = 100;
+constexpr int kPatienceForHandshakeMs = 10'000, kPatienceWithIdleMs = 60'000;
+constexpr std::size_t kMostMemoryOfConnections = 512u << 20;
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Options& options) {
   if (options.certificate_file.empty()) return grpc::InsecureServerCredentials();
@@ -27,10 +34,13 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Optio
   return grpc::SslServerCredentials(tls);
 }
 
-// gRPC does not say why it cannot listen.
-std::string why_not(const std::string& address) {
-  if (!is_unix(address)) return "it is in use, or is not an address of this machine";
-  return "it is in use, or you may not write into its folder: give another path";
+void set_bounds(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("collector").Resize(kMostMemoryOfConnections));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfConnection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kPatienceForHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kPatienceWithIdleMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
 }
 
 }  // namespace
@@ -38,8 +48,18 @@ std::string why_not(const std::string& address) {
 class Server::Impl {
  public:
   Impl(const Options& options, RunKeeper keeper) : service(options, std::move(keeper)) {}
+  void listen(ListeningSockets sockets, std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> taker) {
+    address = sockets.address();
+    acceptor = std::make_unique<Acceptor>(std::move(sockets), connections_at_most(), [taker](int listener, int fd) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.listener_fd = listener;
+      connection.fd = fd;
+      taker->HandleNewConnection(&connection);
+    });
+  }
   CollectorService service;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Acceptor> acceptor;
   std::string address;
 };
 
@@ -52,24 +72,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.RegisterService(&impl->service);
-  builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second collector on the same port is an error
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
-  int port = 0;
+  set_bounds(builder);
+  std::optional<ListeningSockets> sockets;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> taker;
   if (!options.address.empty()) {
     absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> how = credentials(options);
     if (!how.ok()) return how.status();
-    builder.AddListeningPort(options.address, *how, &port);
+    absl::StatusOr<ListeningSockets> opened = ListeningSockets::open(options.address);
+    if (!opened.ok()) return opened.status();
+    sockets.emplace(*std::move(opened));
+    using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    taker = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, *how);
   }
   impl->server = builder.BuildAndStart();
-  if (impl->server == nullptr || (!options.address.empty() && port == 0))
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", why_not(options.address)));
+  if (impl->server == nullptr) return absl::UnavailableError("gRPC could not start the collector's server");
+  if (sockets) impl->listen(*std::move(sockets), std::move(taker));
   if (auto* health = impl->server->GetHealthCheckService())
     health->SetServingStatus(v1::Collector::service_full_name(), true);
-  // The "port" of a Unix socket is 1: its address stays as it was given.
-  impl->address = options.address.rfind("unix", 0) == 0 || options.address.empty()
-                      ? options.address
-                      : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -91,6 +110,7 @@ void Server::take_up(RunOpening opening) { impl_->service.take_up(std::move(open
 void Server::shutdown(std::chrono::milliseconds grace) {
   if (impl_->server == nullptr) return;
   if (auto* health = impl_->server->GetHealthCheckService()) health->SetServingStatus(false);  // and no more calls
+  impl_->acceptor.reset();
   impl_->server->Shutdown(std::chrono::system_clock::now() + grace);
   impl_->server->Wait();
   impl_->service.shutdown();

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/ingest/options.h"
+#include "server/ingest/listening/options.h"
 #include "server/ingest/run_keeper.h"
 
 namespace grpc {

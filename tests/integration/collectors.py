@@ -13,15 +13,15 @@ WAIT_S = 60
 
 
 class Collector:
-    """A `castscope serve` that keeps its runs in the folder `collected`."""
+    """A `castscope serve` that keeps its runs in the folder `collected`. It is started by the command `under`."""
 
-    def __init__(self, castscope, socket="socket"):
+    def __init__(self, castscope, socket="socket", under=()):
         self.castscope, self.folder = castscope, castscope.folder / "collected"
-        self.address = f"unix:{castscope.folder}/{socket}"
+        self.address, self.under = f"unix:{castscope.folder}/{socket}", under
         self.start()
 
     def start(self):
-        command = [str(self.castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
+        command = [*self.under, str(self.castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
         self.server = subprocess.Popen(command, cwd=self.castscope.folder, env=clean_environment(),
                                        stderr=subprocess.PIPE, text=True)
         assert "collecting on" in self.server.stderr.readline()

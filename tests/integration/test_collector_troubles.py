@@ -1,15 +1,18 @@
-"""A collector whose disk is full for a while, or that has no descriptors left: nothing is refused for good, and everything
-is there afterwards, once."""
+"""A collector whose disk is full for a while, or that has no descriptors left: nothing is refused for good, and
+everything is there afterwards, once."""
 
 import os
 import pathlib
+import queue
 import random
+import socket
 import subprocess
+import threading
 import time
 
+import grpc
 import pytest
 from collectors import Collector, define_code, exited
-from program import clean_environment
 from relays import Relay, work
 from reports import read_report
 
@@ -20,16 +23,9 @@ class SmallDisk(Collector):
     def __init__(self, castscope, size):
         if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
             pytest.skip("needs root for a mount of its own")
-        self.size = size
         (castscope.folder / "collected").mkdir()
-        super().__init__(castscope)
-
-    def start(self):
-        command = (f"mount -t tmpfs -o size={self.size} none collected && "
-                   f"exec {self.castscope.program} serve --listen {self.address} --folder collected")
-        self.server = subprocess.Popen(["unshare", "-m", "sh", "-c", command], cwd=self.castscope.folder,
-                                       env=clean_environment(), stderr=subprocess.PIPE, text=True)
-        assert "collecting on" in self.server.stderr.readline()
+        script = f'mount -t tmpfs -o size={size} none collected && exec "$0" "$@"'
+        super().__init__(castscope, under=["unshare", "-m", "sh", "-c", script])
         self.disk = pathlib.Path(f"/proc/{self.server.pid}/root{self.folder}")
 
     def fill(self):
@@ -87,3 +83,68 @@ def test_a_run_goes_on_when_a_full_disk_has_room_again(wire, small_disk):
     report = small_disk.report("full")
     assert [sum(of) for of in zip(*counts)] == [report["totals"]["casts"], report["totals"]["cache_hits"]]
     assert report["run"]["complete"] and report["run"]["missing"] == [] and report["totals"]["events_lost"] == 0
+
+
+@pytest.fixture
+def poor(castscope):
+    """A collector that may have 128 files open."""
+    collector = Collector(castscope, under=["prlimit", "--nofile=128:128"])
+    yield collector
+    collector.stop()
+
+
+def test_runs_beyond_the_descriptors_wait_for_others_to_end(wire, poor):
+    relays = []
+    with pytest.raises(wire.Refused) as caught:
+        for number in range(40):
+            relays.append(Relay(wire, poor, f"run-{number}", "r"))
+            relays[-1].stream.send(ask=wire.pb.Ask())
+            relays[-1].stream.receive()
+    assert caught.value.code.name == "UNAVAILABLE" and "may have 128 files open" in caught.value.sentence
+    assert len(relays) > 4
+    for relay in relays:
+        process = wire.Process(relay, pid=1)
+        define_code(wire, process)
+        process.batch(end=exited(wire))
+        relay.goodbye()
+        relay.wait()
+    late = Relay(wire, poor, "late", "r")
+    late.goodbye()
+    late.wait_through_troubles()
+    for relay in [*relays, late]:
+        relay.stream.close()
+    poor.stop()
+    reports = [read_report(poor.folder / f"run-{number}.json") for number in range(len(relays))]
+    assert all(report["run"]["complete"] for report in reports)
+
+
+def test_idle_connections_do_not_stop_the_collector(wire, poor):
+    idle = []
+    for _ in range(200):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(1)
+        connection.connect(poor.address.removeprefix("unix:"))
+        idle.append(connection)
+    used = len(os.listdir(f"/proc/{poor.server.pid}/fd"))
+    assert used < 128, "connections beyond the limit wait in the system's queue"
+    for connection in idle:
+        connection.close()
+    relay = Relay(wire, poor, "after", "r")
+    relay.goodbye()
+    relay.wait()
+    relay.stream.close()
+
+
+def test_peers_that_say_nothing_hold_a_bounded_number_of_threads(wire, collector):
+    done, never, channels = queue.SimpleQueue(), threading.Event(), []
+    for number in range(300):
+        if number % 100 == 0:  # what one connection carries
+            channels.append(grpc.insecure_channel(collector.address, [("grpc.use_local_subchannel_pool", 1)]))
+        call = wire.castscope_pb2_grpc.CollectorStub(channels[-1]).Stream(iter(never.wait, True))
+        call.add_done_callback(done.put)
+    for _ in range(300 - 256):
+        assert done.get(timeout=30).code().name == "UNAVAILABLE"
+    assert len(os.listdir(f"/proc/{collector.server.pid}/task")) < 256 + 44
+    for channel in channels:
+        channel.close()
+    never.set()

@@ -14,6 +14,7 @@
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/recording/collector_folder.h"
+#include "server/cli/recording/descriptors.h"
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
@@ -65,6 +66,7 @@ class RunShelf {
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
     std::lock_guard lock(mutex_);
     if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
+    if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
     const Output output = folder_.place(run);
     std::error_code error;
     const bool known = fs::exists(output.run_file(), error);
@@ -167,6 +169,17 @@ class RunShelf {
     return entry.store;
   }
 
+  // A run needs four: three for SQLite, one for the claim. What is left over is for reports, readers and connections.
+  static absl::Status has_descriptors() {
+    constexpr std::size_t kForRun = 4, kLeftOver = 64;
+    const std::size_t limit = descriptor_limit();
+    if (descriptors_in_use() + kForRun + kLeftOver <= limit) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the collector may have ", limit,
+                     " files open (`ulimit -n`), and needs them for the runs that it has: this "
+                     "one waits until one of those ends"));
+  }
+
   // Relays try again every few seconds. A trouble is said once, until something was kept.
   absl::Status cannot_be_kept(const std::string& id, const absl::Status& why) {
     const auto open = open_.find(id);
@@ -267,6 +280,7 @@ int serve(const ServeOptions& options) {
   sigaddset(&stop, SIGTERM);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
 
+  raise_descriptor_limit();
   const auto runs = !options.web.empty() ? std::make_shared<web::Runs>() : nullptr;
   RunShelf shelf(folder, {.keep_all = options.keep == "all", .syncs_commits = options.fsync == "commit"}, runs);
   ingest::RunKeeper keeper;

@@ -4,12 +4,15 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/ingest/options.h"
+#include "server/ingest/listening/options.h"
 
 namespace castscope::ingest {
 
 // Whether it names a Unix socket: "unix:PATH" or "unix-abstract:NAME".
 bool is_unix(const std::string& address);
+
+// The file of a Unix socket; "" for an address without one.
+std::string socket_path(const std::string& address);
 
 // Accepts "localhost", 127.0.0.0/8, ::1 and Unix sockets. A name that merely resolves to loopback today is not
 // accepted.

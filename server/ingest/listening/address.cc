@@ -1,4 +1,4 @@
-#include "server/ingest/address.h"
+#include "server/ingest/listening/address.h"
 
 #include <arpa/inet.h>
 #include <sys/un.h>
@@ -16,12 +16,6 @@ namespace castscope::ingest {
 namespace {
 
 constexpr char kUnix[] = "unix:";
-
-// Where the socket is to be; "" for one without a file.
-std::string socket_path(const std::string& address) {
-  const std::string path = absl::StartsWith(address, kUnix) ? address.substr(sizeof kUnix - 1) : "";
-  return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
-}
 
 absl::Status check_socket(const std::string& address) {
   const std::string path = socket_path(address);
@@ -58,6 +52,11 @@ bool split(const std::string& address, std::string* host, std::string* port) {
 
 }  // namespace
 
+std::string socket_path(const std::string& address) {
+  const std::string path = absl::StartsWith(address, kUnix) ? address.substr(sizeof kUnix - 1) : "";
+  return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
+}
+
 bool is_unix(const std::string& address) {
   return absl::StartsWith(address, kUnix) || absl::StartsWith(address, "unix-abstract:");
 }
@@ -79,7 +78,13 @@ absl::Status check_listener(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("TLS needs a certificate and its key; the ", certificate ? "key" : "certificate", " is missing"));
   if (options.address.empty()) return absl::OkStatus();
-  if (is_unix(options.address)) return check_socket(options.address);
+  if (is_unix(options.address)) {
+    if (absl::Status status = check_socket(options.address); !status.ok()) return status;
+    if (!socket_path(options.address).empty() || !options.token.empty()) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,
+                                                    ", which every user of this machine can reach, without a token; "
+                                                    "unix:PATH needs none"));
+  }
   std::string host, port;
   std::uint32_t number = 0;
   if (!split(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)

@@ -1,0 +1,53 @@
+#include "server/ingest/listening/hello_deadlines.h"
+
+#include <grpcpp/grpcpp.h>
+
+namespace castscope::ingest {
+
+using Clock = std::chrono::steady_clock;
+
+HelloDeadlines::HelloDeadlines(std::chrono::milliseconds patience)
+    : patience_(patience), thread_([this] { cancel_until_stopped(); }) {}
+
+HelloDeadlines::~HelloDeadlines() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void HelloDeadlines::cancel_until_stopped() {
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    if (waiting_.empty()) {
+      changed_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+      continue;
+    }
+    const Clock::time_point due = waiting_.front().end;
+    if (Clock::now() < due) {
+      changed_.wait_until(lock, due);
+      continue;
+    }
+    // It leaves the list when its thread has noticed; until then it comes last, and is told once more.
+    waiting_.front().call->TryCancel();
+    waiting_.front().end = Clock::now() + patience_;
+    waiting_.splice(waiting_.end(), waiting_, waiting_.begin());
+  }
+}
+
+HelloDeadlines::Waiting::Waiting(HelloDeadlines& all, grpc::ServerContext* call) : all_(all) {
+  const std::lock_guard lock(all_.mutex_);
+  may_wait_ = all_.waiting_.size() < kMost;
+  all_.waiting_.push_back({.end = Clock::now() + all_.patience_, .call = call});
+  place_ = std::prev(all_.waiting_.end());
+  if (all_.waiting_.size() == 1) all_.changed_.notify_one();
+}
+
+HelloDeadlines::Waiting::~Waiting() {
+  const std::lock_guard lock(all_.mutex_);
+  all_.waiting_.erase(place_);
+}
+
+}  // namespace castscope::ingest
