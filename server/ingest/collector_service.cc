@@ -51,9 +51,13 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* 
   if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
-  const std::shared_ptr<Run> run = runs_.find_or_add(*std::move(opening));
+  const std::shared_ptr<Run> run = runs_.find_or_add(*opening);
   Run::Reply reply;
-  Refused refused = cannot_be_kept(run->attach(relay, acknowledged, &reply));
+  const absl::Status attached = run->attach(*opening, relay, acknowledged, &reply);
+  if (absl::IsUnauthenticated(attached))
+    return refuse(stream, {v1::REFUSAL_REASON_OWNER, absl::PermissionDeniedError(attached.message())});
+  if (absl::IsFailedPrecondition(attached)) return refuse(stream, {v1::REFUSAL_REASON_ORDER, attached});
+  Refused refused = cannot_be_kept(attached);
   if (!reply.out_of_order.empty())
     refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
   const grpc::Status status = !refused.ok()                                              ? refuse(stream, refused)

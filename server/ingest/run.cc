@@ -13,6 +13,13 @@ namespace {
 // is then sent again.
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
 
+// The time that has passed since this moment, in ns since the epoch.
+Run::Clock::duration since(std::int64_t epoch_ns) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::max(Run::Clock::duration(0),
+                  std::chrono::duration_cast<Run::Clock::duration>(now - std::chrono::nanoseconds(epoch_ns)));
+}
+
 }  // namespace
 
 absl::Status Run::ensure_open() {
@@ -20,6 +27,7 @@ absl::Status Run::ensure_open() {
   absl::StatusOr<std::shared_ptr<store::RunSink>> sink = keeper_->open(opening_);
   if (!sink.ok()) return sink.status();  // the next message tries again
   sink_ = *std::move(sink);
+  opened_ = true;
   news_ = false;
   if (!std::exchange(remembered_, true)) remember(sink_->earlier_life());
   return absl::OkStatus();
@@ -62,6 +70,7 @@ void Run::remember(const store::EarlierLife& earlier) {
     relay.left = Clock::now();
     relay.said = state;
   }
+  if (earlier.end_ns && !relays_.empty() && all_done() && !finished_) finished_ = Clock::now() - since(*earlier.end_ns);
 }
 
 absl::Status Run::commit() {
@@ -86,8 +95,29 @@ void Run::answer(Relay& relay, Reply* reply) const {
   relay.rejections_told = relay.rejections.size();
 }
 
-absl::Status Run::attach(const std::string& id, std::optional<std::uint64_t> acknowledged, Reply* reply) {
+// A run belongs to whoever began it.
+absl::Status Run::may_send(const RunOpening& opening, const std::string& id, Clock::time_point now) {
+  if (!opened_) opening_ = opening;
+  if (opening.owner != opening_.owner) return another_senders(opening_.id);
+  if (!opened_)
+    if (absl::Status status = ensure_open(); !status.ok()) return status;
+  absl::Status status = still_open(id, now);
+  if (!status.ok() && all_done()) close(true);  // it was opened only for that
+  return status;
+}
+
+absl::Status Run::still_open(const std::string& id, Clock::time_point now) {
+  const auto relay = relays_.find(id);
+  const bool is_over = finished_ && now - *finished_ > kMayGoOn;
+  if (!is_over || (relay != relays_.end() && relay->second.done())) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "run ", opening_.id, " is finished, and what is finished stays as it is: a new run needs a new run_id"));
+}
+
+absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+                         Reply* reply, Clock::time_point now) {
   std::lock_guard lock(mutex_);
+  if (absl::Status status = may_send(opening, id, now); !status.ok()) return status;
   Relay& relay = relays_[id];
   ++relay.streams;
   relay.life = life_;
@@ -156,9 +186,10 @@ void Run::tell_refused(const std::string& sentence) {
 
 void Run::detach(const std::string& id, Clock::time_point now) {
   std::lock_guard lock(mutex_);
-  Relay& relay = relays_[id];
-  --relay.streams;
-  relay.left = now;
+  const auto relay = relays_.find(id);
+  if (relay == relays_.end()) return;  // it was not let in
+  relay->second.streams = std::max(0, relay->second.streams - 1);
+  relay->second.left = now;
 }
 
 void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
@@ -325,6 +356,7 @@ void Run::close(bool farewell) {
   sink_.reset();
   given_up_ = false;
   closing_.farewell = farewell;
+  if (!farewell || news_ || !finished_) finished_ = farewell ? std::make_optional(Clock::now()) : std::nullopt;
   std::vector<store::RelayState> said;
   for (const auto& [id, relay] : relays_) said.push_back(relay.said), said.back().relay = id;
   closing_.unseen = what_is_unseen(said);
@@ -332,6 +364,11 @@ void Run::close(bool farewell) {
   closing_.exit_status = end.exit_status, closing_.signal = end.signal;
   closing_.nothing_new = !news_;
   if (keeper_->close) keeper_->close(opening_.id, closing_);
+}
+
+absl::Status another_senders(const std::string& run_id) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      "run ", run_id, " was begun by another sender, who alone may send more of it: its key is another one"));
 }
 
 absl::Status Run::take_up() {

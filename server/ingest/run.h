@@ -33,11 +33,17 @@ class Run {
     std::vector<v1::Rejection> rejections;
   };
 
-  // Begins a relay's stream; `reply` says what is durable of the relay already. `acknowledged` is the last number that
-  // a collector acknowledged to it, an earlier life of this one perhaps; nothing = the relay is too old to say. Here
-  // and below, an error says that the run cannot be kept now. Nothing that was not committed counts as taken then: each
-  // relay of the run begins its stream anew, and sends again what was not acknowledged to it.
-  absl::Status attach(const std::string& relay, std::optional<std::uint64_t> acknowledged, Reply* reply);
+  // How long a run stays open for further relays after its last one said goodbye. What is finished longer stays as it
+  // is.
+  static constexpr std::chrono::minutes kMayGoOn{2};
+
+  // Begins a relay's stream for the run as its hello describes it; `reply` says what is durable of the relay already.
+  // `acknowledged` is the last number that a collector acknowledged to it, an earlier life of this one perhaps; nothing
+  // = the relay is too old to say. Here and below, an error says that the run cannot be kept now. Nothing that was not
+  // committed counts as taken then: each relay of the run begins its stream anew, and sends again what was not
+  // acknowledged to it.
+  absl::Status attach(const RunOpening& opening, const std::string& relay, std::optional<std::uint64_t> acknowledged,
+                      Reply* reply, Clock::time_point now = Clock::now());
   // The relay's stream has ended, with a goodbye or without. The relay may come back.
   void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
@@ -70,6 +76,8 @@ class Run {
   absl::Status commit();
   absl::Status give_up(const absl::Status& why);
   absl::Status begun_before(const Relay& relay) const;
+  absl::Status may_send(const RunOpening& opening, const std::string& relay, Clock::time_point now);
+  absl::Status still_open(const std::string& relay, Clock::time_point now);
   absl::Status take(Relay& relay, const v1::Batch& batch);
   // Whether this number is the next one; if not, `reply` says so.
   bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
@@ -88,18 +96,20 @@ class Run {
   void close(bool farewell);
   void answer(Relay& relay, Reply* reply) const;
 
-  const RunOpening opening_;
+  RunOpening opening_;  // of the first hello, once the run was opened
   const RunKeeper* const keeper_;
   std::mutex mutex_;
   std::shared_ptr<store::RunSink> sink_;  // null: the run is not open
   RunValidator validator_;
   std::map<std::string, Relay> relays_;
   RunClosing closing_;
-  bool remembered_ = false;        // what the file tells of its senders is known
-  bool news_ = false;              // something was taken since the run was opened
-  bool given_up_ = false;          // its sink failed, and it was not closed since
-  std::uint64_t life_ = 1;         // grows each time a sink is given up
-  std::uint64_t uncommitted_ = 0;  // bytes
+  bool remembered_ = false;                    // what the file tells of its senders is known
+  bool news_ = false;                          // something was taken since the run was opened
+  bool opened_ = false;                        // at least once
+  std::optional<Clock::time_point> finished_;  // since then: all its relays have said goodbye
+  bool given_up_ = false;                      // its sink failed, and it was not closed since
+  std::uint64_t life_ = 1;                     // grows each time a sink is given up
+  std::uint64_t uncommitted_ = 0;              // bytes
 };
 
 }  // namespace castscope::ingest

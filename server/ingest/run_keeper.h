@@ -21,6 +21,7 @@ struct RunOpening {
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
   std::string checkout = {};
+  std::string owner = {};  // the digest of the run's key; "" = it has none
 };
 
 struct RunClosing {
@@ -34,10 +35,14 @@ struct RunClosing {
   std::string unseen = {};
 };
 
+// The error for a sender who does not know the run's key.
+absl::Status another_senders(const std::string& run_id);
+
 // Keeps runs. Calls for one run never overlap; calls for different runs may, including open() and close().
 struct RunKeeper {
   // Called when a run first appears, and again when a relay comes back to a closed run, or to one whose sink was given
-  // up. Of an error that passes the relay is told, and tries again.
+  // up. Of an error that passes the relay is told, and tries again. UNAUTHENTICATED means that the run is another
+  // sender's.
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
   // Something was taken, for the first time since open(): if the run had ended before, it goes on. An empty function is
   // not called.

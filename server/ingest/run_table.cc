@@ -7,11 +7,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/ingest/bounds.h"
+#include "server/ingest/listening/digest.h"
 
 namespace castscope::ingest {
 namespace {
 
 constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kShortestKey = 16, kLongestKey = 128;
 constexpr std::size_t kMostHelloBytes = 1u << 20;
 
 bool is_plain_name(const std::string& name) {
@@ -28,6 +30,9 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
     return absl::InvalidArgumentError("the run's id is not made of up to 128 letters, digits, dots, dashes and _");
   if (!is_plain_name(hello.relay()))
     return absl::InvalidArgumentError("the relay's id is not made of up to 128 letters, digits, dots, dashes and _");
+  if (const std::size_t size = hello.run_key().size(); size != 0 && (size < kShortestKey || size > kLongestKey))
+    return absl::InvalidArgumentError(
+        absl::StrCat("the run's key has ", size, " bytes, not ", kShortestKey, " to ", kLongestKey));
   if (hello.start_epoch_ns() < 0 || hello.start_epoch_ns() > kLatestStart)
     return absl::InvalidArgumentError(absl::StrCat("the hello says ", hello.start_epoch_ns(),
                                                    " ns for the start of the run, which is not between the years 1970 "
@@ -39,7 +44,8 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
                     .host = hello.host(),
                     .begin_realtime_ns = hello.start_epoch_ns(),
                     .castscope_version = hello.castscope_version(),
-                    .checkout = hello.checkout()};
+                    .checkout = hello.checkout(),
+                    .owner = digest_of(hello.run_key())};
 }
 
 std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {

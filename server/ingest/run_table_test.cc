@@ -65,7 +65,7 @@ TEST_F(RunTableTest, TellsAReturningRelayWhatIsDurable) {
   attach("a");
   apply("a", Batch().begin().sequence(1).flush());
   ingest::Run::Reply reply;
-  EXPECT_TRUE(run().attach("a", 0, &reply).ok());
+  EXPECT_TRUE(attached("a", 0, &reply).ok());
   EXPECT_TRUE(reply.send);
   EXPECT_EQ(reply.durable, 1u);
 }
@@ -110,7 +110,7 @@ TEST_F(RunTableTest, ShutdownCommitsAndClosesWithoutFarewell) {
 TEST_F(RunTableTest, SaysWhyARunCannotBeOpenedAndTriesAgain) {
   can_open_ = absl::PermissionDeniedError("cannot write there");
   ingest::Run::Reply reply;
-  EXPECT_EQ(run().attach("a", 0, &reply).message(), "cannot write there");
+  EXPECT_EQ(attached("a", 0, &reply).message(), "cannot write there");
   can_open_ = absl::OkStatus();
   attach("a");
   EXPECT_EQ(apply("a", Batch().begin().sequence(1).flush()).durable, 1u);
@@ -125,7 +125,7 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
   EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
   EXPECT_THAT(apply("a", Batch("other").sequence(3).flush()).rejections, SizeIs(0)) << "once in a stream";
   ingest::Run::Reply again;  // the stream broke, so the relay does not know whether the batch arrived
-  EXPECT_TRUE(run().attach("a", 0, &again).ok());
+  EXPECT_TRUE(attached("a", 0, &again).ok());
   EXPECT_THAT(again.rejections, SizeIs(1));
 }
 

@@ -31,8 +31,12 @@ class RunTableTest : public testing::Test {
   ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
   ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().attach(relay, acknowledged, &reply).ok());
+    EXPECT_TRUE(attached(relay, acknowledged, &reply).ok());
     return reply;
+  }
+  absl::Status attached(const std::string& relay, std::optional<std::uint64_t> acknowledged,
+                        ingest::Run::Reply* reply) {
+    return run().attach({.id = "run"}, relay, acknowledged, reply);
   }
   ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
     ingest::Run::Reply reply;

@@ -27,6 +27,7 @@ struct RunInfo {
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
   std::string checkout = {};  // the folder at or above cwd that is under version control; "" = none
+  std::string key = {};       // a secret that all relays of the run share; "" = none
 };
 
 struct Options {

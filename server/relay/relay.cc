@@ -67,6 +67,7 @@ v1::Hello make_hello(const Options& options, const std::string& host) {
   hello.set_run_file_name(utf8::repaired(options.run.name));
   hello.set_cwd(utf8::repaired(options.run.cwd));
   hello.set_checkout(utf8::repaired(options.run.checkout));
+  hello.set_run_key(options.run.key);
   hello.set_start_epoch_ns(options.run.begin_realtime_ns);
   std::size_t bytes = 0;
   for (const std::string& word : options.run.command) {

@@ -1,6 +1,7 @@
 """A collector that is killed and started again, and two collectors with one folder: nothing that was acknowledged is
 lost or counted twice."""
 
+import functools
 import json
 
 import pytest
@@ -92,6 +93,28 @@ def test_another_run_under_the_same_names_is_refused(wire, collector):
                             "it before: it was not taken; a new run needs a new run_id")
     report = collector.report("twice")
     assert (report["run"]["complete"], report["totals"]["casts"], len(report["processes"])) == (True, 6, 1)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_run_belongs_to_who_began_it(wire, collector, restart):
+    client = wire.Client(collector.address, "mine", relay="r", run_key="k" * 32)
+    process = wire.Process(client, pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    client.close()
+    file = collector.folder / "mine.castscope"
+    before = file.read_bytes()
+    if restart:
+        collector.kill_and_start_again()
+    for relay in ("r", "another"):
+        for key in ({}, {"run_key": "x" * 32}):
+            stranger = functools.partial(wire.Client, collector.address, "mine", relay=relay, **key)
+            code, sentence = refused(wire, stranger)
+            assert code == "PERMISSION_DENIED" and "was begun by another sender" in sentence
+    assert file.read_bytes() == before
+    code, sentence = refused(wire, lambda: wire.Client(collector.address, "short", run_key="x" * 15))
+    assert code == "INVALID_ARGUMENT" and sentence == "the run's key has 15 bytes, not 16 to 128"
 
 
 def test_a_process_stays_who_it_is_after_the_collector_was_killed(wire, collector):

@@ -39,6 +39,9 @@ RunRecord describe(const RunDirectory& directory) {
                    .begin_realtime_ns = realtime_ns(),
                    .pid = getpid(),
                    .pid_ticks = start_ticks(getpid())};
+  // A relay may have recorded some of it before.
+  record.key = directory.read_record().value_or(RunRecord()).key;
+  if (record.key.empty()) record.key = new_run_key();
   for (pid_t pid : directory.attached()) {
     record.command = command_line(pid);
     if (!record.command.empty()) break;

@@ -163,7 +163,8 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .pid = getpid(),
           .pid_ticks = start_ticks(getpid()),
           .keep_all = options.keep == "all",
-          .job = batch_job()};
+          .job = batch_job(),
+          .key = new_run_key()};
 }
 
 // Begins to record, in another place if the disk or the quota is full; `recorded` then says where.
@@ -185,8 +186,7 @@ absl::StatusOr<std::unique_ptr<Recording>> begin_recording(const RunOptions& opt
                                    const absl::Status& problem) {
   say(absl::StrCat(problem.message(), "; the job goes on unrecorded"));
   const JobEnd end = signals.wait();
-  directory.discard();
-  claim.release();
+  directory.discard(), claim.release();
   leave_as(end);
 }
 

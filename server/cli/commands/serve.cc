@@ -21,6 +21,7 @@
 #include "server/cli/recording/recording.h"
 #include "server/cli/version.h"
 #include "server/log/log.h"
+#include "server/store/read/run_heading.h"
 #include "server/store/run/completeness.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/runs/live_run.h"
@@ -70,6 +71,9 @@ class RunShelf {
     const Output output = folder_.place(run);
     std::error_code error;
     const bool known = fs::exists(output.run_file(), error);
+    // Before anything is written: what a stranger sends does not even open the file.
+    if (const auto heading = store::read_heading(output.run_file()); heading.ok() && heading->start.owner != run.owner)
+      return ingest::another_senders(run.id);
     const auto claim = std::make_shared<OutputClaim>();
     if (!claim->take(output.stem)) return cannot_be_kept(run.id, absl::UnavailableError(in_other_hands(output)));
     auto store = known ? store::RunStore::resume(output.run_file(), kept_)
@@ -237,7 +241,8 @@ class RunShelf {
             .castscope_version = run.castscope_version,
             .start_ns = run.begin_realtime_ns,
             .collected = true,
-            .checkout = run.checkout};
+            .checkout = run.checkout,
+            .owner = run.owner};
   }
 
   CollectorFolder folder_;

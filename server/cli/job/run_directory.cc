@@ -1,6 +1,7 @@
 #include "server/cli/job/run_directory.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -169,14 +171,25 @@ std::vector<RunDirectory> RunDirectory::all() {
   return result;
 }
 
+std::string new_run_key() {
+  char bits[16];
+  if (getrandom(bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) return "";
+  return absl::BytesToHexString(absl::string_view(bits, sizeof bits));
+}
+
 std::string RunDirectory::id() const { return fs::path(path_).filename().string(); }
 bool RunDirectory::is_bare() const { return absl::StartsWith(id(), "bare-"); }
 
 absl::Status RunDirectory::write_record(const RunRecord& record) const {
-  nlohmann::ordered_json json = {{"command", record.command},   {"cwd", record.cwd},
-                                 {"stem", record.stem},         {"begin_realtime_ns", record.begin_realtime_ns},
-                                 {"pid", record.pid},           {"pid_ticks", record.pid_ticks},
-                                 {"keep_all", record.keep_all}, {"job", record.job}};
+  nlohmann::ordered_json json = {{"command", record.command},
+                                 {"cwd", record.cwd},
+                                 {"stem", record.stem},
+                                 {"begin_realtime_ns", record.begin_realtime_ns},
+                                 {"pid", record.pid},
+                                 {"pid_ticks", record.pid_ticks},
+                                 {"keep_all", record.keep_all},
+                                 {"job", record.job},
+                                 {"key", record.key}};
   std::ofstream file(path_ + "/run.json");
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
@@ -200,8 +213,9 @@ std::optional<RunRecord> RunDirectory::read_record() const {
   nlohmann::json json = nlohmann::json::parse(text.view(), nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
-    return RunRecord{json.at("command"), json.at("cwd"),       json.at("stem"),     json.at("begin_realtime_ns"),
-                     json.at("pid"),     json.at("pid_ticks"), json.at("keep_all"), json.value("job", "")};
+    return RunRecord{json.at("command"),           json.at("cwd"),        json.at("stem"),
+                     json.at("begin_realtime_ns"), json.at("pid"),        json.at("pid_ticks"),
+                     json.at("keep_all"),          json.value("job", ""), json.value("key", "")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

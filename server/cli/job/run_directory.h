@@ -39,7 +39,11 @@ struct RunRecord {
   std::uint64_t pid_ticks = 0;
   bool keep_all = false;
   std::string job = {};  // of a batch system or CI: "SLURM_JOB_ID=123"
+  std::string key = {};  // by which a collector knows that who sends more of the run is its sender
 };
+
+// A new key, of 128 random bits; "" where the system gives none.
+std::string new_run_key();
 
 class RunDirectory {
  public:

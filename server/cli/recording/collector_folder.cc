@@ -68,7 +68,8 @@ void CollectorFolder::read() {
                                             .host = start.host,
                                             .begin_realtime_ns = start.start_ns,
                                             .castscope_version = start.castscope_version,
-                                            .checkout = start.checkout}});
+                                            .checkout = start.checkout,
+                                            .owner = start.owner}});
   }
   for (auto& [id, files] : by_id_) std::ranges::sort(files, {}, &Known::stem);
 }

@@ -237,7 +237,8 @@ absl::Status Recording::start_relay() {
                        .host = host_name(),
                        .begin_realtime_ns = record.begin_realtime_ns,
                        .castscope_version = kVersion,
-                       .checkout = checkout_of(record.cwd)};
+                       .checkout = checkout_of(record.cwd),
+                       .key = record.key};
   if (options_.child != 0) {
     relay_options.job_pid = options_.child;
     relay_options.job_start_ticks = start_ticks(options_.child);

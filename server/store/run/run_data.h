@@ -41,6 +41,7 @@ struct RunStart {
   bool collected = false;     // `castscope serve` writes the file, and writes on in it when it is started again
   bool continued = false;     // somebody wrote on in the file after a restart, and more events of a process came
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
+  std::string owner = {};     // of a collected run: the digest of the key that its senders know; "" = it has none
   GitState git = {};
   // From where files are called the same on every machine.
   const std::string& project() const { return checkout.empty() ? cwd : checkout; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -176,6 +177,8 @@ struct EarlierLife {
   std::vector<RelayState> relays;
   std::vector<ProcessInfo> processes;
   std::vector<Incomplete> rejected;  // processes that were rejected, each with its sentence
+  std::optional<std::int64_t> end_ns =
+      {};  // the run's end as the file told it, since the epoch; nothing = it told none
 };
 
 class RunSink {

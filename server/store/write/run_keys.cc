@@ -21,7 +21,7 @@ absl::Status RunKeys::start(const RunStart& start, bool keep_all) {
   CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   for (const auto& [key, text] :
-       {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout),
+       {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout), std::pair("owner", &start.owner),
         std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
         std::pair("git_origin", &start.git.origin), std::pair("compiled_policy", &start.policy),
         std::pair("deep", &start.deep), std::pair("gpu", &start.gpu)})

@@ -168,6 +168,7 @@ absl::Status RunStore::Impl::resume() {
   for (const Incomplete& one : data->incomplete)
     if (one.reason == IncompleteReason::kProcessRejected) earlier.rejected.push_back(one);
   earlier_end = data->end;
+  if (earlier_end) earlier.end_ns = earlier_end->end_ns;
   tells_end = data->end.has_value();
   continued = data->start.continued;
   return read_relays(database, earlier.relays);

@@ -1,0 +1,17 @@
+#include "server/ingest/listening/digest.h"
+
+#include <openssl/sha.h>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
+
+namespace castscope::ingest {
+
+std::string digest_of(std::string_view secret) {
+  if (secret.empty()) return "";
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+}
+
+}  // namespace castscope::ingest
