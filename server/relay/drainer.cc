@@ -207,17 +207,17 @@ void Drainer::handle_answers() {
   for (const auto& [process, sentence] : outbox_->take_rejections())
     for (auto& [id, watched] : watched_)
       if (watched.source->key() == process) watched.source->silence(sentence);
-  if (outbox_->introductions_wanted()) introduce_again();
+  if (outbox_->introductions_wanted()) outbox_->introduce(introductions());
   remove_finished();
 }
 
-void Drainer::introduce_again() {
+std::vector<Outbox::Message> Drainer::introductions() {
   std::vector<Outbox::Message> messages;
   for (auto& [id, watched] : watched_) {
     if (!watched.source->introduced()) continue;
     for (Outbox::Message& message : watched.source->introduction()) messages.push_back(std::move(message));
   }
-  outbox_->introduce(std::move(messages));
+  return messages;
 }
 
 void Drainer::remove_finished() {

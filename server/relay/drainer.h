@@ -53,6 +53,8 @@ class Drainer {
   bool tell_ends(Clock::time_point now, bool deliver);
   // Called when the relay stops: reports the ends of all other processes, as far as they can be known.
   void tell_remaining_ends(bool deliver);
+  // What is told again of the processes after a reconnect.
+  std::vector<Outbox::Message> introductions();
   // Handles the collector's answers since the last call, then removes segments whose end is durable.
   void handle_answers();
 
@@ -80,7 +82,6 @@ class Drainer {
   void tell_end(Watched& watched, bool still_running, bool deliver);
   void push(std::vector<SegmentSource::Made> made);
   bool ask_for_flush();
-  void introduce_again();
   void remove_finished();
 
   const std::string directory_, host_;

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "server/relay/spool.h"
+
 namespace grpc {
 class Channel;
 }
@@ -51,6 +54,11 @@ struct Options {
   std::chrono::milliseconds longest_nap{20};  // the longest pause between two looks at the rings when nothing happens
   // A segment is no longer needed when its process is gone and its last batch is acknowledged.
   bool remove_finished_segments = true;
+  // Called when there is no room in memory for what the collector does not take, and at the end for what it did not
+  // take: makes the file for it, or says why there is none. Empty: there is no spool.
+  std::function<absl::StatusOr<std::unique_ptr<Spool>>(const v1::Hello& hello)> make_spool = {};
+  std::string relay = {};  // this relay's id; "" = a new one
+  bool goes_on = false;    // a relay with this id sent some of the run before, and did not say goodbye
   // The directory as it was made, and the roll of the job (agent/lanes/roll.h). Null: the directory is the one that is
   // there at the start, and there is no roll.
   std::shared_ptr<MadeDirectory> made = {};

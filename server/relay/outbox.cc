@@ -3,27 +3,98 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace castscope::relay {
+
+namespace {
+
+void set_sequence(v1::RelayMessage& message, std::uint64_t sequence) {
+  if (message.has_goodbye())
+    message.mutable_goodbye()->set_sequence(sequence);
+  else
+    message.mutable_batch()->set_sequence(sequence);
+}
+
+}  // namespace
+
+std::unique_ptr<Outbox> Outbox::of(std::unique_ptr<Spool> spool, const std::vector<Spool::Place>& messages,
+                                   std::uint64_t first_sequence) {
+  auto outbox = std::make_unique<Outbox>(0);
+  outbox->last_sequence_ = first_sequence - 1;
+  for (const Spool::Place& place : messages) {
+    Entry& entry = outbox->entries_.emplace_back();
+    entry.place = place;
+    entry.sequence = ++outbox->last_sequence_;
+    entry.bytes = place.bytes;
+    outbox->bytes_ += entry.bytes;
+  }
+  outbox->spool_ = std::move(spool);
+  return outbox;
+}
 
 void Outbox::push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt> receipts) {
   const std::lock_guard lock(mutex_);
   Entry entry;
   entry.sequence = ++last_sequence_;
-  if (message->has_goodbye())
-    message->mutable_goodbye()->set_sequence(entry.sequence);
-  else
-    message->mutable_batch()->set_sequence(entry.sequence);
+  set_sequence(*message, entry.sequence);
   entry.bytes = message->ByteSizeLong();
   entry.receipts = std::move(receipts);
   entry.message = std::move(message);
   bytes_ += entry.bytes;
+  in_memory_ += entry.bytes;
+  if (spool_ != nullptr && spool_failed_.ok()) spool_failed_ = spool(entry);
   entries_.push_back(std::move(entry));
   changed_.notify_all();
 }
 
+absl::Status Outbox::spool(Entry& entry) {
+  if (entry.message == nullptr) return absl::OkStatus();
+  if (!spool_->has_room(entry.bytes))
+    return absl::ResourceExhaustedError(absl::StrCat(spool_->path(), " may not grow any more"));
+  absl::StatusOr<Spool::Place> place = spool_->add(*entry.message);
+  if (!place.ok()) return place.status();
+  entry.place = *place;
+  entry.message.reset();
+  in_memory_ -= entry.bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::keep_in(std::unique_ptr<Spool> spool_to_use) {
+  const std::lock_guard lock(mutex_);
+  spool_ = std::move(spool_to_use);
+  spool_failed_ = absl::OkStatus();
+  for (Entry& entry : entries_)
+    if (spool_failed_.ok()) spool_failed_ = spool(entry);
+  return spool_failed_;
+}
+
+bool Outbox::spools() const {
+  const std::lock_guard lock(mutex_);
+  return spool_ != nullptr;
+}
+
+absl::StatusOr<std::string> Outbox::sync() {
+  const std::lock_guard lock(mutex_);
+  if (spool_ == nullptr) return "";
+  for (Entry& entry : entries_)  // of some, there may have been no room before
+    if (absl::Status status = spool(entry); !status.ok()) return status;
+  if (absl::Status status = spool_->sync(); !status.ok()) return status;
+  return spool_->path();
+}
+
+void Outbox::continue_after(std::uint64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  last_sequence_ += sequence;
+  for (Entry& entry : entries_) {
+    entry.sequence += sequence;
+    if (entry.message != nullptr) set_sequence(*entry.message, entry.sequence);
+  }
+}
+
 bool Outbox::full() const {
   const std::lock_guard lock(mutex_);
-  return bytes_ >= most_bytes_;
+  return in_memory_ >= most_bytes_;
 }
 
 std::uint64_t Outbox::bytes() const {
@@ -87,11 +158,19 @@ Outbox::Message Outbox::next() {
     introductions_.pop_front();
     return message;
   }
-  if (has_entry()) return entries_[sent_++].message;
+  if (has_entry()) return message_of(entries_[sent_++]);
   asked_ = false;
   auto message = std::make_shared<v1::RelayMessage>();
   message->mutable_ask();
   return message;
+}
+
+// Null where the disk does not give it back: the connection ends, and it is tried again.
+Outbox::Message Outbox::message_of(const Entry& entry) {
+  if (entry.message != nullptr) return entry.message;
+  absl::StatusOr<v1::RelayMessage> message = spool_->read(entry.place);
+  if (!message.ok()) return spool_failed_ = message.status(), nullptr;
+  return std::make_shared<const v1::RelayMessage>(*std::move(message));
 }
 
 void Outbox::acknowledge(const v1::Ack& ack) {
@@ -100,9 +179,11 @@ void Outbox::acknowledge(const v1::Ack& ack) {
     Entry& entry = entries_.front();
     acknowledged_.insert(acknowledged_.end(), entry.receipts.begin(), entry.receipts.end());
     bytes_ -= entry.bytes;
+    if (entry.message != nullptr) in_memory_ -= entry.bytes;
     entries_.pop_front();
     if (sent_ > 0) --sent_;
   }
+  if (entries_.empty() && spool_ != nullptr) spool_->remove(), spool_.reset();
   for (const v1::Rejection& rejection : ack.rejections())
     rejections_.try_emplace(rejection.process_key(), rejection.sentence());
   watched_ = watched_ || ack.watched();

@@ -1,5 +1,5 @@
 // Batches between the thread that makes them and the thread that sends them. Sent batches stay here until the collector
-// has acknowledged them, so that they can be sent again over a new connection.
+// has acknowledged them, so that they can be sent again over a new connection; where there is a spool, on disk.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "proto/castscope/v1/castscope.pb.h"
+#include "server/relay/spool.h"
 
 namespace castscope::relay {
 
@@ -31,12 +32,21 @@ class Outbox {
   using Clock = std::chrono::steady_clock;
 
   explicit Outbox(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  // Of messages that an earlier relay left in this spool.
+  static std::unique_ptr<Outbox> of(std::unique_ptr<Spool> spool, const std::vector<Spool::Place>& messages,
+                                    std::uint64_t first_sequence);
 
   // ---- for the making thread
   // push gives the message its sequence number.
   void push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt> receipts);
   bool full() const;
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const;  // not acknowledged, in memory or not
+  // Moves everything that is not acknowledged to disk, and from then on what is pushed, until all of it is
+  // acknowledged: the spool's file is removed then. After an error what is in memory stays there.
+  absl::Status keep_in(std::unique_ptr<Spool> spool);
+  bool spools() const;
+  // Everything is on the disk: the path of the file; "" = there is no spool, or the error that it met.
+  absl::StatusOr<std::string> sync();
   std::vector<Receipt> take_acknowledged();
   std::map<std::string, std::string> take_rejections();  // process → sentence
   bool take_watched();                                   // an answer since the last call said that somebody watches
@@ -55,15 +65,20 @@ class Outbox {
   Message next();
   void acknowledge(const v1::Ack& ack);
   std::uint64_t acknowledged() const;  // the last sequence number that was
-  void interrupt();                    // the connection is lost, or the relay stops
+  // Nothing was sent yet, and an earlier life of this relay sent messages up to this number.
+  void continue_after(std::uint64_t sequence);
+  void interrupt();  // the connection is lost, or the relay stops
   void resume();
 
  private:
   struct Entry {
-    Message message;
+    std::shared_ptr<v1::RelayMessage> message;  // null: it is in the spool
+    Spool::Place place;
     std::uint64_t sequence = 0, bytes = 0;
     std::vector<Receipt> receipts;
   };
+  absl::Status spool(Entry& entry);
+  Message message_of(const Entry& entry);
   const std::uint64_t most_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -72,7 +87,9 @@ class Outbox {
   std::deque<Message> introductions_;
   bool introductions_wanted_ = false, interrupted_ = false;
   bool asked_ = false, watched_ = false;
-  std::uint64_t last_sequence_ = 0, bytes_ = 0;
+  std::uint64_t last_sequence_ = 0, bytes_ = 0, in_memory_ = 0;
+  std::unique_ptr<Spool> spool_;
+  absl::Status spool_failed_;
   std::vector<Receipt> acknowledged_;
   std::map<std::string, std::string> rejections_;
 };

@@ -37,11 +37,14 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? utf8::repaired(name) : "unknown";
 }
 
-// Makes an id for this relay's sequence numbers: no two relays of a run have the same.
+}  // namespace
+
 std::string fresh_relay_id() {
   std::random_device random;
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
 }
+
+namespace {
 
 v1::MissingReason wire_reason(Missing::Kind kind) {
   switch (kind) {
@@ -62,7 +65,7 @@ v1::Hello make_hello(const Options& options, const std::string& host) {
   hello.set_castscope_version(utf8::repaired(options.run.castscope_version));
   hello.set_token(utf8::repaired(options.token));
   hello.set_run_id(utf8::repaired(options.run.id));
-  hello.set_relay(fresh_relay_id());
+  hello.set_relay(options.relay.empty() ? fresh_relay_id() : options.relay);
   hello.set_host(host);
   hello.set_run_file_name(utf8::repaired(options.run.name));
   hello.set_cwd(utf8::repaired(options.run.cwd));
@@ -86,7 +89,8 @@ class Relay::Impl {
       : options_(std::move(options)),
         host_(options_.run.host.empty() ? host_name() : utf8::repaired(options_.run.host)),
         outbox_(options_.max_unacknowledged_bytes),
-        uplink_(options_.channel, make_hello(options_, host_), &outbox_),
+        hello_(make_hello(options_, host_)),
+        uplink_(options_.channel, hello_, &outbox_, options_.goes_on),
         drainer_(options_, host_, &outbox_) {}
   ~Impl() { end_threads(); }
 
@@ -103,13 +107,18 @@ class Relay::Impl {
   // Looks at everything once; returns how long to wait for the next look.
   milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
+  bool make_room();
+  absl::Status spool();
+  void spool_at_end(Summary& summary);
   void say_goodbye();
   void end_threads();
 
   const Options options_;
   const std::string host_;
   Outbox outbox_;
+  const v1::Hello hello_;
   Uplink uplink_;
+  bool spool_failed_ = false;
   Drainer drainer_;    // only the drain thread uses it while that runs
   Audience audience_;  // the drain thread's too
   Clock::time_point next_flush_{};
@@ -180,9 +189,9 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   drainer_.wait_for_company(watched ? options_.watched_event_interval : options_.event_interval);
   const bool refused = uplink_.refused();
   SegmentSource::Drained drained;
-  // With a full outbox, or a collector that refuses, nothing is taken: the rings fill, and the process drops and
-  // counts.
-  if (!refused && !outbox_.full()) {
+  // With a full outbox for which the disk has no room either, or a collector that refuses, nothing is taken: the rings
+  // fill, and the process drops and counts.
+  if (!refused && (!outbox_.full() || make_room())) {
     drained = drainer_.drain(now);
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
     if (due || drained.batch_full || watched) drainer_.flush(due, now);
@@ -194,6 +203,37 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   if (std::exchange(quiet_, quiet) != quiet) changed_.notify_all();
   if (drained.batch_full) return milliseconds(0);  // there may be more than the batch had room for
   return drained.busy ? kShortestNap : std::clamp(last_nap * 2, kShortestNap, options_.longest_nap);
+}
+
+// The collector is away, or slow: what it has not acknowledged goes to disk.
+bool Relay::Impl::make_room() {
+  if (!options_.make_spool || spool_failed_ || outbox_.spools()) return false;
+  const absl::Status status = spool();
+  spool_failed_ = !status.ok();
+  if (options_.say)
+    options_.say(spool_failed_ ? absl::StrCat("what the collector does not take finds no room on disk (",
+                                              status.message(), "): single events are dropped, and counted")
+                               : "the collector does not take what the job sends: it is kept on disk until then");
+  return !spool_failed_;
+}
+
+absl::Status Relay::Impl::spool() {
+  absl::StatusOr<std::unique_ptr<Spool>> spool = options_.make_spool(hello_);
+  if (!spool.ok()) return spool.status();
+  for (const Outbox::Message& message : drainer_.introductions())
+    if (absl::Status status = (*spool)->add_introduction(*message); !status.ok()) return (*spool)->remove(), status;
+  return outbox_.keep_in(*std::move(spool));
+}
+
+// Nobody else uses the outbox or the drainer any more.
+void Relay::Impl::spool_at_end(Summary& summary) {
+  if (!options_.make_spool || uplink_.refused() || nothing_to_send_) return;
+  absl::Status status = outbox_.spools() ? absl::OkStatus() : spool();
+  absl::StatusOr<std::string> path = status.ok() ? outbox_.sync() : status;
+  if (path.ok())
+    summary.spool = *path;
+  else
+    absl::StrAppend(&summary.problem, "; and ", path.status().message());
 }
 
 void Relay::Impl::say_goodbye() {
@@ -282,7 +322,9 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
     if (summary.problem.empty())
       summary.problem = absl::StrCat("the collector did not acknowledge everything within ", at_most.count(), " ms");
   }
+  summary.reached = uplink_.ever_connected();
   end_threads();
+  if (drained && !summary.delivered) spool_at_end(summary);
   summary.processes = drainer_.summaries();
   summary.missing = missing_;
   return summary;

@@ -34,6 +34,9 @@ struct Farewell {
   std::uint32_t expected_ranks = 0, seen_ranks = 0;  // of this machine; 0 = none told of itself
 };
 
+// Makes an id for a relay's sequence numbers: no two relays of a run have the same.
+std::string fresh_relay_id();
+
 class Relay {
  public:
   explicit Relay(Options options);

@@ -42,6 +42,8 @@ struct Summary {
   std::vector<Missing> missing;
   bool delivered = false;  // everything read was acknowledged
   std::string problem;     // otherwise a sentence that says why not
+  bool reached = false;    // the collector has answered at least once
+  std::string spool;       // and the file that has, on disk, all that was not delivered; "" = none has
 };
 
 struct Progress {

@@ -13,8 +13,8 @@ constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
 
 }  // namespace
 
-Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox)
-    : channel_(std::move(channel)), hello_(std::move(hello)), outbox_(outbox) {}
+Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on)
+    : channel_(std::move(channel)), hello_(std::move(hello)), outbox_(outbox), goes_on_(goes_on) {}
 
 Uplink::~Uplink() { stop(); }
 
@@ -90,14 +90,25 @@ bool Uplink::greet(Stream& stream, std::string* why) {
     *why = "no connection to the collector";
     return false;
   }
-  if (answer.has_welcome()) return true;
+  if (answer.has_welcome() && (!goes_on_ || learn_where_to_go_on(stream))) return true;
   if (answer.has_refusal()) {
     set_trouble(answer.refusal().sentence(), true);
   } else {
-    *why = "the collector sent an answer that no collector sends";
+    *why = answer.has_welcome() ? "the connection to the collector was lost"
+                                : "the collector sent an answer that no collector sends";
   }
   context_->TryCancel();  // the thread may still be waiting for us
   return false;
+}
+
+bool Uplink::learn_where_to_go_on(Stream& stream) {
+  v1::RelayMessage question;
+  question.mutable_ask();
+  v1::CollectorMessage answer;
+  if (!stream.Write(question) || !stream.Read(&answer) || !answer.has_ack()) return false;
+  outbox_->continue_after(answer.ack().sequence());
+  goes_on_ = false;
+  return true;
 }
 
 // Reads everything that the collector sends after its welcome, in a thread of its own: both sides send at once.
@@ -131,11 +142,13 @@ std::string Uplink::connect_once(bool first, bool* stood) {
     why = "the connection to the collector was lost";
   }
   const grpc::Status status = stream->Finish();
-  if (context_->GetServerTrailingMetadata().count(wire::kTryAgain) > 0)
+  const bool answered = context_->GetServerTrailingMetadata().count(wire::kTryAgain) > 0;
+  if (answered)
     why = "the collector cannot keep the run now: " + status.error_message();
   else if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED)
     why += ": " + status.error_message();
   const std::lock_guard lock(mutex_);
+  ever_connected_ = ever_connected_ || answered;
   context_.reset();
   return why;
 }

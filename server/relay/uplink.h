@@ -17,7 +17,8 @@ namespace castscope::relay {
 
 class Uplink {
  public:
-  Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox);
+  // `goes_on`: an earlier life of this relay sent messages, and the collector knows up to which number.
+  Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on = false);
   ~Uplink();  // stops
 
   void start();
@@ -37,12 +38,14 @@ class Uplink {
   // Serves one connection from hello to its end; returns what to say about it, and whether it was ever established.
   std::string connect_once(bool first, bool* stood);
   bool greet(Stream& stream, std::string* why);
+  bool learn_where_to_go_on(Stream& stream);
   void listen(Stream& stream);
   void set_trouble(const std::string& sentence, bool refused = false);
 
   const std::shared_ptr<grpc::Channel> channel_;
   const v1::Hello hello_;
   Outbox* const outbox_;
+  bool goes_on_;  // and where the earlier life ended is not known yet
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<grpc::ClientContext> context_;

@@ -16,7 +16,7 @@
 #include "server/cli/agents/agents.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
-#include "server/cli/commands/leftovers.h"
+#include "server/cli/leftovers/leftovers.h"
 #include "server/cli/doctor/command_checks.h"
 #include "server/cli/doctor/gpu_checks.h"
 #include "server/cli/doctor/system_checks.h"

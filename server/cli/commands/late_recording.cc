@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/job/proc.h"
 
@@ -42,11 +43,16 @@ RunRecord describe(const RunDirectory& directory) {
   // A relay may have recorded some of it before.
   record.key = directory.read_record().value_or(RunRecord()).key;
   if (record.key.empty()) record.key = new_run_key();
+  record.relay = relay::fresh_relay_id();
   for (pid_t pid : directory.attached()) {
     record.command = command_line(pid);
     if (!record.command.empty()) break;
   }
   return record;
+}
+
+std::string sent_to(const std::string& collector) {
+  return absl::StrCat("what the collector at ", collector, " had taken of this run by then is not in this file");
 }
 
 pid_t first_attached(const RunDirectory& directory) {

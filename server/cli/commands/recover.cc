@@ -12,9 +12,11 @@
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/late_recording.h"
-#include "server/cli/commands/leftovers.h"
+#include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/leftovers/leftovers.h"
+#include "server/cli/leftovers/spooled.h"
 #include "server/relay/unreadable.h"
 #include "server/report/text/words.h"
 
@@ -24,6 +26,7 @@ namespace {
 struct RecoverOptions {
   std::vector<std::string> names;
   std::string output;
+  CollectorAddress collector;
   bool all = false, force = false, list = false, discard = false;
 };
 
@@ -70,8 +73,56 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
   return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kIncompleteData : 0;
 }
 
+int send_spool(const relay::Waiting& one, const RecoverOptions& options) {
+  const absl::Status status = send_home(one, options.collector);
+  if (status.ok())
+    say(absl::StrCat("the collector has taken what waited in ", one.path));
+  else
+    say(absl::StrCat(title(one), " is still there: ", status.message()));
+  return status.ok() ? 0 : kIncompleteData;
+}
+
+// The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
+int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAddress collector,
+                      const RecoverOptions& options) {
+  for (const relay::Waiting& one : waiting())
+    if (one.run_id == directory.id())
+      if (const int status = send_spool(one, options); status != 0) return status;
+  run.pid = getpid(), run.pid_ticks = start_ticks(getpid());
+  run.collector = collector.address;
+  (void)directory.write_record(run);
+  RecordingOptions recorded{.directory = directory,
+                            .record = run,
+                            .output = {run.stem},
+                            .main_process = first_attached(directory),
+                            .collector = collector,
+                            .relay_goes_on = !run.relay.empty()};
+  auto recording = Recording::begin(std::move(recorded));
+  if (!recording.ok()) return fail(recording.status(), kUsage);
+  if (directory.has_living_process()) {
+    say("the job still runs: recording goes on until it ends");
+    wait_for_last_process(**recording, directory);
+  }
+  const RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
+  if (!result.problem.empty()) say(result.problem);
+  if (result.relay.spool.empty() && !took_all(result.relay)) {
+    say_what_stays(directory);
+    return kIncompleteData;
+  }
+  directory.discard();
+  if (result.relay.spool.empty())
+    say(absl::StrCat("the run is kept by the collector at ", collector.address));
+  else
+    say(absl::StrCat("what the collector lacks is kept in ", result.relay.spool));
+  return result.relay.delivered ? 0 : kIncompleteData;
+}
+
 int recover(const RunDirectory& directory, const RecoverOptions& options) {
   RunRecord run = directory.read_record().value_or(describe(directory));
+  CollectorAddress collector = options.collector;
+  if (collector.address.empty()) collector.address = run.collector;
+  if (!collector.address.empty() && options.output.empty())
+    return send_to_collector(directory, run, collector, options);
   Output output{run.stem};
   OutputClaim claim;
   const bool resume =
@@ -101,7 +152,21 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                             .main_process = first_attached(directory),
                             .expected = expected,
                             .collector = {},
+                            .sent_elsewhere = run.collector.empty() ? "" : sent_to(run.collector),
                             .settings = settings_of_job(run)});
+}
+
+// What is named, or all.
+struct LeftOver {
+  std::vector<RunDirectory> directories;
+  std::vector<relay::Waiting> spools;
+};
+
+int discard(const relay::Waiting& one) {
+  std::error_code error;
+  std::filesystem::remove(one.path, error);
+  say(error ? absl::StrCat(one.path, " cannot be deleted: ", error.message()) : absl::StrCat("deleted ", title(one)));
+  return error ? kIncompleteData : 0;
 }
 
 int discard(const RunDirectory& directory, const RecoverOptions& options) {
@@ -116,26 +181,28 @@ int discard(const RunDirectory& directory, const RecoverOptions& options) {
   return 0;
 }
 
-int list(const std::vector<RunDirectory>& directories) {
+int list(const LeftOver& all) {
   std::string text;
-  for (const RunDirectory& directory : directories) text += told(directory, std::time(nullptr));
+  for (const RunDirectory& directory : all.directories) text += told(directory, std::time(nullptr));
+  for (const relay::Waiting& one : all.spools) text += told(one, std::time(nullptr));
   if (!put(text)) return kUsage;
-  if (!directories.empty())
-    say("`castscope recover RUN…` makes the run files of those that are named, --all of all; with --discard they are "
-        "deleted");
+  if (!text.empty())
+    say("`castscope recover RUN…` makes the run files of those that are named, or sends them to their collector, --all "
+        "of all; with --discard they are deleted");
   return 0;
 }
 
 // What is meant where no run is named.
-std::vector<RunDirectory> all_that(const RecoverOptions& options) {
+LeftOver all_that(const RecoverOptions& options) {
   std::vector<RunDirectory> directories = leftovers();
+  std::vector<relay::Waiting> spools = waiting();
   const std::vector<RunDirectory> empty = empty_ones();
   if (options.discard) directories.insert(directories.end(), empty.begin(), empty.end());
-  if (directories.empty()) say("there is nothing to recover");
+  if (directories.empty() && spools.empty()) say("there is nothing to recover");
   if (!options.discard && !empty.empty())
     say(absl::StrCat(report::counted(empty.size(), "run directory holds", "run directories hold"),
                      " nothing that could be recovered: `castscope recover --discard --all` deletes such, too"));
-  return directories;
+  return {std::move(directories), std::move(spools)};
 }
 
 // A name without a folder is that of a run directory in the place where they are made.
@@ -147,6 +214,24 @@ RunDirectory named(const std::string& name) {
   return RunDirectory(name);
 }
 
+// A name is that of a file in the spool, or of the run whose it is, or else of a run directory.
+LeftOver all_named(const std::vector<std::string>& names) {
+  LeftOver all;
+  const std::vector<relay::Waiting> spools = waiting();
+  for (const std::string& name : names) {
+    const std::size_t before = all.spools.size();
+    std::ranges::copy_if(spools, std::back_inserter(all.spools), [&](const relay::Waiting& one) {
+      return one.path == name || std::filesystem::path(one.path).filename() == name;
+    });
+    if (all.spools.size() > before) continue;
+    RunDirectory directory = named(name);
+    std::ranges::copy_if(spools, std::back_inserter(all.spools),
+                         [&](const relay::Waiting& one) { return one.run_id == name && !directory.check().ok(); });
+    if (all.spools.size() == before) all.directories.push_back(std::move(directory));
+  }
+  return all;
+}
+
 // Returns "" or what is wrong with the options.
 std::string problem_of(const RecoverOptions& options) {
   const bool takes = options.all || !options.names.empty();
@@ -155,6 +240,8 @@ std::string problem_of(const RecoverOptions& options) {
   if ((options.force || !options.output.empty()) && !takes)
     return "which run is to be recovered? Name it, or give --all: `castscope recover` lists what is left over";
   if (options.all && !options.names.empty()) return "--all takes what is not named, too: give one of the two";
+  if (!options.output.empty() && !options.collector.address.empty())
+    return "-o makes a run file here, --collector sends the run there: give one of the two";
   if (!options.output.empty() && (options.all || options.names.size() > 1))
     return "-o is the name of one run: name one RUN";
   return "";
@@ -173,12 +260,13 @@ absl::Status check_all(const std::vector<RunDirectory>& directories, const Recov
 
 int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
-  std::vector<RunDirectory> directories;
-  for (const std::string& name : options.names) directories.push_back(named(name));
-  if (options.names.empty()) directories = all_that(options);
+  const LeftOver left = options.names.empty() ? all_that(options) : all_named(options.names);
+  const std::vector<RunDirectory>& directories = left.directories;
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
-  if (options.list || (options.names.empty() && !options.all)) return list(directories);
+  if (options.list || (options.names.empty() && !options.all)) return list(left);
   int status = 0;
+  for (const relay::Waiting& one : left.spools)
+    status = std::max(status, options.discard ? discard(one) : send_spool(one, options));
   for (const RunDirectory& directory : directories) {
     if (options.discard) {
       status = std::max(status, discard(directory, options));
@@ -207,6 +295,9 @@ void add_recover(CommandLine& line) {
                "account, other people's jobs as well");
   command.option("-o,--output NAME", options->output,
                  "Where the run goes; by default where it was meant to go, or into this folder if that is not known");
+  command.option("--collector HOST:PORT", options->collector.address,
+                 "The collector that gets the run; by default the one that it was sent to");
+  add_credential_options(command, options->collector);
   command.flag("--force", options->force, "Overwrite files that exist");
   command.flag("--list", options->list, "List what is left over, or what is named");
   command.flag("--discard", options->discard, "Delete what is left over instead").excludes("--list");
@@ -214,10 +305,14 @@ void add_recover(CommandLine& line) {
       absl::StrCat("Examples:\n"
                    "  castscope recover\n"
                    "  castscope recover run-1700000000-123-456\n"
+                   "  castscope recover --all --collector collector.example.org:7390 --tls\n"
                    "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456\n"
                    "  castscope recover --discard --all\n\n",
                    exit_statuses_of("recover")));
-  command.on_run([options] { return recover_all(*options); });
+  command.on_run([options] {
+    options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+    return recover_all(*options);
+  });
 }
 
 }  // namespace castscope::cli

@@ -1,4 +1,6 @@
 // castscope relay: records a run that the preload library began.
+#include <unistd.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,7 +23,9 @@ RecordingResult record_here(RecordingOptions options, const std::string& why) {
   std::vector<std::string> notices = directory.said();
   notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (", why,
                                  "): what the collector has not acknowledged is recorded here"));
+  options.sent_elsewhere = sent_to(options.collector.address);
   options.collector = {};
+  options.record.collector.clear();
   options.at_start = false;
   options.expected = directory.attached();
   auto recording = Recording::begin(options);
@@ -45,6 +49,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   collector.token = variable("CASTSCOPE_TOKEN");
   RunRecord record = describe(directory);
   record.job = batch_job();
+  record.collector = collector.address;
   const std::string when = time_for_names(rank_in_names());
   OutputClaim claim;
   auto output =
@@ -75,6 +80,11 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   } else {
     result.problem = std::string(recording.status().message());
   }
+  if (!result.relay.spool.empty() && result.relay.reached) {  // `castscope recover` sends the rest of it
+    if (!directory.has_living_process()) directory.discard();
+    return 0;
+  }
+  if (!result.relay.spool.empty()) unlink(result.relay.spool.c_str());  // all of it is still in the segments
   if (!result.relay.delivered && !collector.address.empty()) result = record_here(options, result.problem);
   if (!result.relay.delivered) return kIncompleteData;  // the segments stay for `castscope recover`
   directory.discard_unless_segments();

@@ -15,8 +15,8 @@
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/live_viewer.h"
+#include "server/cli/commands/run_end.h"
 #include "server/cli/commands/run_options.h"
-#include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
 #include "server/cli/job/armed_job.h"
 #include "server/cli/job/job.h"
@@ -115,25 +115,6 @@ void tell_outer(const std::string& where) {
   if (outer.check().ok()) outer.note(absl::StrCat(kInner, "it is not recorded here, but ", where));
 }
 
-void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
-  const std::string& collector = options.collector.address;
-  if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
-    say(absl::StrCat("the collector at ", collector, " did not receive this run (", result.problem,
-                     "); nothing was cast in it"));
-    directory.discard();
-  } else if (!result.relay.delivered || (!result.problem.empty() && result.run == nullptr)) {
-    std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
-    say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
-                     "; `castscope recover ", directory.path(), "` goes on with what is left"));
-  } else {
-    if (!result.problem.empty()) say(result.problem);
-    directory.discard();
-    if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
-  }
-  const Output& output = result.output;
-  if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()}, options.summary);
-}
-
 absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
   const std::string compiled = policy::compiled(*options.settings.policy);
   const absl::StatusOr<std::string> path = directory.write_policy(compiled);
@@ -164,6 +145,8 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .pid_ticks = start_ticks(getpid()),
           .keep_all = options.keep == "all",
           .job = batch_job(),
+          .collector = options.collector.address,
+          .relay = relay::fresh_relay_id(),
           .key = new_run_key()};
 }
 

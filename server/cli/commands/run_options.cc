@@ -78,16 +78,20 @@ void add_hidden_options(const Command& command, RunOptions& options) {
 void add_collector_options(const Command& command, RunOptions& options) {
   command.option("--collector HOST:PORT", options.collector.address,
                  "Send the run to a `castscope serve` at HOST:PORT instead of recording it here");
-  command.option("--token TOKEN", options.collector.token, "The token that the collector asks for")
-      .from_variable("CASTSCOPE_TOKEN");
-  command.flag("--tls", options.collector.tls.use, "Connect to the collector by TLS");
-  command
-      .option("--ca FILE", options.collector.tls.root_certificate_file,
-              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
-      .existing_file();
+  add_credential_options(command, options.collector);
 }
 
 }  // namespace
+
+void add_credential_options(const Command& command, CollectorAddress& collector) {
+  command.option("--token TOKEN", collector.token, "The token that the collector asks for")
+      .from_variable("CASTSCOPE_TOKEN");
+  command.flag("--tls", collector.tls.use, "Connect to the collector by TLS");
+  command
+      .option("--ca FILE", collector.tls.root_certificate_file,
+              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
+      .existing_file();
+}
 
 void add_run_options(const Command& command, RunOptions& options) {
   add_output_options(command, options);

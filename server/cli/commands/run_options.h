@@ -25,6 +25,9 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
+// How the collector is told who sends: the token, and TLS.
+void add_credential_options(const Command& command, CollectorAddress& collector);
+
 void add_run_options(const Command& command, RunOptions& options);
 
 // Returns "" or what is wrong with the options.

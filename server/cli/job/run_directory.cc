@@ -189,6 +189,8 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
                                  {"pid_ticks", record.pid_ticks},
                                  {"keep_all", record.keep_all},
                                  {"job", record.job},
+                                 {"collector", record.collector},
+                                 {"relay", record.relay},
                                  {"key", record.key}};
   std::ofstream file(path_ + "/run.json");
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
@@ -215,7 +217,8 @@ std::optional<RunRecord> RunDirectory::read_record() const {
   try {
     return RunRecord{json.at("command"),           json.at("cwd"),        json.at("stem"),
                      json.at("begin_realtime_ns"), json.at("pid"),        json.at("pid_ticks"),
-                     json.at("keep_all"),          json.value("job", ""), json.value("key", "")};
+                     json.at("keep_all"),          json.value("job", ""), json.value("collector", ""),
+                     json.value("relay", ""),      json.value("key", "")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

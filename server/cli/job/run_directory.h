@@ -38,8 +38,10 @@ struct RunRecord {
   pid_t pid = 0;  // the castscope that records it
   std::uint64_t pid_ticks = 0;
   bool keep_all = false;
-  std::string job = {};  // of a batch system or CI: "SLURM_JOB_ID=123"
-  std::string key = {};  // by which a collector knows that who sends more of the run is its sender
+  std::string job = {};        // of a batch system or CI: "SLURM_JOB_ID=123"
+  std::string collector = {};  // the address of the collector that gets the run; "" = it is written here
+  std::string relay = {};      // the id of the relay that sends the run to a collector
+  std::string key = {};        // by which a collector knows that who sends more of the run is its sender
 };
 
 // A new key, of 128 random bits; "" where the system gives none.

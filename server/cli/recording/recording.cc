@@ -17,6 +17,7 @@
 #include "server/cli/job/git_state.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/job/ranks.h"
+#include "server/cli/recording/spool_folder.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
 #include "server/policy/compiled.h"
@@ -255,6 +256,12 @@ absl::Status Recording::start_relay() {
     relay_options.channel = *std::move(channel);
     relay_options.patience_for_first_answer = kFirstAnswer;
     relay_options.patience_for_next_answer = kNextAnswer;
+    relay_options.relay = record.relay;
+    relay_options.goes_on = options_.relay_goes_on;
+    const relay::Destination whereto{options_.collector.address, options_.collector.tls.use,
+                                     options_.collector.tls.root_certificate_file};
+    if (!spool_folder().empty())
+      relay_options.make_spool = [whereto](const v1::Hello& hello) { return make_spool(whereto, hello); };
   }
   relay_ = std::make_unique<relay::Relay>(std::move(relay_options));
   return relay_->start();
@@ -308,6 +315,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
     result.missing = what_is_missing(*options_.expected, result.relay);
     if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
   }
+  if (!options_.sent_elsewhere.empty()) notices.push_back(options_.sent_elsewhere), result.complete = false;
   result.problem = first_problem(result.relay);
   for (const relay::ProcessSummary& process : result.relay.processes)  // the collector knows nothing of these
     if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
@@ -338,6 +346,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
     if (absl::Status status = store_->notice(sentence); !status.ok()) result.problem = std::string(status.message());
   }
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
+  run_end.unseen = options_.sent_elsewhere;
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
   auto concluded = conclude(*store_, run_end, options_.output, judging::Lines::kFromDisk, options_.settings);

@@ -57,6 +57,9 @@ struct RecordingOptions {
   std::function<void(const std::string&)> say = {};
   pid_t child = 0;  // the same process if it is our child: relay().job_ended() will be called
   CollectorAddress collector;
+  std::string sent_elsewhere =
+      {};                      // a sentence where a part of the run went to a collector; the file is incomplete then
+  bool relay_goes_on = false;  // the record's relay sent some of the run before
   rules::Settings settings = {};
   std::shared_ptr<web::Runs> viewed = {};  // the viewer adds the run to these; null = no viewer
 };

@@ -18,6 +18,9 @@ std::vector<RunDirectory> empty_ones();
 // Whether the file at this path is that of the run.
 bool is_file_of(const std::string& path, const RunDirectory& directory);
 
+// "2026-11-29 10:00:00, 3 hours ago"; both in seconds since 1970.
+std::string moment(std::int64_t second, std::int64_t now);
+
 // Tells of the run, a line for each of: its directory, when it began, its command and folder, its job, its size, who
 // still writes into it, where `castscope recover` would put its file. `now` is in seconds since 1970.
 std::string told(const RunDirectory& directory, std::int64_t now);

@@ -1,4 +1,4 @@
-#include "server/cli/commands/leftovers.h"
+#include "server/cli/leftovers/leftovers.h"
 
 #include <ctime>
 #include <filesystem>
@@ -36,15 +36,6 @@ std::string age(std::int64_t seconds) {
   return "less than a minute ago";
 }
 
-std::string when(std::int64_t second, std::int64_t now) {
-  const std::time_t time = second;
-  std::tm local{};
-  localtime_r(&time, &local);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-  return absl::StrCat(text, ", ", age(now - second));
-}
-
 std::string writers(const RunDirectory& directory) {
   std::vector<std::string> all;
   for (const pid_t pid : directory.living_processes())
@@ -54,6 +45,7 @@ std::string writers(const RunDirectory& directory) {
 
 std::string destination(const RunDirectory& directory) {
   const auto record = directory.read_record();
+  if (record && !record->collector.empty()) return absl::StrCat("the collector at ", record->collector);
   if (!record || record->stem.empty()) return "the folder in which `castscope recover` is called";
   const std::string file = record->stem + ".castscope";
   std::error_code error;
@@ -64,6 +56,15 @@ std::string destination(const RunDirectory& directory) {
 bool tells_of_run(const RunDirectory& directory) { return directory.has_segments() || directory.read_record(); }
 
 }  // namespace
+
+std::string moment(std::int64_t second, std::int64_t now) {
+  const std::time_t time = second;
+  std::tm local{};
+  localtime_r(&time, &local);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
+  return absl::StrCat(text, ", ", age(now - second));
+}
 
 std::vector<RunDirectory> leftovers() {
   std::vector<RunDirectory> all = RunDirectory::all();
@@ -92,7 +93,7 @@ std::string told(const RunDirectory& directory, std::int64_t now) {
   const auto line = [&](const char* name, const std::string& value) {
     if (!value.empty()) absl::StrAppendFormat(&text, "  %-9s %s\n", name, report::on_one_line(value));
   };
-  line("began", when(record ? record->begin_realtime_ns / 1'000'000'000 : directory.made_at(), now));
+  line("began", moment(record ? record->begin_realtime_ns / 1'000'000'000 : directory.made_at(), now));
   line("command", command_of(directory, 200));
   line("in", record ? record->cwd : "");
   line("job", record ? record->job : "");

@@ -1,0 +1,94 @@
+#include "server/cli/recording/spool_folder.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/job/job_environment.h"
+#include "server/config/amounts.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostBytes = 1'000'000'000;
+constexpr std::int64_t kOldestSeconds = 30 * 86'400;
+constexpr char kSuffix[] = ".spool";
+
+struct File {
+  std::string path;
+  std::int64_t changed = 0;  // seconds since 1970
+  std::uint64_t bytes = 0;
+};
+
+std::vector<File> files_in(const std::string& folder) {
+  std::vector<File> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    struct stat info {};
+    const std::string path = at->path().string();
+    if (at->path().extension() != kSuffix || lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    files.push_back({path, info.st_mtime, static_cast<std::uint64_t>(info.st_size)});
+  }
+  std::ranges::sort(
+      files, [](const File& a, const File& b) { return std::tie(a.changed, a.path) < std::tie(b.changed, b.path); });
+  return files;
+}
+
+std::uint64_t most_bytes() {
+  const std::string said = variable("CASTSCOPE_SPOOL_BYTES");
+  return said.empty() ? kMostBytes : config::parse_bytes(said).value_or(kMostBytes);
+}
+
+// Nobody has fetched it for a month; one that somebody works with is not among them.
+bool remove_if_old(const File& file) {
+  if (file.changed > std::time(nullptr) - kOldestSeconds) return false;
+  relay::Spool::Contents contents;
+  const auto spool = relay::Spool::open(file.path, &contents);
+  if (spool.ok()) (*spool)->remove();
+  return spool.ok();
+}
+
+}  // namespace
+
+std::string spool_folder() {
+  if (most_bytes() == 0) return "";
+  if (const std::string folder = variable("CASTSCOPE_SPOOL"); !folder.empty()) return folder;
+  if (const std::string state = variable("XDG_STATE_HOME"); !state.empty() && state.front() == '/')
+    return state + "/castscope/spool";
+  const std::string home = variable("HOME");
+  return !home.empty() && home.front() == '/' ? home + "/.local/state/castscope/spool" : "";
+}
+
+std::vector<std::string> spools() {
+  std::vector<std::string> paths;
+  for (File& file : files_in(spool_folder())) paths.push_back(std::move(file.path));
+  return paths;
+}
+
+absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination& whereto, const v1::Hello& hello) {
+  const std::string folder = spool_folder();
+  if (folder.empty()) return absl::NotFoundError("neither CASTSCOPE_SPOOL nor HOME names a folder for it");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
+  fs::permissions(folder, fs::perms::owner_all, error);
+  std::uint64_t used = 0;
+  for (const File& file : files_in(folder))
+    if (!remove_if_old(file)) used += file.bytes;
+  const std::uint64_t most = most_bytes();
+  if (used >= most)
+    return absl::ResourceExhaustedError(
+        absl::StrCat(folder, " holds ", used, " bytes already, and may hold ", most,
+                     ": `castscope recover` lists what waits there, and CASTSCOPE_SPOOL_BYTES sets how much may"));
+  const std::string path = absl::StrCat(folder, "/", hello.run_id(), ".", hello.relay(), kSuffix);
+  return relay::Spool::create(path, whereto, hello, most - used);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,39 @@
+// Sends what a relay left in its spool to the collector, as that relay: the collector takes each message once, whatever
+// had arrived before.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/relay/spool.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace castscope::relay {
+
+// What is known of a spool without sending it.
+struct Waiting {
+  std::string path;
+  std::string run_id, run_file_name;
+  std::int64_t begin_realtime_ns = 0;  // of the run
+  std::uint64_t bytes = 0;
+  Destination destination;
+  std::string damage;  // a sentence where a part of it cannot be read
+};
+absl::StatusOr<Waiting> look_into(const std::string& path);
+
+struct BringHomeOptions {
+  std::shared_ptr<grpc::Channel> channel;
+  std::string token = {};
+  std::chrono::milliseconds patience{5000};  // without any progress
+  std::function<bool()> stopped = {};        // asked several times a second; empty = never
+};
+// Removes the file when the collector has all of it. The error says why it is still there.
+absl::Status bring_home(const std::string& path, const BringHomeOptions& options);
+
+}  // namespace castscope::relay

@@ -1,0 +1,114 @@
+"""What a collector did not take waits on disk, and comes home later, once."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from collectors import Collector
+from program import clean_environment
+from work import WORK, assert_worked
+
+# The job works, waits for a line, and works again.
+IN_TWO_PARTS = WORK + """
+work(3)
+print(os.environ["CASTSCOPE_RUN"], flush=True)
+sys.stdin.readline()
+work(4)
+"""
+
+
+@pytest.fixture
+def spool(castscope):
+    return castscope.folder / "spool"
+
+
+@pytest.fixture
+def send(castscope, spool, collector):
+    """Starts a job whose run goes to the collector, and returns it when it has done its first part."""
+    def start(python, code=IN_TWO_PARTS, **environment):
+        environment = clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB", **environment)
+        job = subprocess.Popen([str(castscope.program), "run", "--collector", collector.address, "-o", "sent", "--",
+                                python, "-c", code], cwd=castscope.folder, env=environment, text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        job.directory = job.stdout.readline().strip()
+        return job
+    return start
+
+
+def recover(castscope, spool, *arguments):
+    return castscope("recover", *arguments, text=True,
+                     env=clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB"))
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_a_collector_did_not_take_comes_home_later(castscope, python, collector, send, spool):
+    job = send(python)
+    until(lambda: list(collector.folder.glob("sent.castscope")))
+    collector.server.kill()
+    collector.server.communicate()
+    _, said = job.communicate("\n", timeout=120)
+    assert job.returncode == 0
+    file, = spool.iterdir()
+    assert f"what it lacks is kept in {file}, and `castscope recover` sends it" in " ".join(said.split())
+    assert not os.path.exists(job.directory) and file.stat().st_mode & 0o777 == 0o600
+    listed = recover(castscope, spool)
+    assert str(file) in listed.stdout and f"goes to   the collector at {collector.address}" in listed.stdout
+    failed = recover(castscope, spool, file)
+    assert failed.returncode == 3 and "is still there: no connection to the collector" in failed.stderr
+    collector.start()
+    done = recover(castscope, spool, file)
+    assert done.returncode == 0, done.stderr
+    assert list(spool.iterdir()) == []
+    report = collector.report("sent")
+    assert_worked(report, 7)
+    assert report["run"]["complete"] and report["run"]["missing"] == [] and report["totals"]["events_lost"] == 0
+    assert report["run"]["exit_status"] == 0
+
+
+def test_a_run_whose_recorder_was_killed_goes_on_at_its_collector(castscope, python, collector, send, spool):
+    job = send(python)
+    until(lambda: list(collector.folder.glob("sent.castscope")))
+    job.send_signal(signal.SIGKILL)
+    job.wait()
+    job.stdin.write("\n")
+    job.stdin.close()
+    until(lambda: not [pid for pid in re.findall(r"^(\d+)\.attached$", "\n".join(os.listdir(job.directory)), re.M)
+                       if os.path.exists(f"/proc/{pid}")])
+    done = recover(castscope, spool, job.directory)
+    assert done.returncode == 0, done.stderr
+    assert f"the run is kept by the collector at {collector.address}" in done.stderr
+    assert not os.path.exists(job.directory)
+    report = collector.report("sent")
+    assert_worked(report, 7)
+    assert report["run"]["complete"] and report["run"]["missing"] == [] and report["totals"]["events_lost"] == 0
+
+
+def test_a_file_of_the_rest_says_that_the_beginning_is_elsewhere(castscope, python, collector, send, spool):
+    job = send(python)
+    until(lambda: list(collector.folder.glob("sent.castscope")))
+    job.send_signal(signal.SIGKILL)
+    job.wait()
+    job.stdin.close()
+    job.stdout.read()
+    done = recover(castscope, spool, "-o", "here", job.directory)
+    report = castscope.report("here")
+    assert not report["run"]["complete"]
+    assert any(f"what the collector at {collector.address} had taken" in one["sentence"]
+               for one in report["run"]["missing"]), (report["run"]["missing"], done.stderr)
+
+
+def test_a_damaged_spool_is_named_and_a_strange_file_stays(castscope, collector, spool):
+    spool.mkdir()
+    (spool / "mine.spool").write_text("castscope spool 1\nnonsense")
+    (spool / "other.spool").write_text("something else")
+    assert recover(castscope, spool, "--all", "--discard").returncode == 0
+    assert len(list(spool.iterdir())) == 2, "what cannot be read is nobody's to delete"
