@@ -60,6 +60,7 @@ Json run_json(const Model& model) {
   run["recording"] = recording_json(data);
   run["notices"] = model.notices;
   run["damage"] = data.damage ? Json(data.damage->sentence) : Json();
+  run["weakly_checked"] = data.weakly_checked;
   return run;
 }
 

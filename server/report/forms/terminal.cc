@@ -94,6 +94,7 @@ class Page {
     if (const std::string partly = partly_watched(data_); !partly.empty()) write(partly + ".");
     for (const std::string& hint : model_.hints) write(hint + ".");
     if (traced_without_graph(data_)) write(std::string(kTracedNotice) + ".");
+    if (data_.weakly_checked) write(std::string(kWeaklyCheckedNotice) + ".");
     if (data_.damage) write(data_.damage->sentence + ".");
     if (data_.end && !model_.complete() && !data_.damage) what_is_missing();
     if (model_.totals.dropped_events > 0) dropped_events();

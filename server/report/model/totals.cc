@@ -130,6 +130,7 @@ bool traced_without_graph(const store::RunData& data) {
 
 std::vector<std::string> notices(const store::RunData& data, const std::vector<store::Incomplete>& missing) {
   std::vector<std::string> all = data.notices;
+  if (data.weakly_checked) all.emplace_back(kWeaklyCheckedNotice);
   if (data.damage) all.insert(all.begin(), data.damage->sentence);
   for (const store::Process& process : data.processes) {
     for (const auto& [name, value] : process.attributes) {

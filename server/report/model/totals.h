@@ -52,6 +52,9 @@ std::optional<int> exit_of(const store::RunData&);
 // something of them: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are
 // counted like any other.
 bool traced_without_graph(const store::RunData&);
+inline constexpr const char* kWeaklyCheckedNotice =
+    "the run file has format 19 and is only weakly checked: that single events are missing from it, or that its "
+    "checksum is gone, would not show";
 inline constexpr const char* kTracedNotice =
     "calls of autocast were traced, as torch.compile does, and no compiled graph was seen: where a backend generated "
     "code, that code casts by itself, and those casts are not counted";

@@ -12,7 +12,7 @@ struct DocumentForm {
   int format = 0, format_minor = 0;
 };
 
-inline constexpr DocumentForm kReportForm = {"report", 2, 0};
+inline constexpr DocumentForm kReportForm = {"report", 2, 1};
 inline constexpr DocumentForm kCheckForm = {"check", 2, 0};
 inline constexpr DocumentForm kDiffForm = {"diff", 2, 1};
 inline constexpr DocumentForm kRulesForm = {"rules", 2, 1};

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "proto/event_block.h"
+#include "server/store/file/checksum.h"
 
 namespace castscope::store {
 namespace {
@@ -118,7 +119,7 @@ absl::Status number_again(const Database& database, absl::flat_hash_map<std::int
   }
 }
 
-absl::Status merge_all(const Database& database) {
+absl::Status merge_all(Database& database) {
   auto gaps = find_gaps(database);
   if (!gaps.ok()) return gaps.status();
   std::vector<std::pair<std::int64_t, std::int64_t>> lanes;
@@ -136,7 +137,9 @@ absl::Status merge_all(const Database& database) {
   auto merge = LaneMerge::on(database);
   if (!merge.ok()) return merge.status();
   for (const auto& [process, lane] : lanes) CASTSCOPE_RETURN_IF_ERROR(merge->lane(process, lane));
-  return number_again(database, *std::move(gaps));
+  CASTSCOPE_RETURN_IF_ERROR(number_again(database, *std::move(gaps)));
+  const auto has_checksum = has_checksums(database);
+  return has_checksum.ok() && *has_checksum ? write_checksum(database, Part::kEvents) : has_checksum.status();
 }
 
 }  // namespace

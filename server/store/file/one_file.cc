@@ -20,10 +20,25 @@ absl::Status move_to(Database& database, const std::string& place) {
   return opened.status();
 }
 
+namespace {
+
+// Of a run that has ended the file has had them since then.
+absl::Status give_checksums(Database& database) {
+  const auto has_them = has_checksums(database);
+  if (!has_them.ok() || *has_them) return has_them.status();
+  CASTSCOPE_RETURN_IF_ERROR(database.exec("BEGIN IMMEDIATE"));
+  absl::Status status = write_checksums(database);
+  if (status.ok()) status = database.exec("COMMIT");
+  if (!status.ok()) (void)database.exec("ROLLBACK");
+  return status;
+}
+
+}  // namespace
+
 absl::Status leave_one_file(Database& database, absl::Status status) {
   // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
   if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
-  if (status.ok()) status = write_checksums(database);
+  if (status.ok()) status = give_checksums(database);
   // That cannot be done while somebody else has it open; then everything is at least in the file itself, and whoever
   // closes it last takes the log away.
   (void)database.exec("PRAGMA busy_timeout = 1000");

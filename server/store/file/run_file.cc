@@ -80,9 +80,9 @@ absl::Status check_format(const Database& database) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": this is an SQLite file, but not one of castscope's run files"));
   }
-  const auto format = pragma(database, "PRAGMA user_version");
+  const auto format = format_of(database);
   if (!format.ok()) return format.status();
-  if (*format != kFormat) {
+  if (!is_readable(*format)) {
     return absl::UnimplementedError(absl::StrCat(
         path, ": the run file has format ", *format, ", this castscope reads ", kFormat, "; read it with ",
         *format > kFormat ? "a newer castscope, as the one that wrote it" : "the castscope that wrote it"));
@@ -103,6 +103,8 @@ std::string immutable_uri(const std::string& path) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::int64_t> format_of(const Database& database) { return pragma(database, "PRAGMA user_version"); }
 
 absl::StatusOr<Database> open_to_read(const std::string& path) {
   CASTSCOPE_RETURN_IF_ERROR(check_header(path));

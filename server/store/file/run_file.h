@@ -1,6 +1,7 @@
 // Opens run files. Nothing in a file is trusted: it may come from anywhere.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,9 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write = 
 
 // The same, of a connection that cannot write, whatever the rights of the file: for SQL of others.
 absl::StatusOr<Database> open_to_read(const std::string& path);
+
+// The format of an open file.
+absl::StatusOr<std::int64_t> format_of(const Database&);
 
 // For reports, of a file that may be damaged or cut short: a connection whose each() gives the rows that can be read.
 absl::StatusOr<Database> open_as_it_is(const std::string& path);

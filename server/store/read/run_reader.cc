@@ -8,6 +8,7 @@
 #include "server/log/log.h"
 #include "server/store/file/checksum.h"
 #include "server/store/file/run_file.h"
+#include "server/store/file/schema.h"
 #include "server/store/file/source_tables.h"
 #include "server/store/read/deep_reader.h"
 #include "server/store/read/gpu_reader.h"
@@ -176,6 +177,9 @@ absl::Status read_steps(const Database& database, RunData& data) {
 
 // All that rules judge.
 absl::Status read_evidence(const Database& database, RunData& data) {
+  const auto format = format_of(database);
+  if (!format.ok()) return format.status();
+  data.weakly_checked = *format == kWeaklyCheckedFormat;
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT key, value FROM run ORDER BY key",
                                  [&](const Statement& row) { put_row(row, data.start, data.end); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
@@ -219,7 +223,7 @@ absl::StatusOr<RunData> read_run(const std::string& path) {
   auto database = open_run_file(path);
   if (!database.ok()) return database.status();
   CASTSCOPE_RETURN_IF_ERROR(database->exec("BEGIN"));  // all of it from one moment, also while the run goes on
-  for (const Part part : {Part::kEvidence, Part::kShown}) CASTSCOPE_RETURN_IF_ERROR(check_checksum(*database, part));
+  CASTSCOPE_RETURN_IF_ERROR(check_checksums(*database));
   return read_run_data(*database);
 }
 
@@ -263,12 +267,15 @@ absl::StatusOr<RunData> read_as_it_is(const std::string& path) {
   if (!database.ok()) return nothing_left(whole.status());
   RunData data;
   if (!read_evidence(*database, data).ok() || data.processes.empty()) return nothing_left(whole.status());
+  const auto has_them = has_checksums(*database);
   const bool all_there = database->left_out() == 0 && check_checksum(*database, Part::kEvidence).ok();
   if (!read_source(*database, data.source).ok()) return nothing_left(whole.status());
   std::string why(whole.status().message());
   if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
-  why += all_there ? "; what was counted is all there"
-                   : "; what was counted is not all there, and findings cannot be determined";
+  const bool checkable = database->left_out() > 0 || (has_them.ok() && *has_them);
+  why += all_there   ? "; what was counted is all there"
+         : checkable ? "; what was counted is not all there, and findings cannot be determined"
+                     : "; whether what was counted is all there is not known, and findings cannot be determined";
   data.damage = Damage{.sentence = std::move(why), .evidence = !all_there};
   return data;
 }

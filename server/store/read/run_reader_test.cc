@@ -52,8 +52,7 @@ TEST_F(RunReaderTest, AnotherFormatIsRefusedAsWhatItIs) {
   const std::string reads = ", this castscope reads " + std::to_string(kFormat) + "; read it with ";
   EXPECT_THAT(trouble_with_format(kFormat + 1),
               HasSubstr("has format " + std::to_string(kFormat + 1) + reads + "a newer castscope"));
-  EXPECT_THAT(trouble_with_format(kFormat - 1),
-              HasSubstr("has format " + std::to_string(kFormat - 1) + reads + "the castscope that wrote it"));
+  EXPECT_THAT(trouble_with_format(18), HasSubstr("has format 18" + reads + "the castscope that wrote it"));
 }
 
 // Somebody looks at the run, and goes on looking after its end.
@@ -78,7 +77,7 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
   std::string tables = std::string(kTables) + kDeepTables + kGpuTables + row_tables();
   std::erase_if(tables, [](unsigned char c) { return std::isspace(c) != 0; });
   const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_START, tables.data(), tables.size());
-  EXPECT_EQ(kFormat, 19);
+  EXPECT_EQ(kFormat, 20);
   EXPECT_EQ(hash, 4499574023699673503u);
 }
 

@@ -200,6 +200,7 @@ struct RankCount {
 struct RunData {
   RunStart start;
   std::optional<Damage> damage;
+  bool weakly_checked = false;  // its file has format 19: damage to events, and missing checksums, do not show
   std::optional<RunEnd> end;
   std::vector<std::string> notices;
   RankCount ranks;                     // as relays told, at the end of the run; ranks_of() (ranks.h) has all

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/file/checksum.h"
 #include "server/store/file/row_schema.h"
 #include "server/store/file/run_file.h"
 #include "server/store/file/schema.h"
@@ -20,7 +21,7 @@ namespace castscope::store {
 namespace {
 
 absl::Status write_names(Database& database) {
-  auto add = Statement::prepare(database, "INSERT INTO names VALUES (?,?,?)");
+  auto add = Statement::prepare(database, "INSERT OR REPLACE INTO names VALUES (?,?,?)");
   if (!add.ok()) return add.status();
   const std::pair<const char*, std::span<const std::string_view>> lists[] = {{"dtype", dtype_names()},
                                                                              {"device", device_names()},
@@ -90,6 +91,19 @@ absl::Status lay_out_new_file(Database& database) {
   for (const char* const views_of : {kViews, kDeepViews, kGpuViews}) CASTSCOPE_RETURN_IF_ERROR(database.exec(views_of));
   CASTSCOPE_RETURN_IF_ERROR(write_names(database));
   return database.exec("COMMIT");
+}
+
+absl::Status bring_to_present_format(Database& database) {
+  const auto format = format_of(database);
+  if (!format.ok() || *format == kFormat) return format.status();
+  const auto finished = was_finished(database);
+  if (!finished.ok()) return finished.status();
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(absl::StrCat("BEGIN IMMEDIATE; PRAGMA user_version = ", kFormat).c_str()));
+  absl::Status status = write_names(database);
+  if (status.ok() && *finished) status = write_checksums(database);
+  if (status.ok()) status = database.exec("COMMIT");
+  if (!status.ok()) (void)database.exec("ROLLBACK");
+  return status;
 }
 
 }  // namespace castscope::store

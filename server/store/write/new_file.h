@@ -19,4 +19,7 @@ void remove_run_file(const std::string& path);
 // behind.
 absl::Status lay_out_new_file(Database&);
 
+// Makes a file of the present format of one of an earlier format that is still read, before it is written on.
+absl::Status bring_to_present_format(Database&);
+
 }  // namespace castscope::store

@@ -3,14 +3,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "server/store/file/schema.h"
+
 namespace castscope::store {
 
 absl::Status RunKeys::prepare(Database& database) {
   auto put = Statement::prepare(database, "INSERT OR REPLACE INTO run VALUES (?,?)");
   if (!put.ok()) return put.status();
   put_ = *std::move(put);
-  auto erase = Statement::prepare(
-      database, "DELETE FROM run WHERE key IN ('end_epoch_ns', 'exit_code', 'signal', 'end_seen', 'end_unseen')");
+  auto erase = Statement::prepare(database, "DELETE FROM run WHERE key IN " CASTSCOPE_END_KEYS);
   if (!erase.ok()) return erase.status();
   erase_end_ = *std::move(erase);
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/file/checksum.h"
 #include "server/store/file/one_file.h"
+#include "server/store/file/right_checksums.h"
 #include "server/store/file/run_file.h"
 #include "server/store/file/source_tables.h"
 #include "server/store/file/sqlite.h"
@@ -89,6 +90,7 @@ class RunStore::Impl {
   bool finished = false;      // the run's end was told: no events will come
   bool continued = false;     // the file says so
   bool tells_end = false;     // of an earlier life
+  RightChecksums checksums;
   std::optional<RunEnd> earlier_end;
   std::atomic<std::uint64_t>* commits = nullptr;
 
@@ -154,10 +156,12 @@ absl::Status RunStore::Impl::resume() {
   auto opened = open_run_file(path, true);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
+  CASTSCOPE_RETURN_IF_ERROR(check_checksums(database));  // what is damaged is not written to
   const auto data = read_run_data(database);
   if (!data.ok()) return data.status();
+  CASTSCOPE_RETURN_IF_ERROR(bring_to_present_format(database));
+  CASTSCOPE_RETURN_IF_ERROR(checksums.adopt(database));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing());
-  CASTSCOPE_RETURN_IF_ERROR(remove_checksums(database));
   CASTSCOPE_RETURN_IF_ERROR(tables->adopt(database, *data));
   for (const Process& process : data->processes) {
     by_key.emplace(process.info.key, processes.size());
@@ -167,9 +171,8 @@ absl::Status RunStore::Impl::resume() {
   }
   for (const Incomplete& one : data->incomplete)
     if (one.reason == IncompleteReason::kProcessRejected) earlier.rejected.push_back(one);
-  earlier_end = data->end;
+  tells_end = (earlier_end = data->end).has_value();
   if (earlier_end) earlier.end_ns = earlier_end->end_ns;
-  tells_end = data->end.has_value();
   continued = data->start.continued;
   return read_relays(database, earlier.relays);
 }
@@ -204,6 +207,7 @@ absl::Status RunStore::Impl::begin() {
   if (!failed.ok() || in_transaction) return failed;
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("BEGIN IMMEDIATE")));
   in_transaction = true;
+  checksums.begin(database);
   return absl::OkStatus();
 }
 
@@ -211,6 +215,7 @@ absl::Status RunStore::Impl::commit(bool last) {
   CASTSCOPE_RETURN_IF_ERROR(begin());
   for (ProcessWriter& process : processes) CASTSCOPE_RETURN_IF_ERROR(keep(process.write(last || finished)));
   if (last || finished) CASTSCOPE_RETURN_IF_ERROR(keep(settle_step_times(database)));
+  CASTSCOPE_RETURN_IF_ERROR(keep(checksums.before_commit(database, finished || tells_end)));
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("COMMIT")));
   in_transaction = false;
   // Now: who sees the number finds in the file what it stands for.
