@@ -43,6 +43,9 @@ std::uint32_t body_checksum(std::string_view packed);
 // Writes the checksum into the block. (Tests damage what is below it.)
 void seal(std::string& packed);
 
+// Whether there can be such an event: its kind is known, and a run file can hold its time and its bytes.
+bool is_possible(const lanes::Event& event);
+
 // Never fails for up to kMostEventsInBlock events of a known kind.
 std::string pack(std::span<const lanes::Event> events);
 

@@ -185,6 +185,14 @@ void seal(std::string& packed) {
   for (unsigned i = 0; i < sizeof checksum; ++i) packed[1 + i] = static_cast<char>(checksum >> (8 * i));
 }
 
+bool is_possible(const Event& event) {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 63) - 1;
+  // GradScaler's events and metrics have a floating-point number there.
+  const bool is_real = event.kind == EventKind::kScaler || event.kind == EventKind::kMetric;
+  return event.kind != EventKind::kNone && event.kind <= lanes::kLastEventKind && event.time <= kMost &&
+         (event.bytes <= kMost || is_real);
+}
+
 std::string pack(std::span<const Event> events) {
   Packer packer(events.size());
   for (const Event& event : events) packer.add(event);

@@ -56,6 +56,11 @@ bool SegmentReader::fail(const std::string& what) {
   return false;
 }
 
+// The rest can be read.
+void SegmentReader::lose(const std::string& what) {
+  if (damage_.empty()) damage_ = "segment " + path_ + " is damaged: " + what;
+}
+
 SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_ptr<SegmentReader>* reader,
                                            std::string* error) {
   auto refuse = [&](const std::string& why) {
@@ -196,44 +201,59 @@ bool SegmentReader::find_lanes() {
     const std::uint64_t next = last_lane_ == 0 ? header.first_lane.load(std::memory_order_acquire)
                                                : at<Lane>(last_lane_)->next.load(std::memory_order_acquire);
     if (next == 0) return true;
-    // Lanes are appended and blocks come from a bump allocator: a chain whose offsets do not rise is a loop.
-    if (next <= last_lane_) return fail("its lanes form a loop");
     // This lane was linked after our last look at what is reserved: what the link covers is reserved by now.
     if (!update_limit()) return false;
-    const Lane* lane = at<Lane>(next);
-    if (lane == nullptr) return fail("a lane lies outside the file");
-    if (!add_lane(next, *lane)) return false;
-    last_lane_ = next;
+    if (find_lane(next)) continue;
+    if (lanes_.empty()) return fail("a lane lies outside the file");
+    lose("a lane cannot be found, and what it and those after it hold is missing");
+    return true;
   }
 }
 
-bool SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
+// Lanes are appended and blocks come from a bump allocator: a chain whose offsets do not rise is a loop.
+bool SegmentReader::find_lane(std::uint64_t offset) {
+  const Lane* lane = offset <= last_lane_ ? nullptr : at<Lane>(offset);
+  if (lane == nullptr) return false;
+  add_lane(offset, *lane);
+  last_lane_ = offset;
+  return true;
+}
+
+bool SegmentReader::find_ring(LaneView& view, const Lane& lane) {
+  view.capacity = lane.ring_capacity;
+  if (view.capacity == 0) return true;
+  if ((view.capacity & (view.capacity - 1)) == 0) view.ring = at<Event>(lane.ring, view.capacity);
+  if (view.ring != nullptr) return true;
+  view.capacity = 0;
+  return false;
+}
+
+void SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
   LaneView view;
   view.offset = offset;
-  view.capacity = lane.ring_capacity;
-  if ((view.capacity & (view.capacity - 1)) != 0) return fail("a ring's capacity is not a power of two");
-  if (view.capacity != 0) view.ring = at<Event>(lane.ring, view.capacity);
-  if (view.capacity != 0 && view.ring == nullptr) return fail("a ring lies outside the file");
+  view.id = static_cast<std::uint32_t>(lanes_.size()) + 1;
+  if (lane.id != view.id) lose("a lane has another number than its place gives it");
   const std::uint64_t tail = lane.tail.load(std::memory_order_relaxed);
   const std::uint64_t head = lane.head.load(std::memory_order_acquire);
-  if (tail > head || head - tail > view.capacity) return fail("a ring holds more events than it has room for");
-  view.taken = view.released = tail;
+  view.events_end = !find_ring(view, lane) || tail > head || head - tail > view.capacity;
+  if (view.events_end)
+    lose("the ring of a lane lies outside the file, or holds more events than it has room for: its events are missing");
+  view.taken = view.released = view.events_end ? 0 : tail;
   view.values.emplace_back();  // row of the overflow counter
   if (const std::uint32_t other = lane.other.site.load(std::memory_order_relaxed); other != 0) {
     view.row_of_site[other] = view.other = static_cast<std::uint32_t>(view.values.size());
     view.values.emplace_back().site = other;
   }
   lanes_.push_back(std::move(view));
-  return true;
 }
 
 LaneState SegmentReader::lane_state(std::size_t index) {
   LaneView& view = lanes_[index];
   if (!error_.empty()) return view.state;
   const Lane& lane = *at<Lane>(view.offset);
-  view.state.id = lane.id;
+  view.state.id = view.id;
   view.state.tid = lane.tid.load(std::memory_order_relaxed);
-  view.state.written = lane.head.load(std::memory_order_acquire);
+  if (!view.events_end) view.state.written = lane.head.load(std::memory_order_acquire);
   view.state.dropped = lane.dropped.load(std::memory_order_relaxed);
   return view.state;
 }
@@ -244,8 +264,11 @@ std::size_t SegmentReader::take(std::size_t index, std::size_t at_most, std::vec
   LaneView& view = lanes_[index];
   *first = view.taken;
   const std::uint64_t head = at<Lane>(view.offset)->head.load(std::memory_order_acquire);
+  if (view.events_end) return 0;
   if (head < view.taken || head - view.released > view.capacity) {
-    fail("a ring holds more events than it has room for");
+    lose("a ring holds more events than it has room for: the later events of its lane are missing");
+    view.events_end = true;
+    view.state.written = std::max(view.state.written, view.taken);
     return 0;
   }
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(head - view.taken, at_most));
@@ -269,15 +292,20 @@ void SegmentReader::release(std::size_t index, std::uint64_t end) {
   lane->tail.store(end, std::memory_order_release);
 }
 
-bool SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
-  if (n > limit_ / sizeof(Counter)) return fail("a lane has more counters than fit into the file");
+bool SegmentReader::find_counter_block(LaneView& view) {
+  const std::uint64_t last = view.blocks.empty() ? 0 : view.blocks.back();
+  const std::uint64_t next = last == 0 ? at<Lane>(view.offset)->first_counters.load(std::memory_order_acquire)
+                                       : at<CounterBlock>(last)->next.load(std::memory_order_acquire);
+  if (next <= last || at<CounterBlock>(next) == nullptr) return false;  // offsets that do not rise are a loop
+  view.blocks.push_back(next);
+  return true;
+}
+
+void SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
   while (view.blocks.size() * kCountersPerBlock < n) {
-    const std::uint64_t next = view.blocks.empty()
-                                   ? at<Lane>(view.offset)->first_counters.load(std::memory_order_acquire)
-                                   : at<CounterBlock>(view.blocks.back())->next.load(std::memory_order_acquire);
-    if (next == 0 || at<CounterBlock>(next) == nullptr) return fail("a counter block lies outside the file");
-    if (!view.blocks.empty() && next <= view.blocks.back()) return fail("its counter blocks form a loop");
-    view.blocks.push_back(next);
+    if (find_counter_block(view)) continue;
+    lose("a block of counters lies outside the file or in a loop: what is counted in it, and behind it, is missing");
+    n = view.blocks.size() * kCountersPerBlock;
   }
   while (view.rows.size() < n) {
     const std::size_t i = view.rows.size();
@@ -292,7 +320,6 @@ bool SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
     }
     view.rows.push_back(row);
   }
-  return true;
 }
 
 const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
@@ -301,7 +328,10 @@ const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
   const Lane& lane = *at<Lane>(view.offset);
   const std::uint64_t n = lane.n_counters.load(std::memory_order_acquire);
   // New blocks may lie past what was reserved at the last look.
-  if (n > view.rows.size() && (!update_limit() || !find_counters(view, n))) return view.values;
+  if (n > view.rows.size()) {
+    if (!update_limit()) return view.values;
+    find_counters(view, n);
+  }
   for (CounterValues& v : view.values) v = CounterValues{.site = v.site};
   add(view.values[0], lane.overflow);
   add(view.values[view.other], lane.other);
@@ -322,7 +352,8 @@ bool SegmentReader::definitions(std::size_t at_most, std::string* records) {
         (block == nullptr ? header.first_definitions : block->next).load(std::memory_order_acquire);
     if (block != nullptr) {
       const std::uint64_t end = block->end.load(std::memory_order_acquire);
-      if (end < definition_.at || end > limit_ - definition_.block) return fail("definitions run out of their block");
+      if (end < definition_.at || end > limit_ - definition_.block)
+        return lose("definitions run out of their block: these and later ones are missing"), false;
       while (definition_.at < end) {
         if (records->size() >= goal) return true;
         const char* at_record = base_ + definition_.block + definition_.at;
@@ -330,14 +361,15 @@ bool SegmentReader::definitions(std::size_t at_most, std::string* records) {
         const std::uint32_t size =
             room < sizeof(DefinitionHeader) ? 0 : reinterpret_cast<const DefinitionHeader*>(at_record)->size;
         if (size < sizeof(DefinitionHeader) || size % 8 != 0 || size > room)
-          return fail("a definition has an impossible length");
+          return lose("a definition has an impossible length: it and later ones are missing"), false;
         records->append(at_record, size);
         definition_.at += size;
       }
     }
     if (next == 0) return false;
     if (next <= definition_.block || at<DefinitionBlock>(next) == nullptr)
-      return fail("a definition block lies outside the file");
+      return lose("a block of definitions lies outside the file: the definitions in it and later ones are missing"),
+             false;
     definition_.block = next;
     definition_.at = sizeof(DefinitionBlock);
   }

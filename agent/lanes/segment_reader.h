@@ -1,8 +1,10 @@
 // The reading end of a segment: maps a file that another process writes, or has left behind, and trusts nothing in it.
 // Every offset and length is checked against the size of the file before it is followed. Its sibling is
-// segment_writer.h.
+// segment_writer.h. What is damaged costs itself and what can be reached only through it: a ring its events, a chain of
+// counters those behind the damage, a definition those behind it.
 //
-// An instance belongs to one thread. Nothing throws; error() says in a sentence what is wrong with a segment.
+// An instance belongs to one thread. Nothing throws; error() and damage() say in a sentence what is wrong with a
+// segment.
 #pragma once
 
 #include <cstdint>
@@ -80,8 +82,10 @@ class SegmentReader {
   std::uint64_t begin_realtime_ns() const { return realtime0_ns_; }
   const std::string& path() const { return path_; }
 
-  // "" while the segment makes sense. Once it is set, nothing more can be read from the segment.
+  // "" while the segment can be read. Once it is set, nothing more can be read from the segment.
   const std::string& error() const { return error_; }
+  // What of the segment cannot be read, where the rest can; "" = nothing. The first damage that was met counts.
+  const std::string& damage() const { return damage_; }
 
   EndMark end_mark() const;
   int exit_status() const;  // status given to exit(), -1 when not known
@@ -119,6 +123,8 @@ class SegmentReader {
  private:
   struct LaneView {
     std::uint64_t offset = 0;
+    std::uint32_t id = 0;
+    bool events_end = false;  // its cursors make no sense: no more events are taken
     const Event* ring = nullptr;
     std::uint32_t capacity = 0;
     std::uint64_t taken = 0, released = 0;
@@ -133,13 +139,17 @@ class SegmentReader {
   template <typename T>
   const T* at(std::uint64_t offset, std::uint64_t count = 1) const;
   bool fail(const std::string& what);
+  void lose(const std::string& what);
+  bool find_lane(std::uint64_t offset);
+  bool find_ring(LaneView& view, const Lane& lane);
+  bool find_counter_block(LaneView& view);
   bool update_limit();
   bool find_lanes();
-  bool add_lane(std::uint64_t offset, const Lane& lane);
-  bool find_counters(LaneView& view, std::uint64_t n);
+  void add_lane(std::uint64_t offset, const Lane& lane);
+  void find_counters(LaneView& view, std::uint64_t n);
   void learn_clock();
 
-  std::string path_, error_;
+  std::string path_, error_, damage_;
   int fd_ = -1;
   char* base_ = nullptr;
   std::uint64_t mapped_ = 0;  // bytes of address space

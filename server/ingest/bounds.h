@@ -26,8 +26,7 @@ inline std::string beyond_bounds(const std::string& what, std::uint64_t value) {
 // The sum of each column of counts over all processes, sites and lanes of a run.
 class RunSums {
  public:
-  // Takes what a row had before, and has now. Counts never fall. The process whose row takes a sum beyond the bound is
-  // rejected.
+  // Takes what a row had before, and has now. Counts never fall. A row that takes a sum beyond the bound is not taken.
   absl::Status count(const store::CounterRow& before, const store::CounterRow& now) {
     return grow({{"casts", before.casts, now.casts},
                  {"cache_hits", before.hits, now.hits},
@@ -53,11 +52,10 @@ class RunSums {
     for (std::size_t i = 0; i < n; ++i) {
       const Column& column = columns[i];
       if (column.now > kMostCount) return invalid(beyond_bounds(absl::StrCat("count of ", column.name), column.now));
-      const std::uint64_t more = column.now - column.before;
-      if (more > kMostCount - sums[i])
+      if (column.now - column.before > kMostCount - sums[i])
         return invalid(absl::StrCat("a count of ", column.name, " that takes the run's sum beyond 2^63 - 1"));
-      sums[i] += more;
     }
+    for (std::size_t i = 0; i < n; ++i) sums[i] += columns[i].now - columns[i].before;
     return absl::OkStatus();
   }
 

@@ -10,23 +10,23 @@ constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 63;
 class BoundsTest : public ValidatorTest {
  protected:
   // Process 1 counts: lane 1, site 1.
-  std::string reject_counter(void (v1::Counters::*set)(int, std::uint64_t), const std::string& name) {
+  std::string lose_counter(void (v1::Counters::*set)(int, std::uint64_t), const std::string& name) {
     Batch batch = Batch(name).begin().site(1).counter(1, 1, 1);
     (batch.batch().mutable_counters()->*set)(0, kTooMuch);
-    return reject(batch);
+    return lose_part_of(batch);
   }
 };
 
-TEST_F(BoundsTest, ACountBeyondSqlsIntegersIsRejected) {
-  EXPECT_EQ(reject_counter(&v1::Counters::set_casts, "a"),
-            "process a sent a count of casts of 9223372036854775808, beyond 2^63 - 1; the rest of it is ignored");
-  EXPECT_THAT(reject_counter(&v1::Counters::set_cache_hits, "b"),
+TEST_F(BoundsTest, ACountBeyondSqlsIntegersIsNotTaken) {
+  EXPECT_EQ(lose_counter(&v1::Counters::set_casts, "a"),
+            "process a sent a count of casts of 9223372036854775808, beyond 2^63 - 1; its other counts were taken");
+  EXPECT_THAT(lose_counter(&v1::Counters::set_cache_hits, "b"),
               HasSubstr("a count of cache_hits of 9223372036854775808"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_pass_throughs, "c"), HasSubstr("a count of pass_throughs"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_traced, "d"), HasSubstr("a count of traced"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_bytes, "e"), HasSubstr("a count of bytes"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_cpu_ns, "f"), HasSubstr("a count of cpu_ns"));
-  EXPECT_THAT(reject_counter(&v1::Counters::set_kept, "g"), HasSubstr("a count of kept"));
+  EXPECT_THAT(lose_counter(&v1::Counters::set_pass_throughs, "c"), HasSubstr("a count of pass_throughs"));
+  EXPECT_THAT(lose_counter(&v1::Counters::set_traced, "d"), HasSubstr("a count of traced"));
+  EXPECT_THAT(lose_counter(&v1::Counters::set_bytes, "e"), HasSubstr("a count of bytes"));
+  EXPECT_THAT(lose_counter(&v1::Counters::set_cpu_ns, "f"), HasSubstr("a count of cpu_ns"));
+  EXPECT_THAT(lose_counter(&v1::Counters::set_kept, "g"), HasSubstr("a count of kept"));
   for (const auto& [key, process] : sink_.processes) EXPECT_TRUE(process.counters.empty()) << key;
 }
 
@@ -37,13 +37,17 @@ TEST_F(BoundsTest, TheLargestCountIsTaken) {
 }
 
 // SQLite's sum() fails beyond its integers, and no report could be made of the file.
-TEST_F(BoundsTest, ASumOverTheRunBeyondSqlsIntegersIsRejected) {
+TEST_F(BoundsTest, ACountThatTakesARunsSumBeyondSqlsIntegersIsNotTaken) {
   begun();
   accept(Batch().site(1).counter(1, 1, kMostCount - 5));
   accept(Batch().counter(1, 1, kMostCount - 3));  // absolute: two more
   accept(Batch("other").begin().site(1).counter(1, 1, 3));
-  EXPECT_EQ(reject(Batch("third").begin().site(1).counter(1, 1, 1)),
-            "process third sent a count of casts that takes the run's sum beyond 2^63 - 1; the rest of it is ignored");
+  EXPECT_EQ(
+      lose_part_of(Batch("third").begin().site(1).counter(1, 1, 1).counter(1, 0, 0, 9)),
+      "process third sent a count of casts that takes the run's sum beyond 2^63 - 1; its other counts were taken");
+  const auto& third = sink_.processes["third"].counters;
+  ASSERT_EQ(third.size(), 1u);
+  EXPECT_EQ(third.begin()->second.hits, 9u);
 }
 
 TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
@@ -58,16 +62,17 @@ TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
   std::vector<lanes::Event> events(1);
   events[0].kind = lanes::EventKind::kCast;
   events[0].bytes = kTooMuch;
-  EXPECT_THAT(reject(Batch("bytes").begin().events(1, 0, events)), HasSubstr("a number of bytes in an event of"));
+  EXPECT_THAT(lose_part_of(Batch("bytes").begin().events(1, 0, events)), HasSubstr("a number of bytes in an event of"));
   events[0].bytes = 0;
   events[0].time = kTooMuch;
-  EXPECT_THAT(reject(Batch("time").begin().events(1, 0, events)), HasSubstr("a time of an event of"));
+  EXPECT_THAT(lose_part_of(Batch("time").begin().events(1, 0, events)), HasSubstr("a time of an event of"));
 }
 
 // The file has no room for such a lane, and an error of the file would be the end of the run.
 TEST_F(BoundsTest, ALaneBeyondTheLastIsItsProcessesFault) {
-  EXPECT_EQ(reject(Batch("a").begin().casts(65536, 0, 1, 0)),
-            "process a sent something of lane 65536, and lanes end at 65535; the rest of it is ignored");
+  EXPECT_EQ(lose_part_of(Batch("a").begin().casts(65536, 0, 1, 0)),
+            "process a sent something of lane 65536, and lanes end at 65535; its counts were taken, and not all of its "
+            "events");
   EXPECT_THAT(reject(Batch("b").begin().site(1).counter(65536, 1, 1)), HasSubstr("something of lane 65536"));
   EXPECT_THAT(reject(Batch("c").begin().lane(4'000'000'000, 1)), HasSubstr("something of lane 4000000000"));
   accept(Batch("d").begin().lane(65535, 1));

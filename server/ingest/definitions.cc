@@ -52,24 +52,31 @@ absl::Status Definitions::apply(const std::string& key, std::string_view records
                                 absl::Status* sink_error) {
   while (!records.empty()) {
     lanes::DefinitionHeader header{};
-    if (records.size() < sizeof header) return invalid("a definition that is cut short");
-    std::memcpy(&header, records.data(), sizeof header);
-    if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size() ||
-        header.payload > header.size - sizeof header)
-      return invalid("a definition with an impossible length");
-    if (header.id > kLargestDefinitionId) return invalid(absl::StrCat("a definition with the number ", header.id));
-    const Record record{header.kind, header.id, records.substr(sizeof header, header.payload)};
-    records.remove_prefix(header.size);
-    if (absl::Status status = apply_one(key, record, sink); !status.ok()) {
-      *sink_error = sink_error_;
-      return status;
+    if (records.size() >= sizeof header) std::memcpy(&header, records.data(), sizeof header);
+    if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size()) {
+      pass_over({}, invalid("a definition with an impossible length"));
+      return absl::OkStatus();  // nobody knows where the next one begins
     }
+    const std::string_view room = records.substr(sizeof header, header.size - sizeof header);
+    const Record record{header.kind, header.id, room.substr(0, header.payload)};
+    records.remove_prefix(header.size);
+    const absl::Status status =
+        header.payload > room.size() ? invalid("a definition with an impossible length") : apply_one(key, record, sink);
+    if (*sink_error = sink_error_; !sink_error_.ok()) return status;
+    if (!status.ok()) pass_over(record, status);
     if (bytes_ > kMostDefinitionBytes) return invalid("more definitions than a segment can hold");
   }
   return absl::OkStatus();
 }
 
+void Definitions::pass_over(const Record& record, const absl::Status& why) {
+  if (damage_.empty()) damage_ = std::string(why.message());
+  const bool use = record.kind >= DefinitionKind::kOperatorUse && record.kind <= DefinitionKind::kMatmul;
+  if (use && record.id <= kLargestDefinitionId) insert(lost_uses_, record.id);
+}
+
 absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
+  if (record.id > kLargestDefinitionId) return invalid(absl::StrCat("a definition with the number ", record.id));
   if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return invalid("a definition without a number");
   switch (record.kind) {
 #define CASTSCOPE_TAKE(kind, number, Type) \
@@ -167,7 +174,9 @@ absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, c
     location.file = text(code->second.file);
     location.function = text(code->second.function);
     resolved += location.file.size() + location.function.size();
-    if (resolved > kMostStackText) return invalid(absl::StrCat("stack ", record.id, " with megabytes of text"));
+    if (resolved <= kMostStackText) continue;
+    stacks_[record.id] = false;
+    return invalid(absl::StrCat("stack ", record.id, " with megabytes of text"));
   }
   return kept(sink.define(key, stack));
 }

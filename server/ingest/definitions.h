@@ -1,6 +1,7 @@
 // The definitions of a process so far: parses its records (agent/lanes/format.h), resolves texts and hands the results
-// to the run's sink. A record that makes no sense is an error. A reference to a number that was never defined is not an
-// error: the process may have run out of room for definitions. It becomes 0, "not known".
+// to the run's sink. A record that makes no sense is passed over, and remembered as damage. A reference to a number
+// that was never defined is not an error: the process may have run out of room for definitions. It becomes 0, "not
+// known".
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,14 @@ inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
 
 class Definitions {
  public:
-  // Takes whole records, and skips those that are known. On an error of the sink `*sink_error` is set too.
+  // Takes whole records, and skips those that are known. On an error of the sink `*sink_error` is set too. Of the other
+  // errors each ends the process: more was defined than can be.
   absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
+
+  // What was wrong with the first record that made no sense: "a definition of the unknown kind 77"; "" = none did.
+  const std::string& damage() const { return damage_; }
+  // Whether a record with that number made no sense, and was none of a site: its counter counts no casts.
+  bool lost_use(std::uint32_t id) const { return contains(lost_uses_, id); }
 
   // Sites and what deep steps see are numbered in one series, and counted alike.
   bool knows_number(std::uint32_t id) const { return what(id) != lanes::DefinitionKind(); }
@@ -54,6 +61,7 @@ class Definitions {
   static bool insert(Set& set, std::uint32_t id);  // false: it was in the set
   static std::uint32_t known(const Set& set, std::uint32_t id) { return contains(set, id) ? id : 0; }
 
+  void pass_over(const Record& record, const absl::Status& why);
   absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);
   // Takes one record of this kind. A record that makes no sense is an error.
   template <typename Definition>
@@ -73,6 +81,8 @@ class Definitions {
   Set stacks_, modules_, call_sites_, regions_, threads_;
   std::vector<lanes::DefinitionKind> numbers_;
   std::uint64_t bytes_ = 0;
+  std::string damage_;
+  Set lost_uses_;
   absl::Status sink_error_;
 };
 

@@ -58,6 +58,15 @@ absl::Status ProcessValidator::kept(absl::Status status) {
   return status;
 }
 
+absl::Status ProcessValidator::lose(Part part, const std::string& what, store::RunSink& sink) {
+  if (std::exchange(lost_[static_cast<std::size_t>(part)], true)) return absl::OkStatus();
+  const char* const lost = part == Part::kEvents        ? "; its counts were taken, and not all of its events"
+                           : part == Part::kDefinitions ? "; its counts were taken, and not all of its definitions"
+                                                        : "; its other counts were taken";
+  return kept(sink.incomplete(store::IncompleteReason::kPartRejected, key_,
+                              absl::StrCat("process ", key_, " sent ", what, lost)));
+}
+
 absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunSink& sink) {
   if (batch.has_process_begin()) {
     if (absl::Status status = begin(batch.process_begin(), sink); !status.ok()) return status;
@@ -79,12 +88,16 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
 
 // Plain definitions become records: from there on both forms are one.
 absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSink& sink) {
-  if (batch.plain_definitions().empty() && !plain_.used())
-    return definitions_.apply(key_, batch.definitions(), sink, &sink_error_);
+  if (batch.plain_definitions().empty() && !plain_.used()) {
+    const absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_);
+    return !status.ok() || definitions_.damage().empty() ? status
+                                                         : lose(Part::kDefinitions, definitions_.damage(), sink);
+  }
   if (!batch.definitions().empty()) return invalid("both packed and plain definitions");
   std::string records;
   if (absl::Status status = plain_.pack(batch.plain_definitions(), &records); !status.ok()) return status;
-  return definitions_.apply(key_, records, sink, &sink_error_);
+  const absl::Status status = definitions_.apply(key_, records, sink, &sink_error_);
+  return status.ok() && !definitions_.damage().empty() ? invalid(definitions_.damage()) : status;
 }
 
 absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSink& sink) {
@@ -127,29 +140,40 @@ absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane
 }
 
 absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink) {
-  if (block.lane() == 0) return invalid("events of lane 0");
-  if (block.event_count() == 0 || block.event_count() > wire::kMostEventsInMessageBlock)
-    return invalid(absl::StrCat("a block of ", block.event_count(), " events"));
   const std::uint64_t end = block.first_event() + block.event_count();
-  if (end < block.first_event() || end > (std::uint64_t{1} << 62)) return invalid("events with impossible numbers");
+  absl::Status status;
   Lane* lane = nullptr;
-  if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
-  if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
-  if (last_end_ > v1::PROCESS_END_KIND_NOT_SEEN) return invalid("events after its end");
+  if (block.lane() == 0)
+    status = invalid("events of lane 0");
+  else if (block.event_count() == 0 || block.event_count() > wire::kMostEventsInMessageBlock)
+    status = invalid(absl::StrCat("a block of ", block.event_count(), " events"));
+  else if (end < block.first_event() || end > (std::uint64_t{1} << 62))
+    status = invalid("events with impossible numbers");
+  else
+    status = this->lane(block.lane(), sink, &lane);
+  if (status.ok()) {
+    if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
+    if (last_end_ > v1::PROCESS_END_KIND_NOT_SEEN) return invalid("events after its end");
+    status = take_events(block, *lane, sink);
+    lane->row.next = end;  // of a block that was not taken, too: its events are missing
+    lane->touched = true;
+  }
+  if (status.ok() || !sink_error_.ok() || block.plain_events_size() > 0) return status;
+  return lose(Part::kEvents, std::string(status.message()), sink);
+}
 
+absl::Status ProcessValidator::take_events(const v1::Events& block, Lane& lane, store::RunSink& sink) {
   if (absl::Status status = unpack(block); !status.ok()) return status;
   std::string repacked;
   bool changed = forget_unknown_keys(keys_) || block.plain_events_size() > 0;
-  if (block.first_event() < lane->row.next) {
+  if (block.first_event() < lane.row.next) {
     unpacked_.erase(unpacked_.begin(),
-                    unpacked_.begin() + static_cast<std::ptrdiff_t>(lane->row.next - block.first_event()));
+                    unpacked_.begin() + static_cast<std::ptrdiff_t>(lane.row.next - block.first_event()));
     changed = true;
   }
   if (changed) repacked = wire::pack(unpacked_);
   const std::string& packed = changed ? repacked : block.packed_events();
-  lane->row.received += unpacked_.size();
-  lane->row.next = end;
-  lane->touched = true;
+  lane.row.received += unpacked_.size();
   return kept(sink.events(key_, {.lane = block.lane(), .events = unpacked_, .packed = packed}));
 }
 
@@ -216,7 +240,10 @@ absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& s
     if (size != n) return invalid("counters whose columns differ in length");
   changed_.clear();
   for (int i = 0; i < n; ++i) {
-    if (c.site(i) > kLargestDefinitionId) return invalid(absl::StrCat("a counter of site ", c.site(i)));
+    if (c.site(i) > kLargestDefinitionId)
+      if (absl::Status status = lose(Part::kCounts, absl::StrCat("a counter of the impossible site ", c.site(i)), sink);
+          !status.ok())
+        return status;
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(c.lane(i), sink, &lane); !status.ok()) return status;
     const CounterRow row{.lane = c.lane(i),
@@ -242,12 +269,17 @@ absl::Status ProcessValidator::count(CounterRow row, store::RunSink& sink) {
   const auto [it, fresh] = counters_.try_emplace(id, Count{.row = {.lane = row.lane, .site = row.site}});
   Count& known = it->second;
   if (fresh) known.orphan = row.site != 0 && !definitions_.knows_number(row.site);
+  if (fresh) known.ignored = known.orphan && definitions_.lost_use(row.site);
   if (fresh && known.orphan && sink.has_counter(key_, row.lane, row.site))
     return invalid(absl::StrCat("counters of number ", row.site,
                                 ", which it did not define again after the collector was started again"));
+  if (known.ignored) return absl::OkStatus();
   const CounterRow before = known.row;
   if (!raise(known.row, row) && !fresh) return absl::OkStatus();
-  if (absl::Status status = sums_->count(before, known.row); !status.ok()) return status;
+  if (absl::Status status = sums_->count(before, known.row); !status.ok()) {
+    known.row = before;
+    return lose(Part::kCounts, std::string(status.message()), sink);
+  }
   if (row.site != 0 && !known.orphan) {
     changed_.push_back(known.row);
     return absl::OkStatus();

@@ -1,8 +1,14 @@
 // The one place where data from the network are checked. A relay may be another castscope, a broken one, or something
 // else entirely: nothing in a batch is trusted, and memory is bounded whatever it contains. Valid data go to the run's
 // sink; this code makes sure that everything holds that RunSink promises about its calls.
+//
+// Packed events and records of definitions come out of the memory of a process, which may be damaged. Those that make
+// no sense are left out, the run is not complete, and the process goes on: its counts are absolute, and do not depend
+// on them. Whoever sends anything else that makes no sense is no relay of ours, and nothing more is taken of that
+// process.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -58,13 +64,18 @@ class ProcessValidator {
 
   struct Count {
     store::CounterRow row;
-    bool orphan = false;  // its site was not defined when it was first counted; this never changes
+    bool orphan = false;   // its site was not defined when it was first counted; this never changes
+    bool ignored = false;  // neither was it, and it counts no casts
   };
 
+  // Something in the batch makes no sense, and the rest is taken: the run's file is told so, once for each part.
+  enum class Part { kEvents, kDefinitions, kCounts };
+  absl::Status lose(Part part, const std::string& what, store::RunSink& sink);
   absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink);
   absl::Status definitions(const v1::Batch& batch, store::RunSink& sink);
   absl::Status begin(const v1::ProcessBegin& begin, store::RunSink& sink);
   absl::Status events(const v1::Events& events, store::RunSink& sink);
+  absl::Status take_events(const v1::Events& events, Lane& lane, store::RunSink& sink);
   absl::Status unpack(const v1::Events& events);
   bool forget_unknown_keys(const std::vector<wire::EventKey>& keys);
   absl::Status counters(const v1::Counters& counters, store::RunSink& sink);
@@ -78,6 +89,7 @@ class ProcessValidator {
   std::string key_;
   RunSums* sums_;
   bool begun_ = false, silenced_ = false;
+  std::array<bool, 3> lost_{};        // by Part
   std::string rejected_before_;       // the sentence of an earlier life, until the relay was told it
   std::optional<Identity> identity_;  // as it was introduced
   Definitions definitions_;

@@ -30,6 +30,14 @@ class ValidatorTest : public testing::Test {
     EXPECT_FALSE(verdict.rejected.ok()) << "was accepted";
     return std::string(verdict.rejected.message());
   }
+  // Accepts a batch of which a part makes no sense; returns what the run's file is told of that.
+  std::string lose_part_of(const v1::Batch& batch) {
+    accept(batch);
+    if (sink_.missing.empty()) return "nothing was told";
+    EXPECT_EQ(sink_.missing.back().reason, store::IncompleteReason::kPartRejected);
+    EXPECT_EQ(sink_.missing.back().process, batch.process_key());
+    return sink_.missing.back().sentence;
+  }
   void begun() { accept(Batch().begin()); }
   RecordingSink::Lane& lane(std::uint32_t id = 1) { return sink_.only().lanes[id]; }
   std::vector<std::uint64_t> tensors(std::uint32_t id = 1) {

@@ -243,6 +243,15 @@ void Drainer::remove_finished() {
   }
 }
 
+std::vector<Missing> Drainer::missing() {
+  std::vector<Missing> all = roll_call_.end();
+  for (const auto& [id, watched] : watched_)  // segments that were read whole, and are gone, had no damage
+    if (std::string damage = watched.source->damage(); !damage.empty())
+      all.push_back(
+          {.kind = Missing::Kind::kUnrecorded, .process = watched.source->key(), .sentence = std::move(damage)});
+  return all;
+}
+
 Progress Drainer::progress() {
   Progress now = finished_progress_;
   now.processes = static_cast<std::uint32_t>(watched_.size() + finished_.size());

@@ -61,7 +61,7 @@ class Drainer {
   Progress progress();
   std::vector<ProcessSummary> summaries();
   // What never came; called once, after the last find_segments().
-  std::vector<Missing> missing() { return roll_call_.end(); }
+  std::vector<Missing> missing();
 
  private:
   struct Watched {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "agent/lanes/event_views.h"
@@ -44,7 +45,7 @@ SegmentSource::SegmentSource(std::uint64_t id, std::string key, std::string host
 
 SegmentSource::Drained SegmentSource::drain(Clock::time_point now) {
   Drained result;
-  if (!problem_.empty()) return result;
+  if (!silenced_.empty()) return result;
   reader_->refresh();
   lanes_.resize(reader_->lane_count());
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -65,7 +66,6 @@ SegmentSource::Drained SegmentSource::drain(Clock::time_point now) {
     // faster than acknowledgements come needs its room more.
     if (reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
   }
-  if (problem_.empty()) problem_ = reader_->error();
   return result;
 }
 
@@ -175,17 +175,57 @@ void SegmentSource::collect_states(v1::Batch* to) {
 
 bool SegmentSource::take_definitions(std::string* records) {
   const bool more = reader_->definitions(kDefinitionBytesPerBatch, records);
-  lanes::DefinitionHeader header{};
-  for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records; the reader has checked them
-    std::memcpy(&header, records->data() + at, sizeof header);
-    using enum lanes::DefinitionKind;
-    const bool counts_no_casts = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
-                                 header.kind == kKernel || header.kind == kMatmul;
-    if (!counts_no_casts || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
-    if (header.id >= no_site_.size()) no_site_.resize(header.id + 1);
-    no_site_[header.id] = true;
-  }
+  note_numbers(*records, false);
   return more;
+}
+
+// A process gives the numbers of a kind one after the other; only a call site is told again, when more is known of it.
+bool SegmentSource::is_in_order(const lanes::DefinitionHeader& header) {
+  if (header.kind == lanes::DefinitionKind::kCallSite) return true;
+  const bool counted = header.kind >= lanes::DefinitionKind::kOperatorUse;  // in one series with the sites
+  std::uint32_t& last = last_ids_[counted ? lanes::DefinitionKind::kSite : header.kind];
+  return std::exchange(last, header.id) < header.id;
+}
+
+void SegmentSource::note_numbers(const std::string& records, bool again) {
+  lanes::DefinitionHeader header{};
+  for (std::size_t at = 0; at < records.size(); at += header.size) {  // whole records; the reader has checked them
+    std::memcpy(&header, records.data() + at, sizeof header);
+    lost_definitions_ |= !again && !is_in_order(header);
+    using enum lanes::DefinitionKind;
+    const bool is_other = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
+                          header.kind == kKernel || header.kind == kMatmul;
+    if ((!is_other && header.kind != kSite) || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
+    if (header.id >= kinds_.size()) kinds_.resize(header.id + 1);
+    kinds_[header.id] = is_other ? Numbered::kOther : Numbered::kSite;
+    has_uses_ |= header.kind == kOperatorUse;
+  }
+}
+
+// A process defines a number before it counts under it. Where the definition was damaged, what kind of thing is counted
+// can only be told from which words of the counter are not used (agent/lanes/format.h).
+void SegmentSource::leave_out_others(v1::Counters* counters) {
+  const auto may_be_site = [&](const v1::Counters& c, int i) {
+    if (c.pass_throughs(i) + c.traced(i) + c.kept(i) > 0 || c.casts(i) == 0) return true;
+    return c.cpu_ns(i) > 0 && (c.cache_hits(i) > 0 || !has_uses_);
+  };
+  const auto has_definition = [this](std::uint32_t number) { return number == 0 || is_defined(number); };
+  if (std::ranges::all_of(counters->site(), has_definition)) return;
+  lost_definitions_ = true;
+  v1::Counters kept;
+  for (int i = 0; i < counters->lane_size(); ++i) {
+    if (!has_definition(counters->site(i)) && !may_be_site(*counters, i)) continue;
+    kept.add_lane(counters->lane(i));
+    kept.add_site(counters->site(i));
+    kept.add_casts(counters->casts(i));
+    kept.add_cache_hits(counters->cache_hits(i));
+    kept.add_pass_throughs(counters->pass_throughs(i));
+    kept.add_traced(counters->traced(i));
+    kept.add_bytes(counters->bytes(i));
+    kept.add_cpu_ns(counters->cpu_ns(i));
+    kept.add_kept(counters->kept(i));
+  }
+  *counters = std::move(kept);
 }
 
 void SegmentSource::add_up() {
@@ -194,11 +234,36 @@ void SegmentSource::add_up() {
   for (const Lane& lane : lanes_) {
     totals_.dropped += lane.state.dropped;
     for (const auto& [site, values] : lane.told) {
-      if (site < no_site_.size() && no_site_[site]) continue;
+      if (site < kinds_.size() && kinds_[site] == Numbered::kOther) continue;
       totals_.casts += values.casts;
       totals_.hits += values.hits;
     }
   }
+}
+
+// Events that cannot be are left out, each by itself: the collector would refuse their whole block. It sees their
+// numbers missing.
+std::size_t SegmentSource::pack(std::size_t index, Made& into) {
+  Lane& lane = lanes_[index];
+  const std::span<const lanes::Event> waiting(lane.waiting);
+  std::size_t bytes = 0;
+  for (std::size_t begin = 0, end = 0; begin < waiting.size(); begin = end) {
+    while (end < waiting.size() && wire::is_possible(waiting[end])) ++end;
+    if (end == begin) {
+      ++impossible_events_, ++end;
+      continue;
+    }
+    v1::Events& block = *into.message->mutable_batch()->add_event_blocks();
+    block.set_lane(reader_->lane_state(index).id);
+    block.set_first_event(lane.first + begin);
+    block.set_event_count(static_cast<std::uint32_t>(end - begin));
+    block.set_packed_events(wire::pack(waiting.subspan(begin, end - begin)));
+    bytes += block.packed_events().size();
+    into.receipts.push_back(
+        {.source = id_, .lane = index, .end = lane.first + end, .events = end - begin, .last = false});
+  }
+  lane.waiting.clear();
+  return bytes;
 }
 
 std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::time_point now) {
@@ -207,31 +272,21 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   // Counters are read before definitions, so that the definitions cover them; they are sent after them.
   v1::Batch news;
   std::vector<v1::Counters> counters;
-  if (problem_.empty()) {
+  if (silenced_.empty()) {
     while (collect_counters(&counters.emplace_back())) continue;
     collect_states(&news);
   }
   v1::Batch* batch = add();
   if (!std::exchange(introduced_, true)) add_begin(batch);
   while (take_definitions(batch->mutable_definitions())) batch = add();
+  for (v1::Counters& part : counters) leave_out_others(&part);
   add_up();
   std::size_t bytes = batch->definitions().size();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
+    const Lane& lane = lanes_[i];
     if (lane.waiting.empty() || (tell == End::kNone && !due(lane, now))) continue;
     if (bytes > kBlockBytesPerBatch) batch = add(), bytes = 0;
-    v1::Events& block = *batch->add_event_blocks();
-    block.set_lane(reader_->lane_state(i).id);
-    block.set_first_event(lane.first);
-    block.set_event_count(static_cast<std::uint32_t>(lane.waiting.size()));
-    block.set_packed_events(wire::pack(lane.waiting));
-    bytes += block.packed_events().size();
-    made.back().receipts.push_back({.source = id_,
-                                    .lane = i,
-                                    .end = lane.first + lane.waiting.size(),
-                                    .events = lane.waiting.size(),
-                                    .last = false});
-    lane.waiting.clear();
+    bytes += pack(i, made.back());
   }
   for (v1::Counters& part : counters) {
     if (batch->has_counters()) batch = add();
@@ -263,7 +318,7 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
   v1::Batch states;
   std::vector<v1::Counters> counters;
   forget_what_was_told();
-  if (problem_.empty()) {
+  if (silenced_.empty()) {
     while (collect_counters(&counters.emplace_back())) continue;
     collect_states(&states);
   }
@@ -274,11 +329,14 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
   for (bool more = true; more;) {
     auto message = new_message();
     if (messages.empty()) add_begin(message->mutable_batch());
-    more = reader_->definitions(kDefinitionBytesPerBatch, message->mutable_batch()->mutable_definitions());
+    std::string& records = *message->mutable_batch()->mutable_definitions();
+    more = reader_->definitions(kDefinitionBytesPerBatch, &records);
+    note_numbers(records, true);
     messages.push_back(std::move(message));
   }
   reader_->seek_definitions(position);  // new definitions are sent again in a batch of their own, which is acknowledged
   for (v1::Counters& part : counters) {
+    leave_out_others(&part);
     auto message = new_message();
     *message->mutable_batch()->mutable_counters() = std::move(part);
     messages.push_back(std::move(message));
@@ -295,8 +353,19 @@ void SegmentSource::acknowledged(const Receipt& receipt) {
 }
 
 void SegmentSource::silence(const std::string& problem) {
-  if (problem_.empty()) problem_ = problem;
+  if (silenced_.empty()) silenced_ = problem;
   for (Lane& lane : lanes_) lane.waiting.clear();
+}
+
+std::string SegmentSource::damage() const {
+  if (!reader_->error().empty()) return reader_->error();
+  if (!reader_->damage().empty()) return reader_->damage();
+  const std::string damaged = "segment " + reader_->path() + " is damaged: ";
+  if (lost_definitions_) return damaged + "some of its definitions are missing";
+  if (impossible_events_ == 0) return "";
+  return damaged + std::to_string(impossible_events_) +
+         (impossible_events_ == 1 ? " event in it cannot be, and is missing"
+                                  : " events in it cannot be, and are missing");
 }
 
 int SegmentSource::exit_status() const {
@@ -310,7 +379,7 @@ ProcessSummary SegmentSource::summary() {
                          .end = end_,
                          .exit_status = exit_status(),
                          .acknowledged = events_acknowledged_,
-                         .problem = problem_};
+                         .problem = problem()};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const lanes::LaneState state = reader_->lane_state(i);
     summary.written += state.written;

@@ -53,7 +53,10 @@ class SegmentSource {
   const std::string& key() const { return key_; }
   lanes::SegmentReader& reader() { return *reader_; }
   bool introduced() const { return introduced_; }
-  const std::string& problem() const { return problem_; }
+  // What of the segment could not be read; "" = nothing.
+  std::string damage() const;
+  // The same, or why the collector takes nothing more of it.
+  std::string problem() const { return silenced_.empty() ? damage() : silenced_; }
   ProcessSummary summary();
 
   struct Totals {
@@ -70,6 +73,8 @@ class SegmentSource {
     lanes::LaneState state;
     bool state_told = false;
   };
+  // Packs what waits in the lane, in as many blocks as possible events stand together, and returns its bytes.
+  std::size_t pack(std::size_t lane, Made& into);
   bool due(const Lane& lane, Clock::time_point now) const;
   std::unique_ptr<v1::RelayMessage> new_message() const;
   void add_begin(v1::Batch* batch) const;
@@ -79,6 +84,12 @@ class SegmentSource {
   void forget_what_was_told();
   // Takes the next definitions, about one message's worth. Returns false when there are no more for now.
   bool take_definitions(std::string* records);
+  // Takes note of whose numbers these records define. `again`: they were read before.
+  void note_numbers(const std::string& records, bool again);
+  bool is_in_order(const lanes::DefinitionHeader& header);
+  bool is_defined(std::uint32_t number) const { return number < kinds_.size() && kinds_[number] != Numbered::kNothing; }
+  // Leaves out what lost its definition and can be no site. A collector takes the others for casts without a place.
+  void leave_out_others(v1::Counters* counters);
   void add_up();
   int exit_status() const;
   void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
@@ -92,11 +103,16 @@ class SegmentSource {
   lanes::ProcessState told_state_;
   bool state_told_ = false;
   Totals totals_;
-  std::vector<bool> no_site_;  // by number: the definition is an operator use, a flow or a fact
+  enum class Numbered : std::uint8_t { kNothing, kSite, kOther };  // kOther: an operator use, a flow, a fact, …
+  std::vector<Numbered> kinds_;                                    // by the number that counters use
+  bool has_uses_ = false;                                          // of operators
+  std::unordered_map<lanes::DefinitionKind, std::uint32_t> last_ids_;
+  bool lost_definitions_ = false;  // a counter has none, or a number is missing or there twice
   std::uint64_t events_acknowledged_ = 0;
   ProcessEnd end_ = ProcessEnd::kRunning;
   int known_exit_status_ = -1;
-  std::string problem_;
+  std::uint64_t impossible_events_ = 0;
+  std::string silenced_;
 };
 
 }  // namespace castscope::relay

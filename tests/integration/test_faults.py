@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import time
 
@@ -273,6 +274,31 @@ def test_what_cannot_be_read_is_neither_deleted_nor_recovered_as_nothing(castsco
     assert castscope("recover", directory).returncode == 0
     assert_worked(castscope.report(), 5)
     assert not directory.exists()
+
+
+def damage_an_event_and_a_definition(segment):
+    """Gives the newest event, and the first definition, a kind that there is not (agent/lanes/format.h)."""
+    whole = bytearray(segment.read_bytes())
+    lane, definitions = struct.unpack_from("<QQ", whole, 40)
+    capacity, ring = struct.unpack_from("<IQ", whole, lane + 20)
+    head, = struct.unpack_from("<Q", whole, lane + 64)
+    whole[ring + (head - 1) % capacity * 64 + 60] = 200
+    whole[definitions + 64 + 8] = 200
+    segment.write_bytes(whole)
+
+
+def test_damage_in_a_record_costs_what_is_damaged_and_no_count(castscope, python):
+    directory = left_by_a_dead_recorder(castscope, python)
+    [segment] = directory.glob("*.lanes")
+    damage_an_event_and_a_definition(segment)
+    done = castscope("recover", "-o", "rescued", directory)
+    assert b"is damaged: " in done.stderr, done.stderr
+    report = castscope.report("rescued")
+    assert counted(report) == (CASTS * 5, HITS * 5)
+    assert report["run"]["complete"] is False
+    assert {one["incomplete_reason"] for one in report["run"]["missing"]} >= {"events_missing", "part_rejected",
+                                                                              "process_unrecorded"}
+    castscope("recover", "--discard", directory)
 
 
 def test_of_what_can_be_read_in_part_the_rest_stays(castscope, python):

@@ -352,9 +352,7 @@ TEST_F(WireTest, AProcessThatTalksNonsenseHarmsNobodyElse) {
   auto server = collector({}, keeper_of(sink_));
   auto relay = relay_to(server->in_process_channel());
   WireJob bad(run_.path()), good(run_.path());
-  lanes::SiteDefinition site{};
-  site.cause = static_cast<lanes::Cause>(200);
-  bad.segment().define(lanes::DefinitionKind::kSite, 2, &site, sizeof site);
+  lanes::LaneWriter::add(bad.segment().acquire_lane(1)->dropped, 1ull << 63);
   WireJob::Thread(good).cast();
   const relay::Summary summary = relay->stop({}, 10s);
   EXPECT_TRUE(summary.delivered);
@@ -363,11 +361,27 @@ TEST_F(WireTest, AProcessThatTalksNonsenseHarmsNobodyElse) {
   for (const relay::ProcessSummary& process : summary.processes) problems += process.problem.empty() ? 0 : 1;
   EXPECT_EQ(problems, 1);
   ASSERT_THAT(sink_->missing, SizeIs(1)) << "the file says it, too";
-  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("on no list"));
+  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("beyond 2^63 - 1"));
   std::uint64_t casts = 0;
   for (const auto& [key, process] : sink_->processes)
     for (const auto& [id, row] : process.counters) casts += row.casts;
   EXPECT_EQ(casts, 1u);
+}
+
+// Only the relay sees an event that cannot be: it tells so with its goodbye.
+TEST_F(WireTest, AnEventThatCannotBeIsMissingAndTold) {
+  auto server = collector({}, keeper_of(sink_));
+  WireJob job(run_.path());
+  WireJob::Thread(job).cast();
+  lanes::Lane& lane = *job.segment().at<lanes::Lane>(job.segment().header().first_lane);
+  job.segment().at<lanes::Event>(lane.ring)->kind = static_cast<lanes::EventKind>(200);
+  auto relay = relay_to(server->in_process_channel());
+  EXPECT_TRUE(relay->stop({}, 10s).delivered);
+  EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 1u);
+  EXPECT_EQ(sink_->only().lanes.at(1).row.received, 0u);
+  ASSERT_THAT(sink_->missing, SizeIs(1));
+  EXPECT_EQ(sink_->missing[0].reason, store::IncompleteReason::kProcessUnrecorded);
+  EXPECT_THAT(sink_->missing[0].sentence, HasSubstr("1 event in it cannot be, and is missing"));
 }
 
 TEST_F(WireTest, TwoCollectorsCannotShareAPort) {

@@ -3,9 +3,9 @@
 //
 //   REASON(enumerator, number, "word", "what it means")
 //
-// Numbers are never given again. kProcessRejected and kBatchRejected are told by whoever checks what comes in, those
-// from kRunDirectoryLost on by the relay; both are kept in the run file's table `incomplete`. The others follow from
-// the file itself (completeness.h).
+// Numbers are never given again. kProcessRejected, kBatchRejected and kPartRejected are told by whoever checks what
+// comes in, those from kRunDirectoryLost on by the relay; both are kept in the run file's table `incomplete`. The
+// others follow from the file itself (completeness.h).
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,10 @@ namespace castscope::store {
   REASON(kProcessMissing, 11, "process_missing",                                                                  \
          "A process told the relay that it has cast, and its record was never found.")                            \
   REASON(kProcessUnrecorded, 12, "process_unrecorded",                                                            \
-         "A process said that it could not be recorded, or not to its end.")                                      \
-  REASON(kRanksMissing, 13, "ranks_missing", "Fewer ranks were seen than the job's launcher started here.")
+         "A process could not be recorded, or not to its end: it said so, or its record was damaged.")            \
+  REASON(kRanksMissing, 13, "ranks_missing", "Fewer ranks were seen than the job's launcher started here.")       \
+  REASON(kPartRejected, 14, "part_rejected",                                                                      \
+         "A process sent events, definitions or single counts that make no sense: these alone were not taken.")
 
 CASTSCOPE_CLOSED_LIST(IncompleteReason, std::uint8_t, CASTSCOPE_INCOMPLETE_REASONS);
 
