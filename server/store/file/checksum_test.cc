@@ -166,6 +166,32 @@ TEST_F(ChecksumTest, AnEmptyTextHidesNothingThatComesBeforeIt) {
   EXPECT_THAT(std::string(read_run(path()).status().message()), HasSubstr("its checksum is not that"));
 }
 
+TEST_F(ChecksumTest, AFileOfFormat19IsReadAndWrittenOnAsOneOfToday) {
+  const auto make_older = [&] {
+    finish();
+    ASSERT_TRUE(change("PRAGMA user_version = 19; DELETE FROM run WHERE key = 'checksum_events'").ok());
+    auto database = Database::open(path(), SQLITE_OPEN_READWRITE);
+    for (const Part part : {Part::kEvidence, Part::kShown}) ASSERT_TRUE(write_checksum(*database, part).ok());
+    ASSERT_TRUE(database->close().ok());
+  };
+  for (const bool has_news : {false, true}) {
+    make_older();
+    EXPECT_TRUE(read().weakly_checked);
+    auto store = RunStore::resume(path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    if (has_news) ASSERT_TRUE((*store)->notice("goes on").ok());
+    ASSERT_TRUE((*store)->close().ok());
+    const RunData data = read();
+    EXPECT_FALSE(data.weakly_checked);
+    EXPECT_EQ(data.end.has_value(), !has_news);
+    ASSERT_TRUE(change("DELETE FROM event_blocks").ok());
+    EXPECT_THAT(trouble_with(path()), HasSubstr("its events are not those that it had"));
+  }
+  make_older();
+  ASSERT_TRUE(change("UPDATE counters SET casts = casts + 4").ok());
+  EXPECT_FALSE(RunStore::resume(path()).ok()) << "it is checked as it was";
+}
+
 TEST_F(ChecksumTest, WhatIsOnlyShownIsNoEvidence) {
   finish();
   ASSERT_TRUE(change("INSERT INTO source_files SELECT * FROM source_files LIMIT 0; "
