@@ -16,7 +16,7 @@ NUMBERS = {"site", "stack", "operator_use", "flow", "fact", "kernel", "matmul", 
 TIMES = re.compile("(^|_)(ns|ns_at_most)$")
 TOLD_OF_TIMES = {"evidence", "savings"}
 # Those of the run itself.
-OF_ONE_RUN = {"start_epoch_ns", "end_epoch_ns", "run_id", "checksum", "checksum_shown", "cwd"}
+OF_ONE_RUN = {"start_epoch_ns", "end_epoch_ns", "run_id", "checksum", "checksum_shown", "checksum_events", "cwd"}
 IN_EVENTS = re.compile(rb',"(\w*_ns|pid|source_address|site|operator_use|region)":("[^"]*"|-?\d+)')
 # castscope unpacks what it carries into a folder that is named after all of the agent's sources.
 UNPACKED = re.compile(rb"(?<=/castscope/)[0-9a-f]{16}\b")
