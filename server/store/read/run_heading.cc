@@ -76,8 +76,12 @@ absl::StatusOr<RunHeading> read_heading(const std::string& path) {
     status = each(*database, "SELECT coalesce(sum(events_received), 0) FROM lanes",
                   [&](const Statement& row) { row.get(0, heading.events); });
   std::vector<RelayState> relays;
-  if (status.ok() && heading.start.collected) status = read_relays(*database, relays);
-  for (const RelayState& relay : relays) heading.acknowledged += relay.acknowledged;
+  if (status.ok()) status = read_relays(*database, relays);
+  heading.farewell = !relays.empty();
+  for (const RelayState& relay : relays) {
+    if (heading.start.collected) heading.acknowledged += relay.acknowledged;
+    heading.farewell = heading.farewell && relay.said_goodbye;
+  }
   if (status.ok()) return heading;
   const auto whole = open_run_file(path);  // knows better what is wrong with a file that was cut short
   return whole.ok() ? status : whole.status();

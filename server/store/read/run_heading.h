@@ -19,6 +19,7 @@ struct RunHeading {
   std::optional<RunEnd> end;
   std::uint64_t events = 0;        // handed over so far
   std::uint64_t acknowledged = 0;  // messages, of all relays together; of a collected run
+  bool farewell = false;           // every relay has said that it is done
 };
 absl::StatusOr<RunHeading> read_heading(const std::string& path);
 

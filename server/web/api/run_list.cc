@@ -4,7 +4,6 @@
 #include "server/report/compare/account.h"
 #include "server/report/compare/difference.h"
 #include "server/report/text/words.h"
-#include "server/store/read/run_heading.h"
 #include "server/web/api/list_part.h"
 #include "server/web/api/routes.h"
 
@@ -31,7 +30,7 @@ Json counts_of(RunSource& run) {
     const report::Totals& totals = known->model().totals;
     return counts_json(totals.autocast.casts, totals.autocast.hits, findings);
   }
-  const auto counts = store::read_counts(run.file());
+  const auto counts = run.counts();
   if (!counts.ok()) return nullptr;
   return counts_json(counts->casts, counts->hits, Severities(counts->findings.begin(), counts->findings.end()));
 }

@@ -53,6 +53,23 @@ TEST_F(RunListTest, SaysHowRunsEnded) {
   EXPECT_FALSE(list[0].contains("run_counts"));
 }
 
+TEST_F(RunListTest, ARunWhoseRelaysSaidGoodbyeIsFinished) {
+  for (const bool all : {false, true}) {
+    auto store = create();
+    store::TestRun run(*store);
+    record_events(run);
+    (void)store->relay({.relay = "first", .acknowledged = 1, .said_goodbye = true});
+    (void)store->relay({.relay = "second", .acknowledged = 1, .said_goodbye = all});
+    (void)store->finish({.end_ns = start().start_ns + 1, .exit_status = {}, .signal = {}, .complete = false});
+    EXPECT_TRUE(store->close().ok());
+    show();
+    const std::string state = all ? "finished" : "lost";
+    EXPECT_EQ(json("runs")["runs"][0]["run_state"], state);
+    EXPECT_EQ(loaded()["run_state"], state);
+    std::filesystem::remove(path());
+  }
+}
+
 TEST_F(RunListTest, CountsAreReadFromFilesThatNobodyOpened) {
   record_run("run", {.casts = 3});
   const Json counts = json("runs", "with_counts=1")["runs"][0]["run_counts"];

@@ -1,43 +1,46 @@
 #include "server/web/runs/file_run.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/store/read/run_heading.h"
 #include "server/timeline/file_loader.h"
 
 namespace castscope::web {
 
 namespace {
 
-// A collector that ends before the job closes the file without knowing how the job ended.
-RunState state_after(const std::optional<store::RunEnd>& end) {
-  const bool told = end && (end->complete || end->exit_status || end->signal);
+// A collector that ends before the job closes the file without knowing how the job ended. Relays that have said goodbye
+// have seen the end, also where they cannot tell how the job ended.
+RunState state_after(const std::optional<store::RunEnd>& end, bool farewell) {
+  const bool told = end && (farewell || end->complete || end->exit_status || end->signal);
   return told ? RunState::kFinished : RunState::kLost;
 }
 
 }  // namespace
 
 FileRun::FileRun(std::string id, std::string file, FileRunOptions options)
-    : RunSource(std::move(id), std::move(file)),
-      options_(std::move(options)),
-      identity_(this->file()),
-      timeline_(std::make_shared<timeline::Timeline>(options_.budget)) {}
+    : FileRun(std::move(id), std::make_shared<FileHeading>(std::move(file)), std::move(options)) {}
+
+FileRun::FileRun(std::string id, std::shared_ptr<FileHeading> heading, FileRunOptions options)
+    : RunSource(std::move(id), heading->file()), options_(std::move(options)), heading_(std::move(heading)) {}
 
 FileRun::~FileRun() {
   stopping_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
+std::shared_ptr<RunSource> FileRun::unloaded() const {
+  return std::shared_ptr<FileRun>(new FileRun(id(), heading_, options_));
+}
+
 RunState FileRun::state() const {
-  SnapshotPtr snapshot;
+  const FileHeading::Look look = heading_->look();
   {
     const std::lock_guard lock(mutex_);
     if (begun_ && !over_) return RunState::kLoading;
-    snapshot = snapshot_;
+    if (!look.still_there) return RunState::kGone;
+    if (snapshot_ != nullptr) return state_after(snapshot_->data().end, farewell_);
   }
-  if (!identity_.still_there(file())) return RunState::kGone;
-  if (snapshot != nullptr) return state_after(snapshot->data().end);
-  const auto told = summary();
-  return told.ok() ? state_after(told->end) : RunState::kLost;
+  const auto told = heading_->summary(look);
+  return told.ok() ? state_after(told->end, told->farewell) : RunState::kLost;
 }
 
 absl::StatusOr<RunSummary> FileRun::summary() const {
@@ -47,12 +50,10 @@ absl::StatusOr<RunSummary> FileRun::summary() const {
     if (snapshot_ != nullptr) {
       std::uint64_t events = 0;
       for (const report::ProcessTotal& process : snapshot_->model().processes) events += process.received;
-      return RunSummary{snapshot_->data().start, snapshot_->data().end, events};
+      return RunSummary{snapshot_->data().start, snapshot_->data().end, events, farewell_};
     }
   }
-  const auto heading = store::read_heading(file());
-  if (!heading.ok()) return heading.status();
-  return RunSummary{heading->start, heading->end, heading->events};
+  return heading_->summary(heading_->look());
 }
 
 absl::StatusOr<SnapshotPtr> FileRun::snapshot() {
@@ -85,17 +86,20 @@ void FileRun::begin_reading() {
   const std::lock_guard lock(mutex_);
   if (begun_) return;
   begun_ = true;
+  timeline_ = std::make_shared<timeline::Timeline>(options_.budget);
   thread_ = std::thread([this] { read(); });
 }
 
 void FileRun::read() {
   absl::Status status, events;
+  const auto heading = heading_->summary(heading_->look());
   if (auto run = judging::read_and_judge(file(), options_.settings); run.ok()) {
     auto snapshot = std::make_shared<const Snapshot>(*std::move(run), 1);
     std::shared_ptr<timeline::Timeline> timeline;
     {
       const std::lock_guard lock(mutex_);
       snapshot_ = snapshot;
+      farewell_ = heading.ok() && heading->farewell;
       timeline = timeline_;
     }
     read_.notify_all();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "server/rules/inquiry/settings.h"
+#include "server/web/runs/file_heading.h"
 #include "server/web/runs/run_source.h"
 
 namespace castscope::web {
@@ -24,6 +25,7 @@ class FileRun final : public RunSource {
 
   RunState state() const override;
   absl::StatusOr<RunSummary> summary() const override;
+  absl::StatusOr<store::RunCounts> counts() const override { return heading_->counts(); }
   absl::StatusOr<SnapshotPtr> snapshot() override;
   SnapshotPtr known_snapshot() const override {
     const std::lock_guard lock(mutex_);
@@ -34,20 +36,22 @@ class FileRun final : public RunSource {
   std::string unread_events() const override;
   bool sources_here() const override;
   const rules::Settings& settings() const override { return options_.settings; }
-  std::shared_ptr<RunSource> unloaded() const override { return std::make_shared<FileRun>(id(), file(), options_); }
+  std::shared_ptr<RunSource> unloaded() const override;
 
  private:
+  FileRun(std::string id, std::shared_ptr<FileHeading> heading, FileRunOptions options);
   void begin_reading();  // once
   void read();
 
   const FileRunOptions options_;
-  const FileIdentity identity_;
+  const std::shared_ptr<FileHeading> heading_;  // outlives what is in memory of the run
   mutable std::mutex mutex_;
   std::condition_variable read_;
   bool begun_ = false, over_ = false;
   absl::Status failed_, events_;  // of reading the run, and its events
   SnapshotPtr snapshot_;
-  std::shared_ptr<timeline::Timeline> timeline_;
+  bool farewell_ = false;                         // when it was read
+  std::shared_ptr<timeline::Timeline> timeline_;  // null until the reading begins
   std::atomic<double> loaded_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

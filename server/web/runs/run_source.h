@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/store/read/run_heading.h"
 #include "server/timeline/timeline.h"
 #include "server/web/runs/finding_places.h"
 #include "server/web/runs/snapshot.h"
@@ -30,6 +31,7 @@ struct RunSummary {
   store::RunStart start;
   std::optional<store::RunEnd> end;
   std::uint64_t events = 0;
+  bool farewell = false;  // every relay has said that it is done
 };
 
 class RunSource {
@@ -45,6 +47,8 @@ class RunSource {
   const std::string& opening() const { return opening_; }
   virtual RunState state() const = 0;
   virtual absl::StatusOr<RunSummary> summary() const = 0;
+  // What the file counts, read without the rest of it.
+  virtual absl::StatusOr<store::RunCounts> counts() const { return store::read_counts(file_); }
   // Returns the newest snapshot. The first call may take as long as reading the file; an error is a sentence about the
   // file.
   virtual absl::StatusOr<SnapshotPtr> snapshot() = 0;

@@ -31,19 +31,17 @@ std::vector<std::string> run_files_in(const std::string& folder) {
   return files;
 }
 
-void Runs::watch_folder(std::string folder, Open open) {
+void Runs::watch_folder(std::string folder, Open open, std::chrono::milliseconds pause) {
   const std::lock_guard lock(mutex_);
   folder_ = std::move(folder);
   open_ = std::move(open);
+  pause_ = pause;
 }
 
 std::string Runs::free_id_locked(const std::string& file) const {
   const std::string wish = id_of_file(file);
-  const auto taken = [this](const std::string& id) {
-    return std::any_of(runs_.begin(), runs_.end(), [&](const RunPtr& run) { return run->id() == id; });
-  };
   std::string id = wish;
-  for (int n = 2; taken(id); ++n) id = absl::StrCat(wish, "-", n);
+  for (int n = 2; by_id_.contains(id); ++n) id = absl::StrCat(wish, "-", n);
   return id;
 }
 
@@ -54,25 +52,42 @@ std::string Runs::free_id(const std::string& file) const {
 
 void Runs::put(RunPtr run) {
   const std::lock_guard lock(mutex_);
-  const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const RunPtr& one) {
-    return one->id() == run->id() || one->file() == run->file();
-  });
-  if (same != runs_.end()) {
-    *same = std::move(run);
-  } else {
-    runs_.push_back(std::move(run));
-  }
+  add_locked(std::move(run));
 }
 
-// Called with the lock held. The folder is read at most once a second, which is as often as a person could notice.
+void Runs::add_locked(RunPtr run) {
+  std::size_t place = runs_.size();
+  if (const auto same = by_id_.find(run->id()); same != by_id_.end()) place = same->second;
+  if (const auto same = by_file_.find(run->file()); same != by_file_.end()) place = std::min(place, same->second);
+  if (place == runs_.size()) {
+    runs_.push_back(nullptr);
+  } else {
+    by_id_.erase(runs_[place]->id());
+    by_file_.erase(runs_[place]->file());
+  }
+  by_id_[run->id()] = by_file_[run->file()] = place;
+  runs_[place] = std::move(run);
+}
+
+// A change that comes within one tick of the file system's clock does not show in its time: a folder that changed a
+// moment ago counts as changed.
+bool Runs::folder_has_changed() {
+  std::error_code error;
+  const auto changed = fs::last_write_time(folder_, error);
+  if (!error && changed == folder_changed_) return false;
+  const bool has_settled = !error && fs::file_time_type::clock::now() - changed > std::chrono::seconds(2);
+  folder_changed_ = has_settled ? changed : fs::file_time_type::min();
+  return true;
+}
+
+// Called with the lock held.
 void Runs::look_into_folder() {
   const auto now = std::chrono::steady_clock::now();
-  if (folder_.empty() || now - looked_ < std::chrono::seconds(1)) return;
+  if (folder_.empty() || now - looked_ < pause_) return;
   looked_ = now;
-  for (const std::string& file : run_files_in(folder_)) {
-    const bool known = std::any_of(runs_.begin(), runs_.end(), [&](const RunPtr& run) { return run->file() == file; });
-    if (!known) runs_.push_back(open_(free_id_locked(file), file));
-  }
+  if (!folder_has_changed()) return;
+  for (const std::string& file : run_files_in(folder_))
+    if (!by_file_.contains(file)) add_locked(open_(free_id_locked(file), file));
 }
 
 // Called with the lock held. Returns the run that loses its memory, so that the caller destroys it without the lock.
@@ -80,25 +95,24 @@ RunPtr Runs::note_use(const std::string& id) {
   used_.remove(id);
   used_.push_front(id);
   if (used_.size() <= kInMemory) return nullptr;
-  const auto oldest =
-      std::find_if(runs_.begin(), runs_.end(), [this](const RunPtr& run) { return run->id() == used_.back(); });
+  const auto oldest = by_id_.find(used_.back());
   used_.pop_back();
-  if (oldest == runs_.end()) return nullptr;
-  RunPtr fresh = (*oldest)->unloaded();
-  return fresh == nullptr ? nullptr : std::exchange(*oldest, std::move(fresh));
+  if (oldest == by_id_.end()) return nullptr;
+  RunPtr& run = runs_[oldest->second];
+  RunPtr fresh = run->unloaded();
+  return fresh == nullptr ? nullptr : std::exchange(run, std::move(fresh));
 }
 
 RunPtr Runs::find(const std::string& id) {
   RunPtr given_up;
   const std::lock_guard lock(mutex_);
-  const auto is_it = [&](const RunPtr& run) { return run->id() == id; };
-  auto found = std::find_if(runs_.begin(), runs_.end(), is_it);
-  if (found == runs_.end()) {
+  auto found = by_id_.find(id);
+  if (found == by_id_.end()) {
     look_into_folder();
-    found = std::find_if(runs_.begin(), runs_.end(), is_it);
+    found = by_id_.find(id);
   }
-  if (found == runs_.end()) return nullptr;
-  RunPtr run = *found;
+  if (found == by_id_.end()) return nullptr;
+  RunPtr run = runs_[found->second];
   given_up = note_use(id);
   return run;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/web/runs/run_source.h"
 
 namespace castscope::web {
@@ -26,8 +28,9 @@ class Runs {
   static constexpr std::size_t kInMemory = 4;
   using Open = std::function<RunPtr(const std::string& id, const std::string& file)>;
 
-  // `open` opens files that appear in the folder.
-  void watch_folder(std::string folder, Open open);
+  // `open` opens files that appear in the folder, which is looked at this often at most: a second is as often as a
+  // person could notice.
+  void watch_folder(std::string folder, Open open, std::chrono::milliseconds pause = std::chrono::seconds(1));
   // Makes an id from the file's name that no other run has.
   std::string free_id(const std::string& file) const;
   // Adds a run, in place of any run with the same id.
@@ -38,15 +41,20 @@ class Runs {
 
  private:
   void look_into_folder();
+  bool folder_has_changed();
   RunPtr note_use(const std::string& id);
   std::string free_id_locked(const std::string& file) const;
+  void add_locked(RunPtr run);
 
   mutable std::mutex mutex_;
   std::vector<RunPtr> runs_;
-  std::list<std::string> used_;  // ids, the newest first
+  absl::flat_hash_map<std::string, std::size_t> by_id_, by_file_;  // places in runs_
+  std::list<std::string> used_;                                    // ids, the newest first
   std::string folder_;
   Open open_;
+  std::chrono::milliseconds pause_{};
   std::chrono::steady_clock::time_point looked_{};
+  std::filesystem::file_time_type folder_changed_ = std::filesystem::file_time_type::min();
 };
 
 }  // namespace castscope::web

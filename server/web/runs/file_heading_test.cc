@@ -1,0 +1,105 @@
+#include "server/web/runs/file_heading.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+
+#include "server/store/testing/run_store_test.h"
+
+namespace castscope::web {
+namespace {
+
+class FileHeadingTest : public store::RunStoreTest {
+ protected:
+  void record(int exit_status) {
+    auto store = create();
+    store::TestRun run(*store);
+    run.end();
+    (void)store->finish({.end_ns = 1, .exit_status = exit_status, .signal = {}, .complete = true});
+    EXPECT_TRUE(store->close().ok());
+    age(1);
+  }
+  // The file counts as changed so many hours ago.
+  void age(int hours, const std::string& suffix = "") {
+    std::filesystem::last_write_time(path() + suffix, now_ - std::chrono::hours(hours));
+  }
+  // Something is changed in place, and the file has the time that it had.
+  void change_unseen(const char* sql) {
+    const auto before = std::filesystem::last_write_time(path());
+    auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database.ok() && database->exec(sql).ok());
+    ASSERT_TRUE(database->close().ok());
+    std::filesystem::last_write_time(path(), before);
+  }
+  static int exit_status(const FileHeading& heading) {
+    const auto told = heading.summary(heading.look());
+    return told.ok() && told->end ? told->end->exit_status.value_or(-1) : -1;
+  }
+
+  const std::filesystem::file_time_type now_ = std::filesystem::file_time_type::clock::now();
+};
+
+constexpr char kOtherEnd[] = "UPDATE run SET value = 4 WHERE key = 'exit_code'";
+
+TEST_F(FileHeadingTest, AFileThatDidNotChangeIsNotReadAgain) {
+  record(3);
+  const FileHeading heading(path());
+  EXPECT_EQ(exit_status(heading), 3);
+  EXPECT_EQ(heading.counts()->findings.size(), 0u);
+  change_unseen(kOtherEnd);
+  change_unseen("INSERT INTO findings (severity) VALUES ('warning')");
+  EXPECT_EQ(exit_status(heading), 3);
+  EXPECT_EQ(heading.counts()->findings.size(), 0u);
+  age(2);
+  EXPECT_EQ(exit_status(heading), 4);
+  EXPECT_EQ(heading.counts()->findings.size(), 1u);
+}
+
+TEST_F(FileHeadingTest, AFileThatChangedAMomentAgoIsReadAgain) {
+  record(3);
+  age(0);
+  const FileHeading heading(path());
+  EXPECT_EQ(exit_status(heading), 3);
+  change_unseen(kOtherEnd);
+  EXPECT_EQ(exit_status(heading), 4);
+}
+
+TEST_F(FileHeadingTest, WhatStandsInTheLogIsReadToo) {
+  record(3);
+  const FileHeading heading(path());
+  EXPECT_EQ(exit_status(heading), 3);
+  auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(database.ok() && database->exec("PRAGMA journal_mode = WAL").ok());
+  ASSERT_TRUE(database->exec("UPDATE run SET value = 5 WHERE key = 'exit_code'").ok());
+  age(2), age(2, "-wal");
+  EXPECT_EQ(exit_status(heading), 5);
+  ASSERT_TRUE(database->exec(kOtherEnd).ok());
+  age(2), age(1, "-wal");
+  EXPECT_EQ(exit_status(heading), 4);
+}
+
+TEST_F(FileHeadingTest, AnotherFileOfThatNameIsNotTheOneThatWasThere) {
+  record(3);
+  const FileHeading heading(path());
+  EXPECT_TRUE(heading.look().still_there);
+  std::filesystem::rename(path(), path("moved"));
+  EXPECT_FALSE(heading.look().still_there);
+  record(4);
+  EXPECT_FALSE(heading.look().still_there);
+  EXPECT_EQ(exit_status(heading), 4);
+}
+
+TEST_F(FileHeadingTest, AFileThatCannotBeReadForAWhileIsTriedAgain) {
+  record(3);
+  const FileHeading heading(path());
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  EXPECT_FALSE(heading.summary(heading.look()).ok());
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(exit_status(heading), 3);
+}
+
+}  // namespace
+}  // namespace castscope::web

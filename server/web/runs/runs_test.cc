@@ -1,0 +1,76 @@
+#include "server/web/runs/runs.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+#include "server/store/testing/run_store_test.h"
+#include "server/web/runs/file_run.h"
+
+namespace castscope::web {
+namespace {
+
+using ::testing::ElementsAre;
+
+class RunsTest : public store::RunStoreTest {
+ protected:
+  RunsTest() {
+    const auto open = [](const std::string& id, const std::string& file) -> RunPtr {
+      return std::make_shared<FileRun>(id, file, FileRunOptions());
+    };
+    runs_.watch_folder(folder_.string(), open, std::chrono::milliseconds(0));
+  }
+  RunPtr run(const std::string& id, const std::string& file) {
+    return std::make_shared<FileRun>(id, path(file), FileRunOptions());
+  }
+  std::vector<std::string> ids() {
+    std::vector<std::string> ids;
+    for (const RunPtr& run : runs_.all()) ids.push_back(run->id());
+    return ids;
+  }
+
+  Runs runs_;
+};
+
+TEST_F(RunsTest, ARunTakesThePlaceOfOneWithItsIdOrItsFile) {
+  for (const char* const name : {"a", "b", "c"}) runs_.put(run(name, name));
+  const RunPtr same_id = run("b", "other"), same_file = run("d", "c");
+  runs_.put(same_id);
+  runs_.put(same_file);
+  EXPECT_THAT(ids(), ElementsAre("a", "b", "d"));
+  EXPECT_EQ(runs_.find("b"), same_id);
+  EXPECT_EQ(runs_.find("d"), same_file);
+  EXPECT_EQ(runs_.find("c"), nullptr);
+  EXPECT_EQ(runs_.free_id("b.castscope"), "b-2");
+  EXPECT_EQ(runs_.free_id("c.castscope"), "c");
+}
+
+TEST_F(RunsTest, FilesOfOneNameInTheirUrlsHaveTwoIds) {
+  write(path("a b.castscope"), "");
+  write(path("a_b.castscope"), "");
+  EXPECT_THAT(ids(), ElementsAre("a_b", "a_b-2"));
+}
+
+TEST_F(RunsTest, ARunThatCameIntoTheFolderIsFound) {
+  EXPECT_THAT(ids(), ElementsAre());
+  write(path("late.castscope"), "");
+  EXPECT_NE(runs_.find("late"), nullptr);
+  EXPECT_THAT(ids(), ElementsAre("late"));
+}
+
+TEST_F(RunsTest, AFolderIsReadAgainWhenItHasChanged) {
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto changed = [&](int hours_ago) {
+    std::filesystem::last_write_time(folder_, now - std::chrono::hours(hours_ago));
+  };
+  changed(2);
+  EXPECT_THAT(ids(), ElementsAre());
+  write(path("a.castscope"), "");
+  changed(2);
+  EXPECT_THAT(ids(), ElementsAre()) << "nothing shows that it has changed";
+  changed(1);
+  EXPECT_THAT(ids(), ElementsAre("a"));
+}
+
+}  // namespace
+}  // namespace castscope::web
