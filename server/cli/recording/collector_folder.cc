@@ -47,6 +47,8 @@ CollectorFolder::CollectorFolder(std::string folder) : folder_(std::move(folder)
 
 void CollectorFolder::read() {
   by_id_.clear();
+  stems_.clear();
+  numbers_.clear();
   unreadable_.clear();
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
@@ -58,6 +60,7 @@ void CollectorFolder::read() {
     if (!heading.ok() || !heading->start.collected) continue;
     const store::RunStart& start = heading->start;
     const Output output{(fs::path(folder_) / entry.path().stem()).string()};
+    stems_.insert(output.stem);
     by_id_[start.run_id].push_back({.stem = output.stem,
                                     .acknowledged = heading->acknowledged,
                                     .is_open = was_left_open(*heading, output),
@@ -95,19 +98,31 @@ Output CollectorFolder::place(const ingest::RunOpening& run) {
   const std::string wish = (fs::path(folder_) / plain_name(run)).string();
   const Known* holder = holder_of(run.id, wish);
   if (holder != nullptr && !holds({holder->stem}, run.id)) read(), holder = holder_of(run.id, wish);
-  // From now on the run is in this file, and its copies stay behind.
-  const Known place = holder != nullptr ? *holder : Known{.stem = free_place(run, wish).stem, .run = run};
-  by_id_[run.id] = {place};
-  return {place.stem};
+  const Output place{holder != nullptr ? holder->stem : free_place(run, wish).stem};
+  note_place(run.id, place.stem);
+  return place;
 }
 
-// A report without its run file is somebody's, too.
-Output CollectorFolder::free_place(const ingest::RunOpening& run, const std::string& wish) const {
-  Output output{wish};
-  for (int n = 2; is_there(output.run_file()) || is_there(output.report_file()); n++) {
-    if (holds(output, run.id)) break;  // it was put there meanwhile
-    output.stem = absl::StrCat(wish, "-", n);
+// From now on the run is in this file, and its copies stay behind.
+void CollectorFolder::note_place(const std::string& run_id, const std::string& stem) {
+  Known known;
+  known.stem = stem;
+  by_id_[run_id] = {known};
+  stems_.insert(stem);
+}
+
+// A report without its run file is somebody's, too. A file that is known to be another run's is not read.
+Output CollectorFolder::free_place(const ingest::RunOpening& run, const std::string& wish) {
+  const auto known = numbers_.find(wish);
+  const int first = known != numbers_.end() ? known->second : 1;
+  int n = first;
+  Output output;
+  for (;; ++n) {
+    output.stem = n == 1 ? wish : absl::StrCat(wish, "-", n);
+    if (!is_there(output.run_file()) && !is_there(output.report_file())) break;
+    if (!stems_.contains(output.stem) && holds(output, run.id)) break;  // it was put there meanwhile
   }
+  if (n != first) numbers_[wish] = n;
   return output;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "server/cli/recording/output_name.h"
 #include "server/ingest/run_keeper.h"
 
@@ -35,11 +37,16 @@ class CollectorFolder {
   };
   void read();
   const Known* holder_of(const std::string& run_id, const std::string& wish) const;
-  Output free_place(const ingest::RunOpening&, const std::string& wish) const;
+  Output free_place(const ingest::RunOpening&, const std::string& wish);
+  void note_place(const std::string& run_id, const std::string& stem);
 
   std::string folder_;
   std::vector<std::string> unreadable_;
   std::map<std::string, std::vector<Known>> by_id_;  // the copies of a run have one id
+  absl::flat_hash_set<std::string> stems_;           // of all of them
+  // By the name that several runs wish for: all numbers below this one are taken. A thousand runs of a job array have
+  // one name; none of them is to look through the files of the others.
+  absl::flat_hash_map<std::string, int> numbers_;
 };
 
 }  // namespace castscope::cli

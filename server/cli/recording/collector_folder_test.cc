@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "server/store/testing/run_folder.h"
 
@@ -37,6 +42,27 @@ class CollectorFolderTest : public ::testing::Test {
     return names;
   }
   store::RunFolder folder_;
+};
+
+// The run files of a folder that were opened.
+class OpenedFiles {
+ public:
+  explicit OpenedFiles(const fs::path& folder) { inotify_add_watch(fd_, folder.c_str(), IN_OPEN); }
+  ~OpenedFiles() { close(fd_); }
+  int count() const {
+    alignas(inotify_event) std::array<char, 1 << 14> events{};
+    const ssize_t length = ::read(fd_, events.data(), events.size());
+    int opened = 0;
+    for (ssize_t at = 0; at < length;) {
+      const auto* const event = reinterpret_cast<const inotify_event*>(events.data() + at);
+      opened += event->len > 0 && std::string_view(event->name).ends_with(".castscope") ? 1 : 0;
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+    return opened;
+  }
+
+ private:
+  const int fd_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 };
 
 TEST_F(CollectorFolderTest, ARunIsKnownByItsIdWhateverItsFileIsCalled) {
@@ -87,6 +113,27 @@ TEST_F(CollectorFolderTest, ANameIsFreeWhereNeitherFileNorReportHasIt) {
   EXPECT_EQ(place(folder, "f", ""), "f");
   EXPECT_EQ(place(folder, "g", std::string(400, 'x')), std::string(200, 'x'));
   EXPECT_THAT(folder.unreadable(), ElementsAre(::testing::HasSubstr("torn.castscope")));
+}
+
+TEST_F(CollectorFolderTest, RunsOfOneNameAreNotReadForTheNextOne) {
+  for (const char* const name : {"job", "job-2", "job-3"}) write(name, std::string("before ") + name, true);
+  touch("job-4.castscope");
+  CollectorFolder folder = read();
+  const OpenedFiles opened(folder_ / "");
+  EXPECT_EQ(place(folder, "a", "job"), "job-5");
+  EXPECT_EQ(opened.count(), 1) << "it is not known whose job-4 is";
+  touch("job-5.castscope");
+  EXPECT_EQ(place(folder, "b", "job"), "job-6");
+  touch("job-6.castscope");
+  EXPECT_EQ(place(folder, "c", "job"), "job-7");
+  EXPECT_EQ(opened.count(), 2) << "these were opened by touch()";
+}
+
+TEST_F(CollectorFolderTest, AFileOfTheRunThatWasPutThereMeanwhileIsTaken) {
+  CollectorFolder folder = read();
+  write("job", "a", false);
+  EXPECT_EQ(place(folder, "a", "job"), "job");
+  EXPECT_EQ(place(folder, "b", "job"), "job-2");
 }
 
 TEST_F(CollectorFolderTest, RunsThatACollectorLeftOpenAreThoseWithoutAnEndOrAReport) {
