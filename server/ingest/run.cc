@@ -12,6 +12,7 @@ namespace {
 // A relay that never requests a flush still gets its batches committed. At most so much is lost with the collector, and
 // is then sent again.
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
+constexpr std::chrono::seconds kKeptAfterItsEnd{10};
 
 // The time that has passed since this moment, in ns since the epoch.
 Run::Clock::duration since(std::int64_t epoch_ns) {
@@ -376,6 +377,15 @@ absl::Status Run::take_up() {
   if (absl::Status status = ensure_open(); !status.ok()) return status;
   if (!relays_.empty() && all_done()) close(true);
   return absl::OkStatus();
+}
+
+// What was told once of a relay that went on after its goodbye is in no file.
+bool Run::can_be_forgotten(Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  return sink_ == nullptr && !given_up_ && std::ranges::all_of(relays_, [now](const auto& entry) {
+           const Relay& relay = entry.second;
+           return relay.streams == 0 && !relay.late && now - relay.left >= kKeptAfterItsEnd;
+         });
 }
 
 void Run::shutdown() {

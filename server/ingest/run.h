@@ -17,8 +17,8 @@
 
 namespace castscope::ingest {
 
-// All calls of the run's sink are made under its mutex. A run stays in the table after its end, so that a relay
-// whose last acknowledgement was lost learns that all is well.
+// All calls of the run's sink are made under its mutex. A run stays in the table for a while after its end, so that a
+// relay whose last acknowledgement was lost learns that all is well. After that the run's file knows it.
 class Run {
  public:
   using Clock = std::chrono::steady_clock;
@@ -57,6 +57,8 @@ class Run {
   // Opens a run that an earlier collector left open, and closes it if its relays had all said goodbye.
   absl::Status take_up();
   void shutdown();
+  // Whether its file knows all that is to be known of the run: it is closed, and its relays went some time ago.
+  bool can_be_forgotten(Clock::time_point now);
 
  private:
   struct Relay {

@@ -169,5 +169,51 @@ TEST_F(RunRestartTest, ARejectedProcessStaysRejectedOverARestart) {
   EXPECT_THAT(apply("a", Batch().begin().sequence(3).flush()).rejections, IsEmpty());
 }
 
+TEST_F(RunRestartTest, ARunThatEndedIsForgottenAfterAWhileAndItsFileKnowsIt) {
+  using std::chrono::seconds;
+  const ingest::Run::Clock::time_point end{};
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  goodbye("a", 2, 7);
+  table_.close_abandoned(end + seconds(60), seconds(120));
+  EXPECT_EQ(table_.size(), 1u) << "its stream has not ended";
+  run().detach("a", end);
+  table_.close_abandoned(end + seconds(9), seconds(120));
+  EXPECT_EQ(table_.size(), 1u);
+  {
+    const std::shared_ptr<ingest::Run> in_use = table_.find_or_add({.id = "run"});
+    table_.close_abandoned(end + seconds(10), seconds(120));
+    EXPECT_EQ(table_.size(), 1u);
+  }
+  table_.close_abandoned(end + seconds(10), seconds(120));
+  EXPECT_EQ(table_.size(), 0u);
+  sink_->earlier_life_of_run = {.relays = {sink_->relays["a"]},
+                                .processes = {{.key = "host/1/1/0", .host = "host", .pid = 1, .start_ticks = 1}},
+                                .rejected = {}};
+  EXPECT_EQ(attach("a", 1).durable, 2u);
+  EXPECT_EQ(apply("a", Batch().begin().sequence(1)).out_of_order, "");
+  EXPECT_EQ(goodbye("a", 2, 7).durable, 2u);
+  ASSERT_THAT(closings_, SizeIs(2));
+  EXPECT_TRUE(closings_[1].farewell && closings_[1].nothing_new);
+}
+
+TEST_F(RunRestartTest, ARunThatIsOpenOrHasFailedIsNotForgotten) {
+  using std::chrono::hours;
+  const ingest::Run::Clock::time_point end{};
+  attach("a");
+  run().detach("a", end);
+  table_.close_abandoned(end + hours(1), hours(2));
+  EXPECT_EQ(table_.size(), 1u);
+  attach("a");
+  sink_->next_commit = absl::ResourceExhaustedError("disk full");
+  ingest::Run::Reply reply;
+  EXPECT_FALSE(run().apply("a", Batch().begin().sequence(1).flush(), &reply).ok());
+  run().detach("a", end);
+  can_open_ = absl::ResourceExhaustedError("disk full");
+  table_.close_abandoned(end + hours(3), hours(2));
+  EXPECT_THAT(closings_, IsEmpty());
+  EXPECT_EQ(table_.size(), 1u);
+}
+
 }  // namespace
 }  // namespace castscope::ingest

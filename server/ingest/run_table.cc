@@ -64,6 +64,16 @@ void RunTable::close_abandoned(Run::Clock::time_point now, Run::Clock::duration 
     for (const auto& [id, run] : runs_) runs.push_back(run);
   }
   for (const std::shared_ptr<Run>& run : runs) run->close_abandoned(now, patience);
+  runs.clear();
+  std::lock_guard lock(mutex_);
+  // Nobody else has the run, so nobody holds its mutex, and nobody can come to it.
+  std::erase_if(
+      runs_, [now](const auto& entry) { return entry.second.use_count() == 1 && entry.second->can_be_forgotten(now); });
+}
+
+std::size_t RunTable::size() const {
+  std::lock_guard lock(mutex_);
+  return runs_.size();
 }
 
 void RunTable::shutdown() {

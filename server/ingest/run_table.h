@@ -18,12 +18,14 @@ class RunTable {
   // Goes on with a run that an earlier collector left open. If it cannot be opened now, the next relay that comes for
   // it tries again.
   void take_up(RunOpening opening);
+  // Closes such runs, and forgets those that ended some time ago.
   void close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience);
+  std::size_t size() const;
   void shutdown();
 
  private:
   const RunKeeper keeper_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Run>> runs_;
 };
 
