@@ -1,4 +1,5 @@
 // castscope serve: a collector for many runs, one file each.
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -322,6 +323,7 @@ int serve(const ServeOptions& options) {
   while (sigtimedwait(&stop, nullptr, &kLook) < 0) {
     (*server)->close_abandoned(kPatience);
     shelf.look_after_troubles();
+    malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
   }
   log::info("stopping");
   (*server)->shutdown(std::chrono::seconds(5));
