@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/store/file/schema.h"
+#include "server/store/file/schema_check.h"
 
 namespace castscope::store {
 
@@ -93,7 +94,8 @@ absl::Status check_format(const Database& database) {
 absl::StatusOr<Database> open_database(const std::string& path, int flags, const std::string& uri = "") {
   auto database = Database::open(path, flags, uri);
   if (!database.ok()) return database;
-  if (absl::Status status = check_format(*database); !status.ok()) return status;
+  CASTSCOPE_RETURN_IF_ERROR(check_format(*database));
+  CASTSCOPE_RETURN_IF_ERROR(check_schema(*database));
   return database;
 }
 
@@ -138,6 +140,7 @@ absl::StatusOr<Database> open_as_it_is(const std::string& path) {
   if (!database.ok() || !database->exec("PRAGMA writable_schema = ON").ok()) return whole;
   if (absl::Status ours = check_format(*database); !ours.ok()) return absl::IsDataLoss(ours) ? whole.status() : ours;
   database->leave_out_unreadable();
+  CASTSCOPE_RETURN_IF_ERROR(check_schema(*database));
   return database;
 }
 

@@ -74,6 +74,13 @@ std::size_t Database::first_bytes(char* bytes, std::size_t size) const {
   return file->pMethods->xRead(file, bytes, static_cast<int>(there), 0) == SQLITE_OK ? there : 0;
 }
 
+void Database::limit_work(std::uint64_t instructions) {
+  constexpr int kBetweenLooks = 100;
+  work_left_ = std::make_unique<std::uint64_t>(instructions / kBetweenLooks);
+  const auto look = [](void* left) { return (*static_cast<std::uint64_t*>(left))-- == 0 ? 1 : 0; };
+  sqlite3_progress_handler(handle_.get(), kBetweenLooks, look, work_left_.get());
+}
+
 absl::Status Database::error(int code) const {
   const std::string reason = printable(handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
   const int kind = code & 0xff;
@@ -94,6 +101,9 @@ absl::Status Database::error(int code) const {
       }
       return absl::PermissionDeniedError(
           absl::StrCat(path_, ": the file cannot be written (", reason, "); check its rights"));
+    case SQLITE_INTERRUPT:
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": reading was stopped, since the file holds far more than a run has"));
     case SQLITE_NOTADB:
       return absl::InvalidArgumentError(absl::StrCat(path_, ": this is not a castscope run file"));
     case SQLITE_CORRUPT:

@@ -41,6 +41,9 @@ class Database {
   bool leaves_out_unreadable() const { return left_out_ != nullptr; }
   std::uint64_t left_out() const { return left_out_ ? *left_out_ : 0; }  // tables that were not read to their end
   void leave_out() const { ++*left_out_; }
+  // Bounds what is done over this connection from now on, in instructions of SQLite's machine: a file of a stranger may
+  // be made so that reading it never ends. Whatever goes beyond is an error of an invalid file.
+  void limit_work(std::uint64_t instructions);
   // The last error as a sentence: what could not be done, why, what to do about it.
   absl::Status error(int code) const;
   const std::string& path() const { return path_; }
@@ -53,6 +56,7 @@ class Database {
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::unique_ptr<std::uint64_t> left_out_;
+  std::unique_ptr<std::uint64_t> work_left_;
 };
 
 class Statement {

@@ -21,14 +21,15 @@ struct RunHeading {
   std::uint64_t acknowledged = 0;  // messages, of all relays together; of a collected run
   bool farewell = false;           // every relay has said that it is done
 };
-absl::StatusOr<RunHeading> read_heading(const std::string& path);
+// `most_work`: the bound of a reading, in SQLite's instructions; a million lanes take four million.
+absl::StatusOr<RunHeading> read_heading(const std::string& path, std::uint64_t most_work = 20'000'000);
 
 // What the file counts of a run. Findings are those that were judged when it ended, by severity.
 struct RunCounts {
   std::uint64_t casts = 0, hits = 0;
   std::vector<std::pair<std::string, std::uint64_t>> findings;
 };
-absl::StatusOr<RunCounts> read_counts(const std::string& path);
+absl::StatusOr<RunCounts> read_counts(const std::string& path, std::uint64_t most_work = 200'000'000);
 
 absl::Status read_relays(const Database&, std::vector<RelayState>&);
 
