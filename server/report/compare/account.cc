@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/judging/judged_run.h"
+#include "server/report/compare/pipe_input.h"
 #include "server/report/findings/fingerprint.h"
 #include "server/report/model/model.h"
 #include "server/rules/rules.h"
@@ -136,6 +137,12 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
     return absl::NotFoundError(absl::StrCat(file, " is a folder: give a run file or a report in it"));
   if (std::filesystem::is_character_file(file, error))
     return absl::NotFoundError(absl::StrCat(file, " is a device: give a run file or a report"));
+  if (is_pipe(file)) {
+    const auto text = read_pipe(file);
+    if (!text.ok()) return text.status();
+    if (text->empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
+    return read_report(file, *text, settings);
+  }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return absl::NotFoundError(absl::StrCat(file, " cannot be read: ", std::strerror(errno)));
   constexpr std::string_view kSqlite = "SQLite format 3";
@@ -148,7 +155,7 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
   }
   begin.resize(static_cast<std::size_t>(stream.gcount()));
   if (begin.empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
-  stream.clear();  // what follows is read on: a pipe cannot be read again
+  stream.clear();
   const std::string rest((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   return read_report(file, begin + rest, settings);
 }
