@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::cli {
 namespace {
@@ -70,6 +71,16 @@ absl::StatusOr<fs::path> absolute(const std::string& path) {
   return result;
 }
 
+// A file system takes 255 bytes for the name of a file; the names of SQLite's files are up to 14 bytes longer than the
+// stem. The rank, which keeps names apart, stands behind what was shortened.
+constexpr std::size_t kLongestName = 230, kLongestBeforeRank = 200;
+
+std::string with_short_name(const fs::path& stem, std::size_t most) {
+  const std::string name = stem.filename().string();
+  if (name.size() <= most) return stem.string();
+  return (stem.parent_path() / name.substr(0, utf8::cut(name, most))).string();
+}
+
 absl::Status check_file(const std::string& path) {
   std::error_code error;
   bool existed = fs::exists(path, error);
@@ -114,7 +125,7 @@ std::string telling_name(const std::vector<std::string>& command) {
 std::string named_for_rank(const std::string& wish, const std::string& rank) {
   std::error_code error;
   if (wish.empty() || rank.empty() || absl::EndsWith(wish, "/") || fs::is_directory(wish, error)) return wish;
-  return absl::StrCat(without_suffix(wish), "-", rank);
+  return absl::StrCat(with_short_name(without_suffix(wish), kLongestBeforeRank), "-", rank);
 }
 
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
@@ -126,7 +137,7 @@ absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<
   if (!place.ok()) return place.status();
   if (is_folder) fs::create_directories(*place, error);
   if (is_folder || wish.empty()) return unused(*place, name, claim);
-  Output output{place->string()};
+  Output output{with_short_name(*place, kLongestName)};
   if (!claim.take(output.stem)) {
     return absl::AlreadyExistsError(
         absl::StrCat(output.run_file(), " is being written by another castscope: choose another -o NAME"));

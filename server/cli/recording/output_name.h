@@ -28,7 +28,7 @@ std::string named_for_rank(const std::string& wish, const std::string& rank);
 // `wish` is the user's -o ("" = none), `when` is a part of default names ("20261121-110700"). If the file exists, or
 // another castscope is writing it, this is an error when the user chose the name; when castscope chose it, another name
 // is taken ("-2", "-3", …). Without a working directory there may be no place. Nobody overwrites a file that is being
-// written. `claim` reserves the name.
+// written. A name that is too long for a file is shortened. `claim` reserves the name.
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
                                      const std::string& when, bool force, OutputClaim& claim);
 

@@ -101,6 +101,17 @@ TEST_F(OutputName, WhatIsBeingWrittenIsNotTaken) {
   EXPECT_TRUE(other.take((folder_ / "train-20261121-110700").string()));
   EXPECT_EQ(chosen(""), "train-20261121-110700-2");
 }
+TEST_F(OutputName, ANameThatIsTooLongForAFileIsShortened) {
+  const std::string letters(300, 'x');
+  EXPECT_EQ(chosen(letters + ".json"), std::string(230, 'x'));
+  auto output = choose_output("in/" + letters, {"train"}, "now", false, claim_);
+  ASSERT_TRUE(output.ok());
+  EXPECT_TRUE(check_writable(*output).ok()) << check_writable(*output);
+  std::string umlauts;
+  for (int i = 0; i < 150; ++i) umlauts += "\xc3\xbc";
+  EXPECT_EQ(chosen("x" + umlauts), "x" + umlauts.substr(0, 228)) << "no letter is cut in two";
+  EXPECT_EQ(chosen(named_for_rank(letters, "rank3")), std::string(200, 'x') + "-rank3");
+}
 TEST_F(OutputName, UnwritableIsASentence) {
   auto status = check_writable({"/proc/nowhere/x"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("/proc/nowhere/x.castscope cannot be written"));
