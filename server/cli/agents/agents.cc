@@ -149,8 +149,8 @@ std::string unpacked(const PythonInstall& python, const fs::path& cache, const S
   return "";
 }
 
-absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& cache, const BuildLog& log,
-                                  const Say& say) {
+absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& cache, FolderLock& lock,
+                                  const BuildLog& log, const Say& say) {
   const TorchInstall& torch = *python.torch;
   const Unproved folder(cache);
   absl::Status status = can_compile(torch);
@@ -159,6 +159,7 @@ absl::StatusOr<std::string> built(const PythonInstall& python, const fs::path& c
   if (status.ok()) status = extract_sources(sources);
   if (!status.ok()) return status;
   const auto begin = std::chrono::steady_clock::now();
+  lock.note_build();
   say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ", cache.string(),
                    ")"));
   status = compile_agent(sources, torch, path);
@@ -206,7 +207,7 @@ absl::StatusOr<std::string> obtain_agent(const PythonInstall& python, const std:
   const auto cache = cache_folder(Kept::kAgent);
   if (!cache.ok()) return cache.status();
   if (const std::string passed = folders_passed_over(Kept::kAgent); !passed.empty()) say(passed);
-  const FolderLock lock(*cache, &say);
+  FolderLock lock(*cache, &say);
   found = find_agent(torch, glibc);  // another process may have built it meanwhile
   if (!found.empty()) return found;
   found = unpacked(python, *cache, say);
@@ -214,7 +215,7 @@ absl::StatusOr<std::string> obtain_agent(const PythonInstall& python, const std:
   const BuildLog log(absl::StrCat(*cache, "/", agent_file_name(torch)), torch);
   if (const std::string before = try_again ? "" : log.failure(); !before.empty())
     return absl::UnavailableError(absl::StrCat(before, "; `castscope doctor --build` tries again"));
-  return built(python, *cache, log, say);
+  return built(python, *cache, lock, log, say);
 }
 
 std::string agent_search_path(const std::string& glibc) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <vector>
 
@@ -153,15 +154,33 @@ bool is_own_file(const std::string& path) {
 
 FolderLock::FolderLock(const std::string& folder, const Say* say)
     : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
-  if (errno == EWOULDBLOCK && say != nullptr)
-    (*say)(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
-  while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+  if (fd_ < 0) return;
+  constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 50'000'000};
+  while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return;
+    if (say != nullptr && holder_builds()) {
+      (*say)(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
+      say = nullptr;
+    }
+    nanosleep(&kLook, nullptr);
   }
+  (void)ftruncate(fd_, 0);  // who held it before may have been killed while it built
+}
+
+// The file of the lock holds a byte while somebody builds.
+bool FolderLock::holder_builds() const {
+  struct stat info;
+  return fstat(fd_, &info) == 0 && info.st_size > 0;
+}
+
+void FolderLock::note_build() {
+  if (fd_ >= 0) (void)ftruncate(fd_, 1);
 }
 
 FolderLock::~FolderLock() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ < 0) return;
+  (void)ftruncate(fd_, 0);
+  close(fd_);
 }
 
 }  // namespace castscope::cli

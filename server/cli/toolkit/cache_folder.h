@@ -38,17 +38,19 @@ bool is_own_file(const std::string& path);
 // Whether libraries can be loaded from there.
 bool is_noexec(const std::string& folder);
 
-// Held by the process that builds in the folder.
+// Held by the process that looks for an agent in the folder, unpacks one there, or builds one.
 class FolderLock {
  public:
-  // Waits for another process that holds it, and says so. `say` is null for who needs the folder for a moment only:
-  // others like it are the rule.
+  // Waits for another process that holds it. If that one builds, which takes long, it says so, where `say` is not null.
   FolderLock(const std::string& folder, const Say* say);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();
+  // From now on those who wait are told that they wait for a build.
+  void note_build();
 
  private:
+  bool holder_builds() const;
   int fd_;
 };
 

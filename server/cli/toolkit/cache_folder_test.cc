@@ -5,9 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
 
 namespace castscope::cli {
 namespace {
@@ -118,6 +122,40 @@ TEST_F(CacheFolder, CanBeNamedInTheVariableThatNamesIt) {
   EXPECT_EQ(place(true, Kept::kAgent), "spare");
   EXPECT_EQ(place(true, Kept::kPackage), "spare");
 }
+// Whether a thread of this process waits for something.
+bool waits(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return stat.find(") S") != std::string::npos;
+}
+
+TEST_F(CacheFolder, WhoWaitsForTheLockIsToldOfABuildAlone) {
+  std::atomic<bool> told = false;
+  const Say say = [&](const std::string& sentence) {
+    EXPECT_THAT(sentence, ::testing::HasSubstr("another castscope is building in "));
+    told = true;
+  };
+  auto holder = std::make_unique<FolderLock>(in_home(), nullptr);
+  std::atomic<pid_t> waiting = 0;
+  std::thread waiter([&] {
+    waiting = gettid();
+    const FolderLock lock(in_home(), &say);
+  });
+  while (waiting == 0 || !waits(waiting)) std::this_thread::yield();
+  EXPECT_FALSE(told);
+  holder->note_build();
+  while (!told) std::this_thread::yield();
+  holder.reset();
+  waiter.join();
+}
+
+TEST_F(CacheFolder, ABuildThatWasKilledIsOver) {
+  std::ofstream(in_home() + "/lock") << "x";
+  const Say say = [](const std::string& sentence) { ADD_FAILURE() << sentence; };
+  const FolderLock lock(in_home(), &say);
+  EXPECT_EQ(fs::file_size(in_home() + "/lock"), 0u);
+}
+
 TEST_F(CacheFolder, IsNamedByTheArchitecture) {
   const std::string name = fs::path(in_home()).filename().string();
   EXPECT_TRUE(name.ends_with("-x86_64") || name.ends_with("-aarch64")) << name;
