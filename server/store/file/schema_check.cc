@@ -27,7 +27,7 @@ std::map<std::string, std::string> tables_of_new_file() {
   const std::string rows = row_tables();
   for (const char* const some : {kTables, kDeepTables, kGpuTables, rows.c_str()}) empty->exec(some).IgnoreError();
   each(*empty, kObjects, [&](const Statement& row) {
-    if (row.text(0) == "table") tables[row.text(1)] = in_one_line(row.text(2));
+    if (row.text(0) == "table") tables[row.text(1)] = row.text(2);
   }).IgnoreError();
   return tables;
 }
@@ -38,7 +38,8 @@ std::string problem_of(const std::string& type, const std::string& name, const s
   const auto known = tables->find(absl::AsciiStrToLower(name));
   if (known == tables->end()) return "";
   if (type != "table") return absl::StrCat(known->first, " is a table in castscope's files, and here a ", type);
-  return in_one_line(sql) == known->second ? "" : absl::StrCat("the table ", known->first, " is another one");
+  const bool same = sql == known->second || in_one_line(sql) == in_one_line(known->second);
+  return same ? "" : absl::StrCat("the table ", known->first, " is another one");
 }
 
 }  // namespace
