@@ -7,7 +7,6 @@ import subprocess
 import time
 
 import pytest
-from collectors import Collector
 from program import clean_environment
 from work import WORK, assert_worked
 

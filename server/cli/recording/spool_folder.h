@@ -17,7 +17,8 @@ std::string spool_folder();
 // The files in it, the oldest first.
 std::vector<std::string> spools();
 
-// Makes a file for this relay. All of them together take at most CASTSCOPE_SPOOL_BYTES, 1 GB by default. Files older than 30 days make room.
+// Makes a file for this relay. All of them together take at most CASTSCOPE_SPOOL_BYTES, 1 GB by default. Files older
+// than 30 days make room.
 absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination&, const v1::Hello& hello);
 
 }  // namespace castscope::cli

@@ -110,10 +110,7 @@ absl::Status RunStore::Impl::open_for_writing() {
   if (!prepared.ok()) return prepared.status();
   tables = *std::move(prepared);
   CASTSCOPE_RETURN_IF_ERROR(keys.prepare(database));
-  const struct {
-    Statement* statement;
-    const char* sql;
-  } all[] = {
+  const std::pair<Statement*, const char*> all[] = {
       {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
       {&add_incomplete, "INSERT INTO missing SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT * FROM missing"},
       {&put_process,
@@ -121,12 +118,7 @@ absl::Status RunStore::Impl::open_for_writing() {
        "VALUES (?,?,?,?,?,?,?)"},
       {&put_relay, "INSERT OR REPLACE INTO relays VALUES (?,?,?,?,?,?,?,?)"},
   };
-  for (const auto& [statement, sql] : all) {
-    auto one = Statement::prepare(database, sql);
-    if (!one.ok()) return one.status();
-    *statement = *std::move(one);
-  }
-  return absl::OkStatus();
+  return prepare_all(database, all);
 }
 
 absl::Status RunStore::Impl::create(const RunStart& start) {
@@ -172,12 +164,13 @@ absl::Status RunStore::Impl::resume() {
   for (const Incomplete& one : data->incomplete)
     if (one.reason == IncompleteReason::kProcessRejected) earlier.rejected.push_back(one);
   tells_end = (earlier_end = data->end).has_value();
-  if (earlier_end) earlier.end_ns = earlier_end->end_ns;
+  if (tells_end) earlier.end_ns = earlier_end->end_ns;
   continued = data->start.continued;
   return read_relays(database, earlier.relays);
 }
 
 absl::Status RunStore::Impl::reopen() {
+  if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
   let_go();
   (void)database.close();
   by_key.clear();
@@ -275,7 +268,6 @@ absl::StatusOr<std::unique_ptr<RunStore>> RunStore::resume(const std::string& pa
 
 absl::Status RunStore::reopen() {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->closed) return absl::FailedPreconditionError(absl::StrCat(impl_->path, ": the run file is closed"));
   return impl_->reopen();
 }
 
