@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
-#include "server/ingest/listening/address.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
@@ -23,7 +22,7 @@ std::string versions(std::uint32_t lowest, std::uint32_t highest) {
 }  // namespace
 
 CollectorService::CollectorService(const Options& options, RunKeeper keeper)
-    : token_(options.token),
+    : admission_(options.token, options.audit),
       version_(options.version),
       refused_(options.refused),
       hellos_(options.hello_deadline),
@@ -35,6 +34,11 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
     const HelloDeadlines::Waiting waiting(hellos_, call);
     if (!waiting.may_wait())
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
+    const auto given = call->client_metadata().find(Admission::kKey);
+    const absl::Status admitted = admission_.admit(
+        given == call->client_metadata().end() ? "" : std::string(given->second.data(), given->second.size()),
+        call->peer(), [call] { return call->IsCancelled(); });
+    if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted});
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
   const grpc::Status status = serve(message, stream);
@@ -108,11 +112,7 @@ CollectorService::Refused CollectorService::greet(const v1::RelayMessage& messag
     return {v1::REFUSAL_REASON_HELLO,
             absl::InvalidArgumentError(absl::StrCat("the hello says ", hello.highest_protocol(),
                                                     " for the highest protocol, and ", lowest, " for the lowest"))};
-  if (token_.empty() || same_token(hello.token(), token_)) return {};
-  return {v1::REFUSAL_REASON_TOKEN,
-          absl::UnauthenticatedError(hello.token().empty()
-                                         ? "the collector asks for a token and was given none: set CASTSCOPE_TOKEN"
-                                         : "the collector has another token than CASTSCOPE_TOKEN")};
+  return {};
 }
 
 bool CollectorService::welcome(Messages* stream, std::uint32_t protocol) const {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "server/ingest/listening/admission.h"
 #include "server/ingest/listening/hello_deadlines.h"
 #include "server/ingest/listening/options.h"
 #include "server/ingest/run_keeper.h"
@@ -27,6 +28,7 @@ class CollectorService final : public v1::Collector::Service {
   void close_abandoned(std::chrono::milliseconds patience) { runs_.close_abandoned(Run::Clock::now(), patience); }
   void take_up(RunOpening opening) { runs_.take_up(std::move(opening)); }
   void shutdown() { runs_.shutdown(); }
+  void stop_waiting() { admission_.stop(); }
 
  private:
   // Why a stream ends: what the refusal says, and the status after it. Without a refusal (UNAVAILABLE) the relay keeps
@@ -46,7 +48,8 @@ class CollectorService final : public v1::Collector::Service {
   static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
   grpc::Status take(Messages* stream, const std::string& relay, Run& run) const;
 
-  const std::string token_, version_;
+  Admission admission_;
+  const std::string version_;
   const std::function<void(const std::string&)> refused_;
   HelloDeadlines hellos_;
   RunTable runs_;

@@ -111,6 +111,7 @@ void Server::shutdown(std::chrono::milliseconds grace) {
   if (impl_->server == nullptr) return;
   if (auto* health = impl_->server->GetHealthCheckService()) health->SetServingStatus(false);  // and no more calls
   impl_->acceptor.reset();
+  impl_->service.stop_waiting();
   impl_->server->Shutdown(std::chrono::system_clock::now() + grace);
   impl_->server->Wait();
   impl_->service.shutdown();

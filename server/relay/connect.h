@@ -12,6 +12,7 @@ class Channel;
 
 namespace castscope::relay {
 
+// TLS 1.2 or newer, by gRPC's defaults.
 struct Tls {
   bool use = false;
   std::string root_certificate_file = {};  // "" = the system's

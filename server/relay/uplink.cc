@@ -125,6 +125,7 @@ std::string Uplink::connect_once(bool first, bool* stood) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return "";
     context_ = std::make_unique<grpc::ClientContext>();
+    if (!hello_.token().empty()) context_->AddMetadata("authorization", "Bearer " + hello_.token());
   }
   const std::unique_ptr<v1::Collector::Stub> stub = v1::Collector::NewStub(channel_);
   const std::unique_ptr<Stream> stream = stub->Stream(context_.get());

@@ -27,10 +27,11 @@ class Refused(Exception):
 class Client:
     """One relay's stream."""
 
-    def __init__(self, address, run, relay="client", **hello):
+    def __init__(self, address, run, relay="client", token=None, **hello):
         self.outgoing = queue.SimpleQueue()
         self.channel = grpc.insecure_channel(address)
-        self.stream = castscope_pb2_grpc.CollectorStub(self.channel).Stream(iter(self.outgoing.get, None))
+        self.stream = castscope_pb2_grpc.CollectorStub(self.channel).Stream(
+            iter(self.outgoing.get, None), metadata=[("authorization", f"Bearer {token}")] if token else None)
         self.sequence = self.acknowledged = 0
         self.rejections = {}  # process: sentence
         self.send(hello=pb.Hello(**{"lowest_protocol": LOWEST, "highest_protocol": HIGHEST, "run_id": run,

@@ -133,6 +133,9 @@ TEST_F(HandshakeTest, AHelloThatMakesNoSenseIsAnInvalidArgument) {
 
 TEST_F(HandshakeTest, WithoutTheTokenNobodyIsAuthenticated) {
   collect({.token = "secret"});
+  v1::RelayMessage in_hello = hello();  // as it came once
+  in_hello.mutable_hello()->set_token("secret");
+  expect_refused(say({in_hello}), v1::REFUSAL_REASON_TOKEN, StatusCode::UNAUTHENTICATED, "was given none");
   expect_refused(say({hello()}), v1::REFUSAL_REASON_TOKEN, StatusCode::UNAUTHENTICATED, "set CASTSCOPE_TOKEN");
 }
 

@@ -12,7 +12,7 @@ import pytest
 from gated import TRAIN
 from program import clean_environment
 from reports import in_words, with_whole_paths
-from viewer import ENDLESS, PATIENCE_S, Viewer, live_url
+from viewer import ENDLESS, PATIENCE_S, live_url, of_serve
 from work import CASTS, HITS, WORK
 
 
@@ -290,9 +290,9 @@ def test_serve_shows_what_it_records_and_what_it_has(castscope, python):
     command = [castscope.program, "serve", "--listen", "127.0.0.1:0", "--folder", "runs", "--web"]
     with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE) as collector:
         told = b""
-        while b"can be watched at " not in told:
+        while not (viewer := of_serve(told, castscope.folder)):
             told += collector.stderr.read1()
-        viewer = Viewer(re.search(rb"can be watched at (\S+)", told)[1].decode())
+        assert viewer.url.split("/t/")[1].strip("/").encode() not in told
         address = re.search(rb"collecting on (\S+)", told)[1].decode()
         assert viewer.json("runs")["runs"] == []
         done = castscope("run", "-o", "net", "--collector", address, "--", python, "-c", WORK + "work(2)")

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("playwright")
 from chromium import until
 from program import clean_environment
-from viewer import ENDLESS, Viewer
+from viewer import ENDLESS, of_serve
 from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, opened, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -107,8 +107,8 @@ def test_a_collector_is_started_again(browser, castscope, python):
         command = [castscope.program, "serve", "--listen", listen, "--folder", "collected", f"--web={web}"]
         process = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE)
         for line in process.stderr:
-            if found := re.search(rb"can be watched at (\S+)", line):
-                return process, Viewer(found[1].decode())
+            if viewer := of_serve(line, castscope.folder):
+                return process, viewer
 
     serving, viewer = collector()
     command = [castscope.program, "run", "-o", "job", "--collector", listen, "--", python, "-c", ENDLESS]

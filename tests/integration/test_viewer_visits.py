@@ -12,7 +12,7 @@ from chromium import until
 from program import clean_environment
 from report_pages import made
 from reports import read_report
-from viewer import Viewer
+from viewer import of_serve
 from viewer_page import HAS_CHROMIUM, browser, facts, look, opened, sample, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
@@ -274,8 +274,7 @@ def serve(castscope):
         process = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE)
         started.append(process)
         for line in process.stderr:
-            if found := re.search(rb"can be watched at (\S+)", line):
-                viewer = Viewer(found[1].decode())
+            if viewer := of_serve(line, castscope.folder):
                 viewer.process = process
                 return viewer
         raise AssertionError(process.wait())

@@ -85,6 +85,12 @@ def recorded(castscope, python):
     return castscope.report()
 
 
+def of_serve(said, folder):
+    """The viewer of a `castscope serve` that has said this, or None: its log does not have the token."""
+    found = re.search(rb"can be watched at (\S+)/t/\S+ where \S+ is the token in (.+)", said)
+    return found and Viewer(f"{found[1].decode()}/t/{(folder / found[2].decode()).read_text()}/")
+
+
 def live_url(stderr):
     told = b""
     while b"can be watched at " not in told or not told.endswith(b"\n"):

@@ -1,9 +1,11 @@
-// The page of `castscope run --live`. It lives as long as castscope does, and the job also runs if there is no page.
+// The page of `castscope run --live`, which lives as long as castscope does (the job also runs if there is no page),
+// and that of `castscope serve --web`.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "server/web/runs/runs.h"
 #include "server/web/viewer.h"
 
@@ -27,5 +29,9 @@ class LiveViewer {
   std::shared_ptr<web::Runs> runs_;
   std::unique_ptr<web::Viewer> viewer_;
 };
+
+// Starts the viewer of `castscope serve --web`, which shows the open runs and those in the folder, and says where.
+absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const std::string& address, const std::string& folder,
+                                                          const std::shared_ptr<web::Runs>& runs);
 
 }  // namespace castscope::cli

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -51,6 +52,17 @@ int when_written(int status, int usage_status) {
 // The exit status for what is wrong before a command is carried out. Those of `castscope run` are its job's.
 int usage_status(int argc, char** argv) { return argc > 1 && std::string(argv[1]) == "run" ? kOwnFailure : kUsage; }
 
+// `ps` shows what stands here: a token that was given on the command line does not stay. The words behind "--" are the
+// job's, which has a copy of its own.
+void hide_token(int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    char* value = std::strncmp(argv[i], "--token=", 8) == 0                        ? argv[i] + 8
+                  : std::strcmp(argv[i], "--token") == 0 && argv[i + 1] != nullptr ? argv[i + 1]
+                                                                                   : nullptr;
+    if (value != nullptr) std::memset(value, 'x', std::strlen(value));
+  }
+}
+
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
   log::begin();
@@ -84,6 +96,7 @@ int castscope_main(int argc, char** argv) {
   add_counts(line);
 
   const ParsedLine parsed = line.parse({argv + 1, argv + argc});
+  hide_token(argc, argv);
   if (parsed.wrong.empty()) return when_written(parsed.run(), usage_status(argc, argv));
   say(parsed.wrong);
   return usage_status(argc, argv);

@@ -121,6 +121,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   RunRecord run = directory.read_record().value_or(describe(directory));
   CollectorAddress collector = options.collector;
   if (collector.address.empty()) collector.address = run.collector;
+  if (absl::Status status = complete(collector); !status.ok()) return fail(status, kUsage);
   if (!collector.address.empty() && options.output.empty())
     return send_to_collector(directory, run, collector, options);
   Output output{run.stem};
@@ -310,7 +311,7 @@ void add_recover(CommandLine& line) {
                    "  castscope recover --discard --all\n\n",
                    exit_statuses_of("recover")));
   command.on_run([options] {
-    options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+    if (const absl::Status status = complete(options->collector); !status.ok()) return fail(status, kUsage);
     return recover_all(*options);
   });
 }

@@ -47,6 +47,8 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   RunDirectory directory(path);
   if (!directory.check().ok()) return kIncompleteData;
   collector.token = variable("CASTSCOPE_TOKEN");
+  unsetenv("CASTSCOPE_TOKEN");
+  if (!complete(collector).ok()) collector.token.clear();  // the collector says what it misses
   RunRecord record = describe(directory);
   record.job = batch_job();
   record.collector = collector.address;

@@ -189,7 +189,7 @@ struct Ending {
 Ending record_until_end(const RunOptions& options, const RunDirectory& directory, SignalForwarding& signals,
                         Recording& recording) {
   ProgressLine line(recording, options.progress);
-  CollectorWatch watch(recording.relay(), options.collector.address);
+  CollectorWatch watch(recording.relay(), options.collector);
   const JobEnd end = signals.wait();
   recording.relay().job_ended(end.exit_status, end.signal);
   return {end, wait_for_others(recording.relay(), directory)};
@@ -375,7 +375,11 @@ void add_run(CommandLine& line) {
     if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
     options->armed |= options->enforce.empty() && is_armed_by_environment();
     if (!read_settings_of(*options)) return kOwnFailure;
-    options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+    if (const absl::Status status = complete(options->collector); !status.ok() && !options->collector.address.empty()) {
+      say(std::string(status.message()));
+      return kOwnFailure;
+    }
+    unsetenv("CASTSCOPE_TOKEN");  // it is castscope's, and not the job's and its children's
     return run(*options);
   });
 }

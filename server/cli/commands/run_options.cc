@@ -86,10 +86,14 @@ void add_collector_options(const Command& command, RunOptions& options) {
 void add_credential_options(const Command& command, CollectorAddress& collector) {
   command.option("--token TOKEN", collector.token, "The token that the collector asks for")
       .from_variable("CASTSCOPE_TOKEN");
-  command.flag("--tls", collector.tls.use, "Connect to the collector by TLS");
+  command.option("--token-file FILE", collector.token_file,
+                 "A file whose first line is the token; CASTSCOPE_TOKEN_FILE names one, too");
+  command.flag("--tls", collector.tls.use,
+               "Connect to the collector by TLS, as is always done where it is not on this machine");
   command
       .option("--ca FILE", collector.tls.root_certificate_file,
-              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls")
+              "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls. CASTSCOPE_CA "
+              "names one, too")
       .existing_file();
 }
 

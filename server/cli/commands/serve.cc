@@ -1,6 +1,7 @@
 // castscope serve: a collector for many runs, one file each.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +15,9 @@
 #include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/fail.h"
+#include "server/cli/commands/live_viewer.h"
+#include "server/cli/recording/collector_access.h"
 #include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/descriptors.h"
 #include "server/cli/recording/findings_log.h"
@@ -38,6 +42,7 @@ struct ServeOptions {
   std::string folder = ".";
   std::string keep;
   std::string fsync = "commit";
+  std::string token_file;
   std::string web;  // address of the viewer; "" = none
 };
 
@@ -258,20 +263,8 @@ class RunShelf {
   FindingsLog findings_{FindingsLogOptions{.log = log_finding}};
 };
 
-// Starts the viewer of `castscope serve --web`, which shows the open runs and those in the folder.
-absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& options, const std::string& folder,
-                                                          const std::shared_ptr<web::Runs>& runs) {
-  runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
-    return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
-  });
-  // A page keeps its address when the collector is started again.
-  auto viewer = web::Viewer::on(options.web, runs, (fs::path(folder) / ".castscope-web-token").string());
-  if (!viewer.ok()) return viewer.status();
-  if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
-  return viewer;
-}
-
 int serve(const ServeOptions& options) {
+  umask(umask(0) | 077);  // runs hold command lines, paths and source: nobody else reads what this process writes
   std::error_code error;
   fs::create_directories(options.folder, error);
   const std::string folder = fs::absolute(options.folder, error).string();
@@ -297,6 +290,7 @@ int serve(const ServeOptions& options) {
   keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
   ingest::Options listen = options.listen;
   listen.version = kVersion;
+  listen.audit = [](const std::string& sentence) { log::warn(absl::StrCat("audit: ", sentence)); };
   listen.refused = [](const std::string& sentence) { log::warn(absl::StrCat("a relay was refused: ", sentence)); };
   auto server = ingest::Server::start(listen, keeper);
   if (!server.ok()) {
@@ -306,13 +300,12 @@ int serve(const ServeOptions& options) {
   log::info(absl::StrCat("collecting on ", (*server)->address(), " into ", folder));
   std::unique_ptr<web::Viewer> viewer;
   if (runs != nullptr) {
-    auto started = start_viewer(options, folder, runs);
+    auto started = start_viewer(options.web, folder, runs);
     if (!started.ok()) {
       say(std::string(started.status().message()));
       return kUsage;
     }
     viewer = *std::move(started);
-    log::info(absl::StrCat("runs can be watched at ", viewer->url()));
   }
   for (const std::string& sentence : shelf.unreadable())
     log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
@@ -353,6 +346,8 @@ void add_serve(CommandLine& line) {
       .option("--token TOKEN", options->listen.token,
               "The token that relays must send (safer in the environment variable)")
       .from_variable("CASTSCOPE_TOKEN");
+  command.option("--token-file FILE", options->token_file,
+                 "A file whose first line is the token; CASTSCOPE_TOKEN_FILE names one, too");
   command.option("--cert FILE", options->listen.certificate_file, "TLS certificate (PEM)").existing_file();
   command.option("--key FILE", options->listen.key_file, "Its key (PEM)").existing_file();
   command
@@ -380,7 +375,13 @@ void add_serve(CommandLine& line) {
       "An address that other machines can reach is refused unless certificate, key and token are given. If --web names "
       "a\nport, the page has the same address after a restart: its token is kept in the folder.\n\n",
       exit_statuses_of("serve")));
-  command.on_run([options] { return serve(*options); });
+  command.on_run([options] {
+    CollectorAddress access{
+        .address = "", .token = options->listen.token, .token_file = options->token_file, .tls = {}};
+    if (const absl::Status status = complete(access); !status.ok()) return fail(status, kUsage);
+    options->listen.token = access.token;
+    return serve(*options);
+  });
 }
 
 }  // namespace castscope::cli

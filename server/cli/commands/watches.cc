@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/proc.h"
+#include "server/relay/tls_probe.h"
 
 namespace castscope::cli {
 
@@ -62,20 +63,27 @@ void ProgressLine::draw(const std::string& text) {
   drawn_ = line.size();
 }
 
-CollectorWatch::CollectorWatch(relay::Relay& relay, const std::string& address) : relay_(relay), address_(address) {
-  if (!address.empty()) watch_ = std::make_unique<Watch>(milliseconds(100), [this] { return look(); });
+CollectorWatch::CollectorWatch(relay::Relay& relay, const CollectorAddress& collector)
+    : relay_(relay), collector_(collector) {
+  if (!collector.address.empty()) watch_ = std::make_unique<Watch>(milliseconds(100), [this] { return look(); });
+}
+
+std::string CollectorWatch::trouble() {
+  const std::string trouble = relay_.trouble();
+  const std::string of_tls = relay::what_is_wrong_with_tls(collector_.address, collector_.tls, trouble);
+  return of_tls.empty() ? trouble : of_tls;
 }
 
 bool CollectorWatch::look() {
   constexpr int kLooksBeforeWeSay = 10;  // a second: a collector may be starting
-  const std::string trouble = relay_.trouble();
-  in_trouble_ = trouble.empty() ? 0 : in_trouble_ + 1;
+  const bool in_trouble = !relay_.trouble().empty();
+  in_trouble_ = in_trouble ? in_trouble_ + 1 : 0;
   if (!said_ && in_trouble_ == kLooksBeforeWeSay) {
-    say(absl::StrCat("the run does not reach the collector at ", address_, " (", trouble,
+    say(absl::StrCat("the run does not reach the collector at ", collector_.address, " (", trouble(),
                      "); the job goes on, and what it does is kept for as long as there is room"));
     said_ = true;
-  } else if (said_ && trouble.empty()) {
-    say(absl::StrCat("the run reaches the collector at ", address_, " now"));
+  } else if (said_ && !in_trouble) {
+    say(absl::StrCat("the run reaches the collector at ", collector_.address, " now"));
     return false;
   }
   return true;

@@ -45,12 +45,13 @@ class ProgressLine {
 // collector.
 class CollectorWatch {
  public:
-  CollectorWatch(relay::Relay& relay, const std::string& address);
+  CollectorWatch(relay::Relay& relay, const CollectorAddress& collector);
 
  private:
   bool look();
+  std::string trouble();
   relay::Relay& relay_;
-  const std::string address_;
+  const CollectorAddress collector_;
   int in_trouble_ = 0;
   bool said_ = false;
   std::unique_ptr<Watch> watch_;

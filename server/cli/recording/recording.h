@@ -13,6 +13,7 @@
 #include "server/cli/attaching/control_socket.h"
 #include "server/cli/job/job_end.h"
 #include "server/cli/job/run_directory.h"
+#include "server/cli/recording/collector_access.h"
 #include "server/cli/recording/git_dirty.h"
 #include "server/cli/recording/live_findings.h"
 #include "server/cli/recording/output_name.h"
@@ -31,12 +32,6 @@ namespace castscope::cli {
 // How long castscope waits for a collector after the job; recording.cc has the numbers.
 inline constexpr char kCollectorPatience[] =
     "ten seconds at most: two if it has never answered, five after its last answer";
-
-struct CollectorAddress {
-  std::string address;  // "" = collect here, into `output`
-  std::string token;
-  relay::Tls tls;
-};
 
 struct RecordingOptions {
   RunDirectory directory;

@@ -15,6 +15,9 @@ struct Options {
   std::string version = {};           // of castscope, for relays
   std::string certificate_file = {};  // PEM; with key_file: TLS
   std::string key_file = {};
+  // Called with a sentence about what happened at the door: a wrong token came. From any thread. Empty: nobody wants
+  // it.
+  std::function<void(const std::string& sentence)> audit = {};
   // Called with the sentence of each stream that is refused, from any thread. Empty: nobody wants it.
   std::function<void(const std::string& sentence)> refused = {};
   std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is disconnected

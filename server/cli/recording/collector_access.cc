@@ -1,0 +1,50 @@
+#include "server/cli/recording/collector_access.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/cli/job/job_environment.h"
+#include "server/ingest/listening/address.h"
+
+namespace castscope::cli {
+
+absl::StatusOr<std::string> read_token_file(const std::string& path) {
+  constexpr std::size_t kMost = 4096;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info {};
+  const bool is_there = file >= 0 && fstat(file, &info) == 0;
+  const int error = errno;
+  std::string text(kMost, '\0');
+  const ssize_t size = is_there ? read(file, text.data(), text.size()) : -1;
+  if (file >= 0) close(file);
+  if (!is_there) return absl::NotFoundError(absl::StrCat("the token's file ", path, ": ", std::strerror(error)));
+  // A pipe is what a shell makes of `--token-file <(pass show collector)`.
+  if (S_ISREG(info.st_mode) && (info.st_mode & 077) != 0)
+    return absl::PermissionDeniedError(
+        absl::StrCat("the token's file ", path, " can be read by others: `chmod 600 ", path, "`"));
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  text = text.substr(0, text.find_first_of("\r\n"));
+  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat("the token's file ", path, " has no first line"));
+  return text;
+}
+
+absl::Status complete(CollectorAddress& collector) {
+  if (collector.token_file.empty() && collector.token.empty()) collector.token_file = variable("CASTSCOPE_TOKEN_FILE");
+  if (!collector.token_file.empty()) {
+    absl::StatusOr<std::string> token = read_token_file(collector.token_file);
+    if (!token.ok()) return token.status();
+    collector.token = *std::move(token);
+  }
+  if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
+  const bool elsewhere = !collector.address.empty() && !ingest::is_loopback(collector.address);
+  collector.tls.use |= elsewhere || !collector.tls.root_certificate_file.empty();
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::cli

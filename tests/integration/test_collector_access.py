@@ -1,0 +1,88 @@
+"""Who may send to a collector, where the token is, and who can read what the collector writes."""
+
+import re
+import subprocess
+
+import pytest
+from collectors import WAIT_S, Collector, exited, refused
+from program import clean_environment
+
+
+@pytest.fixture
+def token_file(castscope):
+    path = castscope.folder / "token"
+    path.write_text("a secret of the team\nthe rest is not read\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def guarded(castscope, token_file):
+    collector = Collector(castscope, under=["env", f"CASTSCOPE_TOKEN_FILE={token_file}"])
+    yield collector
+    collector.stop()
+
+
+def test_only_who_has_the_token_of_the_file_may_send(wire, guarded):
+    client = wire.Client(guarded.address, "mine", token="a secret of the team")
+    process = wire.Process(client, pid=1)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    client.close()
+    for token, told in (("wrong", "has another token"), (None, "was given none"), ("a secret of the team ", "another")):
+        code, sentence = refused(wire, lambda token=token: wire.Client(guarded.address, "other", token=token))
+        assert code == "UNAUTHENTICATED" and told in sentence
+    guarded.stop()
+    assert guarded.log.count("audit: a wrong token came from unix") == 1
+    assert "secret" not in guarded.log
+    modes = {path.name: path.stat().st_mode & 0o777 for path in guarded.folder.iterdir()}
+    assert modes == {"mine.castscope": 0o600, "mine.json": 0o600}
+
+
+@pytest.mark.parametrize("words", [["--token", "secret"], ["--token=secret"]])
+def test_a_token_on_the_command_line_does_not_stay_there(castscope, words):
+    command = [str(castscope.program), "serve", "--listen", f"unix:{castscope.folder}/s", *words]
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE) as server:
+        assert b"collecting on" in server.stderr.readline()
+        with open(f"/proc/{server.pid}/cmdline", "rb") as shown:
+            assert b"secret" not in shown.read()
+        server.terminate()
+
+
+def test_a_job_does_not_get_the_token(castscope):
+    done = castscope("run", "--", "sh", "-c", "echo token: $CASTSCOPE_TOKEN", text=True,
+                     env=clean_environment(CASTSCOPE_TOKEN="secret"))
+    assert done.stdout == "token:\n"
+
+
+@pytest.mark.parametrize("mode, text, told", [(0o640, "secret", "can be read by others: `chmod 600 "),
+                                              (0o600, "\nsecret", "has no first line")])
+def test_a_tokens_file_that_is_no_good_is_refused(castscope, token_file, mode, text, told):
+    token_file.write_text(text)
+    token_file.chmod(mode)
+    for command in (["serve", "--token-file", token_file], ["recover", "--list", "--token-file", token_file],
+                    ["run", "--collector", "127.0.0.1:1", "--token-file", token_file, "--", "true"]):
+        done = castscope(*command, text=True)
+        assert done.returncode in (2, 125) and told in " ".join(done.stderr.split()), done.stderr
+
+
+def test_nothing_is_sent_to_another_machine_without_tls(castscope):
+    code = "import socket; listener = socket.create_server(('0.0.0.0', 0)); print(listener.getsockname()[1]); " \
+           "connection = listener.accept()[0]; print(connection.recv(3).hex())"
+    listener = subprocess.Popen(["python3", "-uc", code], stdout=subprocess.PIPE, text=True)
+    address = f"{another_address()}:{listener.stdout.readline().strip()}"
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", address, "--", "sh", "-c", "read line"],
+                           cwd=castscope.folder, env=clean_environment(CASTSCOPE_TOKEN="secret"),
+                           stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert listener.communicate(timeout=WAIT_S)[0].strip().startswith("1603"), "the begin of a TLS handshake"
+    job.communicate(timeout=WAIT_S)
+
+
+def another_address():
+    """An address of this machine that is not loopback."""
+    found = re.findall(r"inet (\d+\.\d+\.\d+\.\d+)", subprocess.run(["ip", "-4", "addr"], capture_output=True, text=True,
+                                                                    check=False).stdout)
+    for one in found:
+        if not one.startswith("127."):
+            return one
+    pytest.skip("this machine has no address but loopback")

@@ -1,0 +1,74 @@
+// What people read who have given the wrong options for TLS.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "server/ingest/server.h"
+#include "server/ingest/testing/recording_sink.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
+#include "server/relay/tls_probe.h"
+#include "tests/integration/certificate.h"
+#include "tests/integration/wire_job.h"
+
+namespace castscope {
+namespace {
+
+using testing::HasSubstr;
+
+class TlsTroubleTest : public testing::Test {
+ protected:
+  std::string file(const std::string& name) const { return secrets_.path() + "/" + name; }
+  // The port of a collector, with TLS or without.
+  std::string listen(bool tls) {
+    EXPECT_TRUE(write_certificate(file("certificate"), file("key")));
+    ingest::Options options{.address = "127.0.0.1:0"};
+    if (tls) options.certificate_file = file("certificate"), options.key_file = file("key");
+    auto sink = std::make_shared<ingest::RecordingSink>();
+    auto server = ingest::Server::start(options, {.open = [sink](const ingest::RunOpening&) { return sink; },
+                                                  .close = [](const std::string&, const ingest::RunClosing&) {}});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    return server_->address().substr(server_->address().rfind(':'));
+  }
+  // What a relay to this address says, once it knows.
+  std::string trouble(const std::string& address, const relay::Tls& tls) {
+    auto channel = relay::connect(address, tls);
+    EXPECT_TRUE(channel.ok()) << channel.status();
+    relay::Options options;
+    options.run_directory = run_.path();
+    options.run.id = "run";
+    options.channel = *std::move(channel);
+    relay::Relay relay(options);
+    EXPECT_TRUE(relay.start().ok());
+    while (relay.trouble().empty()) (void)relay.wait_until_quiet(std::chrono::milliseconds(1));
+    return relay::what_is_wrong_with_tls(address, tls, relay.trouble());
+  }
+
+  TemporaryDirectory secrets_, run_;
+  std::unique_ptr<ingest::Server> server_;
+};
+
+TEST_F(TlsTroubleTest, WithTls) {
+  const std::string port = listen(true);
+  EXPECT_THAT(trouble("127.0.0.1" + port, {}), HasSubstr("speaks TLS there: give --tls"));
+  EXPECT_THAT(trouble("127.0.0.1" + port, {.use = true}),
+              HasSubstr("no authority that this system knows stands for the collector's certificate"));
+  ASSERT_TRUE(write_certificate(file("another"), file("its key")));
+  EXPECT_THAT(trouble("127.0.0.1" + port, {.use = true, .root_certificate_file = file("another")}),
+              HasSubstr("do not stand for the collector's certificate"));
+  EXPECT_THAT(trouble("localhost" + port, {.use = true, .root_certificate_file = file("certificate")}),
+              HasSubstr("certificate is for no name at all, and not for localhost"));
+}
+
+TEST_F(TlsTroubleTest, WithoutTls) {
+  EXPECT_EQ(trouble("127.0.0.1" + listen(false), {.use = true}), "who listens there does not speak TLS");
+}
+
+TEST_F(TlsTroubleTest, NothingIsSaidOfOtherTroubles) {
+  EXPECT_EQ(relay::what_is_wrong_with_tls("127.0.0.1:1", {}, "no connection: ipv4:127.0.0.1:1: refused"), "");
+  EXPECT_EQ(relay::what_is_wrong_with_tls("host:1", {.use = true}, "DNS resolution failed for host:1"), "");
+}
+
+}  // namespace
+}  // namespace castscope
