@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/batch_checksum.h"
 #include "proto/protocol.h"
 #include "server/utf8/utf8.h"
 
@@ -143,6 +144,8 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
   absl::Status status;
   switch (message.message_case()) {
     case v1::RelayMessage::kBatch:
+      if (!wire::is_intact(message.batch()))
+        return cannot_be_kept(absl::UnavailableError("a batch arrived damaged: it is to be sent again"));
       status = run.apply(relay, message.batch(), reply);
       break;
     case v1::RelayMessage::kGoodbye:

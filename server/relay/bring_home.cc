@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/batch_checksum.h"
 #include "proto/quiet.h"
 #include "server/relay/outbox.h"
 #include "server/relay/uplink.h"
@@ -27,6 +28,7 @@ void add_definitions(const v1::RelayMessage& message, std::vector<Outbox::Messag
   if (batch.has_process_begin()) *told.mutable_process_begin() = batch.process_begin();
   told.set_definitions(batch.definitions());
   *told.mutable_plain_definitions() = batch.plain_definitions();
+  told.set_checksum(wire::checksum_of(told));
   to.push_back(std::move(again));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/batch_checksum.h"
 
 namespace castscope::relay {
 
@@ -14,6 +15,7 @@ void set_sequence(v1::RelayMessage& message, std::uint64_t sequence) {
     message.mutable_goodbye()->set_sequence(sequence);
   else
     message.mutable_batch()->set_sequence(sequence);
+  if (message.has_batch()) message.mutable_batch()->set_checksum(wire::checksum_of(message.batch()));
 }
 
 }  // namespace

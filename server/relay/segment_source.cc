@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "agent/lanes/event_views.h"
+#include "proto/batch_checksum.h"
 #include "proto/event_block.h"
 #include "proto/protocol.h"
 
@@ -313,7 +315,7 @@ void SegmentSource::forget_what_was_told() {
 }
 
 std::vector<Outbox::Message> SegmentSource::introduction() {
-  std::vector<Outbox::Message> messages;
+  std::vector<std::unique_ptr<v1::RelayMessage>> messages;
   // Numbers are read before definitions, so that the definitions cover them, and sent after them.
   v1::Batch states;
   std::vector<v1::Counters> counters;
@@ -344,7 +346,8 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
   auto message = new_message();
   message->mutable_batch()->MergeFrom(states);
   messages.push_back(std::move(message));
-  return messages;
+  for (const auto& one : messages) one->mutable_batch()->set_checksum(wire::checksum_of(one->batch()));
+  return {std::make_move_iterator(messages.begin()), std::make_move_iterator(messages.end())};
 }
 
 void SegmentSource::acknowledged(const Receipt& receipt) {

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "proto/batch_checksum.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
 #include "server/ingest/server.h"
@@ -175,6 +176,18 @@ TEST_F(HandshakeTest, WhatPassesIsUnavailable) {
   EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE);
   sink_->next_commit = absl::OkStatus();
   EXPECT_EQ(say({hello(), batch(1)}).last().ack().sequence(), 1u);
+}
+
+TEST_F(HandshakeTest, ABatchThatArrivedDamagedIsToBeSentAgain) {
+  v1::RelayMessage damaged = batch(1);
+  damaged.mutable_batch()->set_checksum(wire::checksum_of(damaged.batch()));
+  const v1::RelayMessage whole = damaged;
+  damaged.mutable_batch()->mutable_process_begin()->set_pid(5);
+  const Answer answer = say({hello(), damaged});
+  EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("arrived damaged"));
+  EXPECT_THAT(sink_->processes, testing::IsEmpty());
+  EXPECT_EQ(say({hello(), whole}).last().ack().sequence(), 1u);
 }
 
 TEST_F(HandshakeTest, WhatDoesNotPassIsRefused) {
