@@ -147,6 +147,27 @@ static void no_such_run(void) {
   unobserved(why, "unset it to have a run of its own");
 }
 
+static void not_permitted(void) {
+  char why[PATH_MAX + 256];
+  snprintf(why, sizeof(why), "the run directory %s belongs to another user", run_directory());
+  unobserved(why, "unset CASTSCOPE_RUN for processes of this user, so that they have a run of their own");
+}
+
+/* Whoever reads the roll says that the directory was removed while the job is recorded; whoever hears us says that we
+ * do not reach it. Under a bare LD_PRELOAD nobody reads what that one says. */
+static void no_way_in(void) {
+  const bool named = access(run_directory(), F_OK) == 0;
+  const bool permitted = named || errno == ENOENT;
+  const bool heard = !roll_is_read() &&
+                     outside_tell(permitted && !named ? CASTSCOPE_OUTSIDE_NOT_THERE : CASTSCOPE_OUTSIDE_NOT_PERMITTED);
+  if (!permitted && run_is_bare())
+    not_permitted();
+  else if (named || run_is_bare())
+    no_directory();
+  else if (policy_is_asked_for() || (!heard && !roll_is_read() && !run_may_be_over()))
+    no_such_run();
+}
+
 static bool start(void* agent) {
   castscope_agent_start_fn start_function = (castscope_agent_start_fn)dlsym(agent, CASTSCOPE_AGENT_START);
   castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
@@ -185,14 +206,10 @@ static bool start(void* agent) {
   return true;
 }
 
-/* Returns false where this process cannot be recorded. It has been said why, or whoever reads the roll says it: that
- * the directory was removed while the job is recorded. */
+/* Returns false where this process cannot be recorded, and has said why, or the recorder says it. */
 static bool watch(const char* key) {
   if (!run_make_directory()) {
-    if (access(run_directory(), F_OK) == 0 || run_is_bare())
-      no_directory();
-    else if (policy_is_asked_for() || (!roll_is_read() && !run_may_be_over()))
-      no_such_run();
+    no_way_in();
     return false;
   }
   char why[CASTSCOPE_PROBLEM_BYTES];

@@ -10,6 +10,7 @@
 
 #include "agent/interposed/interface.h"
 #include "agent/lanes/control.h"
+#include "agent/lanes/outside.h"
 #include "agent/lanes/roll.h"
 
 #define CASTSCOPE_API __attribute__((visibility("default")))
@@ -30,6 +31,7 @@ bool run_is_injected(void); /* … and this is one */
 bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run directory */
 bool run_is_switched_off(void);   /* CASTSCOPE_OFF: somebody wants this process to be left alone */
 const char* run_directory(void);  /* "" before run_begin() */
+const char* run_named(void);      /* the same as it is named where the recorder runs */
 void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
 bool run_is_bare(void);           /* made up here: no one waits for the job, so a relay has to be started */
 bool run_may_be_over(void);       /* the folder is gone, as after the end of a `castscope run`: nobody reads it */
@@ -46,6 +48,11 @@ void roll_begin(void); /* once, by a process that has PyTorch: takes the roll of
 bool roll_is_read(void); /* somebody records the run, and has not finished */
 void roll_call(uint32_t kind, uint32_t segment, uint64_t start_ticks);
 char (*roll_sentences(void))[CASTSCOPE_ROLL_SENTENCE_BYTES]; /* of a roll that is read */
+
+bool roll_finds_recorder(int* pid); /* whether CASTSCOPE_ROLL leads to the roll of this run: its recorder's pid here */
+
+/* outside.c: agent/lanes/outside.h */
+bool outside_tell(uint32_t kind); /* false: nobody hears it */
 
 /* say.c */
 void say_prepare(void); /* call it while the process may still write to the run directory */

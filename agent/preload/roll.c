@@ -20,19 +20,35 @@ static bool is_roll(const struct stat* info, unsigned long long device, unsigned
          info->st_size == (off_t)sizeof(struct castscope_roll);
 }
 
-static struct castscope_roll* map_roll(const char* name) {
-  int recorder = 0, descriptor = 0, length = 0;
+/* Takes CASTSCOPE_ROLL apart; returns false where there is none, or it is the roll of another run. */
+static bool find_roll(int* recorder, char path[64], struct stat* info) {
+  const char* name = environment_get("CASTSCOPE_ROLL");
+  int descriptor = 0, length = 0;
   unsigned long long device = 0, inode = 0;
-  if (sscanf(name, "%d:%d:%llu:%llu:%n", &recorder, &descriptor, &device, &inode, &length) != 4) return NULL;
-  if (length == 0 || strcmp(name + length, run_directory()) != 0) return NULL; /* it is the roll of another run */
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/fd/%d", recorder, descriptor);
+  if (name == NULL || sscanf(name, "%d:%d:%llu:%llu:%n", recorder, &descriptor, &device, &inode, &length) != 4)
+    return false;
+  if (length == 0 || strcmp(name + length, run_named()) != 0) return false;
+  snprintf(path, 64, "/proc/%d/fd/%d", *recorder, descriptor);
+  return stat(path, info) == 0 && is_roll(info, device, inode);
+}
+
+/* Where /proc is that of another pid namespace than ours, it has us under another number. */
+bool roll_finds_recorder(int* pid) {
+  char path[64], self[16] = "", number[16];
   struct stat info;
-  if (stat(path, &info) != 0 || !is_roll(&info, device, inode)) return NULL;
+  snprintf(number, sizeof(number), "%d", (int)getpid());
+  return find_roll(pid, path, &info) && readlink("/proc/self", self, sizeof(self) - 1) > 0 && strcmp(self, number) == 0;
+}
+
+static struct castscope_roll* map_roll(void) {
+  char path[64];
+  struct stat named, info;
+  int recorder = 0;
+  if (!find_roll(&recorder, path, &named)) return NULL;
   int fd = castscope_open_with(path, O_RDWR | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return NULL;
   void* memory = MAP_FAILED;
-  if (fstat(fd, &info) == 0 && is_roll(&info, device, inode))
+  if (fstat(fd, &info) == 0 && is_roll(&info, named.st_dev, named.st_ino))
     memory = mmap(NULL, sizeof(struct castscope_roll), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (memory == MAP_FAILED) return NULL;
@@ -42,8 +58,7 @@ static struct castscope_roll* map_roll(const char* name) {
 
 void roll_begin(void) {
   int error = errno;
-  const char* name = environment_get("CASTSCOPE_ROLL");
-  if (name != NULL) roll = map_roll(name);
+  roll = map_roll();
   if (roll_is_read()) __atomic_fetch_add(&roll->with_torch, 1, __ATOMIC_RELAXED);
   errno = error;
 }

@@ -15,11 +15,13 @@
 #define ONE_RANK "CASTSCOPE_ONE_RANK"
 static char assignment[PATH_MAX + sizeof(RUN)];
 static char directory[PATH_MAX];
+static size_t root_length; /* of what leads to the recorder's file systems, where these are not ours */
 static bool off, switched_off;
 
 bool run_is_off(void) { return off; }
 bool run_is_switched_off(void) { return switched_off; }
 const char* run_directory(void) { return directory; }
+const char* run_named(void) { return directory + root_length; }
 
 /* A run that `castscope run` did not start is named "bare-…" (below). */
 bool run_is_bare(void) {
@@ -43,6 +45,26 @@ static const char* writable_base(void) {
   return base != NULL && base[0] == '/' ? base : "/tmp";
 }
 
+/* Whether the folder is ours, real, and closed to others: the run directory holds the job's command line and file
+ * names. */
+static bool is_private_folder(const char* path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+}
+
+/* A process in another mount namespace does not see the folder under its name, but through its recorder, if it may look
+ * at that. Where pids are others, a segment would have a name by which the recorder finds another process. */
+static void look_through_recorder(void) {
+  int recorder = 0;
+  if (access(directory, F_OK) == 0 || errno != ENOENT || !roll_finds_recorder(&recorder)) return;
+  char path[PATH_MAX];
+  int root = snprintf(path, sizeof(path), "/proc/%d/root", recorder);
+  if (snprintf(path + root, sizeof(path) - (size_t)root, "%s", directory) >= (int)(sizeof(path) - (size_t)root)) return;
+  if (!is_private_folder(path)) return;
+  strcpy(directory, path);
+  root_length = (size_t)root;
+}
+
 void run_begin(void) {
   const char* value = environment_get("CASTSCOPE_OFF");
   if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
@@ -62,17 +84,23 @@ void run_begin(void) {
     if (castscope_told(environment_get, CASTSCOPE_LOCAL_WORLD_SIZE) != NULL) environment_add(one_rank);
   }
   if (strlen(value) >= sizeof(directory)) off = true;
-  if (!off) strcpy(directory, value);
-}
-
-/* Whether the folder is ours, real, and closed to others: the run directory holds the job's command line and file
- * names. */
-static bool is_private_folder(const char* path) {
-  struct stat info;
-  return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+  if (off) return;
+  strcpy(directory, value);
+  look_through_recorder();
 }
 
 bool run_has_directory(void) { return !off && directory[0] != '\0' && is_private_folder(directory); }
+
+/* The folder is not there, and yet somebody records its run: we have other file systems than he has, and a recorder of
+ * our own has to have another run. Its name is the same in all processes that have these file systems. */
+static void begin_own_run(const char* parent) {
+  struct stat info;
+  if (access(directory, F_OK) == 0 || errno != ENOENT || stat(parent, &info) != 0) return;
+  char own[PATH_MAX];
+  int length = snprintf(own, sizeof(own), "%s0%llu", directory, (unsigned long long)info.st_dev);
+  if (length < 0 || (size_t)length >= sizeof(own)) return;
+  if (is_private_folder(own) || outside_tell(CASTSCOPE_OUTSIDE_OWN_RUN)) strcpy(directory, own);
+}
 
 bool run_make_directory(void) {
   if (off || directory[0] == '\0') return false;
@@ -84,6 +112,7 @@ bool run_make_directory(void) {
   *strrchr(parent, '/') = '\0';
   if (mkdir(parent, 0700) != 0 && errno != EEXIST) return false;
   if (!is_private_folder(parent)) return false;
+  begin_own_run(parent);
   return mkdir(directory, 0700) == 0 || is_private_folder(directory);
 }
 

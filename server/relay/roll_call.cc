@@ -9,6 +9,29 @@ namespace {
 
 std::string segment_of(const Call& call) { return absl::StrCat(call.pid, "-", call.segment, ".lanes"); }
 
+constexpr std::size_t kMostOutsiders = 1000;  // every user may send
+
+std::string named(const std::set<pid_t>& pids) {
+  const std::string first = *pids.begin() > 0 ? absl::StrCat("process ", *pids.begin())
+                                              : std::string("a process with other process numbers than castscope's");
+  return pids.size() == 1 ? first : absl::StrCat(first, " (and ", pids.size() - 1, " more)");
+}
+
+std::string told_by(castscope_outside_kind kind, uid_t uid, const std::set<pid_t>& pids, const std::string& directory) {
+  switch (kind) {
+    case CASTSCOPE_OUTSIDE_NOT_THERE:
+      return absl::StrCat(named(pids), " has PyTorch and is not recorded, since it has other file systems, without ",
+                          directory, ": start castscope in there, before the command");
+    case CASTSCOPE_OUTSIDE_NOT_PERMITTED:
+      return absl::StrCat(named(pids), " has PyTorch and is not recorded, since it runs as user ", uid,
+                          ", who may not use ", directory, ": start castscope as this user, before the command");
+    case CASTSCOPE_OUTSIDE_OWN_RUN:
+      return absl::StrCat(named(pids), " has other file systems, without ", directory,
+                          ": what it casts is recorded as a run of its own, and is missing from this one");
+  }
+  return "";
+}
+
 }  // namespace
 
 RollCall::RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll,
@@ -18,11 +41,13 @@ RollCall::RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, s
       made_(made != nullptr ? std::move(made) : std::make_shared<MadeDirectory>(directory_)),
       roll_(std::move(roll)),
       directory_interval_(directory_interval),
-      say_(std::move(say)) {}
+      say_(std::move(say)),
+      outside_(Outside::listen(directory_)) {}
 
 void RollCall::look(Clock::time_point now) {
   const std::size_t before = unrecorded_.size();
   take_calls();
+  take_outsiders();
   // A process that cannot be recorded is a reason to look at once.
   look_at_directory(unrecorded_.size() > before ? made_->is_there_now() : made_->is_there(now, directory_interval_));
 }
@@ -42,6 +67,16 @@ void RollCall::take_calls() {
   }
 }
 
+void RollCall::take_outsiders() {
+  if (outside_ == nullptr) return;
+  for (const Outsider& one : outside_->take()) {
+    std::set<pid_t>& pids = outsiders_[{one.kind, one.uid}];
+    const bool first = pids.empty();
+    if (pids.size() < kMostOutsiders) pids.insert(one.pid);
+    if (first && say_ != nullptr) say_(told_by(one.kind, one.uid, pids, directory_));
+  }
+}
+
 void RollCall::look_at_directory(bool there) {
   if (there || std::exchange(gone_, true) || say_ == nullptr) return;
   say_(absl::StrCat("the run directory ", directory_,
@@ -51,6 +86,7 @@ void RollCall::look_at_directory(bool there) {
 
 std::vector<Missing> RollCall::end() {
   take_calls();
+  take_outsiders();
   look_at_directory(made_->is_there_now());
   std::vector<Missing> all;
   const auto add = [&](Missing::Kind kind, const std::string& process, const std::string& sentence) {
@@ -75,6 +111,8 @@ std::vector<Missing> RollCall::end() {
                      " has PyTorch and could not be recorded, or not to its end: what it cast from then on "
                      "is missing"));
   }
+  for (const auto& [what, pids] : outsiders_)
+    add(Missing::Kind::kUnrecorded, "", told_by(what.first, what.second, pids, directory_));
   if (roll_ != nullptr && roll_->lost() > 0) {
     add(Missing::Kind::kProcess, "",
         absl::StrCat(roll_->lost(),

@@ -1,16 +1,19 @@
 // What a relay has to miss: segments that processes called on the roll and that it never found, processes that called
-// that they are not recorded, the run directory itself. Only the drain thread uses it.
+// that they are not recorded, processes that told that they do not reach the run, the run directory itself. Only the
+// drain thread uses it.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/relay/made_directory.h"
+#include "server/relay/outside.h"
 #include "server/relay/roll.h"
 #include "server/relay/summary.h"
 
@@ -36,6 +39,7 @@ class RollCall {
     pid_t pid = 0;
   };
   void take_calls();
+  void take_outsiders();
   void look_at_directory(bool there);
 
   const std::string directory_, host_;
@@ -46,6 +50,9 @@ class RollCall {
   std::map<std::string, Called> called_;  // by the segment's name
   std::map<std::string, int> found_;
   std::vector<std::pair<pid_t, std::string>> unrecorded_;  // pid, key
+  // Who told the same is named by one sentence: a job may have very many such processes.
+  std::map<std::pair<castscope_outside_kind, uid_t>, std::set<pid_t>> outsiders_;
+  const std::unique_ptr<Outside> outside_;  // null: nobody can be heard
   bool gone_ = false;
 };
 

@@ -20,6 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 class RollCallTest : public testing::Test {
  protected:
@@ -47,6 +48,15 @@ class RollCallTest : public testing::Test {
   void call(std::uint32_t kind, std::int32_t pid, std::uint64_t start_ticks = 9) {
     castscope_call& slot = job().calls[job().next++ % CASTSCOPE_ROLL_CALLS];
     slot = {.state = CASTSCOPE_CALL_FILLED, .kind = kind, .pid = pid, .segment = 0, .start_ticks = start_ticks};
+  }
+  void tell(std::uint32_t kind) {
+    castscope_outside told{.magic = CASTSCOPE_OUTSIDE_MAGIC, .kind = kind, .run_directory = ""};
+    std::snprintf(told.run_directory, sizeof told.run_directory, "%s", directory_.c_str());
+    sockaddr_un address{};
+    const socklen_t length = castscope_outside_address(&address, directory_.c_str());
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    EXPECT_GT(sendto(fd, &told, sizeof told, 0, reinterpret_cast<const sockaddr*>(&address), length), 0);
+    close(fd);
   }
   void look(int at_seconds) { roll_call_->look(RollCall::Clock::time_point(seconds(at_seconds))); }
 
@@ -147,6 +157,21 @@ TEST_F(RollCallTest, SlotsAreUsedAgain) {
     if (pid % 100 == 0) look(pid);
   }
   EXPECT_THAT(roll_call_->end(), SizeIs(3 * CASTSCOPE_ROLL_CALLS));
+}
+
+TEST_F(RollCallTest, AProcessThatDoesNotReachTheRunIsNamedOnceAndWhatToDo) {
+  tell(CASTSCOPE_OUTSIDE_NOT_PERMITTED);
+  look(0);
+  tell(CASTSCOPE_OUTSIDE_NOT_PERMITTED);
+  tell(CASTSCOPE_OUTSIDE_NOT_THERE);
+  const std::vector<Missing> missing = roll_call_->end();
+  ASSERT_THAT(missing, SizeIs(2));
+  EXPECT_EQ(missing[0].kind, Missing::Kind::kUnrecorded);
+  EXPECT_EQ(missing[0].sentence,
+            "process " + std::to_string(getpid()) + " has PyTorch and is not recorded, since it has other file " +
+                "systems, without " + directory_ + ": start castscope in there, before the command");
+  EXPECT_THAT(missing[1].sentence, HasSubstr("runs as user " + std::to_string(getuid()) + ", who may not use "));
+  EXPECT_THAT(said_, UnorderedElementsAre(missing[0].sentence, missing[1].sentence));
 }
 
 TEST_F(RollCallTest, TheRollIsClosedAtTheEnd) {
