@@ -4,13 +4,17 @@
  * or the whole run directory, and it can say what is missing. C and C++.
  *
  * CASTSCOPE_ROLL=PID:FD:DEVICE:INODE:RUN-DIRECTORY names it: /proc/PID/fd/FD is the memory, if device and inode are
- * these, and if CASTSCOPE_RUN is that run directory. Its size is sealed, so that touching it is never a SIGBUS. */
+ * these, and if CASTSCOPE_RUN is that run directory. Its size is sealed, so that touching it is never a SIGBUS.
+ *
+ * Under a bare LD_PRELOAD nobody is there before the first process, which makes the roll as the file
+ * <run directory>/roll: it tells of segments that were removed, and of the directory as long as it is mapped. */
 #ifndef CASTSCOPE_LANES_ROLL_H
 #define CASTSCOPE_LANES_ROLL_H
 
 #include <stdint.h>
 
 #define CASTSCOPE_ROLL_MAGIC 0x314c4c4f52534143u /* "CASROLL1" */
+#define CASTSCOPE_BARE_ROLL "roll"
 #define CASTSCOPE_ROLL_CALLS 1024
 #define CASTSCOPE_ROLL_SENTENCES 8
 #define CASTSCOPE_ROLL_SENTENCE_BYTES 512

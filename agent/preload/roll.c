@@ -3,15 +3,19 @@
 #include "agent/lanes/roll.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "agent/lanes/descriptor.h"
 #include "agent/preload/preload.h"
 
+#define BARE_ROLL_WANTS_FREE (1 << 20)
 static struct castscope_roll* roll;
 
 /* Where pids are those of another namespace, the path may lead to anything: it is looked at before it is opened. */
@@ -56,9 +60,34 @@ static struct castscope_roll* map_roll(void) {
   return found->magic == CASTSCOPE_ROLL_MAGIC ? found : NULL;
 }
 
+/* The segments come first: where there is little room, a run has no roll. */
+static bool has_room(int fd) {
+  struct statvfs fs;
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(struct castscope_roll)) return false;
+  if (fstatvfs(fd, &fs) != 0) return false;
+  return fs.f_blocks == 0 || fs.f_bavail * fs.f_frsize >= BARE_ROLL_WANTS_FREE;
+}
+
+/* Each process makes it if it is not there: what they all write first is the same. */
+static struct castscope_roll* map_bare_roll(void) {
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof(path), "%s/" CASTSCOPE_BARE_ROLL, run_directory());
+  if (environment_get("CASTSCOPE_ROLL") != NULL || !run_make_directory()) return NULL;
+  int fd = castscope_open(path, O_RDWR | O_CREAT);
+  if (fd < 0) return NULL;
+  struct castscope_roll* made = MAP_FAILED;
+  if (has_room(fd) && posix_fallocate(fd, 0, sizeof(struct castscope_roll)) == 0)
+    made = mmap(NULL, sizeof(struct castscope_roll), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (made == MAP_FAILED) return NULL;
+  __atomic_store_n(&made->magic, CASTSCOPE_ROLL_MAGIC, __ATOMIC_RELEASE);
+  return made;
+}
+
 void roll_begin(void) {
   int error = errno;
-  roll = map_roll();
+  roll = run_is_bare() ? map_bare_roll() : map_roll();
   if (roll_is_read()) __atomic_fetch_add(&roll->with_torch, 1, __ATOMIC_RELAXED);
   errno = error;
 }

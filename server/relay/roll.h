@@ -26,6 +26,8 @@ class Roll {
  public:
   // Returns nullptr where the system gives no memory for it; a job is recorded without one, too.
   static std::unique_ptr<Roll> make();
+  // The one that the processes of a bare run have made as a file. Returns nullptr where there is none.
+  static std::unique_ptr<Roll> of_bare_run(const std::string& run_directory);
   ~Roll();
   Roll(const Roll&) = delete;
   Roll& operator=(const Roll&) = delete;
@@ -42,6 +44,7 @@ class Roll {
  private:
   Roll(int fd, castscope_roll* memory, std::uint64_t device, std::uint64_t inode)
       : fd_(fd), memory_(memory), device_(device), inode_(inode) {}
+  bool is_whole() const;  // a file may be shortened: touching it then would be a SIGBUS
   const int fd_;
   castscope_roll* const memory_;
   const std::uint64_t device_, inode_;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <memory>
 
 #include "absl/strings/str_split.h"
 
@@ -187,6 +189,54 @@ TEST_F(RollCallTest, SentencesComeBackWhole) {
   std::snprintf(job().sentences[2], CASTSCOPE_ROLL_SENTENCE_BYTES, "!it is so");
   job().sentences[4][0] = '!';
   EXPECT_THAT(roll_->sentences(), ElementsAre("it is so", ""));
+}
+
+class BareRollTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = testing::TempDir() + "bare-roll-" + std::to_string(getpid());
+    fs::create_directory(directory_);
+    told_->magic = CASTSCOPE_ROLL_MAGIC;
+    told_->calls[3] = {
+        .state = CASTSCOPE_CALL_FILLED, .kind = CASTSCOPE_CALL_SEGMENT, .pid = 7, .segment = 0, .start_ticks = 9};
+    write(sizeof(castscope_roll));
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string path() const { return directory_ + "/" CASTSCOPE_BARE_ROLL; }
+  void write(std::size_t bytes) {
+    std::ofstream(path(), std::ios::binary)
+        .write(reinterpret_cast<const char*>(told_.get()), static_cast<std::streamsize>(bytes));
+  }
+
+  std::string directory_;
+  const std::unique_ptr<castscope_roll> told_ = std::make_unique<castscope_roll>();
+};
+
+TEST_F(BareRollTest, WhatProcessesOfABareRunCalledIsMissed) {
+  RollCall roll_call(directory_, nullptr, Roll::of_bare_run(directory_), "host", seconds(30), nullptr);
+  const std::vector<Missing> missing = roll_call.end();
+  ASSERT_THAT(missing, SizeIs(1));
+  EXPECT_THAT(missing[0].sentence, StartsWith("process 7 has cast, and its record 7-0.lanes was not found"));
+}
+
+TEST_F(BareRollTest, AFileThatIsNoRollIsNotTaken) {
+  write(sizeof(castscope_roll) - 1);
+  EXPECT_EQ(Roll::of_bare_run(directory_), nullptr);
+  told_->magic = 1;
+  write(sizeof(castscope_roll));
+  EXPECT_EQ(Roll::of_bare_run(directory_), nullptr);
+  fs::remove(path());
+  EXPECT_EQ(Roll::of_bare_run(directory_), nullptr);
+}
+
+TEST_F(BareRollTest, AFileThatIsShortenedMeanwhileIsNotTouched) {
+  const std::unique_ptr<Roll> roll = Roll::of_bare_run(directory_);
+  ASSERT_NE(roll, nullptr);
+  fs::resize_file(path(), 0);
+  EXPECT_THAT(roll->take(), IsEmpty());
+  EXPECT_THAT(roll->sentences(), IsEmpty());
+  EXPECT_EQ(roll->lost(), 0u);
+  roll->run_is_over();
 }
 
 // A process that shortens the memory would make the relay, and others, die of SIGBUS.

@@ -63,13 +63,15 @@ def test_a_directory_in_the_place_of_the_one_that_was_made(castscope, python):
     assert report["run"]["complete"] is False and "run_directory_lost" in reasons(report)
 
 
-# castscope is stopped while the worker's segment is there: it does not find it in time.
-LOADER = """
+STOPPED = """
 def stopped(pid):
     states = [open(f"/proc/{pid}/task/{task}/stat").read().rpartition(")")[2].split()[0]
               for task in os.listdir(f"/proc/{pid}/task")]
     return set(states) <= set("Tt")
+"""
 
+# castscope is stopped while the worker's segment is there: it does not find it in time.
+LOADER = STOPPED + """
 class Casting(torch.utils.data.Dataset):
     def __len__(self):
         return 2
@@ -103,6 +105,38 @@ def test_a_workers_record_that_vanishes(castscope, python, vanishes):
     assert report["run"]["complete"] is False and reasons(report) == ["process_missing"]
     assert sentences(report, "process_missing")[0].startswith(f"process {worker} has cast, and its record {worker}-0")
     assert_worked(report, 1)
+
+
+# The relay is stopped while the child's segment is there: it does not find it in time.
+BARE_CHILD = STOPPED + """
+import json, signal
+work(1)
+record = os.path.join(os.environ["CASTSCOPE_RUN"], "run.json")
+while True:
+    try: RELAY = json.load(open(record))["pid"]
+    except (OSError, ValueError): continue
+    break
+os.kill(RELAY, signal.SIGSTOP)
+while not stopped(RELAY): pass
+pid = os.fork()
+if pid == 0:
+    work(5)
+    os.unlink(os.path.join(os.environ["CASTSCOPE_RUN"], f"{os.getpid()}-0.lanes"))
+    os._exit(0)
+os.waitpid(pid, 0)
+os.kill(RELAY, signal.SIGCONT)
+print(pid)
+"""
+
+
+def test_a_record_that_vanishes_from_a_bare_job_is_missed_at_its_collector(castscope, python, collector):
+    done = castscope.bare(python, "-c", WORK + BARE_CHILD, env={"CASTSCOPE_COLLECTOR": collector.address}, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = eventually(collector.folder / "*.json")
+    assert_worked(report, 1)
+    assert report["run"]["complete"] is False and reasons(report) == ["process_missing"]
+    child = done.stdout.strip()
+    assert sentences(report, "process_missing")[0].startswith(f"process {child} has cast, and its record {child}-0")
 
 
 def test_a_bare_job_whose_directory_vanishes(castscope, python):

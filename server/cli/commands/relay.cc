@@ -72,6 +72,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                            .answers = true,
                            .resume = false,
                            .main_process = first_attached(directory),
+                           .roll = relay::Roll::of_bare_run(path),
                            .collector = collector,
                            .settings = settings_of_job(record)};
   auto recording = Recording::begin(options);

@@ -71,8 +71,9 @@ bool is_run_id(absl::string_view name) {
 
 // Whether the name is on the header's list; files that belong to a process begin with its number.
 bool is_castscopes(absl::string_view name) {
-  static const std::vector<absl::string_view> names{"run.json", "relay.lock",      "libcastscope.so", "policy",
-                                                    "control",  kInjectedSettings, kInjectedByPython, kInjectedByGdb};
+  static const std::vector<absl::string_view> names{"run.json",        "relay.lock",      "roll",
+                                                    "libcastscope.so", "policy",          "control",
+                                                    kInjectedSettings, kInjectedByPython, kInjectedByGdb};
   if (std::ranges::find(names, name) != names.end() || absl::StartsWith(name, "said-")) return true;
   const std::size_t dot = name.find('.');
   const absl::string_view kind = name.substr(std::min(dot, name.size()));

@@ -7,6 +7,7 @@
 //   <pid>.leaving      a process that has ended but for its wait for the relay (agent/preload/relay.c)
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
+//   roll               what processes call there (agent/lanes/roll.h; bare use)
 //   <pid>.control      what a process with PyTorch is asked for while it runs (agent/lanes/control.h)
 //   control            the socket at which people ask (server/cli/attaching/control_socket.h)
 //   injected           settings for a process that was running before castscope came; injected.py, injected.gdb: what

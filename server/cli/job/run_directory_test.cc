@@ -163,8 +163,9 @@ TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
   EXPECT_FALSE(fs::exists(directory_.path()));
 }
 TEST_F(RunDirectoryTest, OnlyCastscopesFilesAreDeleted) {
-  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.unobserved", "1.replaced", "1.leaving",
-                           "1-2.lanes", "1.control", "control", "policy", "injected", "injected.py", "injected.gdb"})
+  for (const char* name :
+       {"run.json", "relay.lock", "roll", "said-0f", "1.attached", "1.unobserved", "1.replaced", "1.leaving",
+        "1-2.lanes", "1.control", "control", "policy", "injected", "injected.py", "injected.gdb"})
     touch(name);
   fs::create_symlink("/nowhere", directory_.path() + "/libcastscope.so");
   const std::set<std::string> others = {"thesis.tex", "2026.csv", "x.lanes"};
