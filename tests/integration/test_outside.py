@@ -2,11 +2,12 @@
 their own, as another user. They are recorded all the same, or the run says that they are missing."""
 
 import shlex
+import subprocess
 import sys
 import time
 
 import pytest
-from program import CAN_MOUNT
+from program import CAN_MOUNT, clean_environment
 from reports import read_report
 from work import CASTS, WORK, assert_worked
 
@@ -16,10 +17,10 @@ JOB = [sys.executable, "-c", WORK + "work(3)\nprint('cast', 3)"]
 OTHER_SHM = ["sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh"]
 
 
-def both_reports(folder):
-    """Waits for those of two runs."""
+def reports(folder, count):
+    """Waits for those of so many runs."""
     deadline = time.monotonic() + 60
-    while len(found := list(folder.glob("*.json"))) < 2:
+    while len(found := list(folder.glob("*.json"))) < count:
         assert time.monotonic() < deadline, found
         time.sleep(0.02)
     return [read_report(path) for path in found]
@@ -57,8 +58,22 @@ def test_a_bare_job_in_two_places_has_two_runs_at_the_collector(castscope, colle
     done = castscope.bare(sys.executable, "-c", code, text=True,
                           env={"CASTSCOPE_COLLECTOR": collector.address})
     assert (done.returncode, done.stdout, done.stderr) == (0, "cast 3\n", "")
-    runs = sorted(both_reports(collector.folder), key=lambda report: report["totals"]["casts"])
+    runs = sorted(reports(collector.folder, 2), key=lambda report: report["totals"]["casts"])
     assert [run["totals"]["casts"] for run in runs] == [CASTS * 2, CASTS * 3]
     assert [run["run"]["complete"] for run in runs] == [False, True]
     (missing,) = runs[0]["run"]["missing"]
     assert "is recorded as a run of its own, and is missing from this one" in missing["sentence"]
+
+
+def test_a_bare_process_without_room_is_missed_at_the_collector(castscope, collector):
+    """Its own sentence finds no room either."""
+    tiny = 'mount -t tmpfs -o size=8k none /dev/shm && LD_PRELOAD="$PRELOAD" exec "$@"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", tiny, "sh", *JOB], cwd=castscope.folder, text=True,
+                          env=clean_environment(PRELOAD=castscope.preload, CASTSCOPE_COLLECTOR=collector.address),
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+    assert done.stdout == "cast 3\n" and done.stderr.count("this process is not recorded") == 1, done.stderr
+    (report,) = reports(collector.folder, 1)
+    assert report["run"]["complete"] is False and report["totals"]["casts"] == 0
+    assert [one["incomplete_reason"] for one in report["run"]["missing"]] == ["process_unrecorded"]
+    (run_file,) = collector.folder.glob("*.castscope")
+    assert castscope("check", run_file).returncode == 3
