@@ -23,8 +23,10 @@ std::string told_by(castscope_outside_kind kind, uid_t uid, const std::set<pid_t
       return absl::StrCat(named(pids), " has PyTorch and is not recorded, since it has other file systems, without ",
                           directory, ": start castscope in there, before the command");
     case CASTSCOPE_OUTSIDE_NOT_PERMITTED:
-      return absl::StrCat(named(pids), " has PyTorch and is not recorded, since it runs as user ", uid,
-                          ", who may not use ", directory, ": start castscope as this user, before the command");
+      return absl::StrCat(named(pids), " has PyTorch and is not recorded, since it runs as user ", uid, ", and ",
+                          directory,
+                          " belongs to another user or is open to others: start castscope as this user, before the "
+                          "command");
     case CASTSCOPE_OUTSIDE_OWN_RUN:
       return absl::StrCat(named(pids), " has other file systems, without ", directory,
                           ": what it casts is recorded as a run of its own, and is missing from this one");

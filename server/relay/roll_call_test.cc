@@ -172,7 +172,8 @@ TEST_F(RollCallTest, AProcessThatDoesNotReachTheRunIsNamedOnceAndWhatToDo) {
   EXPECT_EQ(missing[0].sentence,
             "process " + std::to_string(getpid()) + " has PyTorch and is not recorded, since it has other file " +
                 "systems, without " + directory_ + ": start castscope in there, before the command");
-  EXPECT_THAT(missing[1].sentence, HasSubstr("runs as user " + std::to_string(getuid()) + ", who may not use "));
+  EXPECT_THAT(missing[1].sentence, HasSubstr("runs as user " + std::to_string(getuid()) + ", and " + directory_ +
+                                             " belongs to another user or is open"));
   EXPECT_THAT(said_, UnorderedElementsAre(missing[0].sentence, missing[1].sentence));
 }
 
