@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <string>
+#include <utility>
 
 #include "agent/lanes/gauges.h"
 
@@ -62,6 +63,14 @@ void add(Crc& crc, const v1::Gauges& gauges) {
 #undef CASTSCOPE_ADD_GAUGE
 }
 
+template <typename Message>
+std::uint32_t of_text(Message message) {
+  message.clear_checksum();
+  Crc crc;
+  crc.text(message.SerializeAsString());
+  return crc.value();
+}
+
 }  // namespace
 
 std::uint32_t checksum_of(const v1::Batch& batch) {
@@ -88,6 +97,8 @@ std::uint32_t checksum_of(const v1::Batch& batch) {
   return crc.value();
 }
 
-bool is_intact(const v1::Batch& batch) { return batch.checksum() == 0 || batch.checksum() == checksum_of(batch); }
+std::uint32_t checksum_of(v1::Hello hello) { return of_text(std::move(hello)); }
+std::uint32_t checksum_of(v1::Goodbye goodbye) { return of_text(std::move(goodbye)); }
+std::uint32_t checksum_of(v1::Ack ack) { return of_text(std::move(ack)); }
 
 }  // namespace castscope::wire

@@ -51,6 +51,8 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* 
   std::uint32_t protocol = 0;
   if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
   const v1::Hello& hello = message.hello();
+  if (!wire::is_intact(hello))
+    return refuse(stream, cannot_be_kept(absl::UnavailableError("the hello arrived damaged: it is to be sent again")));
   const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
@@ -128,7 +130,9 @@ bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
   v1::CollectorMessage message;
   message.mutable_ack()->set_sequence(reply->durable);
   message.mutable_ack()->set_watched(reply->watched);
+  message.mutable_ack()->set_said_goodbye(reply->said_goodbye);
   for (v1::Rejection& rejection : reply->rejections) *message.mutable_ack()->add_rejections() = std::move(rejection);
+  message.mutable_ack()->set_checksum(wire::checksum_of(message.ack()));
   return stream->Write(message);
 }
 
@@ -149,6 +153,8 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
       status = run.apply(relay, message.batch(), reply);
       break;
     case v1::RelayMessage::kGoodbye:
+      if (!wire::is_intact(message.goodbye()))
+        return cannot_be_kept(absl::UnavailableError("the goodbye arrived damaged: it is to be sent again"));
       status = run.goodbye(relay, message.goodbye(), reply);
       break;
     case v1::RelayMessage::kAsk:

@@ -91,6 +91,7 @@ void Run::answer(Relay& relay, Reply* reply) const {
   reply->send = true;
   reply->watched = keeper_->watched && keeper_->watched(opening_.id);
   reply->durable = relay.durable;
+  reply->said_goodbye = relay.done();
   reply->rejections.assign(relay.rejections.begin() + static_cast<std::ptrdiff_t>(relay.rejections_told),
                            relay.rejections.end());
   relay.rejections_told = relay.rejections.size();

@@ -30,6 +30,7 @@ class Run {
     std::uint64_t durable = 0;  // durable batches of this relay
     bool send = false;          // the reply contains something
     bool watched = false;       // somebody watches the run while it goes on
+    bool said_goodbye = false;  // the relay has
     std::vector<v1::Rejection> rejections;
   };
 

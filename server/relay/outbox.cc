@@ -15,7 +15,10 @@ void set_sequence(v1::RelayMessage& message, std::uint64_t sequence) {
     message.mutable_goodbye()->set_sequence(sequence);
   else
     message.mutable_batch()->set_sequence(sequence);
-  if (message.has_batch()) message.mutable_batch()->set_checksum(wire::checksum_of(message.batch()));
+  if (message.has_batch())
+    message.mutable_batch()->set_checksum(wire::checksum_of(message.batch()));
+  else
+    message.mutable_goodbye()->set_checksum(wire::checksum_of(message.goodbye()));
 }
 
 }  // namespace
@@ -47,6 +50,7 @@ void Outbox::push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt
   in_memory_ += entry.bytes;
   if (spool_ != nullptr && spool_failed_.ok()) spool_failed_ = spool(entry);
   entries_.push_back(std::move(entry));
+  if (over_) let_go_of_first();
   changed_.notify_all();
 }
 
@@ -85,8 +89,11 @@ absl::StatusOr<std::string> Outbox::sync() {
   return spool_->path();
 }
 
-void Outbox::continue_after(std::uint64_t sequence) {
+void Outbox::continue_after(std::uint64_t sequence, bool said_goodbye) {
   const std::lock_guard lock(mutex_);
+  over_ = said_goodbye;
+  while (over_ && !entries_.empty()) let_go_of_first();
+  changed_.notify_all();
   last_sequence_ += sequence;
   for (Entry& entry : entries_) {
     entry.sequence += sequence;
@@ -175,16 +182,18 @@ Outbox::Message Outbox::message_of(const Entry& entry) {
   return std::make_shared<const v1::RelayMessage>(*std::move(message));
 }
 
+void Outbox::let_go_of_first() {
+  const Entry& entry = entries_.front();
+  acknowledged_.insert(acknowledged_.end(), entry.receipts.begin(), entry.receipts.end());
+  bytes_ -= entry.bytes;
+  if (entry.message != nullptr) in_memory_ -= entry.bytes;
+  entries_.pop_front();
+  if (sent_ > 0) --sent_;
+}
+
 void Outbox::acknowledge(const v1::Ack& ack) {
   const std::lock_guard lock(mutex_);
-  while (!entries_.empty() && entries_.front().sequence <= ack.sequence()) {
-    Entry& entry = entries_.front();
-    acknowledged_.insert(acknowledged_.end(), entry.receipts.begin(), entry.receipts.end());
-    bytes_ -= entry.bytes;
-    if (entry.message != nullptr) in_memory_ -= entry.bytes;
-    entries_.pop_front();
-    if (sent_ > 0) --sent_;
-  }
+  while (!entries_.empty() && entries_.front().sequence <= ack.sequence()) let_go_of_first();
   if (entries_.empty() && spool_ != nullptr) spool_->remove(), spool_.reset();
   for (const v1::Rejection& rejection : ack.rejections())
     rejections_.try_emplace(rejection.process_key(), rejection.sentence());

@@ -65,8 +65,9 @@ class Outbox {
   Message next();
   void acknowledge(const v1::Ack& ack);
   std::uint64_t acknowledged() const;  // the last sequence number that was
-  // Nothing was sent yet, and an earlier life of this relay sent messages up to this number.
-  void continue_after(std::uint64_t sequence);
+  // Nothing was sent yet, and an earlier life of this relay sent messages up to this number. If the last of them was
+  // its goodbye, the collector has everything, and what is pushed counts as acknowledged.
+  void continue_after(std::uint64_t sequence, bool said_goodbye = false);
   void interrupt();  // the connection is lost, or the relay stops
   void resume();
 
@@ -78,6 +79,7 @@ class Outbox {
     std::vector<Receipt> receipts;
   };
   absl::Status spool(Entry& entry);
+  void let_go_of_first();
   Message message_of(const Entry& entry);
   const std::uint64_t most_bytes_;
   mutable std::mutex mutex_;
@@ -87,6 +89,7 @@ class Outbox {
   std::deque<Message> introductions_;
   bool introductions_wanted_ = false, interrupted_ = false;
   bool asked_ = false, watched_ = false;
+  bool over_ = false;  // the collector has everything
   std::uint64_t last_sequence_ = 0, bytes_ = 0, in_memory_ = 0;
   std::unique_ptr<Spool> spool_;
   absl::Status spool_failed_;

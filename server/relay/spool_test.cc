@@ -152,5 +152,14 @@ TEST_F(SpoolTest, ARelayThatGoesOnNumbersWhereItsEarlierLifeEnded) {
   EXPECT_EQ(outbox.next()->batch().sequence(), 9u);
 }
 
+TEST_F(SpoolTest, ARelayWhoseEarlierLifeSaidGoodbyeHasNothingToSend) {
+  Outbox outbox(1000);
+  outbox.push(message("first"), {{.source = 1, .lane = 0, .end = 1, .events = 1, .last = true}});
+  outbox.continue_after(7, true);
+  outbox.push(message("second"), {{.source = 1, .lane = 0, .end = 2, .events = 1, .last = true}});
+  EXPECT_TRUE(outbox.wait_until_empty(Outbox::Clock::now()));
+  EXPECT_THAT(outbox.take_acknowledged(), SizeIs(2));
+}
+
 }  // namespace
 }  // namespace castscope::relay

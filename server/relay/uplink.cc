@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "proto/batch_checksum.h"
 #include "proto/protocol.h"
 
 namespace castscope::relay {
@@ -85,6 +86,7 @@ bool Uplink::greet(Stream& stream, std::string* why) {
   v1::RelayMessage hello;
   *hello.mutable_hello() = hello_;
   hello.mutable_hello()->set_acknowledged(outbox_->acknowledged());
+  hello.mutable_hello()->set_checksum(wire::checksum_of(hello.hello()));
   v1::CollectorMessage answer;
   if (!stream.Write(hello) || !stream.Read(&answer)) {
     *why = "no connection to the collector";
@@ -106,7 +108,8 @@ bool Uplink::learn_where_to_go_on(Stream& stream) {
   question.mutable_ask();
   v1::CollectorMessage answer;
   if (!stream.Write(question) || !stream.Read(&answer) || !answer.has_ack()) return false;
-  outbox_->continue_after(answer.ack().sequence());
+  if (!wire::is_intact(answer.ack())) return false;
+  outbox_->continue_after(answer.ack().sequence(), answer.ack().said_goodbye());
   goes_on_ = false;
   return true;
 }
@@ -114,6 +117,7 @@ bool Uplink::learn_where_to_go_on(Stream& stream) {
 // Reads everything that the collector sends after its welcome, in a thread of its own: both sides send at once.
 void Uplink::listen(Stream& stream) {
   for (v1::CollectorMessage message; stream.Read(&message);) {
+    if (message.has_ack() && !wire::is_intact(message.ack())) break;  // what it acknowledges is told again
     if (message.has_ack()) outbox_->acknowledge(message.ack());
     if (message.has_refusal()) set_trouble(message.refusal().sentence(), true);
   }

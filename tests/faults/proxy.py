@@ -17,7 +17,7 @@ class Proxy:
         self.pairs, self.lock = [], threading.Lock()
         self.held = threading.Event()  # nothing is passed on while it is set
         self.refuses = False
-        self.flips = None  # a random.Random: one bit of the next piece of data is changed by it
+        self.flips = None  # a random.Random: one bit of the next piece of data is changed by it, whichever way that goes
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 
@@ -47,7 +47,7 @@ class Proxy:
                     data = one.recv(65536)
                     if not data:
                         raise OSError
-                    if self.flips is not None and one is client:
+                    if self.flips is not None:
                         data, self.flips = self.flipped(data, self.flips), None
                     other[one].sendall(data)
         for one in (client, server):

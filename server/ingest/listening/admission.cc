@@ -38,9 +38,10 @@ absl::Status Admission::admit(const std::string& authorization, const std::strin
     while (!stopped_ && Clock::now() < end && !stopped()) changed_.wait_for(lock, kLook);
   }
   return absl::UnauthenticatedError(
-      has_one ? "the collector has another token than the one that was sent"
-              : "the collector asks for a token and was given none: set CASTSCOPE_TOKEN_FILE or CASTSCOPE_TOKEN; an "
-                "older castscope sends it in a way that is not taken any more");
+      has_one
+          ? "the collector has another token than the one that was sent: see CASTSCOPE_TOKEN_FILE and CASTSCOPE_TOKEN"
+          : "the collector asks for a token and was given none: set CASTSCOPE_TOKEN_FILE or CASTSCOPE_TOKEN; an "
+            "older castscope sends it in a way that is not taken any more");
 }
 
 void Admission::tell(const std::string& peer) {
