@@ -1,8 +1,10 @@
 #include "server/ingest/collector_service.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "proto/batch_checksum.h"
 #include "proto/protocol.h"
@@ -42,9 +44,18 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
     if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted});
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
-  const grpc::Status status = serve(message, stream);
+  const grpc::Status status = serve_with_memory(message, stream);
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
   return status;
+}
+
+// A run gives itself up where there is no memory for it. This is for what is outside of runs.
+grpc::Status CollectorService::serve_with_memory(const v1::RelayMessage& message, Messages* stream) {
+  try {
+    return serve(message, stream);
+  } catch (const std::bad_alloc&) {
+    return {grpc::StatusCode::UNAVAILABLE, "no memory"};  // short: it needs none of its own
+  }
 }
 
 grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* stream) {
@@ -64,14 +75,12 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* 
   if (absl::IsUnauthenticated(attached))
     return refuse(stream, {v1::REFUSAL_REASON_OWNER, absl::PermissionDeniedError(attached.message())});
   if (absl::IsFailedPrecondition(attached)) return refuse(stream, {v1::REFUSAL_REASON_ORDER, attached});
+  const absl::Cleanup detach = [&] { run->detach(relay, Run::Clock::now()); };
   Refused refused = cannot_be_kept(attached);
   if (!reply.out_of_order.empty())
     refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
-  const grpc::Status status = !refused.ok()                                              ? refuse(stream, refused)
-                              : welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, relay, *run)
-                                                                                         : grpc::Status::OK;
-  run->detach(relay, Run::Clock::now());
-  return status;
+  if (!refused.ok()) return refuse(stream, refused);
+  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, relay, *run) : grpc::Status::OK;
 }
 
 grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) const {

@@ -40,6 +40,7 @@ class CollectorService final : public v1::Collector::Service {
   };
   grpc::Status refuse(Messages* stream, const Refused& refused) const;
   static Refused cannot_be_kept(const absl::Status& status);
+  grpc::Status serve_with_memory(const v1::RelayMessage& first, Messages* stream);
   grpc::Status serve(const v1::RelayMessage& first, Messages* stream);
   // `protocol` is what both sides speak.
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;

@@ -12,7 +12,6 @@ namespace {
 // A relay that never requests a flush still gets its batches committed. At most so much is lost with the collector, and
 // is then sent again.
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
-constexpr std::chrono::seconds kKeptAfterItsEnd{10};
 
 // The time that has passed since this moment, in ns since the epoch.
 Run::Clock::duration since(std::int64_t epoch_ns) {
@@ -116,9 +115,8 @@ absl::Status Run::still_open(const std::string& id, Clock::time_point now) {
       "run ", opening_.id, " is finished, and what is finished stays as it is: a new run needs a new run_id"));
 }
 
-absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+absl::Status Run::let_in(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
                          Reply* reply, Clock::time_point now) {
-  std::lock_guard lock(mutex_);
   if (absl::Status status = may_send(opening, id, now); !status.ok()) return status;
   Relay& relay = relays_[id];
   ++relay.streams;
@@ -176,26 +174,12 @@ bool Run::all_done() const {
   return std::ranges::all_of(relays_, [](const auto& entry) { return entry.second.done(); });
 }
 
-void Run::refused(const std::string& id, const std::string& sentence) {
-  std::lock_guard lock(mutex_);
-  tell_refused(absl::StrCat("relay ", id, ": ", sentence));
-}
-
 void Run::tell_refused(const std::string& sentence) {
   if (sink_ == nullptr) return;
   if (note_missing(sentence).ok()) (void)commit();  // the next message receives the error
 }
 
-void Run::detach(const std::string& id, Clock::time_point now) {
-  std::lock_guard lock(mutex_);
-  const auto relay = relays_.find(id);
-  if (relay == relays_.end()) return;  // it was not let in
-  relay->second.streams = std::max(0, relay->second.streams - 1);
-  relay->second.left = now;
-}
-
-void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
-  std::lock_guard lock(mutex_);
+void Run::close_if_over(Clock::time_point now, Clock::duration patience) {
   const auto is_over = [&](const auto& entry) {
     const Relay& relay = entry.second;
     return relay.done() || (relay.streams == 0 && now - relay.left >= patience);
@@ -262,8 +246,7 @@ bool Run::is_of_another_run(const std::string& id, const v1::Batch& batch, Reply
   return true;
 }
 
-absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
-  std::lock_guard lock(mutex_);
+absl::Status Run::take_batch(const std::string& id, const v1::Batch& batch, Reply* reply) {
   Relay& relay = relays_[id];
   if (absl::Status status = begun_before(relay); !status.ok()) return status;
   const std::uint64_t sequence = batch.sequence();
@@ -285,8 +268,7 @@ absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* re
   return absl::OkStatus();
 }
 
-absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
-  std::lock_guard lock(mutex_);
+absl::Status Run::take_goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
   Relay& relay = relays_[id];
   if (absl::Status status = begun_before(relay); !status.ok()) return status;
   if (relay.done()) {
@@ -335,11 +317,6 @@ absl::Status Run::note_missing(const std::string& sentence) {
   return status.ok() ? status : give_up(status);
 }
 
-void Run::ask(const std::string& id, Reply* reply) {
-  std::lock_guard lock(mutex_);
-  answer(relays_[id], reply);
-}
-
 // A relay may fill a gap as long as the run is open. Now it is too late.
 void Run::tell_gaps() {
   bool any = false;
@@ -371,29 +348,6 @@ void Run::close(bool farewell) {
 absl::Status another_senders(const std::string& run_id) {
   return absl::UnauthenticatedError(absl::StrCat(
       "run ", run_id, " was begun by another sender, who alone may send more of it: its key is another one"));
-}
-
-absl::Status Run::take_up() {
-  std::lock_guard lock(mutex_);
-  if (absl::Status status = ensure_open(); !status.ok()) return status;
-  if (!relays_.empty() && all_done()) close(true);
-  return absl::OkStatus();
-}
-
-// What was told once of a relay that went on after its goodbye is in no file.
-bool Run::can_be_forgotten(Clock::time_point now) {
-  std::lock_guard lock(mutex_);
-  return sink_ == nullptr && !given_up_ && std::ranges::all_of(relays_, [now](const auto& entry) {
-           const Relay& relay = entry.second;
-           return relay.streams == 0 && !relay.late && now - relay.left >= kKeptAfterItsEnd;
-         });
-}
-
-void Run::shutdown() {
-  std::lock_guard lock(mutex_);
-  if (sink_ == nullptr) return;
-  if (uncommitted_ > 0) (void)commit();  // nobody can receive the error
-  close(false);
 }
 
 }  // namespace castscope::ingest

@@ -22,7 +22,7 @@ namespace castscope::ingest {
 class Run {
  public:
   using Clock = std::chrono::steady_clock;
-  Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {}
+  Run(RunOpening opening, const RunKeeper* keeper);
 
   struct Reply {
     // Not "": a sentence that says why this message may not come now. Nothing of it was taken, the stream is to end.
@@ -57,6 +57,8 @@ class Run {
   void close_abandoned(Clock::time_point now, Clock::duration patience);
   // Opens a run that an earlier collector left open, and closes it if its relays had all said goodbye.
   absl::Status take_up();
+  // At the collector's end, in this order: commits what was taken, and closes the run.
+  void commit_what_came();
   void shutdown();
   // Whether its file knows all that is to be known of the run: it is closed, and its relays went some time ago.
   bool can_be_forgotten(Clock::time_point now);
@@ -75,6 +77,13 @@ class Run {
     std::vector<v1::Rejection> rejections;
     std::size_t rejections_told = 0;  // the number sent in the present stream
   };
+  template <typename Act>
+  absl::Status with_memory(Act act);
+  absl::Status let_in(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+                      Reply* reply, Clock::time_point now);
+  absl::Status take_batch(const std::string& id, const v1::Batch& batch, Reply* reply);
+  absl::Status take_goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply);
+  void close_if_over(Clock::time_point now, Clock::duration patience);
   absl::Status ensure_open();
   absl::Status commit();
   absl::Status give_up(const absl::Status& why);

@@ -50,8 +50,10 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
 
 std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<Run>& run = runs_[opening.id];
-  if (run == nullptr) run = std::make_shared<Run>(std::move(opening), &keeper_);
+  if (const auto found = runs_.find(opening.id); found != runs_.end()) return found->second;
+  const std::string id = opening.id;
+  const auto run = std::make_shared<Run>(std::move(opening), &keeper_);
+  runs_.emplace(id, run);  // last: whoever has no memory for a run leaves none half made
   return run;
 }
 
@@ -78,6 +80,7 @@ std::size_t RunTable::size() const {
 
 void RunTable::shutdown() {
   std::lock_guard lock(mutex_);
+  for (auto& [id, run] : runs_) run->commit_what_came();  // all, before the first is closed: that may take long
   for (auto& [id, run] : runs_) run->shutdown();
 }
 

@@ -107,6 +107,23 @@ TEST_F(RunTableTest, ShutdownCommitsAndClosesWithoutFarewell) {
   EXPECT_FALSE(closings_[0].farewell);
 }
 
+// To close a run may take so long that those after it are left open.
+TEST_F(RunTableTest, ShutdownCommitsAllRunsBeforeItClosesTheFirst) {
+  std::vector<int> commits_at_close;
+  RunKeeper keeper{.open = [this](const RunOpening&) { return sink_; },
+                   .close = [&](const std::string&, const RunClosing&) { commits_at_close.push_back(sink_->commits); }};
+  RunTable table(keeper);
+  for (const char* id : {"one", "two"}) {
+    const auto run = table.find_or_add({.id = id});
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run->attach({.id = id}, "a", 0, &reply).ok());
+    EXPECT_TRUE(run->apply("a", Batch().begin().sequence(1), &reply).ok());
+  }
+  sink_->commits = 0;
+  table.shutdown();
+  EXPECT_THAT(commits_at_close, testing::ElementsAre(2, 2));
+}
+
 TEST_F(RunTableTest, SaysWhyARunCannotBeOpenedAndTriesAgain) {
   can_open_ = absl::PermissionDeniedError("cannot write there");
   ingest::Run::Reply reply;

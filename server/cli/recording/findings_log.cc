@@ -1,6 +1,7 @@
 #include "server/cli/recording/findings_log.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace castscope::cli {
@@ -65,10 +66,18 @@ void FindingsLog::judge_until_stopped() {
   while (!wake_.wait_for(lock, pause, [this] { return stopped_; })) {
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
-    for (const auto& [id, run] : runs()) judge(*run);
+    judge_all();
     pause = std::max<std::chrono::nanoseconds>(options_.least_pause,
                                                options_.share * (std::chrono::steady_clock::now() - begin));
     lock.lock();
+  }
+}
+
+// Without memory for a run, it is judged at the next look: what it did not get to is still new then.
+void FindingsLog::judge_all() {
+  try {
+    for (const auto& [id, run] : runs()) judge(*run);
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -81,8 +90,8 @@ void FindingsLog::judge(Run& run) {
   if (evidence == run.evidence) return;
   const absl::StatusOr<judging::JudgedRunPtr> judged = run.judge->judge();
   if (!judged.ok()) return;
-  run.evidence = evidence;
   log_findings(run, **judged, false);
+  run.evidence = evidence;
 }
 
 void FindingsLog::log_findings(Run& run, const judging::JudgedRun& judged, bool last) {

@@ -43,6 +43,7 @@ class FindingsLog {
     LoggedFindings logged;
   };
   void judge_until_stopped();
+  void judge_all();
   void judge(Run& run);
   void log_findings(Run& run, const judging::JudgedRun& judged, bool last);
   std::map<std::string, std::shared_ptr<Run>> runs();

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <new>
 
 #include "server/store/testing/run_folder.h"
 
@@ -56,6 +58,20 @@ TEST_F(FindingsLogTest, WhileRunsGoOn) {
   conclude(log_, "one", *one);
   conclude(log_, "other", *other);
   EXPECT_EQ(logged(), 2u);
+}
+
+TEST_F(FindingsLogTest, AfterAJudgementWithoutMemoryTheNextOneTellsIt) {
+  std::atomic<int> told = 0;
+  FindingsLog poor{{.log = [&](const LogLine&) { told++ == 0 ? throw std::bad_alloc() : void(); },
+                    .least_pause = milliseconds(1),
+                    .share = 1}};
+  const auto one = folder_.begin_run("one");
+  poor.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
+  TestRun run(*one);
+  cast_twice(run, 10);
+  while (told == 0) std::this_thread::yield();
+  cast_twice(run, 20);
+  while (told < 2) std::this_thread::yield();
 }
 
 // The writer notices it, since it holds the file open.

@@ -112,6 +112,8 @@ absl::Status Database::error(int code) const {
     case SQLITE_IOERR:
       return absl::UnavailableError(
           absl::StrCat(path_, ": reading or writing failed (", reason, "); check the disk for space and errors"));
+    case SQLITE_NOMEM:
+      return absl::ResourceExhaustedError(absl::StrCat(path_, ": there is not enough memory for this file now"));
     case SQLITE_BUSY:
       return absl::UnavailableError(absl::StrCat(path_, ": another program is writing to this file; try again later"));
     default:

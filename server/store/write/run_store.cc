@@ -13,6 +13,7 @@
 #include "server/store/file/run_file.h"
 #include "server/store/file/source_tables.h"
 #include "server/store/file/sqlite.h"
+#include "server/store/file/with_memory.h"
 #include "server/store/read/run_heading.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/write/findings_table.h"
@@ -43,8 +44,10 @@ class RunStore::Impl {
   template <typename Write>
   absl::Status in_file(Write write) {
     const std::lock_guard lock(mutex);
-    CASTSCOPE_RETURN_IF_ERROR(begin());
-    return keep(write());
+    return keep(with_memory(path, [&]() -> absl::Status {
+      CASTSCOPE_RETURN_IF_ERROR(begin());
+      return write();
+    }));
   }
   // The same for news of the run.
   template <typename Write>
@@ -332,7 +335,7 @@ std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint3
 
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->commit(false);
+  return impl_->keep(with_memory(impl_->path, [&] { return impl_->commit(false); }));
 }
 absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });

@@ -1,5 +1,7 @@
 #include "server/web/runs/file_run.h"
 
+#include <new>
+
 #include "absl/strings/str_cat.h"
 #include "server/timeline/file_loader.h"
 
@@ -87,7 +89,15 @@ void FileRun::begin_reading() {
   if (begun_) return;
   begun_ = true;
   timeline_ = std::make_shared<timeline::Timeline>(options_.budget);
-  thread_ = std::thread([this] { read(); });
+  thread_ = std::thread([this] {
+    try {
+      read();
+    } catch (const std::bad_alloc&) {
+      const absl::Status why =
+          absl::ResourceExhaustedError(absl::StrCat(file(), ": there is not enough memory to read it"));
+      end_reading(why, why);
+    }
+  });
 }
 
 void FileRun::read() {
@@ -110,9 +120,13 @@ void FileRun::read() {
   } else {
     status = absl::DataLossError(run.status().message());  // the request is not at fault
   }
+  end_reading(status, events);
+}
+
+void FileRun::end_reading(const absl::Status& run, const absl::Status& events) {
   loaded_ = 1;
   const std::lock_guard lock(mutex_);
-  failed_ = status;
+  failed_ = run;
   events_ = events;
   over_ = true;
   read_.notify_all();

@@ -42,6 +42,7 @@ class FileRun final : public RunSource {
   FileRun(std::string id, std::shared_ptr<FileHeading> heading, FileRunOptions options);
   void begin_reading();  // once
   void read();
+  void end_reading(const absl::Status& run, const absl::Status& events);
 
   const FileRunOptions options_;
   const std::shared_ptr<FileHeading> heading_;  // outlives what is in memory of the run

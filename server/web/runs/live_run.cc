@@ -1,6 +1,7 @@
 #include "server/web/runs/live_run.h"
 
 #include <algorithm>
+#include <new>
 
 #include "server/store/read/run_reader.h"
 #include "server/timeline/file_loader.h"
@@ -162,7 +163,10 @@ void LiveRun::refresh_until_stopped() {
     asked_ = false;
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
-    refresh();
+    try {
+      refresh();
+    } catch (const std::bad_alloc&) {  // the next commit makes the run new again
+    }
     const auto took = std::chrono::steady_clock::now() - begin;
     lock.lock();
     const auto pause = std::max<std::chrono::nanoseconds>(options_.least_pause, options_.share * took);

@@ -1,0 +1,99 @@
+// What others may ask of a run: each call is made under the run's mutex, and survives that there is no memory for it.
+#include <algorithm>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "server/ingest/run.h"
+
+namespace castscope::ingest {
+namespace {
+
+constexpr std::chrono::seconds kKeptAfterItsEnd{10};
+
+// To be made while there is memory. A copy takes none.
+const absl::Status& no_memory() {
+  static const absl::Status status = absl::ResourceExhaustedError(
+      "the collector has not enough memory now: give it more (ulimit -v, or the limit of its container)");
+  return status;
+}
+
+}  // namespace
+
+Run::Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {
+  (void)no_memory();
+}
+
+// What was interrupted has left the sink in a state that nobody knows, as a full disk does.
+template <typename Act>
+absl::Status Run::with_memory(Act act) {
+  std::lock_guard lock(mutex_);
+  try {
+    return act();
+  } catch (const std::bad_alloc&) {
+    return opened_ ? give_up(no_memory()) : no_memory();
+  }
+}
+
+absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+                         Reply* reply, Clock::time_point now) {
+  return with_memory([&] { return let_in(opening, id, acknowledged, reply, now); });
+}
+
+absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
+  return with_memory([&] { return take_batch(id, batch, reply); });
+}
+
+absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
+  return with_memory([&] { return take_goodbye(id, goodbye, reply); });
+}
+
+void Run::ask(const std::string& id, Reply* reply) {
+  std::lock_guard lock(mutex_);
+  answer(relays_[id], reply);
+}
+
+void Run::refused(const std::string& id, const std::string& sentence) {
+  (void)with_memory([&] { return tell_refused(absl::StrCat("relay ", id, ": ", sentence)), absl::OkStatus(); });
+}
+
+void Run::detach(const std::string& id, Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  const auto relay = relays_.find(id);
+  if (relay == relays_.end()) return;  // it was not let in
+  relay->second.streams = std::max(0, relay->second.streams - 1);
+  relay->second.left = now;
+}
+
+void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
+  (void)with_memory([&] { return close_if_over(now, patience), absl::OkStatus(); });
+}
+
+absl::Status Run::take_up() {
+  return with_memory([&] {
+    if (absl::Status status = ensure_open(); !status.ok()) return status;
+    if (!relays_.empty() && all_done()) close(true);
+    return absl::OkStatus();
+  });
+}
+
+// What was told once of a relay that went on after its goodbye is in no file.
+bool Run::can_be_forgotten(Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  return sink_ == nullptr && !given_up_ && std::ranges::all_of(relays_, [now](const auto& entry) {
+           const Relay& relay = entry.second;
+           return relay.streams == 0 && !relay.late && now - relay.left >= kKeptAfterItsEnd;
+         });
+}
+
+void Run::commit_what_came() {
+  (void)with_memory([&] { return sink_ != nullptr && uncommitted_ > 0 ? commit() : absl::OkStatus(); });
+}
+
+void Run::shutdown() {
+  (void)with_memory([&] {
+    if (sink_ != nullptr && uncommitted_ > 0) (void)commit();  // nobody can receive the error
+    return close(false), absl::OkStatus();
+  });
+}
+
+}  // namespace castscope::ingest
