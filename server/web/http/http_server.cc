@@ -9,14 +9,14 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
-#include <set>
+#include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "server/web/http/compression.h"
+#include "server/web/http/connections.h"
 #include "server/web/http/problem.h"
 #include "server/web/http/security_headers.h"
 
@@ -29,25 +29,22 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-// Beyond the limit, so many further connections are kept open for a moment, so that their clients learn the reason.
-constexpr int kRefusedAtOnce = 16;
 constexpr milliseconds kPatienceWithRefused{1000};
 
 // Data that connections share. Each connection holds a reference, so one that is still at work outlives the server.
 struct Shared {
-  Handler handler;
-  HttpLimits limits;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::set<int> sockets;  // of living connections
-  int served = 0;         // those among them that were not refused
-  bool stopping = false;
+  Shared(Handler answers, const HttpLimits& bounds)
+      : handler(std::move(answers)), limits(bounds), connections(bounds) {}
+  const Handler handler;
+  const HttpLimits limits;
+  Connections connections;
 };
 
 class Connection {
  public:
   Connection(int socket, Shared& shared, bool refused)
       : shared_(shared),
+        socket_(socket),
         refused_(refused),
         patience_(refused ? std::min(kPatienceWithRefused, shared.limits.patience) : shared.limits.patience),
         stream_(context_),
@@ -76,6 +73,7 @@ class Connection {
 
   // Returns false when the conversation is over.
   bool answer_one() {
+    if (!shared_.connections.awaits_request(socket_)) return false;
     http::request_parser<http::empty_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
     const error_code error = finish([&](auto done) { http::async_read_header(stream_, buffer_, parser, done); });
@@ -97,6 +95,7 @@ class Connection {
     }
     if (!parser.is_done()) return refuse(400, "a request with a body is not answered");
     if (refused_) return refuse(503, "too many connections at once");
+    if (!shared_.connections.handles(socket_)) return false;
     const bool is_head = request.method() == http::verb::head;
     const std::string target(request.target());
     const std::size_t mark = std::min(target.find('?'), target.size());
@@ -148,6 +147,7 @@ class Connection {
     // The answer is sent piece by piece: a slow reader gets the full time again with each piece that it takes.
     http::response_serializer<http::string_body> serializer(message);
     while (!serializer.is_done()) {
+      if (!shared_.connections.sends(socket_)) return false;
       const error_code error = finish([&](auto done) {
         if (is_head) {
           http::async_write_header(stream_, serializer, done);
@@ -175,6 +175,7 @@ class Connection {
   }
 
   Shared& shared_;
+  const int socket_;
   const bool refused_;
   const milliseconds patience_;
   asio::io_context context_{1};
@@ -184,12 +185,14 @@ class Connection {
 
 // Runs in the thread of one connection.
 void serve(const std::shared_ptr<Shared>& shared, int socket, bool refused) {
-  Connection connection(socket, *shared, refused);
-  connection.converse();
-  const std::lock_guard lock(shared->mutex);
-  shared->sockets.erase(socket);  // before it is closed, since the number can then be reused
-  shared->served -= refused ? 0 : 1;
-  shared->changed.notify_all();
+  std::optional<Connection> connection;
+  try {
+    connection.emplace(socket, *shared, refused);
+    connection->converse();
+  } catch (const std::exception&) {  // no memory, not even to say so
+  }
+  shared->connections.gone(socket);  // before it is closed, since the number can then be reused
+  if (!connection) close(socket);
 }
 
 }  // namespace
@@ -197,10 +200,7 @@ void serve(const std::shared_ptr<Shared>& shared, int socket, bool refused) {
 class HttpServer::Impl {
  public:
   Impl(Listener listener, Handler handler, HttpLimits limits)
-      : listener_(std::move(listener)), shared_(std::make_shared<Shared>()) {
-    shared_->handler = std::move(handler);
-    shared_->limits = limits;
-  }
+      : listener_(std::move(listener)), shared_(std::make_shared<Shared>(std::move(handler), limits)) {}
   absl::Status start() {
     try {
       thread_ = std::thread([this] { take_connections(); });
@@ -210,16 +210,12 @@ class HttpServer::Impl {
     return absl::OkStatus();
   }
   bool stop(milliseconds at_most) {
-    std::unique_lock lock(shared_->mutex);
-    if (!shared_->stopping) {
-      shared_->stopping = true;
+    if (!shared_->connections.stopping()) {
+      shared_->connections.stop();
       listener_.close_to_all();
-      for (const int socket : shared_->sockets) shutdown(socket, SHUT_RDWR);
-      lock.unlock();
       if (thread_.joinable()) thread_.join();
-      lock.lock();
     }
-    return shared_->changed.wait_for(lock, at_most, [this] { return shared_->sockets.empty(); });
+    return shared_->connections.wait_until_all_gone(at_most);
   }
   const Listener& listener() const { return listener_; }
 
@@ -230,27 +226,22 @@ class HttpServer::Impl {
       if (socket >= 0) {
         begin(socket);
       } else if (again) {  // out of descriptors: try again until one is free
-        std::unique_lock lock(shared_->mutex);
-        shared_->changed.wait_for(lock, milliseconds(100), [this] { return shared_->stopping; });
+        shared_->connections.wait_until_stopping(milliseconds(100));
       }
     }
   }
   void begin(int socket) {
-    const std::lock_guard lock(shared_->mutex);
-    const bool refused = shared_->served >= shared_->limits.connections;
-    const int most = shared_->limits.connections + kRefusedAtOnce;
-    if (shared_->stopping || static_cast<int>(shared_->sockets.size()) >= most) {
-      close(socket);
-      return;
-    }
     try {
-      std::thread(serve, shared_, socket, refused).detach();
-    } catch (const std::system_error&) {
-      close(socket);
-      return;
+      const Connections::Entry entry = shared_->connections.enter(socket);
+      if (entry != Connections::Entry::kClosed) {
+        std::thread(serve, shared_, socket, entry == Connections::Entry::kRefused).detach();
+        return;
+      }
+    } catch (const std::system_error&) {  // no thread
+    } catch (const std::bad_alloc&) {
     }
-    shared_->sockets.insert(socket);
-    shared_->served += refused ? 0 : 1;
+    shared_->connections.gone(socket);
+    close(socket);
   }
 
   Listener listener_;

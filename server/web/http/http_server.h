@@ -3,21 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "server/web/http/http_limits.h"
 #include "server/web/http/listener.h"
 #include "server/web/http/message.h"
 
 namespace castscope::web {
-
-struct HttpLimits {
-  int connections = 64;  // a further one gets the answer 503
-  // The time to send a request, and to take the next part of an answer; slower clients are disconnected.
-  std::chrono::milliseconds patience{10'000};
-  std::size_t header_bytes = 32 << 10;
-};
 
 class HttpServer {
  public:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <latch>
 #include <new>
 #include <thread>
@@ -190,13 +191,44 @@ TEST_F(HttpServerTest, WhoTakesNothingIsLetGo) {
   EXPECT_THAT(all, StartsWith("HTTP/1.1 200"));
 }
 
+const char kAsk[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
 TEST_F(HttpServerTest, OneConnectionTooManyLearnsWhy) {
-  start({.connections = 2});
+  std::latch begun(2), go_on(1);
+  start({.connections = 2}, [&](const Request&) {
+    begun.count_down();
+    go_on.wait();
+    return Response{.status = 200};
+  });
   Peer first = peer(), second = peer();
-  const std::string ask = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-  EXPECT_EQ(first.say(ask).hear(12), "HTTP/1.1 200");
-  EXPECT_EQ(second.say(ask).hear(12), "HTTP/1.1 200");
-  EXPECT_THAT(answer(ask), StartsWith("HTTP/1.1 503"));
+  first.say(kAsk), second.say(kAsk);
+  begun.wait();
+  EXPECT_THAT(answer(kAsk), StartsWith("HTTP/1.1 503"));
+  go_on.count_down();
+  EXPECT_EQ(first.hear(12), "HTTP/1.1 200");
+  EXPECT_EQ(second.hear(12), "HTTP/1.1 200");
+}
+
+TEST_F(HttpServerTest, ClientsThatSendNoWholeRequestKeepNobodyOut) {
+  start({.connections = 4});
+  Peer known = peer();
+  EXPECT_EQ(known.say(kAsk).hear(12), "HTTP/1.1 200");
+  std::deque<Peer> slow;
+  for (int n = 0; n < 100; ++n) slow.emplace_back(server_->listener().port()).say("GET / HT");
+  Peer late = peer();
+  EXPECT_EQ(late.say(kAsk).hear(12), "HTTP/1.1 200");
+  known.say("GET /again HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(known.hear(), HasSubstr("/again||h"));
+  EXPECT_EQ(slow.front().hear(), "") << "the oldest goes first";
+}
+
+TEST_F(HttpServerTest, WhoTakesNothingOfItsAnswerMakesRoom) {
+  start({.connections = 1, .patience_when_full = milliseconds(0)}, [](const Request& request) {
+    return Response{.status = 200, .type = "x", .body = std::string(request.path == "/" ? 64 << 20 : 1, 'x')};
+  });
+  Peer slow = peer();
+  EXPECT_EQ(slow.say(kAsk).hear(4), "HTTP");
+  EXPECT_THAT(answer("GET /small HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, WhatAHandlerThrowsCostsItsAnswerOnly) {
