@@ -1,9 +1,9 @@
 // castscope serve: a collector for many runs, one file each.
 #include <malloc.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -17,6 +17,8 @@
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/live_viewer.h"
+#include "server/cli/commands/serve/collected_run.h"
+#include "server/cli/commands/serve/serve_signals.h"
 #include "server/cli/recording/collector_access.h"
 #include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/descriptors.h"
@@ -36,6 +38,8 @@ namespace castscope::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 struct ServeOptions {
   ingest::Options listen{.address = "127.0.0.1:7390", .token = "", .certificate_file = "", .key_file = ""};
@@ -104,7 +108,7 @@ class RunShelf {
   bool watched(const std::string& id) {
     std::lock_guard lock(live_mutex_);
     const auto found = live_.find(id);
-    return found != live_.end() && found->second->watched(std::chrono::steady_clock::now());
+    return found != live_.end() && found->second->watched(steady_clock::now());
   }
 
   // Says of each run that met trouble whether it has passed. It should be called now and then.
@@ -131,7 +135,16 @@ class RunShelf {
     (void)cannot_be_kept(id, why);
   }
 
+  // Runs that would be closed later than that stay open. They are committed, and the next collector goes on with them.
+  void leave_open_after(steady_clock::time_point time) { closes_until_ = time; }
+  bool leaves_open() const { return steady_clock::now() >= closes_until_.load(); }
+  std::size_t left() const { return left_; }
+
   void close(const std::string& id, const ingest::RunClosing& closing) {
+    if (leaves_open()) {
+      ++left_;
+      return;
+    }
     Open entry;
     {
       std::lock_guard lock(live_mutex_);
@@ -201,12 +214,6 @@ class RunShelf {
     return why;
   }
 
-  // "; the command ended with exit status 1"
-  static std::string ending_of(const store::RunEnd& end) {
-    if (end.signal) return absl::StrCat("; signal ", *end.signal, " ended the command");
-    return end.exit_status ? absl::StrCat("; the command ended with exit status ", *end.exit_status) : "";
-  }
-
   static std::string in_other_hands(const Output& output) {
     return absl::StrCat(output.run_file(), " is being written by another castscope: send a run to one collector");
   }
@@ -224,33 +231,6 @@ class RunShelf {
       viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
   }
 
-  static store::RunEnd end_of(const ingest::RunClosing& closing, store::RunStore& store) {
-    if (closing.nothing_new && store.earlier_end()) return *store.earlier_end();
-    store::RunEnd end{.end_ns = realtime_ns(),
-                      .exit_status = {},
-                      .signal = {},
-                      .complete = closing.farewell && closing.unseen.empty(),
-                      .unseen = closing.unseen};
-    if (closing.signal > 0)
-      end.signal = closing.signal;
-    else if (closing.exit_status >= 0)
-      end.exit_status = closing.exit_status;
-    if (end.complete) end.complete = store.every_process_ended().value_or(false);
-    return end;
-  }
-
-  static store::RunStart start_of(const ingest::RunOpening& run) {
-    return {.run_id = run.id,
-            .command = run.command,
-            .cwd = run.cwd,
-            .host = run.host,
-            .castscope_version = run.castscope_version,
-            .start_ns = run.begin_realtime_ns,
-            .collected = true,
-            .checkout = run.checkout,
-            .owner = run.owner};
-  }
-
   CollectorFolder folder_;
   const store::StoreOptions kept_;
   const std::shared_ptr<web::Runs> viewed_;
@@ -258,10 +238,25 @@ class RunShelf {
   std::map<std::string, Open> open_;
   std::map<std::string, std::uint64_t> troubles_;  // by run that cannot be kept: the commits of its store by then
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
+  std::atomic<steady_clock::time_point> closes_until_ = steady_clock::time_point::max();
+  std::atomic<std::size_t> left_ = 0;
   std::mutex live_mutex_;  // a separate one: requests do not wait for a run that is being opened
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
   FindingsLog findings_{FindingsLogOptions{.log = log_finding}};
 };
+
+// Takes what still comes for a moment, and closes open runs for as long as the time allows.
+void stop(const RunShelf& shelf, ingest::Server& server, web::Viewer* viewer) {
+  log::info("stopping");
+  server.shutdown(milliseconds(500));
+  if (const std::size_t left = shelf.left(); left > 0) {
+    log::info(absl::StrCat(left, left == 1 ? " run is" : " runs are",
+                           " left open: `castscope serve` on this folder goes on with what is open, and `castscope "
+                           "report FILE` shows it as it is"));
+    _exit(0);  // the files stay as they were committed: to make one file of each takes as long as to close the run
+  }
+  if (viewer != nullptr && !viewer->stop(milliseconds(100))) _exit(0);  // a long report is still being made
+}
 
 int serve(const ServeOptions& options) {
   umask(umask(0) | 077);  // runs hold command lines, paths and source: nobody else reads what this process writes
@@ -272,13 +267,7 @@ int serve(const ServeOptions& options) {
     say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
     return kUsage;
   }
-  // Called before any thread starts, so that all threads leave these signals to this one.
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGINT);
-  sigaddset(&stop, SIGTERM);
-  sigprocmask(SIG_BLOCK, &stop, nullptr);
-
+  ServeSignals signals;
   raise_descriptor_limit();
   const auto runs = !options.web.empty() ? std::make_shared<web::Runs>() : nullptr;
   RunShelf shelf(folder, {.keep_all = options.keep == "all", .syncs_commits = options.fsync == "commit"}, runs);
@@ -309,18 +298,24 @@ int serve(const ServeOptions& options) {
   }
   for (const std::string& sentence : shelf.unreadable())
     log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
-  for (ingest::RunOpening& run : shelf.left_open()) (*server)->take_up(std::move(run));
+  // Relays that are still there go on with the next collector, so it would be of no use to make whoever stops this one
+  // wait for the reports of all of their runs.
+  signals.listen(milliseconds(1700), [&shelf] { shelf.leave_open_after(steady_clock::now() + milliseconds(1300)); });
+  for (ingest::RunOpening& run : shelf.left_open())
+    if (!shelf.leaves_open()) (*server)->take_up(std::move(run));
   // A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
-  constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
+  constexpr std::chrono::seconds kLook{10};
   constexpr std::chrono::minutes kPatience{2};
-  while (sigtimedwait(&stop, nullptr, &kLook) < 0) {
-    (*server)->close_abandoned(kPatience);
-    shelf.look_after_troubles();
+  while (!signals.stops_within(kLook)) {
+    try {
+      (*server)->close_abandoned(kPatience);
+      shelf.look_after_troubles();
+    } catch (const std::bad_alloc&) {
+      log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
+    }
     malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
   }
-  log::info("stopping");
-  (*server)->shutdown(std::chrono::seconds(5));
-  if (viewer != nullptr && !viewer->stop(std::chrono::seconds(1))) _exit(0);  // a long report is still being made
+  stop(shelf, **server, viewer.get());
   return 0;
 }
 

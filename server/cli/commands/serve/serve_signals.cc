@@ -1,0 +1,67 @@
+#include "server/cli/commands/serve/serve_signals.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "server/log/log.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Returns false if no signal to stop came before `end`; nothing = there is no end.
+bool wait_for_stop(const sigset_t& awaited, std::optional<steady_clock::time_point> end) {
+  for (;;) {
+    const auto left = end ? *end - steady_clock::now() : steady_clock::duration(std::chrono::hours(1));
+    if (left <= steady_clock::duration(0)) return false;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec limit{.tv_sec = seconds.count(), .tv_nsec = static_cast<long>((left - seconds).count())};
+    const int came = sigtimedwait(&awaited, nullptr, &limit);
+    if (came == SIGINT || came == SIGTERM) return true;
+    if (came == SIGHUP) log::info("SIGHUP came, and the collector goes on: there is nothing that it could read again");
+  }
+}
+
+}  // namespace
+
+ServeSignals::ServeSignals() {
+  sigset_t& awaited = shared_->awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGINT);
+  sigaddset(&awaited, SIGTERM);
+  struct sigaction before {};
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaddset(&awaited, SIGHUP);
+  sigprocmask(SIG_BLOCK, &awaited, nullptr);
+}
+
+void ServeSignals::listen(std::chrono::milliseconds at_most, std::function<void()> on_stop) {
+  std::thread([shared = shared_, at_most, on_stop = std::move(on_stop)] {
+    take_signals(*shared, at_most, on_stop);
+  }).detach();
+}
+
+void ServeSignals::take_signals(Shared& shared, std::chrono::milliseconds at_most,
+                                const std::function<void()>& on_stop) {
+  (void)wait_for_stop(shared.awaited, std::nullopt);
+  on_stop();
+  {
+    const std::lock_guard lock(shared.mutex);
+    shared.stopping = true;
+  }
+  shared.changed.notify_all();
+  const bool again = wait_for_stop(shared.awaited, steady_clock::now() + at_most);
+  log::warn(again ? "a second signal ends the collector at once: the next one on this folder goes on with open runs"
+                  : "the time to stop is over: the next collector on this folder goes on with open runs");
+  _exit(0);
+}
+
+bool ServeSignals::stops_within(std::chrono::seconds time) const {
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, time, [this] { return shared_->stopping; });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,39 @@
+// The signals of `castscope serve`: what ends it, and how soon.
+#pragma once
+
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace castscope::cli {
+
+class ServeSignals {
+ public:
+  // To be made before any thread starts, so that all threads leave these signals to listen(). A SIGHUP that is ignored
+  // by then (nohup) stays so.
+  ServeSignals();
+
+  // Starts the thread that takes the signals. SIGINT and SIGTERM stop the collector: `on_stop` is called, and after
+  // `at_most`, or with a second signal, the process ends whatever it is at.
+  void listen(std::chrono::milliseconds at_most, std::function<void()> on_stop);
+  // Waits for a signal to stop, for at most this time.
+  bool stops_within(std::chrono::seconds) const;
+
+ private:
+  // The thread outlives its owner.
+  struct Shared {
+    sigset_t awaited;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool stopping = false;
+  };
+  static void take_signals(Shared& shared, std::chrono::milliseconds at_most, const std::function<void()>& on_stop);
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
+
+}  // namespace castscope::cli

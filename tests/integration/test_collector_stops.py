@@ -1,0 +1,80 @@
+"""Signals of a collector: it ends soon, whatever it is at, and what it leaves open the next one goes on with. SIGHUP does
+not end it."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from collectors import Collector, exited, train
+
+
+def begin(wire, collector, run):
+    """A run of which three messages are acknowledged, and whose relay is still there."""
+    process = wire.Process(wire.Client(collector.address, run, relay="r"), pid=1)
+    process.introduced = process.begin
+    train(wire, process)
+    return process
+
+
+def come_back_and_end(wire, collector, process, run):
+    process.client = wire.Client(collector.address, run, relay="r", acknowledged=3)
+    process.client.sequence = process.client.acknowledged = 3
+    process.begin = process.introduced
+    process.numbers.clear()
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+
+
+def complete_casts(collector, run):
+    report = json.loads((collector.folder / f"{run}.json").read_text())
+    assert report["run"]["complete"], report["run"]["missing"]
+    return report["totals"]["casts"]
+
+
+def test_a_collector_does_not_wait_for_relays_that_stay(wire, collector):
+    process = begin(wire, collector, "stays")
+    started = time.monotonic()
+    collector.stop()
+    assert time.monotonic() - started < 4  # it took five seconds and more
+    process.client.close()
+
+
+def test_what_cannot_be_closed_in_time_is_left_to_the_next_collector(wire, collector):
+    runs = {name: begin(wire, collector, name) for name in ("a", "b")}
+    os.mkfifo(collector.folder / "a.json")  # to write this report takes for ever
+    collector.stop()
+    assert "the time to stop is over" in collector.log
+    (collector.folder / "a.json").unlink()
+    assert not (collector.folder / "b.json").exists()
+    collector.start()
+    come_back_and_end(wire, collector, runs["b"], "b")
+    assert complete_casts(collector, "b") == 12
+
+
+def test_a_second_signal_ends_it_at_once(wire, collector):
+    process = begin(wire, collector, "on")
+    collector.server.send_signal(signal.SIGTERM)
+    collector.server.send_signal(signal.SIGINT)
+    collector.stop()
+    assert "a second signal ends the collector at once" in collector.log
+    assert not (collector.folder / "on.json").exists()
+    collector.start()
+    come_back_and_end(wire, collector, process, "on")
+    assert complete_casts(collector, "on") == 12
+
+
+@pytest.mark.parametrize("under", [(), ("nohup",)], ids=["heard", "ignored"])
+def test_sighup_does_not_end_it(wire, castscope, under):
+    collector = Collector(castscope, under=under)
+    collector.server.send_signal(signal.SIGHUP)
+    if not under:
+        assert "SIGHUP came, and the collector goes on" in collector.server.stderr.readline()
+    process = begin(wire, collector, "on")
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    collector.stop()
+    assert "SIGHUP" not in collector.log
+    assert complete_casts(collector, "on") == 6
