@@ -61,8 +61,8 @@ def hold_until_healed(world, _):
 
 
 def flip_a_bit(world, chance):
-    """In a message it is noticed, and the message comes again. In what gRPC writes around it, it may look like a refusal,
-    which ends what the relay sends."""
+    """In a message it is noticed, and the message comes again. In what gRPC writes around it, it may look like a
+    refusal, which ends what the relay sends."""
     world.may_miss = True
     world.proxy.flips = chance
 

@@ -17,7 +17,8 @@ class Proxy:
         self.pairs, self.lock = [], threading.Lock()
         self.held = threading.Event()  # nothing is passed on while it is set
         self.refuses = False
-        self.flips = None  # a random.Random: one bit of the next piece of data is changed by it, whichever way that goes
+        # A random.Random, by which one bit of the next piece of data is changed, whichever way that goes.
+        self.flips = None
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 

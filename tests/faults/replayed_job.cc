@@ -1,7 +1,7 @@
 // A job for the fault campaign, which starts in milliseconds: `castscope run -- replayed_job PROGRESS CASTS PER_SECOND
-// EXIT` is the traced process itself, without PyTorch. It counts its casts in the file PROGRESS, 64 bits, right after it
-// has counted each for castscope, so that the truth outlives any death of it, to one cast. Where its ring is full, it
-// drops the event and counts that, as the agent does.
+// EXIT` is the traced process itself, without PyTorch. It counts its casts in the file PROGRESS, 64 bits, right after
+// it has counted each for castscope, so that the truth outlives any death of it, to one cast. Where its ring is full,
+// it drops the event and counts that, as the agent does.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

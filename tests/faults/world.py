@@ -1,4 +1,4 @@
-"""A collector on a small disk of its own, jobs that send to it through a proxy, and what must be true when all is over."""
+"""A collector on a small disk, jobs that send to it through a proxy, and what must be true when all is over."""
 
 import contextlib
 import os
@@ -155,7 +155,7 @@ class World:
         return [str(path) for pid in pids for path in base.glob(f"run-*-*-{pid}")]
 
     def check(self):
-        """What was received and what was dropped is what was made, counts are the job's own, or the report says why not."""
+        """Received and dropped events are all that were made, and counts the job's own, or the report says why not."""
         told = [reports.read_report(file) for file in self.collector.folder.glob("*.json")]
         for job in self.jobs:
             if job.recorder_killed and not job.progress.exists():

@@ -1,5 +1,5 @@
-"""Signals of a collector: it ends soon, whatever it is at, and what it leaves open the next one goes on with. SIGHUP does
-not end it."""
+"""Signals of a collector: it ends soon, whatever it is at, and what it leaves open the next one goes on with. SIGHUP
+does not end it."""
 
 import json
 import os

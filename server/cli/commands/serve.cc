@@ -93,7 +93,7 @@ class RunShelf {
                            output.run_file(), ": ", absl::StrJoin(run.command, " ").substr(0, kMostOfCommand), ", in ",
                            run.cwd));
     Open& entry = open_[run.id];
-    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim};
+    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim, run};
     // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
     const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
     findings_.begin(run.id, judge);
@@ -120,6 +120,12 @@ class RunShelf {
       log::info(absl::StrCat("run ", trouble.first, " goes on in ", open->second.output.run_file()));
       return true;
     });
+  }
+
+  // Runs that had ended and could not be closed since the last call: on a full disk, say.
+  std::vector<ingest::RunOpening> take_unconcluded() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(unconcluded_, {});
   }
 
   // The report of a run that had ended does not tell what comes now.
@@ -169,7 +175,10 @@ class RunShelf {
       for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
         log::warn(absl::StrCat("run ", id, " is not complete: ", one.sentence));
     } else {
-      log::error(absl::StrCat("run ", id, ": ", concluded.status().message()));
+      log::error(
+          absl::StrCat("run ", id, " could not be closed: ", concluded.status().message(), "; it is tried again"));
+      std::lock_guard lock(mutex_);
+      unconcluded_.push_back(entry.run);
     }
     if (entry.shown != nullptr)
       conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost,
@@ -182,6 +191,7 @@ class RunShelf {
     std::shared_ptr<web::LiveRun> shown;  // the sink in front of the store; null without a viewer
     Output output;
     std::shared_ptr<OutputClaim> claim;  // no other castscope writes the file
+    ingest::RunOpening run = {};
   };
 
   static constexpr std::size_t kMostOfCommand = 200;
@@ -238,6 +248,7 @@ class RunShelf {
   std::map<std::string, Open> open_;
   std::map<std::string, std::uint64_t> troubles_;  // by run that cannot be kept: the commits of its store by then
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
+  std::vector<ingest::RunOpening> unconcluded_;
   std::atomic<steady_clock::time_point> closes_until_ = steady_clock::time_point::max();
   std::atomic<std::size_t> left_ = 0;
   std::mutex live_mutex_;  // a separate one: requests do not wait for a run that is being opened
@@ -310,6 +321,7 @@ int serve(const ServeOptions& options) {
     try {
       (*server)->close_abandoned(kPatience);
       shelf.look_after_troubles();
+      for (ingest::RunOpening& run : shelf.take_unconcluded()) (*server)->take_up(std::move(run));
     } catch (const std::bad_alloc&) {
       log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
     }
