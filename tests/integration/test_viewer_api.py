@@ -150,20 +150,22 @@ def test_half_open_connections_harm_nobody(view, recorded):
         peer.close()
 
 
-def test_a_connection_too_many_is_told_so(view, recorded):
+def test_connections_that_ask_nothing_make_room(view, recorded):
     viewer = view("run.castscope")
     request = f"GET {viewer.base}api/v2/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     held = []
-    for _ in range(64):
+    for _ in range(64 + 1):  # as many as there may be, and one more
         held.append(viewer.socket())
         held[-1].sendall(request)
         assert held[-1].recv(12) == b"HTTP/1.1 200"
-    with viewer.socket() as one_more:
-        one_more.sendall(request)
-        assert one_more.recv(12) == b"HTTP/1.1 503"
+    while held[0].recv(65536):  # its answer; then it is closed, as the one that was quiet longest
+        pass
+    held[1].sendall(request)
+    answers = b""
+    while b"HTTP/1.1 200" not in answers:  # behind the rest of its first answer
+        answers += held[1].recv(65536) or pytest.fail("a connection that was quiet for less long was closed")
     for peer in held:
         peer.close()
-    assert viewer.until("runs", lambda told: True)["runs"]
 
 
 def test_it_ends_at_once_whoever_is_connected(view, recorded):
