@@ -12,13 +12,13 @@ namespace castscope::wire {
 // packed is covered; plain definitions and plain events are not.
 std::uint32_t checksum_of(const v1::Batch& batch);
 
-// Of the other messages that must not be mistaken: CRC-32 of the message as protobuf writes it, without the checksum.
+// For the other messages that have a checksum: CRC-32 of the bytes that protobuf writes for the message without it.
 // Fields that are added later have higher numbers than it knows, so that both sides write the same. Never 0.
 std::uint32_t checksum_of(v1::Hello hello);
 std::uint32_t checksum_of(v1::Goodbye goodbye);
 std::uint32_t checksum_of(v1::Ack ack);
 
-// Whether the message has no checksum, or the right one.
+// Returns true if the checksum is that of the message, or if the sender gave none.
 template <typename Message>
 bool is_intact(const Message& message) {
   return message.checksum() == 0 || message.checksum() == checksum_of(message);

@@ -43,7 +43,7 @@ std::uint32_t body_checksum(std::string_view packed);
 // Writes the checksum into the block. (Tests damage what is below it.)
 void seal(std::string& packed);
 
-// Whether there can be such an event: its kind is known, and a run file can hold its time and its bytes.
+// Returns true if the event's kind is known, and its time and its bytes are small enough for a run file.
 bool is_possible(const lanes::Event& event);
 
 // Never fails for up to kMostEventsInBlock events of a known kind.

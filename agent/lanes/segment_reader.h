@@ -84,7 +84,8 @@ class SegmentReader {
 
   // "" while the segment can be read. Once it is set, nothing more can be read from the segment.
   const std::string& error() const { return error_; }
-  // What of the segment cannot be read, where the rest can; "" = nothing. The first damage that was met counts.
+  // A sentence that says which part of the segment is damaged, of the damage that was met first; "" = none was met. The
+  // reader goes on with the rest.
   const std::string& damage() const { return damage_; }
 
   EndMark end_mark() const;

@@ -207,7 +207,7 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
 
 // The collector is away, or slow: what it has not acknowledged goes to disk.
 bool Relay::Impl::make_room() {
-  if (!options_.make_spool || spool_failed_ || outbox_.spools()) return false;
+  if (!options_.make_spool || spool_failed_ || outbox_.spools() || !uplink_.knows_numbers()) return false;
   const absl::Status status = spool();
   spool_failed_ = !status.ok();
   if (options_.say)
@@ -227,7 +227,8 @@ absl::Status Relay::Impl::spool() {
 
 // Nobody else uses the outbox or the drainer any more.
 void Relay::Impl::spool_at_end(Summary& summary) {
-  if (!options_.make_spool || uplink_.refused() || nothing_to_send_) return;
+  // With other numbers than the collector's it would be taken for messages that it has: then the segments stay.
+  if (!options_.make_spool || uplink_.refused() || nothing_to_send_ || !uplink_.knows_numbers()) return;
   absl::Status status = outbox_.spools() ? absl::OkStatus() : spool();
   absl::StatusOr<std::string> path = status.ok() ? outbox_.sync() : status;
   if (path.ok())

@@ -44,6 +44,11 @@ bool Uplink::ever_connected() const {
   return ever_connected_;
 }
 
+bool Uplink::knows_numbers() const {
+  const std::lock_guard lock(mutex_);
+  return !goes_on_;
+}
+
 bool Uplink::stopping() const {
   const std::lock_guard lock(mutex_);
   return stopping_;
@@ -92,7 +97,7 @@ bool Uplink::greet(Stream& stream, std::string* why) {
     *why = "no connection to the collector";
     return false;
   }
-  if (answer.has_welcome() && (!goes_on_ || learn_where_to_go_on(stream))) return true;
+  if (answer.has_welcome() && (knows_numbers() || learn_where_to_go_on(stream))) return true;
   if (answer.has_refusal()) {
     set_trouble(answer.refusal().sentence(), true);
   } else {
@@ -110,6 +115,7 @@ bool Uplink::learn_where_to_go_on(Stream& stream) {
   if (!stream.Write(question) || !stream.Read(&answer) || !answer.has_ack()) return false;
   if (!wire::is_intact(answer.ack())) return false;
   outbox_->continue_after(answer.ack().sequence(), answer.ack().said_goodbye());
+  const std::lock_guard lock(mutex_);
   goes_on_ = false;
   return true;
 }

@@ -27,6 +27,9 @@ class Uplink {
   // The collector refuses this relay: trying again is of no use.
   bool refused() const;
   bool ever_connected() const;
+  // Whether the numbers of messages are those that the collector will see: not before a relay that goes on for another
+  // one has learned how far that one was.
+  bool knows_numbers() const;
   // Returns "" while connected, otherwise a sentence.
   std::string trouble() const;
 

@@ -91,6 +91,28 @@ def test_a_run_whose_recorder_was_killed_goes_on_at_its_collector(castscope, pyt
     assert report["run"]["complete"] and report["run"]["missing"] == [] and report["totals"]["events_lost"] == 0
 
 
+def test_a_recorder_that_was_killed_while_its_collector_was_away_loses_nothing(castscope, python, collector, send,
+                                                                              spool):
+    """Who goes on for it cannot know its numbers then: the segments stay until the collector tells them."""
+    job = send(python)
+    until(lambda: list(collector.folder.glob("sent.castscope")))
+    job.send_signal(signal.SIGKILL)
+    job.wait()
+    collector.server.kill()
+    collector.server.communicate()
+    job.stdin.write("\n")
+    job.stdin.close()
+    job.stdout.read()
+    failed = recover(castscope, spool, job.directory)
+    assert failed.returncode == 3 and os.path.exists(job.directory) and not list(spool.glob("*"))
+    collector.start()
+    done = recover(castscope, spool, job.directory)
+    assert done.returncode == 0, done.stderr
+    report = collector.report("sent")
+    assert_worked(report, 7)
+    assert report["run"]["complete"]
+
+
 def test_a_file_of_the_rest_says_that_the_beginning_is_elsewhere(castscope, python, collector, send, spool):
     job = send(python)
     until(lambda: list(collector.folder.glob("sent.castscope")))

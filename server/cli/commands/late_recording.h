@@ -17,7 +17,7 @@ pid_t first_attached(const RunDirectory& directory);
 // Waits, as the relay of this run, until no process of it is left.
 void wait_for_last_process(Recording& recording, const RunDirectory& directory);
 
-// What a run file lacks that is made of the rest of a run which a collector had begun to take.
+// Returns the sentence for a run file that holds the later part of a run, whose earlier part the collector has.
 std::string sent_to(const std::string& collector);
 
 }  // namespace castscope::cli

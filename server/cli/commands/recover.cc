@@ -157,7 +157,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                             .settings = settings_of_job(run)});
 }
 
-// What is named, or all.
+// The runs that the command is about: those that the user named, or everything that is left over.
 struct LeftOver {
   std::vector<RunDirectory> directories;
   std::vector<relay::Waiting> spools;
