@@ -58,9 +58,9 @@ def walk_schema(surface, node, where=""):
 
 
 def properties():
-    """The settings and the policy file are languages that users write, with a schema and a page of their own."""
+    """Files of settings, of tokens and of policies are languages that users write, with a schema of their own."""
     for path in sorted((ROOT / "docs").glob("*.schema.json")):
-        if path.name != "castscope.schema.json":
+        if path.name not in ("castscope.schema.json", "serve.schema.json", "tokens.schema.json"):
             yield from walk_schema(path.name.removesuffix(".schema.json"), json.loads(path.read_text()))
     for name, node in walk_schema("api", json.loads(text_of("docs/openapi.json"))):
         if name.where != "Problem" or name.name not in PROBLEM:

@@ -41,6 +41,9 @@ class RunSums {
     return grow({{"events_published", before.written, now.written}, {"events_dropped", before.dropped, now.dropped}},
                 lane_sums_);
   }
+  void received(std::uint64_t events) { events_received_ += events; }
+  std::uint64_t events_received() const { return events_received_; }
+  std::uint64_t events_dropped() const { return lane_sums_[1]; }
 
  private:
   struct Column {
@@ -61,6 +64,7 @@ class RunSums {
 
   std::array<std::uint64_t, 7> sums_{};
   std::array<std::uint64_t, 2> lane_sums_{};
+  std::uint64_t events_received_ = 0;
 };
 
 }  // namespace castscope::ingest

@@ -25,40 +25,61 @@ std::string versions(std::uint32_t lowest, std::uint32_t highest) {
 }  // namespace
 
 CollectorService::CollectorService(const Options& options, RunKeeper keeper)
-    : admission_(options.token, options.audit),
+    : door_(options.door),
       version_(options.version),
       refused_(options.refused),
+      traffic_(options.traffic),
       hellos_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
 grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* stream) {
   v1::RelayMessage message;
+  admission::Guest guest;
   {
     const HelloDeadlines::Waiting waiting(hellos_, call);
     if (!waiting.may_wait())
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
-    const auto given = call->client_metadata().find(Admission::kKey);
-    const absl::Status admitted = admission_.admit(
-        given == call->client_metadata().end() ? "" : std::string(given->second.data(), given->second.size()),
-        call->peer(), [call] { return call->IsCancelled(); });
-    if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted});
+    absl::StatusOr<admission::Guest> admitted = admit(call);
+    if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
+    guest = *std::move(admitted);
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
-  const grpc::Status status = serve_with_memory(message, stream);
+  const grpc::Status status = serve_with_memory(message, guest, stream);
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
   return status;
 }
 
+absl::StatusOr<admission::Guest> CollectorService::admit(grpc::ServerContext* call) const {
+  if (door_ == nullptr) return admission::Guest();
+  const auto given = call->client_metadata().find(admission::Door::kKey);
+  return door_->admit(
+      given == call->client_metadata().end() ? "" : std::string(given->second.data(), given->second.size()),
+      admission::Role::kSend, call->peer(), [call] { return call->IsCancelled(); });
+}
+
+void CollectorService::stop_waiting() {
+  if (door_ != nullptr) door_->stop();
+  const std::lock_guard lock(pausing_);
+  stopped_ = true;
+  pauses_end_.notify_all();
+}
+
+void CollectorService::pause(std::chrono::milliseconds time) const {
+  std::unique_lock lock(pausing_);
+  pauses_end_.wait_for(lock, time, [this] { return stopped_; });
+}
+
 // A run gives itself up where there is no memory for it. This is for what is outside of runs.
-grpc::Status CollectorService::serve_with_memory(const v1::RelayMessage& message, Messages* stream) {
+grpc::Status CollectorService::serve_with_memory(const v1::RelayMessage& message, const admission::Guest& guest,
+                                                 Messages* stream) {
   try {
-    return serve(message, stream);
+    return serve(message, guest, stream);
   } catch (const std::bad_alloc&) {
     return {grpc::StatusCode::UNAVAILABLE, "no memory"};  // short: it needs none of its own
   }
 }
 
-grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* stream) {
+grpc::Status CollectorService::serve(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream) {
   std::uint32_t protocol = 0;
   if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
   const v1::Hello& hello = message.hello();
@@ -67,6 +88,8 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* 
   const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
+  opening->sender = guest.name;
+  opening->quotas = guest.quotas;
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
   const std::shared_ptr<Run> run = runs_.find_or_add(*opening);
@@ -80,7 +103,7 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, Messages* 
   if (!reply.out_of_order.empty())
     refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
   if (!refused.ok()) return refuse(stream, refused);
-  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, relay, *run) : grpc::Status::OK;
+  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, hello, guest, *run) : grpc::Status::OK;
 }
 
 grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) const {
@@ -140,6 +163,7 @@ bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
   message.mutable_ack()->set_sequence(reply->durable);
   message.mutable_ack()->set_watched(reply->watched);
   message.mutable_ack()->set_said_goodbye(reply->said_goodbye);
+  message.mutable_ack()->set_hold_events(reply->hold_events);
   for (v1::Rejection& rejection : reply->rejections) *message.mutable_ack()->add_rejections() = std::move(rejection);
   message.mutable_ack()->set_checksum(wire::checksum_of(message.ack()));
   return stream->Write(message);
@@ -179,11 +203,20 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
   return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
 }
 
-grpc::Status CollectorService::take(Messages* stream, const std::string& relay, Run& run) const {
+grpc::Status CollectorService::take(Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
+                                    Run& run) const {
+  InTraffic in_traffic(traffic_, hello.waiting_bytes());
   for (v1::RelayMessage message; stream->Read(&message);) {
+    if (door_ != nullptr && !door_->still_admits(guest, admission::Role::kSend))
+      return refuse(stream, {v1::REFUSAL_REASON_TOKEN,
+                             absl::UnauthenticatedError(absl::StrCat("the token of this stream (", guest.name,
+                                                                     ") is not taken any more: send the new one"))});
+    in_traffic.came(message.ByteSizeLong());
     Run::Reply reply;
-    if (const Refused refused = take_one(message, relay, run, &reply); !refused.ok()) return refuse(stream, refused);
+    if (const Refused refused = take_one(message, hello.relay(), run, &reply); !refused.ok())
+      return refuse(stream, refused);
     if (!acknowledge(stream, &reply)) break;
+    if (reply.pause.count() > 0) pause(reply.pause);
   }
   return grpc::Status::OK;
 }

@@ -5,12 +5,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
-#include "server/ingest/listening/admission.h"
+#include "server/admission/door.h"
 #include "server/ingest/listening/hello_deadlines.h"
 #include "server/ingest/listening/options.h"
 #include "server/ingest/run_keeper.h"
@@ -28,7 +31,7 @@ class CollectorService final : public v1::Collector::Service {
   void close_abandoned(std::chrono::milliseconds patience) { runs_.close_abandoned(Run::Clock::now(), patience); }
   void take_up(RunOpening opening) { runs_.take_up(std::move(opening)); }
   void shutdown() { runs_.shutdown(); }
-  void stop_waiting() { admission_.stop(); }
+  void stop_waiting();
 
  private:
   // Why a stream ends: what the refusal says, and the status after it. Without a refusal (UNAVAILABLE) the relay keeps
@@ -40,18 +43,25 @@ class CollectorService final : public v1::Collector::Service {
   };
   grpc::Status refuse(Messages* stream, const Refused& refused) const;
   static Refused cannot_be_kept(const absl::Status& status);
-  grpc::Status serve_with_memory(const v1::RelayMessage& first, Messages* stream);
-  grpc::Status serve(const v1::RelayMessage& first, Messages* stream);
+  absl::StatusOr<admission::Guest> admit(grpc::ServerContext* call) const;
+  grpc::Status serve_with_memory(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream);
+  grpc::Status serve(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream);
   // `protocol` is what both sides speak.
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;
   static bool acknowledge(Messages* stream, Run::Reply* reply);
   static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
-  grpc::Status take(Messages* stream, const std::string& relay, Run& run) const;
+  grpc::Status take(Messages* stream, const v1::Hello& hello, const admission::Guest& guest, Run& run) const;
 
-  Admission admission_;
+  void pause(std::chrono::milliseconds time) const;
+
+  const std::shared_ptr<admission::Door> door_;
   const std::string version_;
   const std::function<void(const std::string&)> refused_;
+  const std::shared_ptr<Traffic> traffic_;
+  mutable std::mutex pausing_;
+  mutable std::condition_variable pauses_end_;
+  bool stopped_ = false;
   HelloDeadlines hellos_;
   RunTable runs_;
 };

@@ -91,6 +91,7 @@ void Run::answer(Relay& relay, Reply* reply) const {
   reply->watched = keeper_->watched && keeper_->watched(opening_.id);
   reply->durable = relay.durable;
   reply->said_goodbye = relay.done();
+  reply->hold_events = events_wanted().how != EventsWanted::How::kAll;
   reply->rejections.assign(relay.rejections.begin() + static_cast<std::ptrdiff_t>(relay.rejections_told),
                            relay.rejections.end());
   relay.rejections_told = relay.rejections.size();
@@ -215,10 +216,25 @@ void Run::refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Ba
   if (!was_open) close(closing_.farewell);
 }
 
-absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
+EventsWanted Run::events_wanted() const {
+  return keeper_->events_wanted ? keeper_->events_wanted(opening_.id) : EventsWanted();
+}
+
+// The report says why events were dropped, or are missing.
+absl::Status Run::note_quota(const EventsWanted& wanted) {
+  if (wanted.how == EventsWanted::How::kAll || wanted.why == quota_told_) return absl::OkStatus();
+  quota_told_ = wanted.why;
+  absl::Status status = sink_->notice(wanted.why);
+  return status.ok() ? status : give_up(status);
+}
+
+absl::Status Run::take(Relay& relay, const v1::Batch& batch, Reply* reply) {
   if (absl::Status status = ensure_open(); !status.ok()) return status;
   note_news();
-  const Verdict verdict = validator_.apply(batch, *sink_);
+  const EventsWanted wanted = events_wanted();
+  if (absl::Status status = note_quota(wanted); !status.ok()) return status;
+  const RunSums before = validator_.sums();
+  const Verdict verdict = validator_.apply(batch, *sink_, wanted.how != EventsWanted::How::kNone);
   if (!verdict.failed.ok()) return give_up(verdict.failed);
   if (!verdict.rejected.ok()) {
     v1::Rejection rejection;
@@ -230,8 +246,14 @@ absl::Status Run::take(Relay& relay, const v1::Batch& batch) {
       return give_up(status);
     relay.rejections.push_back(std::move(rejection));
   }
-  uncommitted_ += batch.ByteSizeLong();
+  const std::size_t bytes = batch.ByteSizeLong();
+  uncommitted_ += bytes;
   relay.applied = std::max<std::uint64_t>(relay.applied, batch.sequence());
+  if (keeper_->taken)
+    reply->pause =
+        keeper_->taken(opening_.id, {.bytes = bytes,
+                                     .events = validator_.sums().events_received() - before.events_received(),
+                                     .events_dropped = validator_.sums().events_dropped() - before.events_dropped()});
   return absl::OkStatus();
 }
 
@@ -257,7 +279,7 @@ absl::Status Run::take_batch(const std::string& id, const v1::Batch& batch, Repl
   if (!known) {
     if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
     if (sequence != 0 && !is_due(id, relay, sequence, reply)) return absl::OkStatus();
-    if (absl::Status status = take(relay, batch); !status.ok()) return status;
+    if (absl::Status status = take(relay, batch, reply); !status.ok()) return status;
   }
   if (batch.flush() || uncommitted_ > kMostUncommittedBytes) {
     if (uncommitted_ > 0) {

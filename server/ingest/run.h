@@ -31,7 +31,9 @@ class Run {
     bool send = false;          // the reply contains something
     bool watched = false;       // somebody watches the run while it goes on
     bool said_goodbye = false;  // the relay has
+    bool hold_events = false;   // a quota wants none for now
     std::vector<v1::Rejection> rejections;
+    std::chrono::milliseconds pause{0};  // until the next message is read: a quota
   };
 
   // How long a run stays open for further relays after its last one said goodbye. What is finished longer stays as it
@@ -90,7 +92,9 @@ class Run {
   absl::Status begun_before(const Relay& relay) const;
   absl::Status may_send(const RunOpening& opening, const std::string& relay, Clock::time_point now);
   absl::Status still_open(const std::string& relay, Clock::time_point now);
-  absl::Status take(Relay& relay, const v1::Batch& batch);
+  absl::Status take(Relay& relay, const v1::Batch& batch, Reply* reply);
+  EventsWanted events_wanted() const;
+  absl::Status note_quota(const EventsWanted& wanted);
   // Whether this number is the next one; if not, `reply` says so.
   bool is_due(const std::string& id, Relay& relay, std::uint64_t sequence, Reply* reply) const;
   void refuse_after_goodbye(const std::string& id, Relay& relay, const v1::Batch& batch, Reply* reply);
@@ -116,6 +120,7 @@ class Run {
   std::map<std::string, Relay> relays_;
   RunClosing closing_;
   bool remembered_ = false;                    // what the file tells of its senders is known
+  std::string quota_told_;                     // the sentence of the quota that the file has
   bool news_ = false;                          // something was taken since the run was opened
   bool opened_ = false;                        // at least once
   std::optional<Clock::time_point> finished_;  // since then: all its relays have said goodbye

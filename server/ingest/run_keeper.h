@@ -1,13 +1,16 @@
 // Keeps the runs that relays bring, with what is known about a run when it begins and when it ends.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/admission/tokens.h"
 #include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
@@ -21,7 +24,9 @@ struct RunOpening {
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
   std::string checkout = {};
-  std::string owner = {};  // the digest of the run's key; "" = it has none
+  std::string owner = {};                        // the digest of the run's key; "" = it has none
+  std::string sender = {};                       // whose token the first relay gave; "" = no token was asked for
+  std::optional<admission::Quotas> quotas = {};  // of that token; nothing = it has none of its own
 };
 
 struct RunClosing {
@@ -33,6 +38,23 @@ struct RunClosing {
   int signal = 0;
   // A sentence where a relay left processes running, or did not say goodbye; "" = the relays saw the job end.
   std::string unseen = {};
+};
+
+// What quotas let in of a run at the moment. Counts are always taken.
+struct EventsWanted {
+  enum class How {
+    kAll,
+    kHold,  // the relay is to send none for now: what its processes have no room for they drop, and count
+    kNone,  // what comes all the same is not taken, and is missing from the run
+  };
+  How how = How::kAll;
+  std::string why = {};  // a sentence for the run's report; "" for kAll
+};
+
+// What was taken of one message.
+struct Taken {
+  std::uint64_t bytes = 0, events = 0;
+  std::uint64_t events_dropped = 0;  // that processes dropped since the last message
 };
 
 // The error for a sender who does not know the run's key.
@@ -56,6 +78,11 @@ struct RunKeeper {
   // to a relay, several times a second, so it should be quick, and must not wait for another call about this run. An
   // empty function means that nobody watches.
   std::function<bool(const std::string& run_id)> watched = {};
+  // Asked before each message, as watched() is. An empty function wants all.
+  std::function<EventsWanted(const std::string& run_id)> events_wanted = {};
+  // Called after each message, as watched() is; returns how long the collector should wait before it reads on. An empty
+  // function is not called.
+  std::function<std::chrono::milliseconds(const std::string& run_id, const Taken&)> taken = {};
 };
 
 }  // namespace castscope::ingest

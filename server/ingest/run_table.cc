@@ -6,8 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/admission/digest.h"
 #include "server/ingest/bounds.h"
-#include "server/ingest/listening/digest.h"
 
 namespace castscope::ingest {
 namespace {
@@ -45,7 +45,7 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
                     .begin_realtime_ns = hello.start_epoch_ns(),
                     .castscope_version = hello.castscope_version(),
                     .checkout = hello.checkout(),
-                    .owner = digest_of(hello.run_key())};
+                    .owner = admission::digest_of(hello.run_key())};
 }
 
 std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {

@@ -9,11 +9,11 @@
 
 #include "proto/protocol.h"
 #include "proto/quiet.h"
-#include "proto/tls_files.h"
 #include "server/ingest/collector_service.h"
 #include "server/ingest/listening/acceptor.h"
 #include "server/ingest/listening/address.h"
 #include "server/ingest/listening/listening_sockets.h"
+#include "server/ingest/listening/tls.h"
 
 namespace castscope::ingest {
 namespace {
@@ -22,17 +22,6 @@ namespace {
 constexpr int kMostStreamsOfConnection = 100;
 constexpr int kPatienceForHandshakeMs = 10'000, kPatienceWithIdleMs = 60'000;
 constexpr std::size_t kMostMemoryOfConnections = 512u << 20;
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Options& options) {
-  if (options.certificate_file.empty()) return grpc::InsecureServerCredentials();
-  absl::StatusOr<std::string> certificate = wire::read_certificates(options.certificate_file);
-  if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = wire::read_key(options.key_file, *certificate, options.certificate_file);
-  if (!key.ok()) return key.status();
-  grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
-  return grpc::SslServerCredentials(tls);
-}
 
 void set_bounds(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);

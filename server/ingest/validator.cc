@@ -40,11 +40,11 @@ void ProcessValidator::adopt_rejection(const std::string& sentence) {
   rejected_before_ = sentence;
 }
 
-Verdict ProcessValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
+Verdict ProcessValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool take_events) {
   if (!rejected_before_.empty()) return {.rejected = invalid(std::exchange(rejected_before_, {})), .failed = {}};
   if (silenced_) return {};
   sink_error_ = absl::OkStatus();
-  const absl::Status status = apply_checked(batch, sink);
+  const absl::Status status = apply_checked(batch, sink, take_events);
   if (status.ok()) return {};
   if (!sink_error_.ok()) return {.rejected = {}, .failed = sink_error_};
   silenced_ = true;
@@ -67,7 +67,7 @@ absl::Status ProcessValidator::lose(Part part, const std::string& what, store::R
                               absl::StrCat("process ", key_, " sent ", what, lost)));
 }
 
-absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunSink& sink) {
+absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunSink& sink, bool take_events) {
   if (batch.has_process_begin()) {
     if (absl::Status status = begin(batch.process_begin(), sink); !status.ok()) return status;
   }
@@ -77,7 +77,7 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   // Definitions come first, since events and counters of the same batch refer to them.
   if (absl::Status status = definitions(batch, sink); !status.ok()) return status;
   for (const v1::Events& block : batch.event_blocks())
-    if (absl::Status status = events(block, sink); !status.ok()) return status;
+    if (absl::Status status = events(block, sink, take_events); !status.ok()) return status;
   if (absl::Status status = counters(batch.counters(), sink); !status.ok()) return status;
   if (absl::Status status = lanes(batch, sink); !status.ok()) return status;
   if (batch.has_gauges()) {
@@ -139,7 +139,7 @@ absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane
   return absl::OkStatus();
 }
 
-absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink) {
+absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink, bool take) {
   const std::uint64_t end = block.first_event() + block.event_count();
   absl::Status status;
   Lane* lane = nullptr;
@@ -154,7 +154,7 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
   if (status.ok()) {
     if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
     if (last_end_ > v1::PROCESS_END_KIND_NOT_SEEN) return invalid("events after its end");
-    status = take_events(block, *lane, sink);
+    if (take) status = take_events(block, *lane, sink);
     lane->row.next = end;  // of a block that was not taken, too: its events are missing
     lane->touched = true;
   }
@@ -174,6 +174,7 @@ absl::Status ProcessValidator::take_events(const v1::Events& block, Lane& lane, 
   if (changed) repacked = wire::pack(unpacked_);
   const std::string& packed = changed ? repacked : block.packed_events();
   lane.row.received += unpacked_.size();
+  sums_->received(unpacked_.size());
   return kept(sink.events(key_, {.lane = block.lane(), .events = unpacked_, .packed = packed}));
 }
 
@@ -359,7 +360,7 @@ bool RunValidator::knows(const std::string& key) const {
   return !is_name(key) || processes_.contains(key) || processes_.size() >= kMostProcesses;
 }
 
-Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
+Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool take_events) {
   if (!is_name(batch.process_key()))
     return {.rejected = invalid("a batch without the name of its process came, or with one of thousands of letters; it "
                                 "was not taken"),
@@ -372,7 +373,7 @@ Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
                                              "and so are all that follow")),
             .failed = {}};
   }
-  return find_or_add(batch.process_key()).apply(batch, sink);
+  return find_or_add(batch.process_key()).apply(batch, sink, take_events);
 }
 
 }  // namespace castscope::ingest

@@ -44,7 +44,8 @@ class ProcessValidator {
   void adopt(const store::ProcessInfo& info) { identity_ = {info.host, info.pid, info.start_ticks}; }
   // It had rejected it, with this sentence: the process stays so, and its relay is told again.
   void adopt_rejection(const std::string& sentence);
-  Verdict apply(const v1::Batch& batch, store::RunSink& sink);
+  // `take_events` false: events are passed over, and are missing from the run. Counts and the rest are taken.
+  Verdict apply(const v1::Batch& batch, store::RunSink& sink, bool take_events);
   bool silenced() const { return silenced_; }
 
  private:
@@ -71,10 +72,10 @@ class ProcessValidator {
   // Something in the batch makes no sense, and the rest is taken: the run's file is told so, once for each part.
   enum class Part { kEvents, kDefinitions, kCounts };
   absl::Status lose(Part part, const std::string& what, store::RunSink& sink);
-  absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink);
+  absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink, bool take_events);
   absl::Status definitions(const v1::Batch& batch, store::RunSink& sink);
   absl::Status begin(const v1::ProcessBegin& begin, store::RunSink& sink);
-  absl::Status events(const v1::Events& events, store::RunSink& sink);
+  absl::Status events(const v1::Events& events, store::RunSink& sink, bool take);
   absl::Status take_events(const v1::Events& events, Lane& lane, store::RunSink& sink);
   absl::Status unpack(const v1::Events& events);
   bool forget_unknown_keys(const std::vector<wire::EventKey>& keys);
@@ -108,7 +109,8 @@ class RunValidator {
   void adopt(const store::EarlierLife&);
   // Returns false if no batch of this process can have come before.
   bool knows(const std::string& process_key) const;
-  Verdict apply(const v1::Batch& batch, store::RunSink& sink);
+  Verdict apply(const v1::Batch& batch, store::RunSink& sink, bool take_events = true);
+  const RunSums& sums() const { return sums_; }
 
  private:
   ProcessValidator& find_or_add(const std::string& key);

@@ -3,11 +3,39 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
 
 #include "server/utf8/utf8.h"
 
 namespace castscope::log {
+namespace {
+
+std::atomic<bool> writes_json = false;
+
+// "2026-11-30T01:15:00.123456Z"
+std::string time_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                     utc.tm_hour, utc.tm_min, utc.tm_sec, us);
+}
+
+std::string as_json(spdlog::level::level_enum level, const std::string& text, Fields fields) {
+  nlohmann::ordered_json line{
+      {"time", time_now()}, {"level", fmt::to_string(spdlog::level::to_string_view(level))}, {"message", text}};
+  for (const auto& [key, value] : fields) line[std::string(key)] = value;
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
 
 void begin() {
   spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
@@ -21,14 +49,22 @@ void begin() {
     spdlog::set_level(level);
 }
 
-void write(Level level, const std::string& text) {
+void write_json() {
+  writes_json = true;
+  spdlog::set_pattern("%v");
+}
+
+void write(Level level, const std::string& text, Fields fields) {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};
-  spdlog::log(kLevels[static_cast<std::size_t>(level)], "{}", utf8::on_one_line(text));
+  const spdlog::level::level_enum chosen = kLevels[static_cast<std::size_t>(level)];
+  if (!spdlog::should_log(chosen)) return;
+  const std::string line = utf8::on_one_line(text);
+  spdlog::log(chosen, "{}", writes_json ? as_json(chosen, line, fields) : line);
 }
 
 void debug_took(const std::string& work, double seconds, const std::string& result) {
-  spdlog::debug("{} in {:.3f} s: {}", work, seconds, utf8::on_one_line(result));
+  write(Level::kDebug, fmt::format("{} in {:.3f} s: {}", work, seconds, result));
 }
 
 }  // namespace castscope::log

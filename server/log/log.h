@@ -2,7 +2,10 @@
 // program's time goes (CASTSCOPE_LOG=debug). Any thread may write to it.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace castscope::log {
 
@@ -10,7 +13,11 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 
 // Sends the log to standard error, at the level that CASTSCOPE_LOG names. Call it before anything is written.
 void begin();
-void write(Level level, const std::string& text);
+// From now on each line is a JSON object: time (UTC), level, message, and the fields that the line was given.
+void write_json();
+// `fields` are for programs that read the log: what they say stands in the text, too. Only JSON lines have them.
+using Fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+void write(Level level, const std::string& text, Fields fields = {});
 
 inline void info(const std::string& text) { write(Level::kInfo, text); }
 inline void warn(const std::string& text) { write(Level::kWarning, text); }

@@ -105,11 +105,11 @@ void Drainer::wait_for_company(Clock::duration event_interval) {
   for (auto& [id, watched] : watched_) watched.source->wait_for_company(event_interval);
 }
 
-SegmentSource::Drained Drainer::drain(Clock::time_point now) {
+SegmentSource::Drained Drainer::drain(Clock::time_point now, bool take_events) {
   SegmentSource::Drained all;
   for (auto& [id, watched] : watched_) {
     if (watched.ended) continue;
-    const SegmentSource::Drained one = watched.source->drain(now);
+    const SegmentSource::Drained one = watched.source->drain(now, take_events);
     all.events += one.events;
     all.busy = all.busy || one.busy;
     all.batch_full = all.batch_full || one.batch_full;

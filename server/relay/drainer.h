@@ -44,7 +44,8 @@ class Drainer {
   void find_segments(Clock::time_point now);
   // A few events wait this long for more.
   void wait_for_company(Clock::duration event_interval);
-  SegmentSource::Drained drain(Clock::time_point now);
+  // `take_events` false: events stay in their rings, and what finds no room there is dropped and counted.
+  SegmentSource::Drained drain(Clock::time_point now, bool take_events = true);
   // Pushes batches of the taken events. `whole`: pushes everything that is new in every segment, and requests an
   // answer.
   void flush(bool whole, Clock::time_point now);

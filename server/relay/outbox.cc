@@ -121,6 +121,11 @@ std::map<std::string, std::string> Outbox::take_rejections() {
   return std::exchange(rejections_, {});
 }
 
+bool Outbox::holds_events() const {
+  const std::lock_guard lock(mutex_);
+  return holds_events_;
+}
+
 bool Outbox::take_watched() {
   const std::lock_guard lock(mutex_);
   return std::exchange(watched_, false);
@@ -198,6 +203,7 @@ void Outbox::acknowledge(const v1::Ack& ack) {
   for (const v1::Rejection& rejection : ack.rejections())
     rejections_.try_emplace(rejection.process_key(), rejection.sentence());
   watched_ = watched_ || ack.watched();
+  holds_events_ = ack.hold_events();
   changed_.notify_all();
 }
 

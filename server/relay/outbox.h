@@ -50,6 +50,7 @@ class Outbox {
   std::vector<Receipt> take_acknowledged();
   std::map<std::string, std::string> take_rejections();  // process → sentence
   bool take_watched();                                   // an answer since the last call said that somebody watches
+  bool holds_events() const;                             // the last answer said that no events are wanted
   void ask();                                            // requests an answer when there is nothing to push
   // Returns true if everything pushed was acknowledged before `deadline`.
   bool wait_until_empty(Clock::time_point deadline);
@@ -88,7 +89,7 @@ class Outbox {
   std::size_t sent_ = 0;       // the number of entries sent over the present connection
   std::deque<Message> introductions_;
   bool introductions_wanted_ = false, interrupted_ = false;
-  bool asked_ = false, watched_ = false;
+  bool asked_ = false, watched_ = false, holds_events_ = false;
   bool over_ = false;  // the collector has everything
   std::uint64_t last_sequence_ = 0, bytes_ = 0, in_memory_ = 0;
   std::unique_ptr<Spool> spool_;

@@ -192,7 +192,7 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   // With a full outbox for which the disk has no room either, or a collector that refuses, nothing is taken: the rings
   // fill, and the process drops and counts.
   if (!refused && (!outbox_.full() || make_room())) {
-    drained = drainer_.drain(now);
+    drained = drainer_.drain(now, !outbox_.holds_events());
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
     if (due || drained.batch_full || watched) drainer_.flush(due, now);
     if (due) next_flush_ = now + options_.flush_interval;

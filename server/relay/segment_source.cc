@@ -45,11 +45,12 @@ SegmentSource::SegmentSource(std::uint64_t id, std::string key, std::string host
       event_interval_(event_interval),
       reader_(std::move(reader)) {}
 
-SegmentSource::Drained SegmentSource::drain(Clock::time_point now) {
+SegmentSource::Drained SegmentSource::drain(Clock::time_point now, bool take_events) {
   Drained result;
   if (!silenced_.empty()) return result;
   reader_->refresh();
   lanes_.resize(reader_->lane_count());
+  if (!take_events) return result;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     const std::size_t before = lane.waiting.size();

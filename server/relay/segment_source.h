@@ -30,7 +30,8 @@ class SegmentSource {
     bool busy = false;
     bool batch_full = false;  // a lane has as many events waiting as a block should have
   };
-  Drained drain(Clock::time_point now);
+  // `take_events` false: events stay in their rings.
+  Drained drain(Clock::time_point now, bool take_events = true);
   bool has_block(Clock::time_point now) const;  // make_batches would send events
   void wait_for_company(Clock::duration event_interval) { event_interval_ = event_interval; }
 

@@ -91,9 +91,13 @@ bool Uplink::greet(Stream& stream, std::string* why) {
   v1::RelayMessage hello;
   *hello.mutable_hello() = hello_;
   hello.mutable_hello()->set_acknowledged(outbox_->acknowledged());
+  hello.mutable_hello()->set_waiting_bytes(outbox_->bytes());
   hello.mutable_hello()->set_checksum(wire::checksum_of(hello.hello()));
   v1::CollectorMessage answer;
-  if (!stream.Write(hello) || !stream.Read(&answer)) {
+  // A collector that refuses before it reads has ended the stream by now, and what it said is to be read all the same:
+  // gRPC keeps a stream's status back until then.
+  (void)stream.Write(hello);
+  if (!stream.Read(&answer)) {
     *why = "no connection to the collector";
     return false;
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/web/http/access.h"
 #include "server/web/http/http_server.h"
 #include "server/web/runs/runs.h"
 
@@ -14,9 +15,10 @@ namespace castscope::web {
 class Viewer {
  public:
   // Nobody gets an answer before start(). An address that others can reach is refused. `token_file` holds the token of
-  // the viewer before, and keeps this one's (http/access.h); "" = the token is new each time.
+  // the viewer before, and keeps this one's (http/access.h); "" = the token is new each time. Of any other token
+  // `admits` is asked; null: none lets in.
   static absl::StatusOr<std::unique_ptr<Viewer>> on(const std::string& address, std::shared_ptr<Runs> runs,
-                                                    const std::string& token_file = "");
+                                                    const std::string& token_file = "", Admits admits = nullptr);
   absl::Status start();
 
   const std::string& url() const { return url_; }  // with the token: whoever has it sees everything
@@ -25,10 +27,11 @@ class Viewer {
   bool stop(std::chrono::milliseconds at_most);
 
  private:
-  Viewer(Listener listener, std::string token, std::shared_ptr<Runs> runs);
+  Viewer(Listener listener, const std::string& token, std::shared_ptr<Runs> runs, Admits others);
   std::unique_ptr<Listener> listener_;  // until start()
-  std::string token_, url_;
+  std::string url_;
   std::shared_ptr<Runs> runs_;
+  Admits admits_;
   std::unique_ptr<HttpServer> server_;
 };
 

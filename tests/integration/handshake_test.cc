@@ -10,6 +10,7 @@
 #include "server/ingest/testing/recording_sink.h"
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
+#include "tests/integration/one_token.h"
 #include "tests/integration/wire_job.h"
 
 namespace castscope {
@@ -133,7 +134,7 @@ TEST_F(HandshakeTest, AHelloThatMakesNoSenseIsAnInvalidArgument) {
 }
 
 TEST_F(HandshakeTest, WithoutTheTokenNobodyIsAuthenticated) {
-  collect({.token = "secret"});
+  collect({.door = one_token()});
   v1::RelayMessage in_hello = hello();  // as it came once
   in_hello.mutable_hello()->set_token("secret");
   expect_refused(say({in_hello}), v1::REFUSAL_REASON_TOKEN, StatusCode::UNAUTHENTICATED, "was given none");

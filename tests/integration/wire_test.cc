@@ -17,6 +17,7 @@
 #include "tests/integration/certificate.h"
 #include "tests/integration/collector_process.h"
 #include "tests/integration/journal_sink.h"
+#include "tests/integration/one_token.h"
 #include "tests/integration/wire_job.h"
 
 namespace castscope {
@@ -47,8 +48,9 @@ int run_collector(char** arguments) {
 
 class WireTest : public testing::Test {
  protected:
-  relay::Options options(std::shared_ptr<grpc::Channel> channel) {
+  relay::Options options(std::shared_ptr<grpc::Channel> channel, const std::string& token = "") {
     relay::Options options;
+    options.token = token;
     options.run_directory = run_.path();
     options.run.id = "run";
     options.run.host = "host";
@@ -239,18 +241,14 @@ TEST_F(WireTest, SaysWhenTheCollectorIsNeverThere) {
 }
 
 TEST_F(WireTest, AWrongTokenIsRefusedWithASentence) {
-  auto server = collector({.address = "127.0.0.1:0", .token = "secret"}, keeper_of(sink_));
+  auto server = collector({.address = "127.0.0.1:0", .door = one_token()}, keeper_of(sink_));
   for (const std::string token : {"", "wrong"}) {
-    relay::Options options = this->options(channel_to(server->address()));
-    options.token = token;
-    relay::Relay relay(options);
+    relay::Relay relay(options(channel_to(server->address()), token));
     ASSERT_TRUE(relay.start().ok());
-    wait_until(relay, [&] { return !relay.trouble().empty(); });
+    wait_until(relay, [&] { return relay.trouble().find("CASTSCOPE_TOKEN") != std::string::npos; });
     EXPECT_THAT(relay.stop({}, 10s).problem, HasSubstr("CASTSCOPE_TOKEN"));
   }
-  relay::Options options = this->options(channel_to(server->address()));
-  options.token = "secret";
-  relay::Relay relay(options);
+  relay::Relay relay(options(channel_to(server->address()), "secret"));
   ASSERT_TRUE(relay.start().ok());
   EXPECT_TRUE(relay.stop({}, 10s).delivered);
 }
@@ -259,16 +257,15 @@ TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
   TemporaryDirectory secrets;
   const std::string certificate = secrets.path() + "/certificate.pem", key = secrets.path() + "/key.pem";
   ASSERT_TRUE(write_certificate(certificate, key));
-  auto server = collector({.address = "0.0.0.0:0", .token = "secret", .certificate_file = certificate, .key_file = key},
-                          keeper_of(sink_));
+  auto server =
+      collector({.address = "0.0.0.0:0", .door = one_token(), .certificate_file = certificate, .key_file = key},
+                keeper_of(sink_));
   const std::string address = "127.0.0.1" + server->address().substr(server->address().rfind(':'));
   auto plain = relay_to(channel_to(address));
   EXPECT_FALSE(plain->stop({}, 300ms).delivered);
   auto channel = relay::connect(address, {.use = true, .root_certificate_file = certificate});
   ASSERT_TRUE(channel.ok()) << channel.status();
-  relay::Options options = this->options(*channel);
-  options.token = "secret";
-  relay::Relay relay(options);
+  relay::Relay relay(options(*channel, "secret"));
   ASSERT_TRUE(relay.start().ok());
   WireJob job(run_.path());
   WireJob::Thread(job).cast();

@@ -23,6 +23,7 @@ void add_rules(CommandLine& line);
 void add_recover(CommandLine& line);
 void add_view(CommandLine& line);
 void add_serve(CommandLine& line);
+void add_token(CommandLine& line);
 void add_schema(CommandLine& line);
 void add_env(CommandLine& line);
 void add_notebook(CommandLine& line);

@@ -107,8 +107,14 @@ constexpr Meaning kMeanings[] = {
     {"view", "2", "the command line, castscope.json or a policy is wrong, or the port is taken"},
     {"view", "3", "a run file cannot be read, or it is damaged or cut short: what can be read of it is shown"},
 
-    {"serve", "0", "it ended by SIGINT or SIGTERM"},
-    {"serve", "2", "the command line is wrong, the folder cannot be written, or an address cannot be used"},
+    {"serve", "0", "it ended by SIGINT or SIGTERM; with --check-config: the settings can be used"},
+    {"serve", "2",
+     "the command line or the settings are wrong, the folder cannot be written or is another collector's, or an "
+     "address "
+     "cannot be used"},
+
+    {"token", "0", "the token was made"},
+    {"token", "2", "the command line is wrong, or the token's file cannot be written"},
 
     {"env", "0", "the variables were printed"},
     {"env", "2", "the command line or a policy is wrong, or a value cannot be printed in the form that is asked for"},

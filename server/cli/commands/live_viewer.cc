@@ -1,46 +1,13 @@
 #include "server/cli/commands/live_viewer.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
-#include "server/log/log.h"
 #include "server/report/text/words.h"
-#include "server/web/runs/file_run.h"
 
 namespace castscope::cli {
-namespace {
-
-namespace fs = std::filesystem;
-
-std::string web_token_file(const std::string& folder) { return (fs::path(folder) / ".castscope-web-token").string(); }
-
-// Logs are read by others, and who has the token can read every run: only a person at a terminal gets it.
-void tell_where_runs_can_be_watched(const std::string& url, const std::string& folder) {
-  const std::string without_token = absl::StrCat(url.substr(0, url.find("/t/")), "/t/…/");
-  log::info(
-      absl::StrCat("runs can be watched at ", without_token, ", where … is the token in ", web_token_file(folder)));
-  if (isatty(STDERR_FILENO) != 0) say(absl::StrCat("runs can be watched at ", url));
-}
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const std::string& address, const std::string& folder,
-                                                          const std::shared_ptr<web::Runs>& runs) {
-  runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
-    return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
-  });
-  // A page keeps its address when the collector is started again.
-  auto viewer = web::Viewer::on(address, runs, web_token_file(folder));
-  if (!viewer.ok()) return viewer.status();
-  if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
-  tell_where_runs_can_be_watched((*viewer)->url(), folder);
-  return viewer;
-}
 
 LiveViewer::LiveViewer(const std::string& port) {
   if (port.empty()) return;

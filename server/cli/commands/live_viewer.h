@@ -30,8 +30,4 @@ class LiveViewer {
   std::unique_ptr<web::Viewer> viewer_;
 };
 
-// Starts the viewer of `castscope serve --web`, which shows the open runs and those in the folder, and says where.
-absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const std::string& address, const std::string& folder,
-                                                          const std::shared_ptr<web::Runs>& runs);
-
 }  // namespace castscope::cli

@@ -85,6 +85,7 @@ int castscope_main(int argc, char** argv) {
   add_recover(line);
   add_view(line);
   add_serve(line);
+  add_token(line);
   add_schema(line);
   add_relay(line);
   add_version(line);

@@ -44,7 +44,9 @@ constexpr Schema kSchemas[] = {
     {"policy-list", "docs/policy-list.schema.json", "the JSON of `castscope policy list`"},
     {"report", "docs/report.schema.json", "the JSON report of a run (`castscope report`)"},
     {"rules", "docs/rules.schema.json", "the JSON of `castscope rules`"},
+    {"serve", "docs/serve.schema.json", "the settings of `castscope serve --config`"},
     {"settings", "docs/castscope.schema.json", "the rules' settings, castscope.json"},
+    {"tokens", "docs/tokens.schema.json", "the tokens of `castscope serve --tokens`"},
 };
 
 std::string_view text_of(const Schema& schema) {

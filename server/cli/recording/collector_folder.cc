@@ -111,6 +111,14 @@ void CollectorFolder::note_place(const std::string& run_id, const std::string& s
   stems_.insert(stem);
 }
 
+void CollectorFolder::forget(const std::string& run_id, const std::string& stem) {
+  stems_.erase(stem);
+  const auto found = by_id_.find(run_id);
+  if (found == by_id_.end()) return;
+  std::erase_if(found->second, [&stem](const Known& one) { return one.stem == stem; });
+  if (found->second.empty()) by_id_.erase(found);
+}
+
 // A report without its run file is somebody's, too. A file that is known to be another run's is not read.
 Output CollectorFolder::free_place(const ingest::RunOpening& run, const std::string& wish) {
   const auto known = numbers_.find(wish);

@@ -27,6 +27,8 @@ class CollectorFolder {
   std::vector<ingest::RunOpening> left_open() const;
   // Returns the place of this run: the file that holds most of it, or else a free name like the one that it wishes for.
   Output place(const ingest::RunOpening&);
+  // The run's file was removed.
+  void forget(const std::string& run_id, const std::string& stem);
 
  private:
   struct Known {

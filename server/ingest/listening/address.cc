@@ -77,10 +77,15 @@ absl::Status check_listener(const Options& options) {
   if (certificate != key)
     return absl::InvalidArgumentError(
         absl::StrCat("TLS needs a certificate and its key; the ", certificate ? "key" : "certificate", " is missing"));
+  if (!options.client_authorities_file.empty() && !certificate)
+    return absl::InvalidArgumentError(
+        "clients can be asked for a certificate only with TLS: give the collector's "
+        "certificate and its key, too");
   if (options.address.empty()) return absl::OkStatus();
+  const bool asks = (options.door != nullptr && options.door->asks()) || !options.client_authorities_file.empty();
   if (is_unix(options.address)) {
     if (absl::Status status = check_socket(options.address); !status.ok()) return status;
-    if (!socket_path(options.address).empty() || !options.token.empty()) return absl::OkStatus();
+    if (!socket_path(options.address).empty() || asks) return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,
                                                     ", which every user of this machine can reach, without a token; "
                                                     "unix:PATH needs none"));
@@ -90,21 +95,13 @@ absl::Status check_listener(const Options& options) {
   if (!split(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)
     return absl::InvalidArgumentError(
         absl::StrCat("cannot listen on \"", options.address, "\": give HOST:PORT, such as 127.0.0.1:7390"));
-  if (is_loopback(options.address) || (certificate && !options.token.empty())) return absl::OkStatus();
+  if (is_loopback(options.address) || (certificate && asks)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,
                                                   ", which other machines can reach, without ",
-                                                  certificate             ? "a token"
-                                                  : options.token.empty() ? "TLS (certificate and key) and a token"
-                                                                          : "TLS (certificate and key)",
+                                                  certificate ? "a token, or certificates of clients"
+                                                  : asks      ? "TLS (certificate and key)"
+                                                              : "TLS (certificate and key) and a token",
                                                   "; 127.0.0.1 needs neither"));
-}
-
-bool same_token(const std::string& given, const std::string& expected) {
-  std::size_t difference = given.size() ^ expected.size();
-  for (std::size_t i = 0; i < given.size(); ++i)
-    difference |= static_cast<unsigned char>(given[i]) ^
-                  static_cast<unsigned char>(expected.empty() ? 0 : expected[i % expected.size()]);
-  return difference == 0;
 }
 
 }  // namespace castscope::ingest

@@ -21,7 +21,4 @@ bool is_loopback(const std::string& address);
 // Returns OK if a collector may listen on the options' address; otherwise a sentence that says what is missing.
 absl::Status check_listener(const Options& options);
 
-// Compares in constant time, wherever the two differ.
-bool same_token(const std::string& given, const std::string& expected);
-
 }  // namespace castscope::ingest

@@ -3,10 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/admission/digest.h"
+
 namespace castscope::ingest {
 namespace {
 
 using testing::HasSubstr;
+
+std::shared_ptr<admission::Door> one_token() {
+  admission::Tokens tokens;
+  tokens.add({.name = "t", .digest = admission::digest_of("t"), .may = {admission::Role::kSend}});
+  return std::make_shared<admission::Door>(tokens, nullptr);
+}
 
 std::string refusal(const Options& options) { return std::string(check_listener(options).message()); }
 
@@ -22,10 +30,16 @@ TEST(AddressTest, LoopbackNeedsNothing) { EXPECT_TRUE(check_listener({.address =
 
 TEST(AddressTest, AnyOtherAddressNeedsTlsAndToken) {
   EXPECT_THAT(refusal({.address = "0.0.0.0:7117"}), HasSubstr("without TLS (certificate and key) and a token"));
-  EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .token = "t"}), HasSubstr("without TLS (certificate and key);"));
+  EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .door = one_token()}),
+              HasSubstr("without TLS (certificate and key);"));
   EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .certificate_file = "c", .key_file = "k"}),
-              HasSubstr("without a token;"));
-  EXPECT_TRUE(check_listener({.address = "0.0.0.0:7117", .token = "t", .certificate_file = "c", .key_file = "k"}).ok());
+              HasSubstr("without a token, or certificates of clients;"));
+  EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .client_authorities_file = "a"}), HasSubstr("only with TLS"));
+  EXPECT_TRUE(
+      check_listener({.address = "0.0.0.0:7117", .door = one_token(), .certificate_file = "c", .key_file = "k"}).ok());
+  EXPECT_TRUE(check_listener(
+                  {.address = "0.0.0.0:7117", .certificate_file = "c", .key_file = "k", .client_authorities_file = "a"})
+                  .ok());
 }
 
 TEST(AddressTest, HalfATlsIsNone) {
@@ -48,18 +62,9 @@ TEST(AddressTest, ASocketNeedsAPathInAFolderThatIsThere) {
     EXPECT_TRUE(check_listener({.address = address}).ok()) << address;
 }
 
-TEST(AddressTest, ComparesTokens) {
-  EXPECT_TRUE(same_token("secret", "secret"));
-  EXPECT_FALSE(same_token("secret", "secreT"));
-  EXPECT_FALSE(same_token("secretsecret", "secret"));
-  EXPECT_FALSE(same_token("sec", "secret"));
-  EXPECT_FALSE(same_token("", "secret"));
-  EXPECT_FALSE(same_token("a", ""));
-}
-
 TEST(AddressTest, ASocketWithoutAFileNeedsAToken) {
   EXPECT_THAT(refusal({.address = "unix-abstract:a"}), HasSubstr("every user of this machine can reach"));
-  EXPECT_TRUE(check_listener({.address = "unix-abstract:a", .token = "t"}).ok());
+  EXPECT_TRUE(check_listener({.address = "unix-abstract:a", .door = one_token()}).ok());
 }
 
 }  // namespace

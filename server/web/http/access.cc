@@ -1,7 +1,6 @@
 #include "server/web/http/access.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +10,9 @@
 #include <cstring>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/admission/random_token.h"
 #include "server/web/http/problem.h"
 
 namespace castscope::web {
@@ -21,14 +20,7 @@ namespace {
 
 constexpr std::string_view kBefore = "/t/";
 
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char different = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return different == 0;
-}
-
-constexpr std::size_t kTokenBits = 128, kTokenLength = 22;  // in base64
+constexpr std::size_t kTokenLength = 22;  // of admission::new_token()
 
 // Returns nullopt if the file holds no token, or if others may know it.
 std::optional<std::string> read_token(const std::string& file) {
@@ -48,15 +40,6 @@ std::optional<std::string> read_token(const std::string& file) {
 
 }  // namespace
 
-absl::StatusOr<std::string> new_token() {
-  std::array<char, kTokenBits / 8> bits{};
-  if (getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size()))
-    return absl::UnavailableError("the system gives no random numbers for the viewer's token");
-  std::string token = absl::WebSafeBase64Escape(absl::string_view(bits.data(), bits.size()));
-  while (!token.empty() && token.back() == '=') token.pop_back();
-  return token;
-}
-
 bool is_loopback_host(std::string_view host) {
   if (host.starts_with("[")) return host.substr(0, host.find(']') + 1) == "[::1]";
   const std::string_view name = host.substr(0, host.find(':'));
@@ -65,7 +48,7 @@ bool is_loopback_host(std::string_view host) {
 
 absl::StatusOr<std::string> kept_token(const std::string& file) {
   if (std::optional<std::string> known = read_token(file)) return *std::move(known);
-  auto token = new_token();
+  auto token = admission::new_token();
   if (!token.ok()) return token;
   (void)unlink(file.c_str());
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -77,21 +60,20 @@ absl::StatusOr<std::string> kept_token(const std::string& file) {
   return token;
 }
 
-std::optional<std::string> behind_token(std::string_view path, std::string_view token) {
+std::optional<Behind> behind_token(std::string_view path) {
   if (!path.starts_with(kBefore)) return std::nullopt;
   path.remove_prefix(kBefore.size());
   const std::size_t end = path.find('/');
-  if (!equal_in_constant_time(path.substr(0, end), token)) return std::nullopt;
-  return end == std::string_view::npos ? std::string() : std::string(path.substr(end));
+  return Behind{.token = std::string(path.substr(0, end)),
+                .rest = end == std::string_view::npos ? std::string() : std::string(path.substr(end))};
 }
 
-bool is_bearer(std::string_view authorization, std::string_view token) {
+std::string bearer(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   const std::string_view scheme = authorization.substr(0, kScheme.size());
-  if (!absl::EqualsIgnoreCase(absl::string_view(scheme.data(), scheme.size()), kScheme.data())) return false;
+  if (!absl::EqualsIgnoreCase(absl::string_view(scheme.data(), scheme.size()), kScheme.data())) return "";
   authorization.remove_prefix(kScheme.size());
-  const std::size_t begin = std::min(authorization.find_first_not_of(' '), authorization.size());
-  return equal_in_constant_time(authorization.substr(begin), token);
+  return std::string(authorization.substr(std::min(authorization.find_first_not_of(' '), authorization.size())));
 }
 
 namespace {
@@ -111,18 +93,17 @@ Response without_token(const Request& request) {
 
 }  // namespace
 
-Handler guarded(std::string token, Handler answer) {
-  return [token = std::move(token), answer = std::move(answer)](const Request& request) {
+Handler guarded(Admits admits, Handler answer) {
+  return [admits = std::move(admits), answer = std::move(answer)](const Request& request) {
     if (!is_loopback_host(request.host))
       return problem(421,
                      "the viewer answers to localhost, 127.0.0.1 and [::1] only; from another machine, look by "
                      "`ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`");
     Request inner = request;
-    if (const auto rest = behind_token(request.path, token)) {
-      inner.path = *rest;
-    } else if (request.path.starts_with(kBefore) || !is_bearer(request.authorization, token)) {
-      return without_token(request);
-    }
+    const std::optional<Behind> behind = behind_token(request.path);
+    const std::string token = behind ? behind->token : bearer(request.authorization);
+    if (token.empty() || !admits(token, request)) return without_token(request);
+    if (behind) inner.path = behind->rest;
     if (!inner.path.empty()) return answer(inner);
     Response response{.status = 308};  // links in the page are relative to the slash
     response.headers.emplace_back("Location", absl::StrCat(request.path, "/"));

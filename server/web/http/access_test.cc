@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "server/web/http/problem.h"
 
@@ -28,19 +27,8 @@ std::string header(const Response& response, std::string_view name) {
 }
 
 Handler echo(const std::string& token) {
-  return guarded(token,
+  return guarded([token](const std::string& given, const Request&) { return given == token; },
                  [](const Request& request) { return Response{.status = 200, .type = "x", .body = request.path}; });
-}
-
-TEST(AccessTest, TokensAreLongAndNeverTheSame) {
-  std::set<std::string> tokens;
-  for (int i = 0; i < 100; ++i) tokens.insert(new_token().value());
-  EXPECT_EQ(tokens.size(), 100u);
-  for (const std::string& token : tokens) {
-    EXPECT_EQ(token.size(), 22u);  // 128 bits, 6 a character
-    EXPECT_EQ(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
-              std::string::npos);
-  }
 }
 
 class KeptTokenTest : public ::testing::Test {

@@ -1,4 +1,4 @@
-#include "server/cli/commands/serve/collected_run.h"
+#include "server/cli/serving/collected_run.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/recording/recording.h"

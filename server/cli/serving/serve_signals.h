@@ -13,6 +13,8 @@ namespace castscope::cli {
 
 class ServeSignals {
  public:
+  enum class Came { kNothing, kReread, kStop };
+
   // To be made before any thread starts, so that all threads leave these signals to listen(). A SIGHUP that is ignored
   // by then (nohup) stays so.
   ServeSignals();
@@ -20,8 +22,8 @@ class ServeSignals {
   // Starts the thread that takes the signals. SIGINT and SIGTERM stop the collector: `on_stop` is called, and after
   // `at_most`, or with a second signal, the process ends whatever it is at.
   void listen(std::chrono::milliseconds at_most, std::function<void()> on_stop);
-  // Waits for a signal to stop, for at most this time.
-  bool stops_within(std::chrono::seconds) const;
+  // Waits for a signal to stop, or for SIGHUP, for at most this time.
+  Came wait(std::chrono::seconds) const;
 
  private:
   // The thread outlives its owner.
@@ -29,9 +31,10 @@ class ServeSignals {
     sigset_t awaited;
     std::mutex mutex;
     std::condition_variable changed;
-    bool stopping = false;
+    bool stopping = false, reread = false;
   };
   static void take_signals(Shared& shared, std::chrono::milliseconds at_most, const std::function<void()>& on_stop);
+  static bool wait_for_stop(Shared& shared, std::chrono::steady_clock::time_point end);
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };

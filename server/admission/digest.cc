@@ -1,11 +1,11 @@
-#include "server/ingest/listening/digest.h"
+#include "server/admission/digest.h"
 
 #include <openssl/sha.h>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 
-namespace castscope::ingest {
+namespace castscope::admission {
 
 std::string digest_of(std::string_view secret) {
   if (secret.empty()) return "";
@@ -14,4 +14,4 @@ std::string digest_of(std::string_view secret) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
 }
 
-}  // namespace castscope::ingest
+}  // namespace castscope::admission

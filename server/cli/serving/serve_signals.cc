@@ -1,8 +1,8 @@
-#include "server/cli/commands/serve/serve_signals.h"
+#include "server/cli/serving/serve_signals.h"
 
 #include <unistd.h>
 
-#include <optional>
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -12,19 +12,6 @@ namespace castscope::cli {
 namespace {
 
 using std::chrono::steady_clock;
-
-// Returns false if no signal to stop came before `end`; nothing = there is no end.
-bool wait_for_stop(const sigset_t& awaited, std::optional<steady_clock::time_point> end) {
-  for (;;) {
-    const auto left = end ? *end - steady_clock::now() : steady_clock::duration(std::chrono::hours(1));
-    if (left <= steady_clock::duration(0)) return false;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-    const timespec limit{.tv_sec = seconds.count(), .tv_nsec = static_cast<long>((left - seconds).count())};
-    const int came = sigtimedwait(&awaited, nullptr, &limit);
-    if (came == SIGINT || came == SIGTERM) return true;
-    if (came == SIGHUP) log::info("SIGHUP came, and the collector goes on: there is nothing that it could read again");
-  }
-}
 
 }  // namespace
 
@@ -44,24 +31,44 @@ void ServeSignals::listen(std::chrono::milliseconds at_most, std::function<void(
   }).detach();
 }
 
+// Returns false if no signal to stop came before `end`.
+bool ServeSignals::wait_for_stop(Shared& shared, steady_clock::time_point end) {
+  constexpr steady_clock::duration kAtOnce = std::chrono::hours(1);
+  for (;;) {
+    const steady_clock::duration left = std::min(end - steady_clock::now(), kAtOnce);
+    if (left <= steady_clock::duration(0)) return false;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec limit{.tv_sec = seconds.count(), .tv_nsec = static_cast<long>((left - seconds).count())};
+    const int came = sigtimedwait(&shared.awaited, nullptr, &limit);
+    if (came == SIGINT || came == SIGTERM) return true;
+    if (came != SIGHUP) continue;
+    const std::lock_guard lock(shared.mutex);
+    shared.reread = true;
+    shared.changed.notify_all();
+  }
+}
+
 void ServeSignals::take_signals(Shared& shared, std::chrono::milliseconds at_most,
                                 const std::function<void()>& on_stop) {
-  (void)wait_for_stop(shared.awaited, std::nullopt);
+  while (!wait_for_stop(shared, steady_clock::time_point::max())) {
+  }
   on_stop();
   {
     const std::lock_guard lock(shared.mutex);
     shared.stopping = true;
   }
   shared.changed.notify_all();
-  const bool again = wait_for_stop(shared.awaited, steady_clock::now() + at_most);
+  const bool again = wait_for_stop(shared, steady_clock::now() + at_most);
   log::warn(again ? "a second signal ends the collector at once: the next one on this folder goes on with open runs"
                   : "the time to stop is over: the next collector on this folder goes on with open runs");
   _exit(0);
 }
 
-bool ServeSignals::stops_within(std::chrono::seconds time) const {
+ServeSignals::Came ServeSignals::wait(std::chrono::seconds time) const {
   std::unique_lock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, time, [this] { return shared_->stopping; });
+  shared_->changed.wait_for(lock, time, [this] { return shared_->stopping || shared_->reread; });
+  if (shared_->stopping) return Came::kStop;
+  return std::exchange(shared_->reread, false) ? Came::kReread : Came::kNothing;
 }
 
 }  // namespace castscope::cli

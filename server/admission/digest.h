@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace castscope::ingest {
+namespace castscope::admission {
 
 // Returns "" for "".
 std::string digest_of(std::string_view secret);
 
-}  // namespace castscope::ingest
+}  // namespace castscope::admission

@@ -1,0 +1,242 @@
+#include "server/cli/serving/daemon.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/recording/descriptors.h"
+#include "server/cli/recording/recording.h"
+#include "server/cli/serving/monitor.h"
+#include "server/cli/version.h"
+#include "server/ingest/listening/address.h"
+#include "server/ingest/listening/tls.h"
+#include "server/log/log.h"
+#include "server/web/runs/file_run.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// How long a collector looks away between two looks at runs, files and the tokens.
+constexpr std::chrono::seconds kLook{10};
+// A killed relay sends no goodbye: its run is closed when no relay has come back for some time.
+constexpr std::chrono::minutes kPatience{2};
+constexpr std::chrono::minutes kBetweenRemovals{1};
+constexpr std::chrono::hours kCredibleStep{24};
+constexpr std::uint64_t kLeastRoom = 16u << 20;
+
+std::chrono::nanoseconds clock_offset() {
+  return std::chrono::nanoseconds(realtime_ns()) - steady_clock::now().time_since_epoch();
+}
+
+std::uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info {};
+  return statvfs(folder.c_str(), &info) == 0 ? info.f_bavail * static_cast<std::uint64_t>(info.f_frsize) : 0;
+}
+
+absl::Status check_folder(const std::string& folder) {
+  std::error_code error;
+  const bool is_there = fs::exists(folder, error);
+  if (is_there && !fs::is_directory(folder, error))
+    return absl::InvalidArgumentError(absl::StrCat(folder, " is not a folder"));
+  const fs::path parent = fs::absolute(folder, error).parent_path();
+  if (is_there ? access(folder.c_str(), W_OK) == 0 : !error) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(folder, " cannot be written: choose another --folder"));
+}
+
+ingest::Options listen_options(const ServeConfig& config, std::shared_ptr<admission::Door> door) {
+  ingest::Options options;
+  options.address = config.listen;
+  options.door = std::move(door);
+  options.version = kVersion;
+  options.certificate_file = config.certificate;
+  options.key_file = config.key;
+  options.client_authorities_file = config.client_authorities;
+  return options;
+}
+
+web::RunPtr run_of_file(const std::string& id, const std::string& file) {
+  return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
+}
+
+std::string page_token_file(const std::string& folder) { return (fs::path(folder) / ".castscope-web-token").string(); }
+
+}  // namespace
+
+absl::Status check(const ServeConfig& config) {
+  absl::StatusOr<admission::Tokens> tokens = TokensFile(config).read();
+  if (!tokens.ok()) return tokens.status();
+  const ingest::Options options =
+      listen_options(config, std::make_shared<admission::Door>(*std::move(tokens), admission::Door::Told()));
+  if (absl::Status status = ingest::check_listener(options); !status.ok()) return status;
+  if (auto tls = ingest::credentials(options); !tls.ok()) return tls.status();
+  return check_folder(config.folder);
+}
+
+Daemon::Daemon(const ServeConfig& config) : config_(config), tokens_(config), clock_offset_(clock_offset()) {}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::start(const ServeConfig& given) {
+  ServeConfig config = given;
+  umask(umask(0) | 077);  // runs hold command lines, paths and source: nobody else reads what this process writes
+  std::error_code error;
+  fs::create_directories(config.folder, error);
+  if (absl::Status status = check_folder(config.folder); !status.ok() || error)
+    return status.ok() ? absl::PermissionDeniedError(absl::StrCat(config.folder, " cannot be made: ", error.message()))
+                       : status;
+  config.folder = fs::absolute(config.folder, error).string();
+  if (config.log_format == "json") log::write_json();
+  raise_descriptor_limit();
+  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  for (const auto step : {&Daemon::listen, &Daemon::show_runs, &Daemon::start_monitor})
+    if (absl::Status status = (daemon.get()->*step)(); !status.ok()) return status;
+  daemon->take_up_runs();
+  return daemon;
+}
+
+absl::Status Daemon::listen() {
+  absl::StatusOr<std::unique_ptr<CollectorLock>> lock = CollectorLock::take(config_.folder);
+  if (!lock.ok()) return lock.status();
+  lock_ = *std::move(lock);
+  absl::StatusOr<admission::Tokens> tokens = tokens_.read();
+  if (!tokens.ok()) return tokens.status();
+  door_ = std::make_shared<admission::Door>(*std::move(tokens), [this](const std::string& sentence) {
+    ++metrics_.wrong_tokens;
+    log::write(log::Level::kWarning, absl::StrCat("audit: ", sentence), {{"audit", "token"}});
+  });
+  if (!config_.web.empty()) runs_ = std::make_shared<web::Runs>();
+  shelf_ = std::make_unique<RunShelf>(config_, runs_, &metrics_);
+  ingest::Options options = listen_options(config_, door_);
+  options.traffic = traffic_;
+  options.refused = [this](const std::string& sentence) {
+    ++metrics_.streams_refused;
+    log::warn(absl::StrCat("a relay was refused: ", sentence));
+  };
+  auto server = ingest::Server::start(options, shelf_->keeper());
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  log::info(absl::StrCat("collecting on ", server_->address(), " into ", config_.folder));
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::show_runs() {
+  if (runs_ == nullptr) return absl::OkStatus();
+  runs_->watch_folder(config_.folder, run_of_file);
+  const auto admits = [door = door_](const std::string& token, const web::Request& request) {
+    return door->asks() &&
+           door->admit(absl::StrCat("Bearer ", token), admission::Role::kSee, "the page", request.hung_up).ok();
+  };
+  // A page keeps its address when the collector is started again.
+  auto viewer = web::Viewer::on(config_.web, runs_, page_token_file(config_.folder), admits);
+  if (!viewer.ok()) return viewer.status();
+  viewer_ = *std::move(viewer);
+  if (absl::Status status = viewer_->start(); !status.ok()) return status;
+  // Logs are read by others, and who has the token can read every run.
+  const std::string url = viewer_->url();
+  log::info(absl::StrCat("runs can be watched at ", url.substr(0, url.find("/t/")), "/t/…/, where … is the token in ",
+                         page_token_file(config_.folder)));
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::start_monitor() {
+  if (config_.metrics.empty()) return absl::OkStatus();
+  auto monitor = cli::start_monitor(
+      config_.metrics, {.metrics = [this] { return metrics_text(); }, .trouble = [this] { return trouble(); }});
+  if (!monitor.ok()) return monitor.status();
+  monitor_ = *std::move(monitor);
+  return absl::OkStatus();
+}
+
+void Daemon::take_up_runs() {
+  for (const std::string& sentence : shelf_->unreadable())
+    log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
+  // Relays that are still there go on with the next collector, so it would be of no use to make whoever stops this one
+  // wait for the reports of all of their runs.
+  signals_.listen(milliseconds(1700), [this] {
+    stopping_ = true;
+    shelf_->leave_open_after(steady_clock::now() + milliseconds(1300));
+  });
+  for (ingest::RunOpening& run : shelf_->left_open())
+    if (!shelf_->leaves_open()) server_->take_up(std::move(run));
+}
+
+void Daemon::run_until_stopped() {
+  for (;;) {
+    const ServeSignals::Came came = signals_.wait(kLook);
+    if (came == ServeSignals::Came::kStop) break;
+    if (came == ServeSignals::Came::kReread) {
+      log::info(config_.tokens.empty() ? "SIGHUP came, and the collector goes on: there is no file of tokens to read "
+                                         "again; other settings need a restart"
+                                       : "SIGHUP came: the tokens are read again; other settings need a restart");
+    }
+    try {
+      tokens_.look_again(*door_);
+      look_after_runs();
+    } catch (const std::bad_alloc&) {
+      log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
+    }
+    malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
+  }
+  stop();
+}
+
+void Daemon::look_after_runs() {
+  server_->close_abandoned(kPatience);
+  shelf_->look_after_troubles();
+  for (ingest::RunOpening& run : shelf_->take_unconcluded()) server_->take_up(std::move(run));
+  if (steady_clock::now() - retained_at_ >= kBetweenRemovals) apply_retention();
+}
+
+// A clock that steps by more than a day is not believed: it could make every run look old.
+void Daemon::apply_retention() {
+  retained_at_ = steady_clock::now();
+  Retention kept = config_.retention;
+  if (std::chrono::abs(clock_offset() - clock_offset_) > kCredibleStep && kept.days > 0) {
+    if (!std::exchange(clock_told_, true))
+      log::warn(
+          "this machine's clock has stepped by more than a day: no run is removed for its age until the collector "
+          "is started again");
+    kept.days = 0;
+  }
+  shelf_->remove_what_is_over(kept, realtime_ns());
+}
+
+std::string Daemon::metrics_text() const {
+  return metrics_.text({.open_runs = shelf_->open_runs(),
+                        .open_streams = traffic_->streams,
+                        .backlog_bytes = traffic_->backlog_bytes,
+                        .free_bytes = free_bytes(config_.folder),
+                        .version = kVersion});
+}
+
+std::string Daemon::trouble() const {
+  if (stopping_) return "the collector is stopping";
+  if (access(config_.folder.c_str(), W_OK) != 0) return "the folder of the runs cannot be written";
+  if (free_bytes(config_.folder) < kLeastRoom) return "the disk of the folder is full";
+  return "";
+}
+
+// Takes what still comes for a moment, and closes open runs for as long as the time allows.
+void Daemon::stop() {
+  log::info("stopping");
+  server_->shutdown(milliseconds(500));
+  if (const std::size_t left = shelf_->left(); left > 0) {
+    log::info(absl::StrCat(left, left == 1 ? " run is" : " runs are",
+                           " left open: `castscope serve` on this folder goes on with what is open, and `castscope "
+                           "report FILE` shows it as it is"));
+    _exit(0);  // the files stay as they were committed: to make one file of each takes as long as to close the run
+  }
+  if (monitor_ != nullptr && !monitor_->stop(milliseconds(100))) _exit(0);
+  if (viewer_ != nullptr && !viewer_->stop(milliseconds(100))) _exit(0);  // a long report is still being made
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,65 @@
+// `castscope serve` from its settings to its end.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/admission/door.h"
+#include "server/cli/serving/collector_lock.h"
+#include "server/cli/serving/metrics.h"
+#include "server/cli/serving/run_shelf.h"
+#include "server/cli/serving/serve_config.h"
+#include "server/cli/serving/serve_signals.h"
+#include "server/cli/serving/tokens_file.h"
+#include "server/ingest/server.h"
+#include "server/web/http/http_server.h"
+#include "server/web/viewer.h"
+
+namespace castscope::cli {
+
+// Checks what can be checked without listening: files of tokens and TLS, the addresses, the folder. It makes nothing.
+absl::Status check(const ServeConfig& config);
+
+class Daemon {
+ public:
+  // Listens, and goes on with the runs that an earlier collector left open. To be called before any other thread
+  // starts. The error is a sentence about what in the settings cannot be used.
+  static absl::StatusOr<std::unique_ptr<Daemon>> start(const ServeConfig& config);
+  // The address of the viewer's page with its token; "" = there is none.
+  std::string page() const { return viewer_ != nullptr ? viewer_->url() : ""; }
+  // Returns when a signal has ended it. It may end the process itself.
+  void run_until_stopped();
+
+ private:
+  explicit Daemon(const ServeConfig& config);
+  absl::Status listen();
+  absl::Status show_runs();
+  absl::Status start_monitor();
+  void take_up_runs();
+  void look_after_runs();
+  void apply_retention();
+  void stop();
+  std::string metrics_text() const;
+  std::string trouble() const;
+
+  const ServeConfig config_;
+  ServeSignals signals_;
+  Metrics metrics_;
+  TokensFile tokens_;
+  std::shared_ptr<admission::Door> door_;
+  std::shared_ptr<ingest::Traffic> traffic_ = std::make_shared<ingest::Traffic>();
+  std::unique_ptr<CollectorLock> lock_;
+  std::shared_ptr<web::Runs> runs_;  // null without a page
+  std::unique_ptr<RunShelf> shelf_;
+  std::unique_ptr<ingest::Server> server_;
+  std::unique_ptr<web::Viewer> viewer_;
+  std::unique_ptr<web::HttpServer> monitor_;
+  std::atomic<bool> stopping_ = false;
+  std::chrono::steady_clock::time_point retained_at_{};
+  std::chrono::nanoseconds clock_offset_{};  // of the wall clock from the steady one, at the start
+  bool clock_told_ = false;
+};
+
+}  // namespace castscope::cli

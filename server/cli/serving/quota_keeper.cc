@@ -1,0 +1,106 @@
+#include "server/cli/serving/quota_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::cli {
+namespace {
+
+using How = ingest::EventsWanted::How;
+using std::chrono::milliseconds;
+
+constexpr double kBurstSeconds = 10;  // an unused quota is kept for so long
+constexpr milliseconds kLongestPause{2000}, kBetweenLooks{1000};
+constexpr double kNearTheBound = 0.9;  // a relay is told in time
+
+std::string who(const std::string& sender) {
+  return sender.empty() ? "this sender" : absl::StrCat("the sender \"", sender, "\"");
+}
+
+double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+}  // namespace
+
+QuotaKeeper::QuotaKeeper(admission::Quotas usual, std::function<std::uint64_t(const std::string&)> bytes_of)
+    : usual_(usual), bytes_of_(std::move(bytes_of)) {}
+
+void QuotaKeeper::opened(const ingest::RunOpening& run) {
+  const std::lock_guard lock(mutex_);
+  Run& known = runs_[run.id];
+  known.sender = run.sender;
+  known.quotas = run.quotas.value_or(usual_);
+}
+
+void QuotaKeeper::closed(const std::string& run_id) {
+  const std::lock_guard lock(mutex_);
+  const auto run = runs_.find(run_id);
+  if (run == runs_.end()) return;
+  if (const auto sender = senders_.find(run->second.sender); sender != senders_.end())
+    sender->second.open_runs.erase(run_id);
+  runs_.erase(run);
+}
+
+void QuotaKeeper::fill(Sender& sender, const admission::Quotas& quotas, Clock::time_point now) {
+  const auto rate = static_cast<double>(quotas.events_per_second), most = rate * kBurstSeconds;
+  const std::chrono::duration<double> since = now - sender.filled_at;
+  const bool is_new = sender.filled_at == Clock::time_point();
+  sender.events_left = is_new ? most : std::min(most, sender.events_left + rate * since.count());
+  sender.filled_at = now;
+}
+
+void QuotaKeeper::look_at_file(const std::string& run_id, Run& run, Clock::time_point now) const {
+  if (run.asked_at != Clock::time_point() && now - run.asked_at < kBetweenLooks) return;
+  run.asked_at = now;
+  run.bytes = bytes_of_(run_id);
+}
+
+ingest::EventsWanted QuotaKeeper::wanted(const std::string& run_id, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = runs_.find(run_id);
+  if (found == runs_.end()) return {};
+  Run& run = found->second;
+  const admission::Quotas& quotas = run.quotas;
+  if (quotas == admission::Quotas()) return {};
+  Sender& sender = senders_[run.sender];
+  if (quotas.bytes_per_run > 0) {
+    look_at_file(run_id, run, now);
+    const auto sentence =
+        absl::StrCat("the collector keeps ", megabytes(quotas.bytes_per_run), " MB of a run of ", who(run.sender),
+                     ", and has them: counts go on, and single "
+                     "events are not taken any more");
+    if (run.bytes >= quotas.bytes_per_run) return {.how = How::kNone, .why = sentence};
+    if (static_cast<double>(run.bytes) >= kNearTheBound * static_cast<double>(quotas.bytes_per_run))
+      return {.how = How::kHold, .why = sentence};
+  }
+  if (quotas.open_runs > 0 && !sender.open_runs.contains(run_id)) {
+    if (sender.open_runs.size() >= quotas.open_runs)
+      return {.how = How::kHold,
+              .why = absl::StrCat("the collector takes the single events of ", quotas.open_runs, " runs of ",
+                                  who(run.sender),
+                                  " at once: while there were as many others, this one sent counts "
+                                  "alone")};
+    sender.open_runs.insert(run_id);
+  }
+  if (quotas.events_per_second == 0) return {};
+  fill(sender, quotas, now);
+  if (sender.events_left > 0) return {};
+  return {.how = How::kHold,
+          .why = absl::StrCat("the collector takes ", quotas.events_per_second, " single events a second of ",
+                              who(run.sender), ": what was more was dropped, and counted")};
+}
+
+milliseconds QuotaKeeper::taken(const std::string& run_id, const ingest::Taken& taken, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto run = runs_.find(run_id);
+  if (run == runs_.end() || run->second.quotas.events_per_second == 0 || taken.events == 0) return milliseconds(0);
+  Sender& sender = senders_[run->second.sender];
+  fill(sender, run->second.quotas, now);
+  sender.events_left -= static_cast<double>(taken.events);
+  if (sender.events_left >= 0) return milliseconds(0);
+  const double seconds = -sender.events_left / static_cast<double>(run->second.quotas.events_per_second);
+  return std::min(kLongestPause, milliseconds(static_cast<std::int64_t>(std::min(seconds, 1e3) * 1e3)));
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,277 @@
+#include "server/cli/serving/run_shelf.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/cli/recording/descriptors.h"
+#include "server/cli/recording/recording.h"
+#include "server/cli/serving/collected_run.h"
+#include "server/cli/serving/retention.h"
+#include "server/log/log.h"
+#include "server/store/read/run_heading.h"
+#include "server/store/run/completeness.h"
+#include "server/web/runs/file_run.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostOfCommand = 200;
+
+void log_finding(const LogLine& line) {
+  constexpr log::Level kLevels[] = {log::Level::kError, log::Level::kWarning, log::Level::kInfo};
+  log::write(kLevels[static_cast<std::size_t>(line.level)], line.text);
+}
+
+void log_of_run(log::Level level, const std::string& id, const std::string& text) {
+  log::write(level, absl::StrCat("run ", id, text), {{"run", id}});
+}
+
+// A run needs four: three for SQLite, one for the claim. What is left over is for reports, readers and connections.
+absl::Status has_descriptors() {
+  constexpr std::size_t kForRun = 4, kLeftOver = 64;
+  const std::size_t limit = descriptor_limit();
+  if (descriptors_in_use() + kForRun + kLeftOver <= limit) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the collector may have ", limit,
+                                             " files open (`ulimit -n`), and needs them for the runs that it has: this "
+                                             "one waits until one of those ends"));
+}
+
+std::string in_other_hands(const Output& output) {
+  return absl::StrCat(output.run_file(), " is being written by another castscope: send a run to one collector");
+}
+
+std::uint64_t size_of(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(file, error);
+  return error ? 0 : size;
+}
+
+std::string introduction(const ingest::RunOpening& run, const Output& output, bool known) {
+  return absl::StrCat(" from ", run.host, run.sender.empty() ? "" : absl::StrCat(", sent by ", run.sender), ": ",
+                      known ? "goes on in " : "begins in ", output.run_file(), ": ",
+                      absl::StrJoin(run.command, " ").substr(0, kMostOfCommand), ", in ", run.cwd);
+}
+
+}  // namespace
+
+RunShelf::RunShelf(const ServeConfig& config, std::shared_ptr<web::Runs> viewed, Metrics* metrics)
+    : path_(config.folder),
+      folder_(config.folder),
+      kept_{.keep_all = config.keep == "all", .syncs_commits = config.fsync == "commit"},
+      viewed_(std::move(viewed)),
+      metrics_(metrics),
+      quotas_(config.quotas, [this](const std::string& id) { return bytes_of(id); }),
+      findings_(FindingsLogOptions{.log = log_finding}) {}
+
+ingest::RunKeeper RunShelf::keeper() {
+  ingest::RunKeeper keeper;
+  keeper.open = [this](const ingest::RunOpening& run) { return open(run); };
+  keeper.goes_on = [this](const std::string& id) { goes_on(id); };
+  keeper.give_up = [this](const std::string& id, const absl::Status& why) { give_up(id, why); };
+  keeper.close = [this](const std::string& id, const ingest::RunClosing& closing) { close(id, closing); };
+  keeper.watched = [this](const std::string& id) { return watched(id); };
+  keeper.events_wanted = [this](const std::string& id) { return quotas_.wanted(id); };
+  keeper.taken = [this](const std::string& id, const ingest::Taken& taken) {
+    metrics_->taken(taken);
+    return quotas_.taken(id, taken);
+  };
+  return keeper;
+}
+
+std::vector<std::string> RunShelf::unreadable() {
+  const std::lock_guard lock(mutex_);
+  return folder_.unreadable();
+}
+
+std::vector<ingest::RunOpening> RunShelf::left_open() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ingest::RunOpening> runs = folder_.left_open();
+  std::erase_if(runs, [this](const ingest::RunOpening& run) { return !OutputClaim().take(folder_.place(run).stem); });
+  return runs;
+}
+
+std::size_t RunShelf::open_runs() const {
+  const std::lock_guard lock(live_mutex_);
+  return files_.size();
+}
+
+absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::RunOpening& run) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
+  if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
+  const Output output = folder_.place(run);
+  std::error_code error;
+  const bool known = fs::exists(output.run_file(), error);
+  // Before anything is written: what a stranger sends does not even open the file.
+  if (const auto heading = store::read_heading(output.run_file()); heading.ok() && heading->start.owner != run.owner)
+    return ingest::another_senders(run.id);
+  const auto claim = std::make_shared<OutputClaim>();
+  if (!claim->take(output.stem)) return cannot_be_kept(run.id, absl::UnavailableError(in_other_hands(output)));
+  auto store = known ? store::RunStore::resume(output.run_file(), kept_)
+                     : store::RunStore::create(output.run_file(), start_of(run), kept_);
+  if (!store.ok()) return cannot_be_kept(run.id, store.status());
+  log_of_run(log::Level::kInfo, run.id, introduction(run, output, known));
+  Open& entry = open_[run.id];
+  entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim, run};
+  // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
+  const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
+  findings_.begin(run.id, judge);
+  quotas_.opened(run);
+  ++metrics_->runs_begun;
+  return show(entry, judge, known);
+}
+
+std::shared_ptr<store::RunSink> RunShelf::show(Open& entry, const std::shared_ptr<judging::RunJudge>& judge,
+                                               bool known) {
+  const std::string file = entry.output.run_file();
+  if (viewed_ != nullptr) {
+    entry.shown = web::LiveRun::begin(web::id_of_file(file), judge, start_of(entry.run), known, {});
+    viewed_->put(entry.shown);
+  }
+  const std::lock_guard live(live_mutex_);
+  files_[entry.run.id] = file;
+  if (entry.shown == nullptr) return entry.store;
+  live_[entry.run.id] = entry.shown;
+  return entry.shown;
+}
+
+absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::reopen(const std::string& id, const Open& entry) {
+  if (absl::Status status = entry.store->reopen(); !status.ok()) return cannot_be_kept(id, status);
+  if (entry.shown != nullptr) return entry.shown;
+  return entry.store;
+}
+
+bool RunShelf::watched(const std::string& id) {
+  const std::lock_guard lock(live_mutex_);
+  const auto found = live_.find(id);
+  return found != live_.end() && found->second->watched(Clock::now());
+}
+
+std::uint64_t RunShelf::bytes_of(const std::string& id) const {
+  const std::lock_guard lock(live_mutex_);
+  const auto found = files_.find(id);
+  return found == files_.end() ? 0 : size_of(found->second) + size_of(found->second + "-wal");
+}
+
+void RunShelf::look_after_troubles() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(troubles_, [this](const auto& trouble) {
+    const auto open = open_.find(trouble.first);
+    if (open == open_.end() || open->second.store->commits() == trouble.second) return false;
+    log_of_run(log::Level::kInfo, trouble.first, absl::StrCat(" goes on in ", open->second.output.run_file()));
+    return true;
+  });
+}
+
+std::vector<ingest::RunOpening> RunShelf::take_unconcluded() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(unconcluded_, {});
+}
+
+void RunShelf::remove_what_is_over(const Retention& kept, std::int64_t now_ns) {
+  // Without the lock: a run that is opened meanwhile has its claim, or waits for this one's.
+  for (const RemovedRun& run : cli::remove_what_is_over(path_, kept, now_ns)) {
+    {
+      const std::lock_guard lock(mutex_);
+      folder_.forget(run.run_id, run.stem);
+    }
+    ++metrics_->runs_removed;
+    log_of_run(
+        log::Level::kInfo, run.run_id,
+        absl::StrCat(" was removed, as the retention says: ", Output{run.stem}.run_file(), ", ", run.bytes, " bytes"));
+  }
+}
+
+// The report of a run that had ended does not tell what comes now.
+void RunShelf::goes_on(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(id);
+  if (found != open_.end() && !is_taken_by_another(found->second.output, id)) forget_report(found->second.output);
+}
+
+// The file stays open: a disk gets room again.
+void RunShelf::give_up(const std::string& id, const absl::Status& why) {
+  const std::lock_guard lock(mutex_);
+  (void)cannot_be_kept(id, why);
+}
+
+// Relays try again every few seconds. A trouble is said once, until something was kept.
+absl::Status RunShelf::cannot_be_kept(const std::string& id, const absl::Status& why) {
+  const auto open = open_.find(id);
+  const std::uint64_t commits = open != open_.end() ? open->second.store->commits() : 0;
+  const auto [known, is_new] = troubles_.try_emplace(id, commits);
+  if (is_new || known->second != commits) {
+    ++metrics_->troubles;
+    log_of_run(log::Level::kError, id, absl::StrCat(" cannot be kept now: ", why.message(), "; its relays try again"));
+  }
+  known->second = commits;
+  return why;
+}
+
+void RunShelf::close(const std::string& id, const ingest::RunClosing& closing) {
+  if (leaves_open()) {
+    ++left_;
+    return;
+  }
+  Open entry;
+  {
+    const std::lock_guard lock(live_mutex_);
+    live_.erase(id);
+    files_.erase(id);
+  }
+  quotas_.closed(id);
+  {
+    const std::lock_guard lock(mutex_);
+    auto found = open_.find(id);
+    if (found == open_.end()) return;
+    entry = found->second;
+    open_.erase(found);
+    troubles_.erase(id);
+  }
+  conclude_run(entry, closing);
+}
+
+void RunShelf::conclude_run(const Open& entry, const ingest::RunClosing& closing) {
+  const std::string& id = entry.run.id;
+  const store::RunEnd end = end_of(closing, *entry.store);
+  auto concluded = conclude(*entry.store, end, entry.output, judging::Lines::kAsKept);
+  if (concluded.ok()) {
+    if (!concluded->moved.empty()) log_of_run(log::Level::kWarning, id, absl::StrCat(": ", concluded->moved));
+    findings_.end(id, *concluded->run);
+    metrics_->found(concluded->run->judgement.findings);
+    ++(closing.farewell ? metrics_->runs_finished : metrics_->runs_lost);
+    if (!concluded->no_report.empty()) log_of_run(log::Level::kWarning, id, absl::StrCat(": ", concluded->no_report));
+    log_of_run(log::Level::kInfo, id,
+               absl::StrCat(": ", concluded->output.run_file(),
+                            concluded->no_report.empty() ? " and .json written" : " written", ending_of(end)));
+    for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
+      log_of_run(log::Level::kWarning, id, absl::StrCat(" is not complete: ", one.sentence));
+  } else {
+    log_of_run(log::Level::kError, id,
+               absl::StrCat(" could not be closed: ", concluded.status().message(), "; it is tried again"));
+    const std::lock_guard lock(mutex_);
+    unconcluded_.push_back(entry.run);
+  }
+  if (entry.shown != nullptr)
+    conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost,
+                   concluded.ok() ? concluded->run : nullptr);
+}
+
+// The newest runs stay in memory with all of their events; older ones are read from their files when somebody asks.
+void RunShelf::conclude_shown(const Open& entry, web::RunState state, judging::JudgedRunPtr last) {
+  constexpr std::size_t kStay = 4;
+  entry.shown->concluded(state, std::move(last));
+  const std::lock_guard lock(mutex_);
+  concluded_.push_back(entry.shown);
+  if (concluded_.size() <= kStay) return;
+  const auto oldest = concluded_.front();
+  concluded_.pop_front();
+  if (viewed_->find(oldest->id()) == oldest)
+    viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
+}
+
+}  // namespace castscope::cli
