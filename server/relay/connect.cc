@@ -23,6 +23,22 @@ bool may_be_address(const std::string& address) {
          absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65535;
 }
 
+absl::Status add_own_certificate(const Tls& tls, grpc::SslCredentialsOptions& to) {
+  if (tls.certificate_file.empty() != tls.key_file.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("a certificate for the collector needs its key, and a key its "
+                     "certificate; the ",
+                     tls.key_file.empty() ? "key" : "certificate", " is missing"));
+  if (tls.certificate_file.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> certificate = wire::read_certificates(tls.certificate_file);
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = wire::read_key(tls.key_file, *certificate, tls.certificate_file);
+  if (!key.ok()) return key.status();
+  to.pem_cert_chain = *std::move(certificate);
+  to.pem_private_key = *std::move(key);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status check_address(const std::string& address) {
@@ -43,6 +59,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
       if (!certificates.ok()) return certificates.status();
       options.pem_root_certs = *std::move(certificates);
     }
+    if (absl::Status status = add_own_certificate(tls, options); !status.ok()) return status;
     credentials = grpc::SslCredentials(options);
   }
   grpc::ChannelArguments arguments;

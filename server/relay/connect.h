@@ -12,10 +12,12 @@ class Channel;
 
 namespace castscope::relay {
 
-// TLS 1.2 or newer, by gRPC's defaults.
+// TLS 1.3 in the program (proto/tls_version.cc).
 struct Tls {
   bool use = false;
   std::string root_certificate_file = {};  // "" = the system's
+  // Our own certificate and its key, where the collector asks for one; "" = none.
+  std::string certificate_file = {}, key_file = {};
 };
 
 // Whether it is "host:port" or "unix:PATH"; the error is a sentence. It starts nothing.

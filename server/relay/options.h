@@ -36,7 +36,10 @@ struct RunInfo {
 struct Options {
   std::string run_directory;
   RunInfo run;
-  std::string token = {};                  // "" = none
+  std::string token = {};  // "" = none
+  // Reads the token again, which may have been replaced since: asked at each connection, from a thread of the relay's.
+  // "" = it cannot be read now, and the last one is sent. Empty: the token stays what it is.
+  std::function<std::string()> read_token = {};
   std::shared_ptr<grpc::Channel> channel;  // from connect(), or ingest::Server::in_process_channel()
   std::uint64_t max_unacknowledged_bytes = 32ull << 20;
   std::chrono::milliseconds flush_interval{250};

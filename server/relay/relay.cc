@@ -90,7 +90,7 @@ class Relay::Impl {
         host_(options_.run.host.empty() ? host_name() : utf8::repaired(options_.run.host)),
         outbox_(options_.max_unacknowledged_bytes),
         hello_(make_hello(options_, host_)),
-        uplink_(options_.channel, hello_, &outbox_, options_.goes_on),
+        uplink_(options.channel, hello_, &outbox_, options_.goes_on, options_.read_token),
         drainer_(options_, host_, &outbox_) {}
   ~Impl() { end_threads(); }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace castscope::relay {
@@ -58,13 +59,21 @@ std::uint32_t checksum_of(std::string_view record) {
 }
 
 std::string in_one(const Destination& whereto) {
-  return absl::StrCat(whereto.address, "\n", whereto.tls ? "tls" : "", "\n", whereto.root_certificate_file);
+  return absl::StrJoin(
+      std::initializer_list<std::string>{whereto.address, whereto.tls ? "tls" : "", whereto.root_certificate_file,
+                                         whereto.certificate_file, whereto.key_file},
+      "\n");
 }
 
 Destination from_one(const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('\n', 2));
-  if (parts.size() != 3) return {};
-  return {.address = parts[0], .tls = parts[1] == "tls", .root_certificate_file = parts[2]};
+  std::vector<std::string> parts = absl::StrSplit(text, '\n');
+  if (parts.size() < 3) return {};
+  parts.resize(5);  // a spool of before had three
+  return {.address = parts[0],
+          .tls = parts[1] == "tls",
+          .root_certificate_file = parts[2],
+          .certificate_file = parts[3],
+          .key_file = parts[4]};
 }
 
 // Puts what a record holds into where it belongs; false: it makes no sense.

@@ -22,6 +22,7 @@ struct Destination {
   std::string address;
   bool tls = false;
   std::string root_certificate_file = {};
+  std::string certificate_file = {}, key_file = {};  // the sender's own
 };
 
 class Spool {

@@ -14,8 +14,13 @@ constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
 
 }  // namespace
 
-Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on)
-    : channel_(std::move(channel)), hello_(std::move(hello)), outbox_(outbox), goes_on_(goes_on) {}
+Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on,
+               std::function<std::string()> read_token)
+    : channel_(std::move(channel)),
+      hello_(std::move(hello)),
+      outbox_(outbox),
+      read_token_(std::move(read_token)),
+      goes_on_(goes_on) {}
 
 Uplink::~Uplink() { stop(); }
 
@@ -67,6 +72,32 @@ void Uplink::set_trouble(const std::string& sentence, bool refused) {
   changed_.notify_all();
 }
 
+void Uplink::set_refused(const v1::Refusal& refusal) {
+  set_trouble(refusal.sentence(), true);
+  const std::lock_guard lock(mutex_);
+  for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
+}
+
+// Returns true if the token was replaced.
+bool Uplink::read_token_again() {
+  const std::string now = read_token_ ? read_token_() : "";
+  if (now.empty() || now == hello_.token()) return false;
+  hello_.set_token(now);
+  return true;
+}
+
+// After a refusal for the token: waits until there is another one. Returns false if there will be none.
+bool Uplink::gets_another_token() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!for_its_token_ || !read_token_) return false;
+  }
+  while (!stopping() && !read_token_again()) nap(kLongestPause);
+  const std::lock_guard lock(mutex_);
+  refused_ = for_its_token_ = false;
+  return !stopping_;
+}
+
 void Uplink::nap(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return stopping_; });
@@ -74,11 +105,12 @@ void Uplink::nap(std::chrono::milliseconds time) {
 
 void Uplink::run() {
   std::chrono::milliseconds pause = kShortestPause;
-  for (bool first = true; !stopping() && !refused();) {
+  for (bool first = true; !stopping();) {
+    (void)read_token_again();
     bool stood = false;
     const std::uint64_t before = outbox_->acknowledged();
     const std::string why = connect_once(first, &stood);
-    if (stopping() || refused()) return;
+    if (stopping() || (refused() && !gets_another_token())) return;
     set_trouble(why);
     // A collector may take a connection and still be unable to keep what comes.
     pause = outbox_->acknowledged() > before ? kShortestPause : std::min(pause * 2, kLongestPause);
@@ -103,7 +135,7 @@ bool Uplink::greet(Stream& stream, std::string* why) {
   }
   if (answer.has_welcome() && (knows_numbers() || learn_where_to_go_on(stream))) return true;
   if (answer.has_refusal()) {
-    set_trouble(answer.refusal().sentence(), true);
+    set_refused(answer.refusal());
   } else {
     *why = answer.has_welcome() ? "the connection to the collector was lost"
                                 : "the collector sent an answer that no collector sends";
@@ -129,7 +161,7 @@ void Uplink::listen(Stream& stream) {
   for (v1::CollectorMessage message; stream.Read(&message);) {
     if (message.has_ack() && !wire::is_intact(message.ack())) break;  // what it acknowledges is told again
     if (message.has_ack()) outbox_->acknowledge(message.ack());
-    if (message.has_refusal()) set_trouble(message.refusal().sentence(), true);
+    if (message.has_refusal()) set_refused(message.refusal());
   }
   outbox_->interrupt();
 }

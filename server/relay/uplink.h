@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,13 +19,15 @@ namespace castscope::relay {
 class Uplink {
  public:
   // `goes_on`: an earlier life of this relay sent messages, and the collector knows up to which number.
-  Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on = false);
+  // `read_token` is as in Options.
+  Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on = false,
+         std::function<std::string()> read_token = {});
   ~Uplink();  // stops
 
   void start();
   void stop();  // at once, whatever is in progress
 
-  // The collector refuses this relay: trying again is of no use.
+  // The collector refuses this relay: trying again is of no use, unless it was for its token, and that is replaced.
   bool refused() const;
   bool ever_connected() const;
   // Whether the numbers of messages are those that the collector will see: not before a relay that goes on for another
@@ -44,15 +47,19 @@ class Uplink {
   bool learn_where_to_go_on(Stream& stream);
   void listen(Stream& stream);
   void set_trouble(const std::string& sentence, bool refused = false);
+  void set_refused(const v1::Refusal& refusal);
+  bool read_token_again();
+  bool gets_another_token();
 
   const std::shared_ptr<grpc::Channel> channel_;
-  const v1::Hello hello_;
+  v1::Hello hello_;  // its token is replaced between two connections
   Outbox* const outbox_;
+  const std::function<std::string()> read_token_;
   bool goes_on_;  // and where the earlier life ended is not known yet
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<grpc::ClientContext> context_;
-  bool stopping_ = false, refused_ = false, ever_connected_ = false;
+  bool stopping_ = false, refused_ = false, for_its_token_ = false, ever_connected_ = false;
   std::string trouble_;
   std::thread thread_;
 };

@@ -5,7 +5,7 @@ import functools
 import json
 
 import pytest
-from collectors import Collector, define_code, exited, refused, train
+from collectors import define_code, exited, refused, train
 
 
 def restarted(wire, collector, run):
@@ -143,21 +143,17 @@ def test_a_stay_during_which_the_collector_was_killed_is_evidence_in_two_parts(w
     assert "started again while the job ran" in judged["cache-grows"]["because"]
 
 
-def test_a_run_goes_to_one_collector(wire, collector, castscope):
+def test_a_folder_has_one_collector(wire, collector, castscope):
+    """A second one says whose it is; when the first has gone, however that ended, the next one goes on."""
     client = wire.Client(collector.address, "shared", relay="a")
     process = wire.Process(client, pid=1)
     train(wire, process)
-    other = Collector(castscope, "other")
-    code, sentence = refused(wire, lambda: wire.Client(other.address, "shared", relay="b").receive())
-    assert code == "UNAVAILABLE"
-    assert sentence.endswith("collected/shared.castscope is being written by another castscope: send a run to one "
-                             "collector")
-    mine = wire.Process(wire.Client(other.address, "own"), pid=2)
-    train(wire, mine, steps=1)
-    mine.client.close()
-    other.stop()
+    second = castscope("serve", "--listen", f"unix:{castscope.folder}/other", "--folder", "collected", text=True)
+    assert second.returncode == 2
+    assert f"another collector's already (process {collector.server.pid})" in " ".join(second.stderr.split())
     process.batch(end=exited(wire))
     client.goodbye()
+    collector.kill_and_start_again()
     assert collector.report("shared")["totals"]["casts"] == 6
 
 

@@ -95,6 +95,12 @@ void add_credential_options(const Command& command, CollectorAddress& collector)
               "CA certificate (PEM) that the collector's certificate is verified against; turns on --tls. CASTSCOPE_CA "
               "names one, too")
       .existing_file();
+  command
+      .option("--client-cert FILE", collector.tls.certificate_file,
+              "Our certificate (PEM), for a collector that asks for one; turns on --tls. CASTSCOPE_CERT names one, too")
+      .existing_file();
+  command.option("--client-key FILE", collector.tls.key_file, "Its key (PEM); CASTSCOPE_KEY names one, too")
+      .existing_file();
 }
 
 void add_run_options(const Command& command, RunOptions& options) {

@@ -39,7 +39,9 @@ absl::Status send_home(const relay::Waiting& one, const CollectorAddress& collec
   const bool elsewhere = !collector.address.empty();
   const relay::Tls tls = elsewhere ? collector.tls
                                    : relay::Tls{.use = one.destination.tls,
-                                                .root_certificate_file = one.destination.root_certificate_file};
+                                                .root_certificate_file = one.destination.root_certificate_file,
+                                                .certificate_file = one.destination.certificate_file,
+                                                .key_file = one.destination.key_file};
   const auto channel = relay::connect(elsewhere ? collector.address : one.destination.address, tls);
   if (!channel.ok()) return channel.status();
   return relay::bring_home(one.path, {.channel = *channel, .token = collector.token});

@@ -42,8 +42,13 @@ absl::Status complete(CollectorAddress& collector) {
     collector.token = *std::move(token);
   }
   if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
+  if (collector.tls.certificate_file.empty() && collector.tls.key_file.empty()) {
+    collector.tls.certificate_file = variable("CASTSCOPE_CERT");
+    collector.tls.key_file = variable("CASTSCOPE_KEY");
+  }
   const bool elsewhere = !collector.address.empty() && !ingest::is_loopback(collector.address);
-  collector.tls.use |= elsewhere || !collector.tls.root_certificate_file.empty();
+  collector.tls.use |=
+      elsewhere || !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
   return absl::OkStatus();
 }
 

@@ -16,8 +16,8 @@ struct CollectorAddress {
   relay::Tls tls;
 };
 
-// Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA; and
-// TLS, without which nothing is sent to another machine.
+// Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA, the
+// certificate and key of CASTSCOPE_CERT and CASTSCOPE_KEY; and TLS, without which nothing is sent to another machine.
 absl::Status complete(CollectorAddress& collector);
 
 // Returns the first line of a file that nobody else may read.

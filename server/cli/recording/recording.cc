@@ -248,6 +248,8 @@ absl::Status Recording::start_relay() {
   relay_options.roll = options_.roll;
   relay_options.say = options_.say;
   relay_options.token = options_.collector.token;
+  if (!options_.collector.token_file.empty())
+    relay_options.read_token = [file = options_.collector.token_file] { return read_token_file(file).value_or(""); };
   if (server_ != nullptr) {
     relay_options.channel = server_->in_process_channel();
   } else {
@@ -259,7 +261,8 @@ absl::Status Recording::start_relay() {
     relay_options.relay = record.relay;
     relay_options.goes_on = options_.relay_goes_on;
     const relay::Destination whereto{options_.collector.address, options_.collector.tls.use,
-                                     options_.collector.tls.root_certificate_file};
+                                     options_.collector.tls.root_certificate_file,
+                                     options_.collector.tls.certificate_file, options_.collector.tls.key_file};
     if (!spool_folder().empty())
       relay_options.make_spool = [whereto](const v1::Hello& hello) { return make_spool(whereto, hello); };
   }
