@@ -27,6 +27,7 @@ struct RunOpening {
   std::string owner = {};                        // the digest of the run's key; "" = it has none
   std::string sender = {};                       // whose token the first relay gave; "" = no token was asked for
   std::optional<admission::Quotas> quotas = {};  // of that token; nothing = it has none of its own
+  bool no_source = false;                        // no line of its source is to be read
 };
 
 struct RunClosing {

@@ -45,7 +45,8 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
                     .begin_realtime_ns = hello.start_epoch_ns(),
                     .castscope_version = hello.castscope_version(),
                     .checkout = hello.checkout(),
-                    .owner = admission::digest_of(hello.run_key())};
+                    .owner = admission::digest_of(hello.run_key()),
+                    .no_source = hello.no_source()};
 }
 
 std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {

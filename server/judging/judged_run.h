@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/judging/source_reader.h"
 #include "server/rules/judgement.h"
 #include "server/store/run/run_data.h"
 
@@ -25,7 +26,9 @@ enum class Lines {
               // its sender likes
 };
 
-JudgedRunPtr judged(store::RunData, const rules::Settings&, Lines = Lines::kAsKept);
+// `shown`: what is shown of a line from the disk.
+JudgedRunPtr judged(store::RunData, const rules::Settings&, Lines = Lines::kAsKept,
+                    const ShownLine& shown = without_secrets);
 
 // Reads a run file, finished or not. From a file that is damaged or cut short it takes what can be read, as
 // store::read_as_it_is() does.

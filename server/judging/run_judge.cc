@@ -6,8 +6,8 @@
 
 namespace castscope::judging {
 
-RunJudge::RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines)
-    : store_(std::move(store)), settings_(std::move(settings)), lines_(lines) {}
+RunJudge::RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines, ShownLine shown)
+    : store_(std::move(store)), settings_(std::move(settings)), lines_(lines), shown_(std::move(shown)) {}
 
 absl::StatusOr<JudgedRunPtr> RunJudge::judge() {
   const std::lock_guard lock(mutex_);
@@ -17,7 +17,7 @@ absl::StatusOr<JudgedRunPtr> RunJudge::judge() {
   absl::StatusOr<store::RunData> data = read();
   if (!data.ok()) return data.status();
   const bool has_lines = !data->source.files().empty();
-  last_ = judged(*std::move(data), settings_, has_lines ? Lines::kAsKept : lines_);
+  last_ = judged(*std::move(data), settings_, has_lines ? Lines::kAsKept : lines_, shown_);
   judged_ = evidence;
   return last_;
 }

@@ -13,8 +13,9 @@ namespace castscope::judging {
 
 class RunJudge {
  public:
-  // With kFromDisk, lines of code are read from the disk as long as the run file has none.
-  RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines = Lines::kAsKept);
+  // With kFromDisk, lines of code are read from the disk as long as the run file has none, and shown as `shown` says.
+  RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines = Lines::kAsKept,
+           ShownLine shown = without_secrets);
 
   // A number that grows when there is something new to judge.
   std::uint64_t evidence() const { return store_->commits(); }
@@ -32,6 +33,7 @@ class RunJudge {
   const std::shared_ptr<store::RunStore> store_;
   const rules::Settings settings_;
   const Lines lines_;
+  const ShownLine shown_;
   std::mutex mutex_;
   JudgedRunPtr last_;
   std::uint64_t judged_ = 0;  // evidence() of `last_`

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "server/redaction/redaction.h"
 #include "server/rules/judgement.h"
 #include "server/utf8/utf8.h"
 
@@ -96,7 +97,8 @@ bool has_file(const std::string& name) { return !name.empty() && name.front() !=
 
 class Reader {
  public:
-  Reader(const store::RunData& run, const SourceLimits& limits) : run_(run), limits_(limits) {}
+  Reader(const store::RunData& run, const SourceLimits& limits, const ShownLine& shown)
+      : run_(run), limits_(limits), shown_(shown) {}
 
   void take(const Wanted& wanted) {
     for (const auto& [name, numbers] : wanted) {
@@ -120,7 +122,7 @@ class Reader {
     if (file.state != SourceState::kKept) return;
     each_line(text, [&](std::int64_t number, std::string_view line) {
       if (!numbers.contains(number) || file.lines.contains(number)) return;
-      std::string shown = cut(line, limits_.line_bytes);
+      std::string shown = cut(shown_(line), limits_.line_bytes);
       if (shown.size() > room()) return;
       taken_ += shown.size();
       file.lines[number] = std::move(shown);
@@ -129,6 +131,7 @@ class Reader {
 
   const store::RunData& run_;
   const SourceLimits limits_;
+  const ShownLine& shown_;
   store::SourceLines source_;
   std::size_t taken_ = 0;
 };
@@ -142,8 +145,14 @@ void want(Wanted& wanted, const std::optional<store::CodeLocation>& at, int cont
 
 }  // namespace
 
+std::string without_secrets(std::string_view line) {
+  static redaction::Redaction& secrets = *new redaction::Redaction;
+  return secrets.source(line);
+}
+
 store::SourceLines read_source(const store::RunData& run, std::span<const rules::Finding> findings,
-                               const SourceLimits& limits) {
+                               const SourceLimits& limits, const ShownLine& shown) {
+  if (run.start.source_withheld == "all") return {};
   Wanted of_findings, of_places;
   for (const rules::Finding& finding : findings) {
     want(of_findings, finding.location, limits.context);
@@ -151,7 +160,7 @@ store::SourceLines read_source(const store::RunData& run, std::span<const rules:
   }
   for (const store::Site& site : run.sites) want(of_places, run.user_location(site.stack), 0);
   for (const store::Region& region : run.regions) want(of_places, run.user_location(region.stack), 0);
-  Reader reader(run, limits);
+  Reader reader(run, limits, shown);
   reader.take(of_findings);
   reader.take(of_places);
   return reader.result();
@@ -159,12 +168,13 @@ store::SourceLines read_source(const store::RunData& run, std::span<const rules:
 
 store::SourceFile read_whole(const store::RunData& run, const std::string& file, const SourceLimits& limits) {
   SourceFile whole{.file = file, .state = SourceState::kGone, .lines = {}};
-  if (!has_file(file)) return whole;
+  if (!has_file(file) || !run.start.source_withheld.empty()) return whole;
   std::string text;
   whole.state = text_of(run, file, limits, text);
   if (whole.state != SourceState::kKept) return whole;
-  each_line(text,
-            [&](std::int64_t number, std::string_view line) { whole.lines[number] = cut(line, limits.line_bytes); });
+  each_line(text, [&](std::int64_t number, std::string_view line) {
+    whole.lines[number] = cut(without_secrets(line), limits.line_bytes);
+  });
   return whole;
 }
 

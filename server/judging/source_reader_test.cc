@@ -172,5 +172,25 @@ TEST_F(SourceReaderTest, FindingsComeFirstWhereRoomIsShort) {
   EXPECT_EQ(source.file(sites)->lines.size(), 1u);
 }
 
+TEST_F(SourceReaderTest, LinesAreShownAsTheRunWasToldTo) {
+  const std::string file = write("train.py", "login('hf_abcdefghijklmnopqrstuvwxyz')\n");
+  site(file, 1);
+  EXPECT_EQ(read_source(run_, {}).line(file, 1), "login('[redacted]')");
+  EXPECT_EQ(read_whole(run_, file).lines.at(1), "login('[redacted]')");
+  const auto hidden = [](std::string_view) { return std::string("hidden"); };
+  EXPECT_EQ(read_source(run_, {}, {}, hidden).line(file, 1), "hidden");
+}
+
+TEST_F(SourceReaderTest, WhatIsWithheldIsNotRead) {
+  const std::string file = write_lines("train.py", 3);
+  site(file, 2);
+  run_.start.source_withheld = "files";
+  EXPECT_EQ(read_source(run_, {}).line(file, 2), "line 2");
+  EXPECT_TRUE(read_whole(run_, file).lines.empty());
+  run_.start.source_withheld = "all";
+  EXPECT_TRUE(read_source(run_, {}).files().empty());
+  EXPECT_TRUE(read_whole(run_, file).lines.empty());
+}
+
 }  // namespace
 }  // namespace castscope::judging

@@ -91,10 +91,10 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
     unreadable_.emplace(file, error);
     return;
   }
-  const std::string key = absl::StrCat(host_, "/", reader->pid(), "/", reader->start_ticks(), "/", number);
+  const std::string key = absl::StrCat(key_, "/", reader->pid(), "/", reader->start_ticks(), "/", number);
   const std::uint64_t id = next_source_++;
   Watched& watched = watched_[id];
-  watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader), event_interval_);
+  watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader), event_interval_, redaction_);
   watched.file = file;
   const lanes::SegmentReader& open = watched.source->reader();
   watched.end_watch = std::make_unique<EndWatch>(open.pid(), open.start_ticks());

@@ -23,14 +23,17 @@ namespace castscope::relay {
 class Drainer {
  public:
   using Clock = std::chrono::steady_clock;
-  Drainer(const Options& options, std::string host, Outbox* outbox)
+  // Keys of processes begin with `key`.
+  Drainer(const Options& options, std::string host, std::string key, Outbox* outbox)
       : directory_(options.run_directory),
         host_(std::move(host)),
+        key_(std::move(key)),
+        redaction_(options.redaction),
         remove_(options.remove_finished_segments),
         event_interval_(options.event_interval),
         job_pid_(options.job_pid),
         job_start_ticks_(options.job_start_ticks),
-        roll_call_(directory_, options.made, options.roll, host_, options.directory_interval, options.say),
+        roll_call_(directory_, options.made, options.roll, key_, options.directory_interval, options.say),
         outbox_(outbox) {}
 
   // Called by any thread: says how our child ended. The end of its segment is reported only after this.
@@ -85,7 +88,8 @@ class Drainer {
   bool ask_for_flush();
   void remove_finished();
 
-  const std::string directory_, host_;
+  const std::string directory_, host_, key_;
+  const std::shared_ptr<redaction::Redaction> redaction_;
   const bool remove_;
   Clock::duration event_interval_;
   const std::int64_t job_pid_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/redaction/redaction.h"
 #include "server/relay/spool.h"
 
 namespace grpc {
@@ -31,11 +32,14 @@ struct RunInfo {
   std::string castscope_version = {};
   std::string checkout = {};  // the folder at or above cwd that is under version control; "" = none
   std::string key = {};       // a secret that all relays of the run share; "" = none
+  bool no_source = false;     // whoever keeps the run is to read no line of its source
 };
 
 struct Options {
   std::string run_directory;
   RunInfo run;
+  // Everything that the relay sends goes through it, and so does what waits in the spool. Null: nothing is redacted.
+  std::shared_ptr<redaction::Redaction> redaction = {};
   std::string token = {};  // "" = none
   // Reads the token again, which may have been replaced since: asked at each connection, from a thread of the relay's.
   // "" = it cannot be read now, and the last one is sent. Empty: the token stays what it is.

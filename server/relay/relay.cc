@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
+#include "server/redaction/messages.h"
 #include "server/relay/audience.h"
 #include "server/relay/drainer.h"
 #include "server/relay/outbox.h"
@@ -58,7 +59,11 @@ v1::MissingReason wire_reason(Missing::Kind kind) {
   return v1::MISSING_REASON_PROCESS_UNRECORDED;
 }
 
-v1::Hello make_hello(const Options& options, const std::string& host) {
+std::string host_of(const Options& options) {
+  return options.run.host.empty() ? host_name() : utf8::repaired(options.run.host);
+}
+
+v1::Hello make_hello(const Options& options) {
   v1::Hello hello;
   hello.set_lowest_protocol(wire::kOldestProtocol);
   hello.set_highest_protocol(wire::kProtocol);
@@ -66,19 +71,26 @@ v1::Hello make_hello(const Options& options, const std::string& host) {
   hello.set_token(utf8::repaired(options.token));
   hello.set_run_id(utf8::repaired(options.run.id));
   hello.set_relay(options.relay.empty() ? fresh_relay_id() : options.relay);
-  hello.set_host(host);
+  hello.set_host(host_of(options));
   hello.set_run_file_name(utf8::repaired(options.run.name));
   hello.set_cwd(utf8::repaired(options.run.cwd));
   hello.set_checkout(utf8::repaired(options.run.checkout));
   hello.set_run_key(options.run.key);
   hello.set_start_epoch_ns(options.run.begin_realtime_ns);
+  hello.set_no_source(options.run.no_source);
   std::size_t bytes = 0;
   for (const std::string& word : options.run.command) {
     bytes += word.size();
     hello.add_command(bytes > kMostCommandBytes ? "…" : utf8::repaired(word));
     if (bytes > kMostCommandBytes) break;
   }
+  if (options.redaction != nullptr) redaction::redact(*options.redaction, hello);
   return hello;
+}
+
+// What keys of processes begin with. Two machines may have the same name when it was redacted.
+std::string key_of(const v1::Hello& hello, const Options& options) {
+  return hello.host() == host_of(options) ? hello.host() : absl::StrCat(hello.host(), "-", hello.relay());
 }
 
 }  // namespace
@@ -87,11 +99,10 @@ class Relay::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)),
-        host_(options_.run.host.empty() ? host_name() : utf8::repaired(options_.run.host)),
         outbox_(options_.max_unacknowledged_bytes),
-        hello_(make_hello(options_, host_)),
-        uplink_(options.channel, hello_, &outbox_, options_.goes_on, options_.read_token),
-        drainer_(options_, host_, &outbox_) {}
+        hello_(make_hello(options_)),
+        uplink_(options_.channel, hello_, &outbox_, options_.goes_on, options_.read_token),
+        drainer_(options_, hello_.host(), key_of(hello_, options_), &outbox_) {}
   ~Impl() { end_threads(); }
 
   absl::Status start();
@@ -114,7 +125,6 @@ class Relay::Impl {
   void end_threads();
 
   const Options options_;
-  const std::string host_;
   Outbox outbox_;
   const v1::Hello hello_;
   Uplink uplink_;
@@ -262,6 +272,7 @@ void Relay::Impl::say_goodbye() {
       told.set_process_key(utf8::repaired(one.process));
       told.set_sentence(utf8::repaired(one.sentence));
     }
+    if (options_.redaction != nullptr) redaction::redact(*options_.redaction, goodbye);
     outbox_.push(std::move(message), {});
   }
   nothing_to_send_ = drainer_.progress().processes == 0;

@@ -11,6 +11,7 @@
 #include "proto/batch_checksum.h"
 #include "proto/event_block.h"
 #include "proto/protocol.h"
+#include "server/redaction/messages.h"
 
 namespace castscope::relay {
 namespace {
@@ -38,12 +39,14 @@ v1::ProcessEndKind wire_end(ProcessEnd end) {
 }  // namespace
 
 SegmentSource::SegmentSource(std::uint64_t id, std::string key, std::string host,
-                             std::unique_ptr<lanes::SegmentReader> reader, Clock::duration event_interval)
+                             std::unique_ptr<lanes::SegmentReader> reader, Clock::duration event_interval,
+                             std::shared_ptr<redaction::Redaction> redaction)
     : id_(id),
       key_(std::move(key)),
       host_(std::move(host)),
       event_interval_(event_interval),
-      reader_(std::move(reader)) {}
+      reader_(std::move(reader)),
+      redaction_(std::move(redaction)) {}
 
 SegmentSource::Drained SegmentSource::drain(Clock::time_point now, bool take_events) {
   Drained result;
@@ -176,9 +179,10 @@ void SegmentSource::collect_states(v1::Batch* to) {
 #undef CASTSCOPE_SEND_GAUGE
 }
 
-bool SegmentSource::take_definitions(std::string* records) {
+bool SegmentSource::take_definitions(bool again, std::string* records) {
   const bool more = reader_->definitions(kDefinitionBytesPerBatch, records);
-  note_numbers(*records, false);
+  note_numbers(*records, again);
+  if (redaction_ != nullptr) *records = redaction::redacted_records(*redaction_, *records);
   return more;
 }
 
@@ -281,7 +285,7 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   }
   v1::Batch* batch = add();
   if (!std::exchange(introduced_, true)) add_begin(batch);
-  while (take_definitions(batch->mutable_definitions())) batch = add();
+  while (take_definitions(false, batch->mutable_definitions())) batch = add();
   for (v1::Counters& part : counters) leave_out_others(&part);
   add_up();
   std::size_t bytes = batch->definitions().size();
@@ -332,9 +336,7 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
   for (bool more = true; more;) {
     auto message = new_message();
     if (messages.empty()) add_begin(message->mutable_batch());
-    std::string& records = *message->mutable_batch()->mutable_definitions();
-    more = reader_->definitions(kDefinitionBytesPerBatch, &records);
-    note_numbers(records, true);
+    more = take_definitions(true, message->mutable_batch()->mutable_definitions());
     messages.push_back(std::move(message));
   }
   reader_->seek_definitions(position);  // new definitions are sent again in a batch of their own, which is acknowledged

@@ -11,6 +11,7 @@
 
 #include "agent/lanes/segment_reader.h"
 #include "proto/castscope/v1/castscope.pb.h"
+#include "server/redaction/redaction.h"
 #include "server/relay/outbox.h"
 #include "server/relay/summary.h"
 
@@ -20,9 +21,9 @@ class SegmentSource {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `key` names the process in the run; `id` is the number in receipts.
+  // `key` names the process in the run; `id` is the number in receipts. Texts go through `redaction`, if it is given.
   SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader,
-                Clock::duration event_interval);
+                Clock::duration event_interval, std::shared_ptr<redaction::Redaction> redaction = nullptr);
 
   // Takes events from the rings, as far as there is room for them here. `busy` is set when a ring was filling up.
   struct Drained {
@@ -83,8 +84,9 @@ class SegmentSource {
   bool collect_counters(v1::Counters* to);  // true: there are more than one message may hold
   void collect_states(v1::Batch* to);
   void forget_what_was_told();
-  // Takes the next definitions, about one message's worth. Returns false when there are no more for now.
-  bool take_definitions(std::string* records);
+  // Takes the next definitions, about one message's worth, with their texts redacted. Returns false when there are no
+  // more for now. `again`: they were read before.
+  bool take_definitions(bool again, std::string* records);
   // Takes note of whose numbers these records define. `again`: they were read before.
   void note_numbers(const std::string& records, bool again);
   bool is_in_order(const lanes::DefinitionHeader& header);
@@ -99,6 +101,7 @@ class SegmentSource {
   const std::string key_, host_;
   Clock::duration event_interval_;
   const std::unique_ptr<lanes::SegmentReader> reader_;
+  const std::shared_ptr<redaction::Redaction> redaction_;
   std::vector<Lane> lanes_;
   bool introduced_ = false;
   lanes::ProcessState told_state_;

@@ -35,7 +35,7 @@ class SegmentSourceTest : public testing::Test {
     ASSERT_NE(writer_, nullptr) << error;
     std::unique_ptr<lanes::SegmentReader> reader;
     ASSERT_EQ(lanes::SegmentReader::open(writer_->path(), &reader, &error), lanes::SegmentReader::Outcome::kOpen);
-    source_ = std::make_unique<SegmentSource>(9, "key", "host", std::move(reader), 1s);
+    source_ = std::make_unique<SegmentSource>(9, "key", "host", std::move(reader), 1s, redaction_);
   }
   lanes::Lane& new_lane() { return *writer_->acquire_lane(1); }
   lanes::Counter* new_counter(lanes::Lane& lane, std::uint32_t site) {
@@ -64,6 +64,7 @@ class SegmentSourceTest : public testing::Test {
   SegmentSource::Clock::time_point now_{};
   std::unique_ptr<lanes::SegmentWriter> writer_;
   std::unique_ptr<SegmentSource> source_;
+  std::shared_ptr<redaction::Redaction> redaction_;
 };
 
 TEST_F(SegmentSourceTest, IntroducesItselfOnceAndSaysNothingWhenNothingIsNew) {
@@ -336,6 +337,18 @@ TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
   EXPECT_EQ(late[0].message->batch().event_blocks(0).event_count(), 20u);
   emit(lane, 4096);
   EXPECT_EQ(at(1001ms)[0].message->batch().event_blocks(0).event_count(), 4096u) << "enough for a good block";
+}
+
+// What is told again after a reconnect, and what begins a spool, is read from the segment once more.
+TEST_F(SegmentSourceTest, TextsAreRedactedEachTimeThatTheyAreTold) {
+  redaction_ = redaction::Redaction::of("secret").value();
+  open();
+  constexpr std::string_view kText = "/home/secret/train.py";
+  writer_->define(lanes::DefinitionKind::kString, 1, kText.data(), kText.size());
+  const std::string first = flush()[0].message->batch().definitions();
+  EXPECT_THAT(first, testing::HasSubstr("/home/[redacted]/train.py"));
+  EXPECT_THAT(first, testing::Not(testing::HasSubstr("secret")));
+  EXPECT_EQ(source_->introduction()[0]->batch().definitions(), first);
 }
 
 TEST_F(SegmentSourceTest, TellsTheEndLast) {

@@ -78,6 +78,11 @@ Option Option::existing_file() const {
   });
 }
 
+Option Option::one_at_a_time() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option Option::given() const {
   return check([](const std::string& value) { return value.empty() ? "its value is empty" : std::string(); });
 }

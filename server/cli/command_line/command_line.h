@@ -20,6 +20,8 @@ struct LineState;
 class Option {
  public:
   Option required() const;
+  // Of several values: each has the option before it.
+  Option one_at_a_time() const;
   Option one_of(const std::vector<std::string>& values) const;
   Option range(int least, int most) const;
   Option existing_file() const;

@@ -40,6 +40,8 @@ RunRecord describe(const RunDirectory& directory) {
                    .begin_realtime_ns = realtime_ns(),
                    .pid = getpid(),
                    .pid_ticks = start_ticks(getpid())};
+  const Withholding withholding = withheld_by_environment();
+  record.redact = pattern_of(withholding), record.no_source = withholding.no_source;
   // A relay may have recorded some of it before.
   record.key = directory.read_record().value_or(RunRecord()).key;
   if (record.key.empty()) record.key = new_run_key();

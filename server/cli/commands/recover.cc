@@ -27,6 +27,7 @@ struct RecoverOptions {
   std::vector<std::string> names;
   std::string output;
   CollectorAddress collector;
+  Withholding withholding;
   bool all = false, force = false, list = false, discard = false;
 };
 
@@ -47,7 +48,8 @@ absl::StatusOr<Output> place(const RunRecord& record, const RecoverOptions& opti
   std::error_code error;
   if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(Output{record.stem}.run_file(), error))
     wish = record.stem + ".castscope";
-  auto chosen = choose_output(wish, record.command, time_for_names(), options.force, claim);
+  auto chosen =
+      choose_output(wish, redaction_of(record.redact)->command(record.command), time_for_names(), options.force, claim);
   if (!chosen.ok()) return chosen;
   if (absl::Status status = check_writable(*chosen); !status.ok()) return status;
   return chosen;
@@ -117,8 +119,20 @@ int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAdd
   return result.relay.delivered ? 0 : kIncompleteData;
 }
 
+// What the run was told holds, whatever is said now.
+absl::Status withhold_too(Withholding withholding, RunRecord& run) {
+  if (absl::Status status = complete(withholding); !status.ok()) return status;
+  run.no_source |= withholding.no_source;
+  const std::string now = pattern_of(withholding);
+  if (now.empty() || now == run.redact || hides_everything(run.redact)) return absl::OkStatus();
+  const auto both = redaction::in_one_pattern(run.redact.empty() ? std::vector{now} : std::vector{run.redact, now});
+  if (both.ok()) run.redact = *both;
+  return both.status();
+}
+
 int recover(const RunDirectory& directory, const RecoverOptions& options) {
   RunRecord run = directory.read_record().value_or(describe(directory));
+  if (absl::Status status = withhold_too(options.withholding, run); !status.ok()) return fail(status, kUsage);
   CollectorAddress collector = options.collector;
   if (collector.address.empty()) collector.address = run.collector;
   if (absl::Status status = complete(collector); !status.ok()) return fail(status, kUsage);
@@ -299,6 +313,7 @@ void add_recover(CommandLine& line) {
   command.option("--collector HOST:PORT", options->collector.address,
                  "The collector that gets the run; by default the one that it was sent to");
   add_credential_options(command, options->collector);
+  add_withholding_options(command, options->withholding);
   command.flag("--force", options->force, "Overwrite files that exist");
   command.flag("--list", options->list, "List what is left over, or what is named");
   command.flag("--discard", options->discard, "Delete what is left over instead").excludes("--list");

@@ -53,13 +53,13 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   record.job = batch_job();
   record.collector = collector.address;
   const std::string when = time_for_names(rank_in_names());
+  const std::vector<std::string> command = redaction_of(record.redact)->command(record.command);
   OutputClaim claim;
-  auto output =
-      choose_output(named_for_rank(variable("CASTSCOPE_OUT"), rank_in_names()), record.command, when, false, claim);
+  auto output = choose_output(named_for_rank(variable("CASTSCOPE_OUT"), rank_in_names()), command, when, false, claim);
   if (!output.ok() && absl::IsAlreadyExists(output.status())) {
-    output = choose_output("", record.command, when, false, claim);
+    output = choose_output("", command, when, false, claim);
   }
-  if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(record.command, when, claim);
+  if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(command, when, claim);
   record.stem = output->stem;
   (void)directory.write_record(record);
   RecordingOptions options{.directory = directory,

@@ -37,13 +37,13 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
   const std::string named = named_for_rank(options.output, rank_in_names());
   if (!options.collector.address.empty()) {  // the collector has the files; it only gets a name
     std::string wish = std::filesystem::path(without_suffix(named)).filename().string();
-    return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
+    return Output{wish.empty() ? absl::StrCat(telling_name(told_command(options)), "-", when) : wish};
   }
-  auto output = choose_output(named, options.command, when, options.force, claim);
+  auto output = choose_output(named, told_command(options), when, options.force, claim);
   if (absl::IsAlreadyExists(output.status())) return output;
   absl::Status writable = output.ok() ? check_writable(*output) : output.status();
   if (writable.ok()) return output;
-  Output fallback = fallback_output(options.command, when, claim);
+  Output fallback = fallback_output(told_command(options), when, claim);
   absl::Status also = check_writable(fallback);
   if (!also.ok()) return writable;
   say(absl::StrCat(writable.message(), "; the run is recorded in ", fallback.run_file(), " instead"));
@@ -147,7 +147,9 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .job = batch_job(),
           .collector = options.collector.address,
           .relay = relay::fresh_relay_id(),
-          .key = new_run_key()};
+          .key = new_run_key(),
+          .redact = pattern_of(options.withholding),
+          .no_source = options.withholding.no_source};
 }
 
 // Begins to record, in another place if the disk or the quota is full; `recorded` then says where.
@@ -155,7 +157,7 @@ absl::StatusOr<std::unique_ptr<Recording>> begin_recording(const RunOptions& opt
                                                            OutputClaim& claim, RecordingOptions& recorded) {
   auto recording = Recording::begin(recorded);
   if (recording.ok() || !options.collector.address.empty()) return recording;
-  recorded.output = fallback_output(options.command, when, claim);
+  recorded.output = fallback_output(told_command(options), when, claim);
   recorded.overwrite = false;
   recorded.record.stem = recorded.output.stem;
   (void)recorded.directory.write_record(recorded.record);
@@ -290,7 +292,11 @@ int run(const RunOptions& options) {
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory);
   LiveViewer viewer(options.live);
   const RunRecord record = record_of(options, *output);
-  if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));
+  if (absl::Status status = directory->write_record(record); !status.ok()) {
+    // Whoever goes on with this run would not know what to redact.
+    if (options.withholding.any()) return run_unobserved(signals, options, std::string(status.message()));
+    say(std::string(status.message()));
+  }
 
   SignalForwarding::StartError error;
   const pid_t job = signals.start(options.command, environment, error);
@@ -349,7 +355,8 @@ std::string footer() {
       "  castscope run --enforce torch-cpu -- python train.py\n"
       "  castscope run --enforce mine.json --enforce-if-possible -- python train.py   # rather without than not at "
       "all\n"
-      "  castscope run --apex -- python train.py   # from apex import amp\n\n"
+      "  castscope run --apex -- python train.py   # from apex import amp\n"
+      "  castscope run --no-source --redact '/home/[^/]+' --redact 'acme-[a-z]+' -- python train.py\n\n"
       "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
       "to "
       "stderr. When the command has ended, castscope waits for the collector, ",
@@ -377,6 +384,10 @@ void add_run(CommandLine& line) {
     if (!read_settings_of(*options)) return kOwnFailure;
     if (const absl::Status status = complete(options->collector); !status.ok() && !options->collector.address.empty()) {
       say(std::string(status.message()));
+      return kOwnFailure;
+    }
+    if (const absl::Status status = complete(options->withholding); !status.ok()) {
+      say(absl::StrCat(status.message(), "; the job is not started"));
       return kOwnFailure;
     }
     unsetenv("CASTSCOPE_TOKEN");  // it is castscope's, and not the job's and its children's

@@ -103,11 +103,24 @@ void add_credential_options(const Command& command, CollectorAddress& collector)
       .existing_file();
 }
 
+void add_withholding_options(const Command& command, Withholding& withholding) {
+  command.flag("--no-source", withholding.no_source,
+               "Read no line of source: none is in the run file, in the report or on the page. CASTSCOPE_NO_SOURCE=1 "
+               "says the same");
+  command
+      .option("--redact PATTERN", withholding.patterns,
+              "Replace what matches this regular expression (RE2) by [redacted] in every text of the run, before it is "
+              "sent or written: command, paths, names, source. May be given several times; CASTSCOPE_REDACT has one "
+              "more. Secrets in command lines are replaced in any case (docs/trust.md)")
+      .one_at_a_time();
+}
+
 void add_run_options(const Command& command, RunOptions& options) {
   add_output_options(command, options);
   add_policy_options(command, options);
   add_observing_options(command, options);
   add_collector_options(command, options);
+  add_withholding_options(command, options.withholding);
   add_hidden_options(command, options);
 }
 
@@ -155,6 +168,10 @@ bool read_settings_of(RunOptions& options) {
   const absl::Status status = hold_against(policy, options.settings);
   if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
   return status.ok();
+}
+
+std::vector<std::string> told_command(const RunOptions& options) {
+  return redaction_of(pattern_of(options.withholding))->command(options.command);
 }
 
 std::string unobserved_sentence(const RunOptions& options, const std::string& why) {

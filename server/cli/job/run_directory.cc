@@ -192,7 +192,9 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
                                  {"job", record.job},
                                  {"collector", record.collector},
                                  {"relay", record.relay},
-                                 {"key", record.key}};
+                                 {"key", record.key},
+                                 {"redact", record.redact},
+                                 {"no_source", record.no_source}};
   std::ofstream file(path_ + "/run.json");
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
@@ -216,10 +218,19 @@ std::optional<RunRecord> RunDirectory::read_record() const {
   nlohmann::json json = nlohmann::json::parse(text.view(), nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
-    return RunRecord{json.at("command"),           json.at("cwd"),        json.at("stem"),
-                     json.at("begin_realtime_ns"), json.at("pid"),        json.at("pid_ticks"),
-                     json.at("keep_all"),          json.value("job", ""), json.value("collector", ""),
-                     json.value("relay", ""),      json.value("key", "")};
+    return RunRecord{json.at("command"),
+                     json.at("cwd"),
+                     json.at("stem"),
+                     json.at("begin_realtime_ns"),
+                     json.at("pid"),
+                     json.at("pid_ticks"),
+                     json.at("keep_all"),
+                     json.value("job", ""),
+                     json.value("collector", ""),
+                     json.value("relay", ""),
+                     json.value("key", ""),
+                     json.value("redact", ""),
+                     json.value("no_source", false)};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -43,6 +43,8 @@ struct RunRecord {
   std::string collector = {};  // the address of the collector that gets the run; "" = it is written here
   std::string relay = {};      // the id of the relay that sends the run to a collector
   std::string key = {};        // by which a collector knows that who sends more of the run is its sender
+  std::string redact = {};     // what matches this pattern is redacted; "" = nothing
+  bool no_source = false;      // no line of source is read
 };
 
 // A new key, of 128 random bits; "" where the system gives none.

@@ -81,6 +81,14 @@ TEST_F(RunDirectoryTest, RecordComesBack) {
   EXPECT_EQ(back->job, "SLURM_JOB_ID=4711");
   EXPECT_TRUE(directory_.is_recorded());
 }
+TEST_F(RunDirectoryTest, WhatIsWithheldComesBack) {
+  RunRecord record{.command = {}, .cwd = "/", .stem = "/x", .begin_realtime_ns = 1};
+  record.redact = "a|\\bé\"", record.no_source = true;
+  ASSERT_TRUE(directory_.write_record(record).ok());
+  ASSERT_TRUE(directory_.read_record().has_value());
+  EXPECT_EQ(directory_.read_record()->redact, record.redact);
+  EXPECT_TRUE(directory_.read_record()->no_source);
+}
 TEST_F(RunDirectoryTest, ARecordOfAnOlderCastscopeNamesNoJob) {
   touch("run.json", R"({"command": ["sh"], "cwd": "/", "stem": "/x", "begin_realtime_ns": 1, "pid": 2, "pid_ticks": 3,
                         "keep_all": false})");

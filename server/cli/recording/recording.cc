@@ -121,7 +121,8 @@ absl::Status write_text_file(const std::string& path, const std::string& text) {
 }
 
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    judging::Lines lines, const rules::Settings& settings) {
+                                    judging::Lines lines, const rules::Settings& settings,
+                                    const judging::ShownLine& shown) {
   const bool moved = store.has_moved();
   absl::Status status = moved ? store.notice(
                                     "the run file was moved or deleted while it was being written: this is a second "
@@ -133,7 +134,7 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   Conclusion result{.run = nullptr, .output = output};
   std::optional<report::Model> model;
   if (data.ok()) {
-    result.run = judging::judged(*std::move(data), settings, lines);
+    result.run = judging::judged(*std::move(data), settings, lines, shown);
     model.emplace(report::model_of(*result.run));
   }
   if (status.ok()) status = keep(*model, lines, store);
@@ -158,6 +159,9 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   return result;
 }
 
+Recording::Recording(RecordingOptions options)
+    : options_(std::move(options)), redaction_(redaction_of(options_.record.redact, options_.record.no_source)) {}
+
 absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions options) {
   std::unique_ptr<Recording> recording(new Recording(std::move(options)));
   absl::Status status;
@@ -169,25 +173,34 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions opt
   return recording;
 }
 
-absl::Status Recording::open_store() {
+store::RunStart Recording::start_of_run(const std::string& checkout) const {
   const RunRecord& record = options_.record;
-  store::StoreOptions store_options{.keep_all = record.keep_all};
-  store_options.overwrite = options_.overwrite;
+  const auto text = [this](const std::string& text) { return redaction_->text(text); };
   store::RunStart start{.run_id = options_.directory.id(),
-                        .command = record.command,
-                        .cwd = record.cwd,
-                        .host = host_name(),
+                        .command = redaction_->command(record.command),
+                        .cwd = text(record.cwd),
+                        .host = text(host_name()),
                         .castscope_version = kVersion,
                         .start_ns = record.begin_realtime_ns,
                         .policy = options_.settings.policy ? policy::compiled(*options_.settings.policy) : "",
                         .deep = options_.deep,
                         .gpu = options_.gpu,
-                        .checkout = checkout_of(record.cwd)};
+                        .checkout = text(checkout)};
+  if (text(start.policy) != start.policy) start.policy.clear();  // it is no text of which a part could be missing
   if (options_.at_start) {
-    GitFacts git = git_facts(start.checkout);
-    start.git = {
-        .commit = std::move(git.commit), .branch = std::move(git.branch), .origin = std::move(git.origin), .dirty = {}};
+    const GitFacts git = git_facts(checkout);
+    start.git = {.commit = text(git.commit), .branch = text(git.branch), .origin = text(git.origin), .dirty = {}};
   }
+  start.source_withheld = record.no_source ? "all" : record.redact.empty() ? "" : "files";
+  return start;
+}
+
+absl::Status Recording::open_store() {
+  const RunRecord& record = options_.record;
+  store::StoreOptions store_options{.keep_all = record.keep_all};
+  store_options.overwrite = options_.overwrite;
+  const std::string checkout = checkout_of(record.cwd);
+  const store::RunStart start = start_of_run(checkout);
   std::string path = options_.output.run_file();
   std::error_code error;
   // The report of an earlier run of this name would be taken for this one's until the new one is written, and for good
@@ -199,9 +212,10 @@ absl::Status Recording::open_store() {
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
   if (!start.git.commit.empty())
-    dirty_ =
-        std::make_unique<GitDirty>(start.checkout, [store = store_](bool dirty) { (void)store->git_dirty(dirty); });
-  judge_ = std::make_shared<judging::RunJudge>(store_, options_.settings, judging::Lines::kFromDisk);
+    dirty_ = std::make_unique<GitDirty>(checkout, [store = store_](bool dirty) { (void)store->git_dirty(dirty); });
+  judge_ = std::make_shared<judging::RunJudge>(
+      store_, options_.settings, judging::Lines::kFromDisk,
+      [redaction = redaction_](std::string_view line) { return redaction->source(line); });
   if (options_.viewed != nullptr) {
     shown_ =
         web::LiveRun::begin(options_.viewed->free_id(path), judge_, start, options_.resume, {.sources_here = true});
@@ -239,7 +253,9 @@ absl::Status Recording::start_relay() {
                        .begin_realtime_ns = record.begin_realtime_ns,
                        .castscope_version = kVersion,
                        .checkout = checkout_of(record.cwd),
-                       .key = record.key};
+                       .key = record.key,
+                       .no_source = record.no_source || !record.redact.empty()};
+  relay_options.redaction = redaction_;
   if (options_.child != 0) {
     relay_options.job_pid = options_.child;
     relay_options.job_start_ticks = start_ticks(options_.child);
@@ -297,6 +313,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   dirty_.reset();
   RecordingResult result;
   result.output = options_.output;
+  if (hides_everything(options_.record.redact)) notices.emplace_back(redaction::kEverythingIsHidden);
   relay::Farewell farewell;
   if (end) {
     farewell.exit_status = end->exit_status;
@@ -322,6 +339,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   result.problem = first_problem(result.relay);
   for (const relay::ProcessSummary& process : result.relay.processes)  // the collector knows nothing of these
     if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
+  for (std::string& notice : notices) notice = redaction_->text(notice);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));
   server_.reset();
@@ -352,7 +370,8 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   run_end.unseen = options_.sent_elsewhere;
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto concluded = conclude(*store_, run_end, options_.output, judging::Lines::kFromDisk, options_.settings);
+  auto concluded = conclude(*store_, run_end, options_.output, judging::Lines::kFromDisk, options_.settings,
+                            [this](std::string_view line) { return redaction_->source(line); });
   if (concluded.ok()) {
     result.run = concluded->run;
     result.output = concluded->output;

@@ -17,6 +17,7 @@
 #include "server/cli/recording/git_dirty.h"
 #include "server/cli/recording/live_findings.h"
 #include "server/cli/recording/output_name.h"
+#include "server/cli/recording/withholding.h"
 #include "server/ingest/server.h"
 #include "server/judging/run_judge.h"
 #include "server/relay/connect.h"
@@ -85,7 +86,8 @@ class Recording {
   void discard();
 
  private:
-  explicit Recording(RecordingOptions options) : options_(std::move(options)) {}
+  explicit Recording(RecordingOptions options);
+  store::RunStart start_of_run(const std::string& checkout) const;
   absl::Status open_store();
   absl::Status start_relay();
   void watch_findings();
@@ -101,6 +103,7 @@ class Recording {
   std::unique_ptr<ControlServer> control_;  // for people who ask something of the running job
   std::unique_ptr<LiveFindings> live_;
   std::unique_ptr<GitDirty> dirty_;
+  std::shared_ptr<redaction::Redaction> redaction_;  // of all that the run's file and its relay get to see
 };
 
 struct Conclusion {
@@ -113,7 +116,8 @@ struct Conclusion {
 // writes the report beside it, unless somebody else's file is there by now. If the run file was moved or deleted
 // meanwhile, it is written again, in another place if necessary.
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    judging::Lines lines, const rules::Settings& settings = {});
+                                    judging::Lines lines, const rules::Settings& settings = {},
+                                    const judging::ShownLine& shown = judging::without_secrets);
 
 // Deletes the report if it is an ordinary file; a device stays.
 void forget_report(const Output& output);

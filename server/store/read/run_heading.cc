@@ -20,6 +20,7 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "compiled_policy") start.policy = row.text(1);
   if (name == "deep") start.deep = row.text(1);
   if (name == "gpu") start.gpu = row.text(1);
+  if (name == "source_withheld") start.source_withheld = row.text(1);
   if (name == "keep") start.keep = row.text(1);
   if (name == "collected") start.collected = row.number(1) != 0;
   if (name == "continued") start.continued = row.number(1) != 0;

@@ -43,6 +43,9 @@ struct RunStart {
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
   std::string owner = {};     // of a collected run: the digest of the key that its senders know; "" = it has none
   GitState git = {};
+  // What nobody reads of the job's source, on whichever machine: "all" of it; the "files", so that only lines which the
+  // file keeps are shown; "" = nothing is withheld.
+  std::string source_withheld = {};
   // From where files are called the same on every machine.
   const std::string& project() const { return checkout.empty() ? cwd : checkout; }
 };

@@ -61,6 +61,7 @@ std::string link_of(pid_t pid, const char* name) {
 }
 
 RunRecord record_of(pid_t pid) {
+  const Withholding withholding = withheld_by_environment();
   return {.command = command_line(pid),
           .cwd = link_of(pid, "cwd"),
           .stem = "",
@@ -68,7 +69,9 @@ RunRecord record_of(pid_t pid) {
           .pid = getpid(),
           .pid_ticks = start_ticks(getpid()),
           .keep_all = false,
-          .job = ""};
+          .job = "",
+          .redact = pattern_of(withholding),
+          .no_source = withholding.no_source};
 }
 
 // The Python of the environment in which this PyTorch lies, if it lies in one: a process shows only the interpreter
