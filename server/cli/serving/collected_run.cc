@@ -14,7 +14,8 @@ store::RunStart start_of(const ingest::RunOpening& run) {
           .start_ns = run.begin_realtime_ns,
           .collected = true,
           .checkout = run.checkout,
-          .owner = run.owner};
+          .owner = run.owner,
+          .source_withheld = run.no_source ? "all" : ""};
 }
 
 store::RunEnd end_of(const ingest::RunClosing& closing, store::RunStore& store) {
