@@ -5,7 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
+#include "proto/quiet.h"
 #include "proto/tls_files.h"
 
 namespace castscope::relay {
@@ -72,6 +74,21 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+absl::Status knock(const std::string& address, const Tls& tls, const std::string& token,
+                   std::chrono::milliseconds patience) {
+  wire::quiet_libraries();
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = connect(address, tls);
+  if (!channel.ok()) return channel.status();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + patience);
+  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+  const auto stream = v1::Collector::NewStub(*channel)->Stream(&context);
+  stream->WritesDone();
+  for (v1::CollectorMessage answer; stream->Read(&answer);) continue;  // a refusal says what the status says, too
+  const grpc::Status status = stream->Finish();
+  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};  // absl's codes are gRPC's
 }
 
 }  // namespace castscope::relay

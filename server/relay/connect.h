@@ -1,6 +1,7 @@
 // Makes the channel to a collector on another machine or in another process.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -26,5 +27,11 @@ absl::Status check_address(const std::string& address);
 // Makes a channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that is not
 // valid, or a certificate file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls = {});
+
+// Opens a stream, says nothing in it and closes it again: a collector makes no run of that, but it does look at the
+// token first. OK: a sender would be let in. UNAUTHENTICATED: the token is not the collector's. UNIMPLEMENTED: somebody
+// else listens there. DEADLINE_EXCEEDED and UNAVAILABLE: nobody answers, and the message says why.
+absl::Status knock(const std::string& address, const Tls& tls, const std::string& token,
+                   std::chrono::milliseconds patience);
 
 }  // namespace castscope::relay

@@ -46,6 +46,13 @@ class Collector:
         return self.castscope("check", pathlib.Path("collected", f"{run}.castscope"), text=True)
 
 
+def certificate_for_loopback(folder):
+    """Makes cert.pem, which is its own authority, and key.pem."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=test", "-days", "1", "-addext",
+                    "subjectAltName=IP:127.0.0.1"], cwd=folder, check=True, capture_output=True)
+
+
 def define_code(wire, process):
     """A region, and in it the sites of a weight and of an input."""
     pb = wire.pb

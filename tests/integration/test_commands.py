@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from collectors import certificate_for_loopback
 from program import Castscope, clean_environment
 
 COMMANDS = ["run", "report", "check", "diff", "rules", "explain", "recover", "serve", "env", "doctor"]
@@ -186,6 +187,35 @@ def test_env_can_be_evaluated(castscope, python):
     assert values["LD_PRELOAD"].endswith("libcastscope.so")
     assert values["CASTSCOPE_OUT"] == str(castscope.folder / "it's here")
     assert values["CASTSCOPE_COLLECTOR"] == "localhost:1"
+
+
+def variables_of(castscope, python, *options, **environment):
+    done = castscope("env", *options, "--", python, text=True, env=clean_environment(**environment))
+    assert done.returncode == 0, done.stderr
+    shell = subprocess.run(["env", "-i", "sh", "-c", done.stdout + "env"], capture_output=True, text=True, check=True)
+    return dict(line.split("=", 1) for line in shell.stdout.splitlines())
+
+
+def test_env_tells_how_a_collector_is_reached(castscope, python):
+    token, authority = castscope.folder / "token", castscope.folder / "cert.pem"
+    certificate_for_loopback(castscope.folder)
+    token.write_text("secret\n")
+    token.chmod(0o600)
+    told = {"CASTSCOPE_TOKEN_FILE": str(token), "CASTSCOPE_CA": str(authority)}
+    given = variables_of(castscope, python, "--collector", "localhost:1", "--token-file", "token", "--ca", "cert.pem")
+    assert told.items() <= given.items()
+    assert told.items() <= variables_of(castscope, python, "--collector", "localhost:1", **told).items()
+    assert not told.keys() & variables_of(castscope, python, **told).keys()
+    token.chmod(0o644)
+    refused = castscope("env", "--collector", "localhost:1", "--token-file", "token", "--", python)
+    assert refused.returncode == 2 and b"can be read by others" in refused.stderr and refused.stdout == b""
+
+
+def test_env_tells_what_is_withheld(castscope, python):
+    told = variables_of(castscope, python, "--redact", "ann", "--no-source", CASTSCOPE_REDACT="bob")
+    assert (told["CASTSCOPE_REDACT"], told["CASTSCOPE_NO_SOURCE"]) == ("(?:ann)|(?:bob)", "1")
+    refused = castscope("env", "--redact", "a(", "--", python)
+    assert refused.returncode == 2 and b"is not a regular expression of RE2" in refused.stderr
 
 
 def test_nothing_to_recover(castscope, tmp_path):

@@ -1,12 +1,16 @@
 """What keeps castscope from a job, found by `castscope doctor` before the job starts: each trouble with what to do."""
 
 import json
+import re
 import shutil
 import subprocess
 
 import pytest
+from collectors import certificate_for_loopback
 from program import CAN_MOUNT, clean_environment
+from test_collector_access import guarded, token_file  # noqa: F401
 from test_preload import seal
+from work import WORK
 
 WITH_MOUNTS = pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be mounted here")
 
@@ -108,3 +112,92 @@ def test_a_filter_of_system_calls(castscope, python, tmp_path):
     assert checks["seccomp"]["check_state"] == "warning" and "memfd_create fails" in checks["seccomp"]["found"]
     assert checks["seccomp"]["found"].startswith("a filter of system calls is on") and checks["seccomp"]["fix"]
     assert examined(castscope.program, "--", python)["seccomp"]["check_state"] == "ok"
+
+
+def spool_of(castscope, folder, most="1 MB", **variables):
+    return examined(castscope.program, CASTSCOPE_SPOOL=folder, CASTSCOPE_SPOOL_BYTES=most, **variables)["spool"]
+
+
+def test_what_waits_in_the_spool(castscope, python, tmp_path):
+    spool = tmp_path / "state" / "spool"
+    check = spool_of(castscope, spool)
+    assert (check["check_state"], check["found"]) == ("ok", f"{spool}: 0.0 MB of 1.0 MB") and not spool.exists()
+    done = castscope("run", "--collector", f"unix:{tmp_path}/nobody", "--", python, "-c", WORK + "work(1)",
+                     env=clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB"))
+    assert done.returncode == 0, done.stderr
+    check = spool_of(castscope, spool)
+    assert check["check_state"] == "warning" and "castscope recover --all" in check["fix"]
+    assert check["found"].startswith(f"1 run waits for a collector in {spool}: 0.0")
+    check = spool_of(castscope, spool, most="100")
+    assert check["check_state"] == "warning" and f"{spool} is full" in check["found"]
+
+
+def test_a_spool_that_takes_nothing(castscope, tmp_path):
+    (tmp_path / "file").touch()
+    check = spool_of(castscope, tmp_path / "file" / "spool")
+    assert check["check_state"] == "warning" and check["found"] == f"{tmp_path}/file is not a folder"
+    check = spool_of(castscope, tmp_path, most="lots")
+    assert check["check_state"] == "warning" and '"lots", which is no amount of bytes' in check["found"]
+    assert spool_of(castscope, tmp_path, most="0")["found"] == "none: CASTSCOPE_SPOOL_BYTES is 0"
+
+
+@WITH_MOUNTS
+@pytest.mark.parametrize(("options", "sentence"), [("ro", "cannot be written: Read-only file system"),
+                                                   ("size=1m", "and the disk has 1.0 MB left")])
+def test_a_spool_on_a_disk_that_takes_nothing(castscope, tmp_path, options, sentence):
+    mount = ("unshare", "-m", "sh", "-c", f'mount -t tmpfs -o {options} tmpfs {tmp_path} && exec "$@"', "sh")
+    check = examined(castscope.program, before=mount, CASTSCOPE_SPOOL=tmp_path / "spool",
+                     CASTSCOPE_SPOOL_BYTES="1 GB")["spool"]
+    assert check["check_state"] == "warning" and sentence in check["found"] and check["fix"]
+
+
+def collector_of(castscope, *words, **variables):
+    return examined(castscope.program, *words, **variables).get("collector")
+
+
+def test_a_collector_that_takes_everybody(castscope, collector):
+    check = collector_of(castscope, "--collector", collector.address)
+    assert (check["check_state"], check["found"]) == (
+        "ok", f"the collector at {collector.address} answers and lets in who gives no token")
+    assert collector_of(castscope, CASTSCOPE_COLLECTOR=collector.address)["check_state"] == "ok"
+    assert collector_of(castscope) is None
+    collector.stop()
+    assert list(collector.folder.iterdir()) == [] and "run" not in collector.log
+
+
+def test_a_collector_with_a_token(castscope, guarded, token_file):
+    right = collector_of(castscope, "--collector", guarded.address, "--token-file", str(token_file))
+    assert right["check_state"] == "ok" and right["found"].endswith("lets in who gives this token")
+    by_variable = collector_of(castscope, "--collector", guarded.address, CASTSCOPE_TOKEN_FILE=token_file)
+    assert by_variable["check_state"] == "ok"
+    for words, sentence in (([], "was given none"), (["--token", "wrong"], "has another token")):
+        check = collector_of(castscope, "--collector", guarded.address, *words)
+        assert check["check_state"] == "problem" and sentence in check["found"]
+        assert "--token-file" in check["fix"]
+    guarded.stop()
+    assert list(guarded.folder.iterdir()) == []
+
+
+def test_a_collector_that_is_not_there(castscope, tmp_path):
+    check = collector_of(castscope, "--collector", f"unix:{tmp_path}/nobody")
+    assert check["check_state"] == "problem" and "does not answer: " in check["found"]
+    assert "castscope serve" in check["fix"]
+    check = collector_of(castscope, "--collector", "nonsense")
+    assert check["check_state"] == "problem" and '"nonsense" is not a collector\'s address' in check["found"]
+
+
+def test_a_collector_whose_authority_is_not_known(castscope, tmp_path):
+    """With the certificate itself as its authority, the collector is known."""
+    certificate_for_loopback(tmp_path)
+    command = [str(castscope.program), "serve", "--listen", "127.0.0.1:0", "--cert", "cert.pem", "--key", "key.pem"]
+    with subprocess.Popen(command, cwd=tmp_path, env=clean_environment(), stderr=subprocess.PIPE, text=True) as server:
+        try:
+            address = re.search(r"collecting on (\S+?),? ", server.stderr.readline() + " ")[1]
+            known = collector_of(castscope, "--collector", address, "--ca", str(tmp_path / "cert.pem"))
+            assert known["check_state"] == "ok" and "answers by TLS" in known["found"], known
+            unknown = collector_of(castscope, "--collector", address, "--tls")
+            assert unknown["check_state"] == "problem" and "no authority that this system knows" in unknown["found"]
+            in_clear = collector_of(castscope, "--collector", address)
+            assert in_clear["check_state"] == "problem" and "the collector speaks TLS there" in in_clear["found"]
+        finally:
+            server.terminate()

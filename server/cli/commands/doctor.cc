@@ -16,6 +16,8 @@
 #include "server/cli/agents/agents.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
+#include "server/cli/commands/run_options.h"
+#include "server/cli/doctor/collector_checks.h"
 #include "server/cli/doctor/command_checks.h"
 #include "server/cli/doctor/gpu_checks.h"
 #include "server/cli/doctor/system_checks.h"
@@ -36,6 +38,7 @@ namespace {
 
 struct DoctorOptions {
   bool json = false, build = false;
+  CollectorAddress collector;
   std::vector<std::string> command;
 };
 
@@ -192,6 +195,8 @@ int examine(const DoctorOptions& options) {
   checks.push_back(check_system_calls());
   checks.push_back(check_tracing(rights_here()));
   checks.push_back(check_leftovers());
+  checks.push_back(check_spool());
+  if (!options.collector.address.empty()) checks.push_back(check_collector(options.collector));
   options.json ? print_json(checks) : print_text(checks);
   for (const Check& check : checks) {
     if (check.state == "problem") return kFound;
@@ -207,12 +212,18 @@ void add_doctor(CommandLine& line) {
   auto options = std::make_shared<DoctorOptions>();
   command.flag("--json", options->json, "Print JSON");
   command.flag("--build", options->build, "Build what is missing now");
+  command
+      .option("--collector HOST:PORT", options->collector.address,
+              "Try whether this collector can be reached, and lets this user send; no run comes of it")
+      .from_variable("CASTSCOPE_COLLECTOR");
+  add_credential_options(command, options->collector);
   command.takes_other_words();
   command.takes_job("[-- PYTHON | -- COMMAND]");
   command.footer(
       absl::StrCat("Examples:\n"
                    "  castscope doctor\n"
                    "  castscope doctor --build -- .venv/bin/python\n"
+                   "  castscope doctor --collector collector.example.org:7390 --token-file ~/.token\n"
                    "  castscope doctor -- sudo -u me python train.py   # what keeps castscope from this job?\n\n",
                    exit_statuses_of("doctor")));
   command.on_run([&line, options, command] {

@@ -1,11 +1,13 @@
 // castscope env: prints the variables for a bare LD_PRELOAD, where castscope does not start the job.
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
+#include "server/cli/commands/run_options.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/job/variable_forms.h"
@@ -20,7 +22,9 @@ namespace castscope::cli {
 namespace {
 
 struct EnvOptions {
-  std::string output, collector, deep, gpu, enforce;
+  std::string output, deep, gpu, enforce;
+  CollectorAddress collector;
+  Withholding withholding;
   bool plain = false, docker = false, apptainer = false, k8s = false, slurm = false, ray = false;
   bool all_kernels = false, apex = false, enforce_if_possible = false;
   std::vector<std::string> command;
@@ -71,7 +75,7 @@ std::string with_what_follows(const EnvOptions& options, const std::string& why)
 // The folder in which a container leaves its run files; those that it has for itself end with it. "" = a collector has
 // the run.
 absl::StatusOr<std::string> output_folder(const EnvOptions& options, Variables& variables) {
-  if (!options.collector.empty() && options.output.empty()) return "";
+  if (!options.collector.address.empty() && options.output.empty()) return "";
   std::error_code error;
   std::filesystem::path place = std::filesystem::absolute(options.output.empty() ? "." : options.output, error);
   const bool is_folder = options.output.empty() || options.output.ends_with('/') || is_directory(place, error);
@@ -103,10 +107,35 @@ int print_in_form(const EnvOptions& options, const std::vector<std::string>& ass
   return put(*text) ? 0 : kUsage;
 }
 
-int print_environment(const EnvOptions& options) {
-  if (!options.collector.empty()) {
-    if (auto channel = relay::connect(options.collector); !channel.ok()) return fail(channel.status(), kUsage);
+// Adds how the job's processes reach the collector: its address, and the files that say who sends and who is believed.
+absl::Status add_collector(CollectorAddress collector, std::vector<std::string>& variables) {
+  if (collector.address.empty()) return absl::OkStatus();
+  if (absl::Status status = complete(collector); !status.ok()) return status;
+  if (auto channel = relay::connect(collector.address, collector.tls); !channel.ok()) return channel.status();
+  variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", collector.address));
+  for (const auto& [name, file] : {std::pair("CASTSCOPE_TOKEN_FILE", collector.token_file),
+                                   std::pair("CASTSCOPE_CA", collector.tls.root_certificate_file)}) {
+    if (file.empty()) continue;
+    std::error_code error;
+    variables.push_back(absl::StrCat(name, "=", std::filesystem::absolute(file, error).lexically_normal().string()));
+    if (error) return absl::UnavailableError("the working directory is gone: give the files absolute names");
   }
+  return absl::OkStatus();
+}
+
+absl::Status add_withholding(Withholding withholding, std::vector<std::string>& variables) {
+  if (absl::Status status = complete(withholding); !status.ok()) return status;
+  if (withholding.no_source) variables.emplace_back("CASTSCOPE_NO_SOURCE=1");
+  if (const std::string pattern = pattern_of(withholding); !pattern.empty())
+    variables.push_back(absl::StrCat("CASTSCOPE_REDACT=", pattern));
+  return absl::OkStatus();
+}
+
+int print_environment(const EnvOptions& options) {
+  std::vector<std::string> of_sending;
+  absl::Status status = add_collector(options.collector, of_sending);
+  if (status.ok()) status = add_withholding(options.withholding, of_sending);
+  if (!status.ok()) return fail(status, kUsage);
   if (const std::string problem = problem_of_python(options.command); !problem.empty()) return fail(problem, kUsage);
   Preparation prepared = prepare_job(options.command, say, {.lend = !options.enforce.empty()});
   if (!prepared.is_preloaded) {
@@ -125,7 +154,7 @@ int print_environment(const EnvOptions& options) {
   }
   if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
-  if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
+  for (std::string& variable : of_sending) variables.push_back(std::move(variable));
   return print_in_form(options, variables);
 }
 
@@ -152,7 +181,19 @@ void add_env(CommandLine& line) {
   const Command command = line.subcommand("env", "Print the variables for use without `castscope run`");
   auto options = std::make_shared<EnvOptions>();
   command.option("-o,--output NAME", options->output, "Where the run goes, as for `castscope run`");
-  command.option("--collector HOST:PORT", options->collector, "Send the run to a `castscope serve` at HOST:PORT");
+  command.option("--collector HOST:PORT", options->collector.address,
+                 "Send the run to a `castscope serve` at HOST:PORT");
+  command
+      .option("--token-file FILE", options->collector.token_file,
+              "A file whose first line is the collector's token; by default the one that CASTSCOPE_TOKEN_FILE names")
+      .needs("--collector");
+  command
+      .option("--ca FILE", options->collector.tls.root_certificate_file,
+              "CA certificate (PEM) that the collector's certificate is verified against; by default that of "
+              "CASTSCOPE_CA")
+      .existing_file()
+      .needs("--collector");
+  add_withholding_options(command, options->withholding);
   command.option("--deep STEPS", options->deep, "Which steps are deep, as for `castscope run`").check(deep_problem);
   command.option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
       .one_of({"auto", "on", "events", "off"});
@@ -167,6 +208,8 @@ void add_env(CommandLine& line) {
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
+      "  castscope env --collector collector.example.org:7390 --token-file ~/.token --ca ca.pem > job.env\n"
+      "  castscope env --no-source --redact '/home/[^/]+' > job.env\n"
       "  castscope env --enforce mine.json > job.env   # autocast then does what mine.json says\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n"
       "  docker run $(castscope env --docker) IMAGE python train.py\n"

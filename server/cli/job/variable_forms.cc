@@ -162,7 +162,9 @@ ForContainer for_container(const Variables& variables, const std::string& cache_
     if (name == "CASTSCOPE_BIN") value = kProgramInContainer;
     if (name == "LD_PRELOAD") value = ours(given, "/libcastscope.so");
     if (name == "PYTHONPATH") value = ours(given, "/agent/python/lending");
-    if (name == "LD_PRELOAD" || name == "CASTSCOPE_ENFORCE") add_mount(mounts, value);
+    const bool is_file =
+        name == "LD_PRELOAD" || name == "CASTSCOPE_ENFORCE" || name == "CASTSCOPE_TOKEN_FILE" || name == "CASTSCOPE_CA";
+    if (is_file) add_mount(mounts, value);
     if (name == "PYTHONPATH") add_mount(mounts, value.substr(0, value.rfind('/')));  // with the package beside it
     if (name == "CASTSCOPE_AGENTS")
       for (absl::string_view folder : absl::StrSplit(value, ':', absl::SkipEmpty()))

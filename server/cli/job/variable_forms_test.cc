@@ -90,6 +90,13 @@ TEST(VariableForms, AContainerHasNothingOfThisMachineButWhatIsMounted) {
                                        Mount{"/out", "/out", true}, Mount{"/c/1", "/c/1"}, Mount{"/mine", "/mine"}));
 }
 
+TEST(VariableForms, FilesForACollectorAreMounted) {
+  const ForContainer made = for_container({{"CASTSCOPE_TOKEN_FILE", "/home/me/token"}, {"CASTSCOPE_CA", "/etc/ca.pem"}},
+                                          "/c/1", "/home/me/castscope", "");
+  EXPECT_THAT(made.mounts, ElementsAre(Mount{"/home/me/castscope", "/usr/local/bin/castscope"}, Mount{"/c/1", "/c/1"},
+                                       Mount{"/home/me/token", "/home/me/token"}, Mount{"/etc/ca.pem", "/etc/ca.pem"}));
+}
+
 TEST(VariableForms, ALibraryBesideTheProgramIsMountedAlone) {
   const ForContainer made =
       for_container({{"LD_PRELOAD", "/usr/bin/libcastscope.so"}}, "/c/1", "/usr/bin/castscope", "");

@@ -41,11 +41,6 @@ std::vector<File> files_in(const std::string& folder) {
   return files;
 }
 
-std::uint64_t most_bytes() {
-  const std::string said = variable("CASTSCOPE_SPOOL_BYTES");
-  return said.empty() ? kMostBytes : config::parse_bytes(said).value_or(kMostBytes);
-}
-
 // Nobody has fetched it for a month; one that somebody works with is not among them.
 bool remove_if_old(const File& file) {
   if (file.changed > std::time(nullptr) - kOldestSeconds) return false;
@@ -57,8 +52,13 @@ bool remove_if_old(const File& file) {
 
 }  // namespace
 
+std::uint64_t most_spool_bytes() {
+  const std::string said = variable("CASTSCOPE_SPOOL_BYTES");
+  return said.empty() ? kMostBytes : config::parse_bytes(said).value_or(kMostBytes);
+}
+
 std::string spool_folder() {
-  if (most_bytes() == 0) return "";
+  if (most_spool_bytes() == 0) return "";
   if (const std::string folder = variable("CASTSCOPE_SPOOL"); !folder.empty()) return folder;
   if (const std::string state = variable("XDG_STATE_HOME"); !state.empty() && state.front() == '/')
     return state + "/castscope/spool";
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destinatio
   std::uint64_t used = 0;
   for (const File& file : files_in(folder))
     if (!remove_if_old(file)) used += file.bytes;
-  const std::uint64_t most = most_bytes();
+  const std::uint64_t most = most_spool_bytes();
   if (used >= most)
     return absl::ResourceExhaustedError(
         absl::StrCat(folder, " holds ", used, " bytes already, and may hold ", most,

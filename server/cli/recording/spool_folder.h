@@ -2,6 +2,7 @@
 // folder for state (XDG_STATE_HOME, ~/.local/state).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace castscope::cli {
 
 // "" where there is no place for it, or CASTSCOPE_SPOOL_BYTES is 0.
 std::string spool_folder();
+
+// How much may wait there: CASTSCOPE_SPOOL_BYTES, 1 GB by default.
+std::uint64_t most_spool_bytes();
 
 // The files in it, the oldest first.
 std::vector<std::string> spools();
