@@ -1,6 +1,7 @@
 """What is to be withheld is in no file, in no message and on no page: neither what matches a pattern, nor secrets of
 command lines, nor source."""
 
+import json
 import socket
 import subprocess
 
@@ -43,6 +44,7 @@ def job(castscope, python):
     folder = castscope.folder / "planted-project"
     folder.mkdir()
     (folder / "train_planted.py").write_text(TRAIN)
+    (folder / "castscope.json").write_text(json.dumps({"per-path-ignores": {"planted/*.py": ["cache-grows"]}}))
     for words in (["init", "-q", "-b", "planted-branch"], ["add", "."],
                   ["-c", "user.name=me", "-c", "user.email=me@me", "commit", "-q", "-m", "x"],
                   ["remote", "add", "origin", "https://me:hunter2@host/planted.git"]):
@@ -165,6 +167,16 @@ def test_no_source_is_read(castscope, job, view):
     page = view("run.castscope")
     page.loaded()
     told = page.json("runs/run/source?file=train_planted.py")
+    assert told["source_lines"] == [] and told["casts_by_line"]
+
+
+@pytest.mark.parametrize("options", [["--no-source"], ["--redact", "no such thing"]])
+def test_a_collected_run_is_shown_without_source_where_its_files_are(castscope, job, collector, view, options):
+    run(castscope, job, *options, "--collector", collector.address, output="sent")
+    collector.stop()
+    page = view("collected/sent.castscope")
+    page.loaded("sent")
+    told = page.json("runs/sent/source?file=train_planted.py")
     assert told["source_lines"] == [] and told["casts_by_line"]
 
 

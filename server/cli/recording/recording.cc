@@ -160,7 +160,12 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
 }
 
 Recording::Recording(RecordingOptions options)
-    : options_(std::move(options)), redaction_(redaction_of(options_.record.redact, options_.record.no_source)) {}
+    : options_(std::move(options)), redaction_(redaction_of(options_.record.redact, options_.record.no_source)) {
+  // The report tells these, too.
+  rules::Settings& settings = options_.settings;
+  settings.file = redaction_->text(settings.file);
+  for (rules::Settings::PathIgnore& one : settings.per_path) one.path = redaction_->text(one.path);
+}
 
 absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions options) {
   std::unique_ptr<Recording> recording(new Recording(std::move(options)));
@@ -367,7 +372,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
     if (absl::Status status = store_->notice(sentence); !status.ok()) result.problem = std::string(status.message());
   }
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
-  run_end.unseen = options_.sent_elsewhere;
+  run_end.unseen = redaction_->text(options_.sent_elsewhere);
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
   auto concluded = conclude(*store_, run_end, options_.output, judging::Lines::kFromDisk, options_.settings,
