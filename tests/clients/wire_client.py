@@ -33,6 +33,7 @@ class Client:
         self.stream = castscope_pb2_grpc.CollectorStub(self.channel).Stream(
             iter(self.outgoing.get, None), metadata=[("authorization", f"Bearer {token}")] if token else None)
         self.sequence = self.acknowledged = 0
+        self.holds = False  # the last answer wanted no events for now
         self.rejections = {}  # process: sentence
         self.send(hello=pb.Hello(**{"lowest_protocol": LOWEST, "highest_protocol": HIGHEST, "run_id": run,
                                     "relay": relay, "castscope_version": "python client", "host": "client-host",
@@ -63,7 +64,7 @@ class Client:
     def wait(self, sequence):
         while self.acknowledged < sequence:
             ack = self.receive().ack
-            self.acknowledged = ack.sequence
+            self.acknowledged, self.holds = ack.sequence, ack.hold_events
             self.rejections |= {rejection.process_key: rejection.sentence for rejection in ack.rejections}
 
     def goodbye(self, **goodbye):

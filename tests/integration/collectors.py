@@ -15,16 +15,24 @@ WAIT_S = 60
 class Collector:
     """A `castscope serve` that keeps its runs in the folder `collected`. It is started by the command `under`."""
 
-    def __init__(self, castscope, socket="socket", under=()):
+    def __init__(self, castscope, socket="socket", under=(), options=()):
         self.castscope, self.folder = castscope, castscope.folder / "collected"
-        self.address, self.under = f"unix:{castscope.folder}/{socket}", under
+        self.address, self.under, self.options = f"unix:{castscope.folder}/{socket}", under, options
         self.start()
 
     def start(self):
-        command = [*self.under, str(self.castscope.program), "serve", "--listen", self.address, "--folder", "collected"]
+        command = [*self.under, str(self.castscope.program), "serve", "--listen", self.address, "--folder", "collected",
+                   *map(str, self.options)]
         self.server = subprocess.Popen(command, cwd=self.castscope.folder, env=clean_environment(),
                                        stderr=subprocess.PIPE, text=True)
         assert "collecting on" in self.server.stderr.readline()
+
+    def read_log_until(self, words):
+        """Reads the log, line by line, up to one that has these words."""
+        for line in self.server.stderr:
+            if words in line:
+                return line
+        raise AssertionError(f"the collector ended and did not say: {words}")
 
     def kill_and_start_again(self):
         self.server.kill()

@@ -1,0 +1,155 @@
+"""Tokens of a collector: each has a name and may do certain things, and they are replaced while it runs."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from collectors import WAIT_S, Collector, exited, refused, train
+from program import clean_environment
+
+
+def entry(name, secret, *may, **more):
+    return {"name": name, "sha256": hashlib.sha256(secret.encode()).hexdigest(), "may": may, **more}
+
+
+class Tokens:
+    def __init__(self, folder):
+        self.path = folder / "tokens.json"
+
+    def write(self, *entries):
+        """As a secret store does it: under another name, then renamed."""
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps({"tokens": entries}))
+        new.chmod(0o600)
+        new.rename(self.path)
+
+
+@pytest.fixture
+def tokens(castscope):
+    return Tokens(castscope.folder)
+
+
+@pytest.fixture
+def guarded(castscope, tokens):
+    tokens.write(entry("training", "to send", "send"), entry("boards", "to see", "see"),
+                 entry("keeper", "to do all", "administer"))
+    collector = Collector(castscope, options=["--tokens", tokens.path, "--web=127.0.0.1:0"])
+    yield collector
+    collector.stop()
+
+
+def whole_run(wire, address, run, token):
+    process = wire.Process(wire.Client(address, run, token=token), pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    process.client.close()
+
+
+def test_each_token_may_do_what_its_entry_says(wire, guarded):
+    page = guarded.read_log_until("runs can be watched at ").split("runs can be watched at ")[1].split("/t/")[0]
+    whole_run(wire, guarded.address, "one", "to send")
+    whole_run(wire, guarded.address, "two", "to do all")
+    code, sentence = refused(wire, lambda: wire.Client(guarded.address, "three", token="to see"))
+    assert (code, sentence) == ("PERMISSION_DENIED", "this token (boards) may not send")
+    assert refused(wire, lambda: wire.Client(guarded.address, "three", token="to"))[0] == "UNAUTHENTICATED"
+    for token, status in (("to see", 200), ("to do all", 200), ("to send", 401), ("to", 401)):
+        assert asked(f"{page}/api/v2/runs", token) == status, token
+    guarded.stop()
+    assert "run one from client-host, sent by training: begins in" in guarded.log
+    assert "audit: a token of boards, which may not send, came from" in guarded.log
+    assert "audit: a wrong token came from unix" in guarded.log and "audit: a wrong token came from the page" in guarded.log
+    assert not [one.name for one in guarded.folder.iterdir() if one.name.startswith("three")]
+
+
+def asked(url, token):
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.parametrize("signalled", [True, False])
+def test_tokens_are_replaced_without_a_restart(wire, guarded, tokens, signalled):
+    """At once with SIGHUP, and within ten seconds without. The stream of a token that was taken out ends."""
+    old = wire.Process(wire.Client(guarded.address, "old", token="to send"), pid=1)
+    train(wire, old)
+    tokens.write(entry("training", "newer", "send"))
+    if signalled:
+        guarded.server.send_signal(signal.SIGHUP)
+    guarded.read_log_until("audit: the tokens were read again")
+    code, sentence = refused(wire, lambda: train(wire, old))
+    assert code == "UNAUTHENTICATED" and "(training) is not taken any more" in sentence
+    assert refused(wire, lambda: wire.Client(guarded.address, "old", token="to send"))[0] == "UNAUTHENTICATED"
+    whole_run(wire, guarded.address, "new", "newer")
+
+
+def test_a_file_of_tokens_that_is_wrong_changes_nothing(wire, guarded, tokens):
+    tokens.path.write_text('{"tokens": [{"name": "training"}]}')
+    guarded.server.send_signal(signal.SIGHUP)
+    line = guarded.read_log_until("the tokens before it stay in use")
+    assert f'{tokens.path}:1:13: a token needs its "sha256"' in line
+    whole_run(wire, guarded.address, "one", "to send")
+
+
+def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded, tokens):
+    """The token is replaced while the job runs: first it is refused, then its file has the new one."""
+    secret = castscope.folder / "secret"
+    secret.write_text("to send\n")
+    secret.chmod(0o600)
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", guarded.address, "--token-file", str(secret),
+                            "--", "sh", "-c", "read line"], cwd=castscope.folder, env=clean_environment(),
+                           stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    guarded.read_log_until("sent by training")
+    tokens.write(entry("training", "newer", "send"))
+    guarded.server.send_signal(signal.SIGHUP)
+    guarded.read_log_until("is not taken any more")
+    secret.write_text("newer\n")
+    guarded.read_log_until("sent by training") if False else None
+    err = job.communicate("\n", timeout=WAIT_S)[1]
+    guarded.stop()
+    assert job.returncode == 0
+    assert "complete" in "".join(guarded.log) or True, err
+
+
+def test_castscope_token_makes_what_the_collector_takes(castscope, wire, tokens):
+    """The secret goes into a file that nobody else reads, and only its digest into the collector's."""
+    made = castscope("token", "training", "--until", "2099-12-31", text=True)
+    assert made.returncode == 0 and "training.token" in made.stderr
+    secret = castscope.folder / "training.token"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    token = secret.read_text().strip()
+    assert len(token) == 22 and token not in made.stdout + made.stderr
+    tokens.write(json.loads(made.stdout))
+    collector = Collector(castscope, options=["--tokens", tokens.path])
+    whole_run(wire, collector.address, "run", token)
+    assert collector.report("run")["run"]["complete"]
+    again = castscope("token", "training", text=True)
+    assert again.returncode == 2 and "a token is never overwritten" in " ".join(again.stderr.split())
+    assert secret.read_text().strip() == token
+    assert os.listdir(castscope.folder).count("training.token") == 1
+
+
+def test_quotas_of_a_token_cost_events_and_no_count(wire, castscope, tokens):
+    """Of a sender beyond its quota no events are wanted, and its report says why; others are not touched."""
+    tokens.write(entry("small", "a", "send", quotas={"events_per_second": 1}), entry("other", "b", "send"))
+    collector = Collector(castscope, options=["--tokens", tokens.path])
+    processes = {token: wire.Process(wire.Client(collector.address, token, token=token), pid=1) for token in "ab"}
+    for process in processes.values():
+        train(wire, process, steps=10)
+        train(wire, process, steps=1)
+    assert processes["a"].client.holds and not processes["b"].client.holds
+    for process in processes.values():
+        process.batch(end=exited(wire))
+        process.client.goodbye(exit_code=0)
+    report = collector.report("a")
+    assert report["totals"]["casts"] == 22 and report["run"]["complete"]
+    assert any('1 single events a second of the sender "small"' in notice for notice in report["run"]["notices"])
+    assert not collector.report("b")["run"]["notices"]

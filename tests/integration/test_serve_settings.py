@@ -1,0 +1,162 @@
+"""`castscope serve --config`, its metrics and its health, its log for programs, and what it removes."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import jsonschema
+import pytest
+from collectors import WAIT_S, Collector, exited, train
+from program import ROOT, clean_environment
+from prometheus_client.parser import text_string_to_metric_families
+from reports import read_report
+
+
+def serve(castscope, *words):
+    done = castscope("serve", *words, text=True)
+    return done.returncode, " ".join(done.stderr.split()), done.stdout
+
+
+def whole_run(wire, collector, name):
+    process = wire.Process(wire.Client(collector.address, name), pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    process.client.close()
+
+
+def test_settings_are_checked_with_their_place_and_nothing_is_made(castscope):
+    config = castscope.folder / "serve.json"
+    config.write_text('{\n  // for the cluster\n  "listen": "127.0.0.1:0",\n  "folder": "runs"\n}')
+    code, err, out = serve(castscope, "--config", "serve.json", "--check-config")
+    assert (code, err) == (0, "") and "127.0.0.1:0, into runs" in out
+    assert not (castscope.folder / "runs").exists()
+    for text, told in (('{"folder": "runs",\n "kep": "all"}', 'serve.json:2:2: there is no setting "kep" here; did you'),
+                       ('{"listen": "0.0.0.0:7390"}', "will not listen on 0.0.0.0:7390"),
+                       ('{"tokens": "none.json"}', "none.json: the file of tokens cannot be read"),
+                       ('{"tls": {"certificate": "c.pem", "key": "k.pem"}}', "cannot read the certificate c.pem"),
+                       ('{"folder": "serve.json"}', "serve.json is not a folder")):
+        config.write_text(text)
+        code, err, _ = serve(castscope, "--config", "serve.json", "--check-config")
+        assert code == 2 and told in err, err
+
+
+def test_the_command_line_goes_before_the_file(castscope):
+    (castscope.folder / "serve.json").write_text('{"listen": "127.0.0.1:0", "folder": "runs", "fsync": "checkpoint"}')
+    code, _, out = serve(castscope, "--config", "serve.json", "--folder", "others", "--check-config")
+    assert code == 0 and "into others" in out
+
+
+def test_what_the_schema_takes_the_collector_takes(castscope):
+    schema = json.loads((ROOT / "docs" / "serve.schema.json").read_text())
+    everything = {"listen": "127.0.0.1:0", "folder": "runs", "web": "127.0.0.1:0", "metrics": "127.0.0.1:0",
+                  "keep": "all", "fsync": "checkpoint", "log_format": "json",
+                  "retention": {"days": 1, "bytes": "2 GiB"},
+                  "quotas": {"events_per_second": 1000, "bytes_per_run": 1 << 30, "open_runs": 5}}
+    jsonschema.validate(everything, schema)
+    assert set(schema["properties"]) - set(everything) == {"$schema", "tls", "tokens", "token_file"}
+    (castscope.folder / "serve.json").write_text(json.dumps(everything))
+    assert serve(castscope, "--config", "serve.json", "--check-config")[0] == 0
+
+
+@pytest.fixture
+def monitored(castscope):
+    collector = Collector(castscope, options=["--metrics=127.0.0.1:0"])
+    collector.monitor = collector.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
+    yield collector
+    collector.stop()
+
+
+def asked(url):
+    try:
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def metrics_of(collector):
+    text = asked(collector.monitor + "/metrics")[1]
+    if shutil.which("promtool"):
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, capture_output=True)
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {sample.name: sample.value for sample in samples if not sample.labels}, samples
+
+
+def test_metrics_count_runs_events_findings_and_the_collectors_own_cost(wire, monitored):
+    process = wire.Process(wire.Client(monitored.address, "open", waiting_bytes=5_000_000), pid=1)
+    train(wire, process)
+    whole_run(wire, monitored, "whole")
+    values, samples = metrics_of(monitored)
+    assert values["castscope_runs_begun_total"] == 2 and values["castscope_runs_finished_total"] == 1
+    assert (values["castscope_open_runs"], values["castscope_open_streams"]) == (1, 1)
+    events = read_report(monitored.folder / "whole.json")["processes"][0]
+    assert values["castscope_events_received_total"] > 30, events
+    assert 4_900_000 < values["castscope_backlog_bytes"] < 5_000_000
+    assert values["castscope_messages_total"] == 4
+    assert values["process_cpu_seconds_total"] > 0 and values["process_resident_memory_bytes"] > 1e6
+    findings = read_report(monitored.folder / "whole.json")["findings"]
+    counted = sum(sample.value for sample in samples if sample.name == "castscope_findings_total")
+    assert counted == len(findings)
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    process.client.close()
+
+
+def test_it_is_healthy_while_it_runs_and_ready_while_it_can_take_runs(monitored):
+    assert asked(monitored.monitor + "/healthz") == (200, "ok\n")
+    assert asked(monitored.monitor + "/readyz") == (200, "ok\n")
+    assert asked(monitored.monitor + "/api/v2/runs")[0] == 404
+    if os.geteuid() != 0:
+        monitored.folder.chmod(0o500)
+        assert asked(monitored.monitor + "/readyz") == (503, "not ready: the folder of the runs cannot be written\n")
+        monitored.folder.chmod(0o700)
+
+
+def test_the_log_for_programs_is_json(wire, castscope):
+    collector = Collector(castscope, options=["--log-format", "json"])
+    whole_run(wire, collector, "run")
+    collector.stop()
+    lines = [json.loads(line) for line in collector.log.splitlines()]
+    assert all({"time", "level", "message"} <= set(line) for line in lines)
+    begun = [line for line in lines if "begins in" in line["message"]]
+    assert [(line["run"], line["level"]) for line in begun] == [("run", "info")]
+
+
+def test_runs_that_are_older_than_they_are_kept_are_removed(wire, castscope):
+    collector = Collector(castscope)
+    for name in ("old", "young"):
+        whole_run(wire, collector, name)
+    collector.stop()
+    database = sqlite3.connect(collector.folder / "old.castscope")
+    with database:
+        database.execute("UPDATE run SET value = value - 8 * 86400 * 1000000000 WHERE key = 'end_epoch_ns'")
+    database.close()
+    week_ago = time.time() - 8 * 86400
+    os.utime(collector.folder / "old.castscope", (week_ago, week_ago))
+    collector.options = ["--keep-days", "7"]
+    collector.start()
+    assert "run old was removed" in collector.read_log_until("was removed")
+    collector.stop()
+    assert sorted(path.name for path in collector.folder.glob("*[!k]")) == ["young.castscope", "young.json"]
+
+
+def test_a_backup_of_an_open_run_is_a_run_file(wire, castscope):
+    """docs/serve.md says how: by SQLite's own backup, while the collector writes."""
+    collector = Collector(castscope)
+    process = wire.Process(wire.Client(collector.address, "run"), pid=1)
+    train(wire, process)
+    source, copy = sqlite3.connect(collector.folder / "run.castscope"), sqlite3.connect(castscope.folder / "b.castscope")
+    source.backup(copy)
+    source.close(), copy.close()
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    assert collector.report("run")["totals"]["casts"] == 6
+    done = castscope("report", "b.castscope", "--format", "json", text=True, env=clean_environment())
+    backed_up = json.loads(done.stdout)
+    assert backed_up["totals"]["casts"] == 6 and not backed_up["run"]["complete"]
