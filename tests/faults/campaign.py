@@ -5,10 +5,11 @@ job is disturbed, or the report says what is missing.
   scripts/faults --again         the same, from the first one
   scripts/faults --seed 17       one of them, as it was
   scripts/faults --many 50       so many
+  scripts/faults --kind NAME     of one kind alone
+  scripts/faults --table         what was found, into docs/reliability.md
 """
 
 import argparse
-import collections
 import concurrent.futures
 import json
 import pathlib
@@ -18,74 +19,111 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import faults
-import world
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import faults  # noqa: E402
+import table  # noqa: E402
+import world  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = HERE.parent.parent
 DONE = ROOT / "build" / "faults.json"
 
 
+def kind_of(seed):
+    return faults.ALL[seed % len(faults.ALL)]
+
+
 def meet(seed, folder):
-    """One fault. An AssertionError says what is wrong after it."""
-    chance = random.Random(seed)
-    fault = faults.ALL[seed % len(faults.ALL)]
-    around = world.World(folder)
+    """One fault. Returns whether a job ran when it was done. An AssertionError says what is wrong after it."""
+    chance, kind = random.Random(seed), kind_of(seed)
+    around = world.World(folder, chance, kind.has)
     try:
-        for _ in range(chance.randint(1, 4)):
-            around.start(chance)
-        time.sleep(chance.uniform(0, 1.5))
-        fault(around, chance)
+        for _ in range(chance.randint(*kind.jobs)):
+            around.start()
+        time.sleep(chance.uniform(0, 1.2))
+        struck = any(job.recorder.poll() is None for job in around.jobs)
+        kind.act(around)
         time.sleep(chance.uniform(0, 0.5))
         if chance.random() < 0.5:
             around.heal()  # while the jobs run; otherwise their data wait on disk
-        statuses = [job.wait() for job in around.jobs]
-        for job, status in zip(around.jobs, statuses):
-            allowed = {job.exit_status} | ({137, -9} if job.killed or job.recorder_killed else set())
-            assert status in allowed, f"{job.name} ended with {status}: {job.said}"
+        for job in around.jobs:
+            allowed = {job.wait()} & ({job.exit_status} | ({137, -9} if job.killed or job.recorder_killed else set()))
+            assert allowed, f"{job.name} ended with {job.wait()}: {job.said}"
         around.heal()
         around.bring_home()
+        for act in around.later:
+            act()
         assert around.collector.end(signal.SIGINT) == 0, around.collector.log
         around.collector.start()  # what could not be concluded on a full disk is concluded now
         assert around.collector.end(signal.SIGINT) == 0, around.collector.log
         around.check()
+        return struck
     finally:
         around.close()
 
 
 def outcome_of(seed):
-    """The seed, the fault's name, what did not hold ("" = all did), and the seconds that it took."""
-    begin = time.monotonic()
+    """The seed, what did not hold ("" = all did), whether a job ran, and the seconds that it took."""
+    begin, struck = time.monotonic(), True
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
         try:
-            meet(seed, pathlib.Path(folder))
+            struck = meet(seed, pathlib.Path(folder))
             problem = ""
         except Exception as error:  # noqa: BLE001
             problem = f"{type(error).__name__}: {error}"
-    return seed, faults.ALL[seed % len(faults.ALL)].__name__, problem, time.monotonic() - begin
+    return seed, problem, struck, time.monotonic() - begin
+
+
+def read_done():
+    """What was done already, by the same list of kinds: otherwise a seed is another fault now."""
+    told = json.loads(DONE.read_text()) if DONE.exists() else {}
+    return told["done"] if told.get("kinds") == [kind.name for kind in faults.ALL] else {}
+
+
+def write_done(done):
+    written = DONE.with_suffix(".new")
+    written.write_text(json.dumps({"kinds": [kind.name for kind in faults.ALL], "done": done}))
+    written.replace(DONE)
+
+
+def run(seeds, done, jobs, keep):
+    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
+        tasks = [pool.submit(outcome_of, seed) for seed in seeds]
+        for number, task in enumerate(concurrent.futures.as_completed(tasks), 1):
+            seed, problem, struck, seconds = task.result()
+            name = kind_of(seed).name
+            done[str(seed)] = [name, problem, struck, round(seconds, 1)]
+            print(f"{number:4} of {len(seeds)}  seed {seed:5}  {name:34} {seconds:5.1f} s  {problem or 'held'}",
+                  flush=True)
+            if keep:
+                write_done(done)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--many", type=int, default=1000)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--kind", choices=[kind.name for kind in faults.ALL])
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--jobs", type=int, default=4, help="so many at a time (default: 4)")
+    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    resumes = arguments.seed is None and not arguments.again
-    done = json.loads(DONE.read_text()) if resumes and DONE.exists() else {}
-    seeds = [arguments.seed] if arguments.seed is not None else [n for n in range(arguments.many) if str(n) not in done]
-    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(outcome_of, seed) for seed in seeds]):
-            seed, name, problem, seconds = future.result()
-            done[str(seed)] = [name, problem]
-            print(f"{seed:5} {name:28} {seconds:5.1f} s  {problem or 'held'}", flush=True)
-            if arguments.seed is None:
-                DONE.write_text(json.dumps(done))
-    table = collections.Counter((name, bool(problem)) for name, problem in done.values())
-    for name in sorted({name for name, _ in table}):
-        print(f"{name:28} {table[name, False] + table[name, True]:5} faults, {table[name, True]} did not hold")
-    return int(any(problem for _, problem in done.values()))
+    if arguments.table:
+        return table.write(read_done())
+    keep = arguments.seed is None
+    done = read_done() if keep and not arguments.again else {}
+    seeds = range(arguments.many) if keep else [arguments.seed]
+    troubles = {kind.name: kind.trouble() for kind in faults.ALL}
+    for name, trouble in troubles.items():
+        if trouble:
+            print(f"{name} is left out: {trouble}")
+    seeds = [seed for seed in seeds if str(seed) not in done and not troubles[kind_of(seed).name]
+             and arguments.kind in (None, kind_of(seed).name)]
+    for word in {word for seed in seeds for word in kind_of(seed).has} & set(faults.PREPARATIONS):
+        faults.PREPARATIONS[word]()
+    run(seeds, done, arguments.jobs, keep)
+    print("\n".join(table.rows(done)))
+    return int(any(problem for _, problem, _, _ in done.values()))
 
 
 if __name__ == "__main__":

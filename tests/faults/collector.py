@@ -1,0 +1,67 @@
+"""A collector on a small disk, which can be killed and started again."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+import runs
+
+PATIENCE_S = 60
+
+
+class Collector:
+    """`castscope serve`; as root its folder is a tmpfs of 8 MB, or as large as is said."""
+
+    def __init__(self, folder, under=(), address="127.0.0.1", certificates=None, environment=None, disk="8m"):
+        self.folder = folder / "collected"
+        self.folder.mkdir()
+        self.under, self.address, self.certificates = under, address, certificates
+        self.environment = environment or runs.clean_environment()
+        self.on_small_disk = os.geteuid() == 0 and self.mount(disk)
+        self.port = 0
+        self.log = ""
+        self.start()
+
+    def mount(self, size):
+        return subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", self.folder], check=False,
+                              capture_output=True).returncode == 0
+
+    def start(self):
+        command = [*self.under, str(runs.CASTSCOPE), "serve", "--listen", f"{self.address}:{self.port}", "--folder",
+                   str(self.folder)]
+        if self.certificates is not None:
+            command += ["--cert", str(self.certificates.certificate), "--key", str(self.certificates.key)]
+        end = time.monotonic() + PATIENCE_S
+        while True:  # the port of one that was killed may be taken for a moment
+            self.server = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+            line = self.server.stderr.readline()
+            if found := re.search(rf"collecting on {re.escape(self.address)}:(\d+)", line):
+                self.port = int(found[1])
+                return
+            line += self.server.communicate()[1]
+            assert time.monotonic() < end, line
+
+    def end(self, number):
+        self.server.send_signal(number)
+        self.log += self.server.communicate(timeout=PATIENCE_S)[1]
+        return self.server.returncode
+
+    def fill(self):
+        with contextlib.suppress(OSError), open(self.folder / "ballast", "wb", buffering=0) as ballast:
+            while True:
+                ballast.write(bytes(4096))
+
+    def free(self):
+        (self.folder / "ballast").unlink(missing_ok=True)
+
+    def remount(self, how):
+        subprocess.run(["mount", "-o", f"remount,{how}", self.folder], check=True, capture_output=True)
+
+    def close(self):
+        if self.server.poll() is None:
+            self.end(signal.SIGKILL)
+        if self.on_small_disk:
+            subprocess.run(["umount", "-l", self.folder], check=False)
