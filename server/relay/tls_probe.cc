@@ -88,10 +88,10 @@ std::string host_of(const std::string& address) {
   return host;
 }
 
-// A connection whose every step takes three seconds at most; -1: there is none.
-int connect_to(const Place& place) {
+// A connection whose every step takes so long at most; -1: there is none.
+int connect_to(const Place& place, std::chrono::seconds longest) {
   const int socket = ::socket(place.where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval patience{.tv_sec = 3, .tv_usec = 0};
+  const timeval patience{.tv_sec = longest.count(), .tv_usec = 0};
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (connect(socket, reinterpret_cast<const sockaddr*>(&place.where), place.size) == 0) return socket;
@@ -129,14 +129,21 @@ std::string try_tls(int connection, const std::string& host, const Tls& tls) {
 
 }  // namespace
 
-std::string what_is_wrong_with_tls(const std::string& address, const Tls& tls, const std::string& failure) {
+std::string what_is_wrong_with_tls(const std::string& address, const Tls& tls, const std::string& failure,
+                                   std::chrono::seconds patience) {
   const std::optional<Place> place = place_in(failure);
   if (!place) return "";
-  const int connection = connect_to(*place);
+  const int connection = connect_to(*place, patience);
   if (connection < 0) return "";
   const std::string why = try_tls(connection, host_of(address), tls);
   close(connection);
   return why;
+}
+
+std::string why_tls_failed(const std::string& address, const Tls& tls, const std::string& failure) {
+  if (!tls.use) return failure;
+  const std::string of_tls = what_is_wrong_with_tls(address, tls, failure, std::chrono::seconds(1));
+  return of_tls.empty() ? failure : of_tls;
 }
 
 }  // namespace castscope::relay

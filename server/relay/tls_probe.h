@@ -1,15 +1,20 @@
 // Says why no connection to a collector comes about. gRPC has one sentence for all that may be wrong with TLS.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "server/relay/connect.h"
 
 namespace castscope::relay {
 
-// `failure` is gRPC's sentence, which holds the numeric address that it tried. Connects there once more, for three
-// seconds at most, and returns a sentence about TLS if that is what is wrong, "" otherwise. `address` is as the user
-// gave it.
-std::string what_is_wrong_with_tls(const std::string& address, const Tls& tls, const std::string& failure);
+// `failure` is gRPC's sentence, which holds the numeric address that it tried. Connects there once more, each step of
+// which takes no longer than `patience`, and returns a sentence about TLS if that is what is wrong, "" otherwise.
+// `address` is as the user gave it.
+std::string what_is_wrong_with_tls(const std::string& address, const Tls& tls, const std::string& failure,
+                                   std::chrono::seconds patience = std::chrono::seconds(3));
+
+// That sentence, or `failure` where TLS is not what is wrong or is not used.
+std::string why_tls_failed(const std::string& address, const Tls& tls, const std::string& failure);
 
 }  // namespace castscope::relay

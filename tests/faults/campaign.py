@@ -87,7 +87,8 @@ def write_done(done):
 
 
 def run(seeds, done, jobs, keep):
-    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
+    pool = concurrent.futures.ProcessPoolExecutor(jobs)
+    try:
         tasks = [pool.submit(outcome_of, seed) for seed in seeds]
         for number, task in enumerate(concurrent.futures.as_completed(tasks), 1):
             seed, problem, struck, seconds = task.result()
@@ -97,6 +98,8 @@ def run(seeds, done, jobs, keep):
                   flush=True)
             if keep:
                 write_done(done)
+    finally:  # who interrupts it waits for those that are under way alone
+        pool.shutdown(cancel_futures=True)
 
 
 def main():
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=4, help="so many at a time (default: 4)")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
     if arguments.table:
         return table.write(read_done())
     keep = arguments.seed is None

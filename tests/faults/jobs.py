@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -52,6 +53,8 @@ class Job:
         if self.recorder.poll() is None:
             self.recorder.kill()
             self.recorder.communicate()
+        for directory in self.run_directories():  # castscope keeps one whose segment is damaged
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 class ReplayedJob(Job):

@@ -86,3 +86,26 @@ def another_address():
         except OSError:
             pytest.skip("this machine has no address but loopback")
         return probe.getsockname()[0]
+
+
+@pytest.fixture
+def with_certificate(castscope):
+    """A collector with a certificate of its own, and the file of an authority that does not stand for it."""
+    for name in ("collectors", "others"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{name}.key",
+                        "-out", f"{name}.pem"], cwd=castscope.folder, check=True, capture_output=True)
+    command = [str(castscope.program), "serve", "--listen", "127.0.0.1:0", "--cert", "collectors.pem", "--key",
+               "collectors.key"]
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(CASTSCOPE_TOKEN="secret"),
+                          stderr=subprocess.PIPE, text=True) as server:
+        yield server.stderr.readline().split("collecting on ")[1].split()[0]
+        server.terminate()
+
+
+def test_a_job_that_is_over_soon_says_what_is_wrong_with_tls_too(castscope, with_certificate):
+    """The watch that says so while a job runs says it after a second."""
+    done = castscope("run", "--collector", with_certificate, "--ca", "others.pem", "--", "true", text=True,
+                     env=clean_environment(CASTSCOPE_TOKEN="secret"))
+    assert done.returncode == 0
+    assert "did not receive this run (the authorities in others.pem do not stand for" in " ".join(done.stderr.split())

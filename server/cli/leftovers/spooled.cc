@@ -5,6 +5,7 @@
 #include "server/cli/leftovers/leftovers.h"
 #include "server/cli/recording/spool_folder.h"
 #include "server/relay/connect.h"
+#include "server/relay/tls_probe.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
@@ -42,9 +43,11 @@ absl::Status send_home(const relay::Waiting& one, const CollectorAddress& collec
                                                 .root_certificate_file = one.destination.root_certificate_file,
                                                 .certificate_file = one.destination.certificate_file,
                                                 .key_file = one.destination.key_file};
-  const auto channel = relay::connect(elsewhere ? collector.address : one.destination.address, tls);
+  const std::string& address = elsewhere ? collector.address : one.destination.address;
+  const auto channel = relay::connect(address, tls);
   if (!channel.ok()) return channel.status();
-  return relay::bring_home(one.path, {.channel = *channel, .token = collector.token});
+  const absl::Status status = relay::bring_home(one.path, {.channel = *channel, .token = collector.token});
+  return absl::Status(status.code(), relay::why_tls_failed(address, tls, std::string(status.message())));
 }
 
 }  // namespace castscope::cli

@@ -21,6 +21,7 @@
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
 #include "server/policy/compiled.h"
+#include "server/relay/tls_probe.h"
 #include "server/report/forms/json.h"
 
 namespace castscope::cli {
@@ -341,6 +342,8 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
     if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
   }
   if (!options_.sent_elsewhere.empty()) notices.push_back(options_.sent_elsewhere), result.complete = false;
+  result.relay.problem =
+      relay::why_tls_failed(options_.collector.address, options_.collector.tls, result.relay.problem);
   result.problem = first_problem(result.relay);
   for (const relay::ProcessSummary& process : result.relay.processes)  // the collector knows nothing of these
     if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
