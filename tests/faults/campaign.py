@@ -44,11 +44,14 @@ def meet(seed, folder):
         struck = any(job.recorder.poll() is None for job in around.jobs)
         kind.act(around)
         time.sleep(chance.uniform(0, 0.5))
-        if chance.random() < 0.5:
+        heals = chance.random() < 0.5
+        if heals:
             around.heal()  # while the jobs run; otherwise their data wait on disk
         for job in around.jobs:
             allowed = {job.wait()} & ({job.exit_status} | ({137, -9} if job.killed or job.recorder_killed else set()))
             assert allowed, f"{job.name} ended with {job.wait()}: {job.said}"
+        for act in around.unhealed if not heals else ():
+            act()
         around.heal()
         around.bring_home()
         for act in around.later:

@@ -98,8 +98,15 @@ def make_syncs_slow(world):
 
 @kind("system calls")
 def make_syncs_fail(world):
+    """As long as they do, nothing is acknowledged: it may not be on the disk."""
+    running = [job for job in world.jobs if job.pid()]
     world.calls.come_out(syncs_fail=True)
     time.sleep(world.chance.uniform(0, 1))
+
+    def nothing_is_kept():
+        for job in running:
+            assert "is kept by the collector" not in job.said, f"{job.name}: {job.said}"
+    world.unhealed.append(nothing_is_kept)
 
 
 # Connections through a proxy.
@@ -221,6 +228,7 @@ def set_clock_of_collector(world):
 @kind("system calls", "clock of relays")
 def set_clock_of_relays(world):
     world.relay_calls.come_out(clock_s=world.chance.randint(-30 * HOUR_S, 30 * HOUR_S))
+    world.start()
 
 
 @kind("system calls", "clock of jobs")

@@ -35,6 +35,7 @@ class World:
         self.jobs = []
         self.may_miss = False  # the fault may cost a part of a run, if the report says so
         self.options, self.around_jobs, self.under_replayed = [], [], []
+        self.unhealed = []  # what is done when all jobs have ended, if the fault lasts until then
         self.later = []  # what is done when all has arrived
         self.network = self.certificates = self.stream_proxy = None
         with contextlib.ExitStack() as stack:

@@ -1,4 +1,5 @@
 // A store that writes on in a file learns how far the file is, and lowers no count that stands in it.
+#include "server/store/testing/failing_syncs.h"
 #include "server/store/testing/run_store_test.h"
 
 namespace castscope::store {
@@ -81,6 +82,40 @@ TEST_F(ResumeTest, CountsOfDeepStepsDoNotFallEither) {
   }
   EXPECT_EQ(read().use_counts.at(0).times, 5u);
   EXPECT_EQ(read().flow_counts.at(0).times, 5u);
+}
+
+// A disk whose syncs fail: a file that is opened again tells nothing that was only written, and not synced, before.
+class SyncsTest : public RunStoreTest {
+ protected:
+  static constexpr StoreOptions kSyncs{.syncs_commits = true};
+  FailingSyncs syncs_;
+};
+
+TEST_F(SyncsTest, WhatTheDiskMayNotHaveIsNotTakenForKept) {
+  const auto store = create(kSyncs);
+  ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 6}).ok());
+  ASSERT_TRUE(store->commit().ok());
+  ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 7}).ok());
+  syncs_.fail = true;
+  EXPECT_FALSE(store->commit().ok());
+  EXPECT_FALSE(store->reopen().ok()) << "the log of SQLite holds the commit, but nobody knows whether the disk does";
+  EXPECT_FALSE(store->reopen().ok());
+  syncs_.fail = false;
+  ASSERT_TRUE(store->reopen().ok());
+  EXPECT_GE(store->earlier_life().relays.at(0).acknowledged, 6u);
+  EXPECT_TRUE(store->close().ok());
+}
+
+TEST_F(SyncsTest, ACollectorThatWasKilledBeforeASyncSyncsWhenItIsStartedAgain) {
+  {
+    const auto store = create(kSyncs);
+    ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 7}).ok());
+    syncs_.fail = true;
+    EXPECT_FALSE(store->commit().ok());
+  }
+  EXPECT_FALSE(RunStore::resume(path(), kSyncs).ok());
+  syncs_.fail = false;
+  EXPECT_TRUE(RunStore::resume(path(), kSyncs).ok());
 }
 
 }  // namespace

@@ -157,6 +157,9 @@ absl::Status RunStore::Impl::resume() {
   CASTSCOPE_RETURN_IF_ERROR(bring_to_present_format(database));
   CASTSCOPE_RETURN_IF_ERROR(checksums.adopt(database));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing());
+  // Relays are soon told that the disk has all of it, and SQLite's log may never have been synced. A sync that failed
+  // is not made good by another one, for the kernel may take its pages for clean: this writes them anew, elsewhere.
+  if (options.syncs_commits) CASTSCOPE_RETURN_IF_ERROR(database.exec("PRAGMA wal_checkpoint"));
   CASTSCOPE_RETURN_IF_ERROR(tables->adopt(database, *data));
   for (const Process& process : data->processes) {
     by_key.emplace(process.info.key, processes.size());
