@@ -68,7 +68,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
   arguments.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
   // A restarted collector is found again within two seconds, not within gRPC's two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // how long one attempt may take
+  // In spite of its name this is how long an attempt may take: TCP, TLS and the first frames of HTTP/2 wait three times
+  // for an answer, and the other end may be far away or busy.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   // A collector whose machine has disappeared without a word is noticed within half a minute.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);

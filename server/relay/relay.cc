@@ -332,7 +332,9 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   if (!summary.delivered) {
     summary.problem = uplink_.trouble();
     if (summary.problem.empty())
-      summary.problem = absl::StrCat("the collector did not acknowledge everything within ", at_most.count(), " ms");
+      summary.problem = uplink_.ever_connected() ? absl::StrCat("the collector did not acknowledge everything within ",
+                                                                at_most.count(), " ms")
+                                                 : "no connection to the collector has come about yet";
   }
   summary.reached = uplink_.ever_connected();
   end_threads();

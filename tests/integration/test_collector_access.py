@@ -1,7 +1,10 @@
 """Who may send to a collector, where the token is, and who can read what the collector writes."""
 
+import contextlib
 import socket
 import subprocess
+import threading
+import time
 
 import pytest
 from collectors import WAIT_S, Collector, exited, refused
@@ -76,6 +79,45 @@ def test_nothing_is_sent_to_another_machine_without_tls(castscope):
                            stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert listener.communicate(timeout=WAIT_S)[0].strip().startswith("1603"), "the begin of a TLS handshake"
     job.communicate(timeout=WAIT_S)
+
+
+def pass_on_late(source, target):
+    """Each piece of data arrives a tenth of a second after it was sent."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            time.sleep(0.1)
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def far_away(castscope):
+    """The port on which a collector is that is a fifth of a second away."""
+    command = [str(castscope.program), "serve", "--listen", "127.0.0.1:0", "--folder", "collected"]
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                client, server = listener.accept()[0], socket.create_connection(("127.0.0.1", port))
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=pass_on_late, args=pair, daemon=True).start()
+
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE,
+                          text=True) as server:
+        port = int(server.stderr.readline().split("127.0.0.1:")[1].split()[0])
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+        server.terminate()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def test_a_collector_that_is_far_away_is_reached(castscope, far_away):
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    done = castscope("run", "--collector", f"127.0.0.1:{far_away}", "-o", "far", "--", job, "progress", "500", "1000",
+                     "0", text=True)
+    assert done.returncode == 0 and "the run is kept by the collector" in done.stderr, done.stderr
 
 
 def another_address():
