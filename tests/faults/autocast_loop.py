@@ -1,6 +1,8 @@
-"""A job that trains a small model under autocast: autocast_loop.py MARK STEPS EXIT prints the bits of each loss."""
+"""A job that trains a small model under autocast: autocast_loop.py MARK STEPS EXIT [PAUSE] prints the bits of each
+loss. After each step it waits for PAUSE seconds."""
 
 import sys
+import time
 
 import torch
 
@@ -16,4 +18,5 @@ for _ in range(int(sys.argv[2])):
     loss.backward()
     optimizer.step()
     print(loss.item().hex(), flush=True)
+    time.sleep(float(sys.argv[4]) if len(sys.argv) > 4 else 0)
 sys.exit(int(sys.argv[3]))

@@ -6,7 +6,12 @@ job is disturbed, or the report says what is missing.
   scripts/faults --seed 17       one of them, as it was
   scripts/faults --many 50       so many
   scripts/faults --kind NAME     of one kind alone
-  scripts/faults --table         what was found, into docs/reliability.md
+  scripts/faults --failed        those of them that did not hold, once more
+  scripts/faults --short         one of most kinds, as scripts/test runs them
+  scripts/faults --table         how many held, into docs/reliability.md
+  scripts/faults --crowd         384 jobs at once; six minutes (tests/faults/crowd.py)
+
+With --seed and --short, build/faults.json stays as it is.
 """
 
 import argparse
@@ -21,6 +26,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import crowd  # noqa: E402
 import faults  # noqa: E402
 import table  # noqa: E402
 import world  # noqa: E402
@@ -112,14 +118,21 @@ def main():
     parser.add_argument("--kind", choices=[kind.name for kind in faults.ALL])
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--jobs", type=int, default=4, help="so many at a time (default: 4)")
-    parser.add_argument("--table", action="store_true")
+    for option in ("--failed", "--short", "--table", "--crowd"):
+        parser.add_argument(option, action="store_true")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
     if arguments.table:
         return table.write(read_done())
-    keep = arguments.seed is None
+    if arguments.crowd:
+        return crowd.meet()
+    keep = arguments.seed is None and not arguments.short
     done = read_done() if keep and not arguments.again else {}
-    seeds = range(arguments.many) if keep else [arguments.seed]
+    if arguments.failed:
+        done = {seed: outcome for seed, outcome in done.items() if not outcome[1]}
+    seeds = range(arguments.many) if arguments.seed is None else [arguments.seed]
+    if arguments.short:
+        seeds = [seed for seed in range(len(faults.ALL)) if kind_of(seed).short]
     troubles = {kind.name: kind.trouble() for kind in faults.ALL}
     for name, trouble in troubles.items():
         if trouble:

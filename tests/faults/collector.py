@@ -1,15 +1,32 @@
 """A collector on a small disk, which can be killed and started again."""
 
 import contextlib
+import functools
 import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 import runs
 
 PATIENCE_S = 60
+
+
+@functools.cache
+def trouble():
+    """Why a collector has no small disk here; "" where it has one."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        if os.geteuid() != 0 or not mount(folder, "8m"):
+            return "no mounts"
+        subprocess.run(["umount", folder], check=True)
+        return ""
+
+
+def mount(folder, size):
+    return subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=False,
+                          capture_output=True).returncode == 0
 
 
 class Collector:
@@ -20,14 +37,10 @@ class Collector:
         self.folder.mkdir()
         self.under, self.address, self.certificates = under, address, certificates
         self.environment = environment or runs.clean_environment()
-        self.on_small_disk = os.geteuid() == 0 and self.mount(disk)
+        self.on_small_disk = not trouble() and mount(self.folder, disk)
         self.port = 0
         self.log = ""
         self.start()
-
-    def mount(self, size):
-        return subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", self.folder], check=False,
-                              capture_output=True).returncode == 0
 
     def start(self):
         command = [*self.under, str(runs.CASTSCOPE), "serve", "--listen", f"{self.address}:{self.port}", "--folder",

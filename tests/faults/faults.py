@@ -7,6 +7,7 @@ import subprocess
 import time
 import typing
 
+import collector
 import damage
 import jobs
 import network
@@ -14,7 +15,7 @@ import stream_proxy
 import system_calls
 
 TROUBLES = {"network": network.trouble, "system calls": system_calls.trouble, "certificates": system_calls.trouble,
-            "messages": stream_proxy.trouble}
+            "messages": stream_proxy.trouble, "small disk": collector.trouble}
 # What is made once for all worlds that have it.
 PREPARATIONS = {"messages": stream_proxy.make_stubs, "real jobs": jobs.find_known}
 HOUR_S = 3600
@@ -26,6 +27,7 @@ class Kind:
     act: typing.Callable
     has: tuple  # what its world has
     jobs: tuple  # how many, at least and at most
+    short: bool  # scripts/test has it, too
 
     @property
     def name(self):
@@ -36,9 +38,9 @@ class Kind:
         return " ".join(filter(None, (TROUBLES[word]() for word in self.has if word in TROUBLES)))
 
 
-def kind(*has, jobs=(1, 4)):
+def kind(*has, jobs=(1, 4), short=True):
     def add(act):
-        ALL.append(Kind(act, has, jobs))
+        ALL.append(Kind(act, has, jobs, short))
         return act
     return add
 
@@ -66,7 +68,7 @@ def kill_recorder(world):
     world.chance.choice(world.jobs).kill_recorder()
 
 
-@kind()
+@kind(short=False)
 def stop_collector_for_a_while(world):
     world.collector.server.send_signal(signal.SIGSTOP)
     time.sleep(world.chance.uniform(0.1, 1))
@@ -75,19 +77,18 @@ def stop_collector_for_a_while(world):
 
 # The collector's disk.
 
-@kind()
+@kind("small disk")
 def fill_disk(world):
     if world.collector.on_small_disk:
         world.collector.fill()
 
 
-@kind()
+@kind("small disk", short=False)
 def make_disk_read_only(world):
-    if world.collector.on_small_disk:
-        try:
-            world.collector.remount("ro")
-        except subprocess.CalledProcessError:  # the kernel refuses while a file is open for writing
-            fill_disk(world)
+    try:
+        world.collector.remount("ro")
+    except subprocess.CalledProcessError:  # the kernel refuses while a file is open for writing
+        fill_disk(world)
 
 
 @kind("system calls")
@@ -116,13 +117,13 @@ def cut_connections(world):
     world.proxy.cut()
 
 
-@kind()
+@kind(short=False)
 def refuse_connections(world):
     world.proxy.refuses = True
     world.proxy.cut()
 
 
-@kind()
+@kind(short=False)
 def hold_connections(world):
     world.proxy.held.set()
     time.sleep(world.chance.uniform(0.1, 1))
@@ -149,7 +150,7 @@ def cut_link(world):
     world.network.set_link(world.chance.choice([network.JOBS, network.COLLECTOR]), "down")
 
 
-@kind("network")
+@kind("network", short=False)
 def delay_packets(world):
     world.network.late_s = (0.05, world.chance.uniform(0.05, 0.3))
 
@@ -159,7 +160,7 @@ def lose_packets(world):
     world.network.lost = world.chance.uniform(0.02, 0.3)
 
 
-@kind("network")
+@kind("network", short=False)
 def reorder_packets(world):
     world.network.late_s, world.network.twice = (0, world.chance.uniform(0.01, 0.1)), 0.2
 
@@ -170,7 +171,7 @@ def silence_one_side(world):
     world.network.silent = world.chance.choice([network.JOBS, network.COLLECTOR])
 
 
-@kind("network")
+@kind("network", short=False)
 def lose_collector_unheard(world):
     """The relays' connections stay open to a collector that is no more, since nobody tells them."""
     world.network.silent = network.COLLECTOR
@@ -180,7 +181,7 @@ def lose_collector_unheard(world):
     world.network.silent = None
 
 
-@kind("certificates")
+@kind("certificates", short=False)
 def let_certificate_expire(world):
     """Who is connected stays so; who comes then is refused, until a new certificate is there."""
     time.sleep(max(0, world.certificates.left_s() + 1))
@@ -203,7 +204,7 @@ def say_messages_in_another_order(world):
     world.stream_proxy.say("swapped")
 
 
-@kind("messages")
+@kind("messages", short=False)
 def say_old_messages_beside_new_ones(world):
     world.stream_proxy.say("late")
 
@@ -225,7 +226,7 @@ def set_clock_of_collector(world):
         time.sleep(world.chance.uniform(0, 0.5))
 
 
-@kind("system calls", "clock of relays")
+@kind("system calls", "clock of relays", short=False)
 def set_clock_of_relays(world):
     world.relay_calls.come_out(clock_s=world.chance.randint(-30 * HOUR_S, 30 * HOUR_S))
     world.start()
@@ -253,7 +254,7 @@ SMALL = [kill_collector, restart_collector, stop_collector_for_a_while, fill_dis
          hold_connections, hold_until_healed]
 
 
-@kind("crowd", jobs=(64, 64))
+@kind("crowd", jobs=(64, 64), short=False)
 def something_small_to_64_jobs(world):
     world.chance.choice(SMALL)(world)
 

@@ -38,9 +38,9 @@ class Job:
             self.recorder.kill()
             self.recorder_killed = True
 
-    def wait(self):
+    def wait(self, timeout_s=PATIENCE_S):
         if self.said is None:
-            self.printed, self.said = self.recorder.communicate(timeout=PATIENCE_S)
+            self.printed, self.said = self.recorder.communicate(timeout=timeout_s)
         return self.recorder.returncode
 
     def run_directories(self):
@@ -98,10 +98,10 @@ class RealJob(Job):
 
     STEPS = 20
 
-    def __init__(self, world, name, exit_status):
+    def __init__(self, world, name, exit_status, pause_s=0):
         super().__init__(world, name, world.folder / name,
-                         [sys.executable, str(LOOP), str(world.folder / name), str(self.STEPS), str(exit_status)],
-                         exit_status)
+                         [sys.executable, str(LOOP), str(world.folder / name), str(self.STEPS), str(exit_status),
+                          str(pause_s)], exit_status)
         self.known_print, self.casts = json.loads(KNOWN.read_text())
 
     def done(self):

@@ -64,8 +64,10 @@ class World:
             self.around_jobs = self.relay_calls.under
         if "clock of jobs" in self.has:
             self.under_replayed = self.job_calls.under
-        self.collector = Collector(self.folder, under, address, self.certificates, self.environment,
-                                   "64m" if "crowd" in self.has else "8m")
+        if "1,024 descriptors" in self.has:
+            under = ["prlimit", "--nofile=1024:1024"]
+        size = "1g" if "1,024 descriptors" in self.has else "64m" if "crowd" in self.has else "8m"
+        self.collector = Collector(self.folder, under, address, self.certificates, self.environment, size)
         self.closing.callback(self.collector.close)
         self.proxy = Proxy(self.collector.port)
         self.closing.callback(self.proxy.close)
