@@ -113,10 +113,11 @@ class World:
     def bring_home(self):
         """What waits on disk, and what recorders that were killed had not read."""
         waiting = [str(file) for file in sorted((self.folder / "spool").glob("*.spool"))]
-        for what in [*self.directories(), *waiting]:
-            done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", what], cwd=self.folder,
-                                  env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-            assert done.returncode == 0, f"recover {what} ended with {done.returncode}: {done.stderr}"
+        if not (all_of_them := self.directories() + waiting):
+            return
+        done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", *all_of_them], cwd=self.folder,
+                              env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        assert done.returncode == 0, f"recover {all_of_them} ended with {done.returncode}: {done.stderr}"
 
     def directories(self):
         """Run directories of jobs of this world whose recorder was killed."""
