@@ -4,8 +4,8 @@ import datetime
 import subprocess
 
 import system_calls
+from system_calls import DAY_S
 
-DAY_S = 24 * 60 * 60
 NAMES = "subjectAltName=IP:127.0.0.1,IP:10.98.0.2"
 
 

@@ -6,9 +6,11 @@ import pathlib
 import struct
 import subprocess
 import tempfile
+import time
 
 import runs
 
+DAY_S = 24 * 60 * 60
 PROGRAM = runs.CASTSCOPE.parent / "tests" / "faults" / "system_calls"
 
 
@@ -30,5 +32,11 @@ def trouble():
     """Why there are no such system calls here; "" where there are."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         calls = SystemCalls(f"{folder}/state")
-        done = subprocess.run([*calls.under, "true"], capture_output=True, text=True, check=False)
-        return done.stderr.strip()
+        calls.come_out(syncs_fail=True, clock_s=-2 * DAY_S)
+        told, synced = (subprocess.run([*calls.under, *command], capture_output=True, text=True, check=False)
+                        for command in (["date", "+%s"], ["sync", calls.file]))
+        if told.returncode != 0:
+            return told.stderr.strip()
+        if int(told.stdout) > time.time() - DAY_S:
+            return "the clock of a process cannot be set"
+        return "" if "Input/output error" in synced.stderr else "syncs cannot be made to fail"
