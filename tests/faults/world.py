@@ -116,7 +116,8 @@ class World:
         if not (all_of_them := self.directories() + waiting):
             return
         done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", *all_of_them], cwd=self.folder,
-                              env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+                              env=self.environment, capture_output=True, text=True,
+                              timeout=PATIENCE_S + len(all_of_them), check=False)
         assert done.returncode == 0, f"recover {all_of_them} ended with {done.returncode}: {done.stderr}"
 
     def directories(self):

@@ -81,6 +81,17 @@ def test_nothing_is_sent_to_another_machine_without_tls(castscope):
     job.communicate(timeout=WAIT_S)
 
 
+def test_recover_says_what_is_wrong_with_tls(castscope, with_certificate):
+    environment = clean_environment(CASTSCOPE_TOKEN="secret", CASTSCOPE_SPOOL=castscope.folder / "spool",
+                                    CASTSCOPE_SPOOL_BYTES="1 MB")
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    castscope("run", "--collector", with_certificate, "--ca", "others.pem", "--", job, "progress", "10", "1000", "0",
+              env=environment)
+    spool, = (castscope.folder / "spool").glob("*.spool")
+    done = castscope("recover", spool, text=True, env=environment)
+    assert done.returncode == 3 and "others.pem do not stand for the collector's" in done.stderr, done.stderr
+
+
 def pass_on_late(source, target):
     """Each piece of data arrives a tenth of a second after it was sent."""
     with contextlib.suppress(OSError):
