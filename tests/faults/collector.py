@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import runs
@@ -53,14 +54,23 @@ class Collector:
             line = self.server.stderr.readline()
             if found := re.search(rf"collecting on {re.escape(self.address)}:(\d+)", line):
                 self.port = int(found[1])
+                self.reader = threading.Thread(target=self.read_log, args=(self.server,), daemon=True)
+                self.reader.start()
                 return
             line += self.server.communicate()[1]
             assert time.monotonic() < end, line
 
+    def read_log(self, server):
+        """Meanwhile: a collector waits for whoever does not read its log, once the pipe is full."""
+        for line in server.stderr:
+            self.log += line
+
     def end(self, number):
         self.server.send_signal(number)
-        self.log += self.server.communicate(timeout=PATIENCE_S)[1]
-        return self.server.returncode
+        status = self.server.wait(PATIENCE_S)
+        self.reader.join()
+        self.server.stderr.close()
+        return status
 
     def fill(self):
         with contextlib.suppress(OSError), open(self.folder / "ballast", "wb", buffering=0) as ballast:
