@@ -110,14 +110,14 @@ class Statement {
   // The parameter of this number, from 1 on. The value must live until the statement has run.
   template <typename T>
   void bind(int index, const T& value) {
-    if constexpr (std::is_same_v<T, Blob>) {
+    if constexpr (std::is_same_v<T, std::nullptr_t>) {  // which could be taken for a text, too
+      sqlite3_bind_null(statement_.get(), index);
+    } else if constexpr (std::is_same_v<T, Blob>) {
       sqlite3_bind_blob64(statement_.get(), index, value.bytes.data(), value.bytes.size(), SQLITE_STATIC);
     } else if constexpr (std::is_convertible_v<T, std::string_view>) {
       const std::string_view text = value;
       sqlite3_bind_text64(statement_.get(), index, text.data() ? text.data() : "", text.size(), SQLITE_STATIC,
                           SQLITE_UTF8);
-    } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
-      sqlite3_bind_null(statement_.get(), index);
     } else if constexpr (std::is_floating_point_v<T>) {
       sqlite3_bind_double(statement_.get(), index, value);
     } else {

@@ -17,5 +17,13 @@ TEST(Sqlite, WantOfMemoryPasses) {
   EXPECT_TRUE(database.exec("SELECT zeroblob(1000000)").ok());
 }
 
+TEST(Sqlite, NothingIsBoundAsNull) {
+  const Database database = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).value();
+  Statement statement = Statement::prepare(database, "SELECT ?1").value();
+  statement.bind_all(nullptr);
+  ASSERT_TRUE(statement.next().value());
+  EXPECT_TRUE(statement.is_null(0));
+}
+
 }  // namespace
 }  // namespace castscope::store
