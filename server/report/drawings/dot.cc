@@ -24,14 +24,15 @@ std::string color_of(std::uint8_t dtype) {
 
 // A module, the operators that it calls, and its submodules.
 struct Cluster {
-  std::vector<std::size_t> nodes;
-  std::vector<std::pair<std::string, Cluster>> inner;
+  std::string step;  // the last one of the module's path
+  std::vector<std::size_t> nodes = {};
+  std::vector<Cluster> inner = {};
 };
 
 Cluster& inner(Cluster& cluster, const std::string& name) {
-  for (auto& [known, one] : cluster.inner)
-    if (known == name) return one;
-  return cluster.inner.emplace_back(name, Cluster()).second;
+  for (Cluster& one : cluster.inner)
+    if (one.step == name) return one;
+  return cluster.inner.emplace_back(Cluster{name});
 }
 
 class Dot {
@@ -52,7 +53,7 @@ class Dot {
 
  private:
   void write(const graph::Part& part, const std::string& prefix) {
-    Cluster whole;
+    Cluster whole{""};
     for (std::size_t i = 0; i < part.nodes.size(); ++i) {
       Cluster* cluster = &whole;
       if (const store::Module* module = part.nodes[i].module; module != nullptr)
@@ -70,7 +71,7 @@ class Dot {
     out_ += indent + "  label=" + quoted_for_dot(name) + "; fontname=\"sans-serif\"; color=\"#999999\";\n";
     for (const std::size_t node : cluster.nodes)
       write_node(part.nodes[node], prefix + "_" + std::to_string(node), indent);
-    for (const auto& [step, one] : cluster.inner) write_cluster(part, prefix, step, one, depth + 1);
+    for (const Cluster& one : cluster.inner) write_cluster(part, prefix, one.step, one, depth + 1);
     out_ += indent + "}\n";
   }
 

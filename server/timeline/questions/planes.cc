@@ -8,7 +8,7 @@
 namespace castscope::timeline {
 namespace {
 
-using Numbers = std::span<const std::uint8_t>;
+using Plane = std::span<const std::uint8_t>;
 
 constexpr std::size_t kBits = 8;
 
@@ -17,14 +17,14 @@ void append_byte(unsigned byte, std::string* text) { text->push_back(static_cast
 // There are no branches on the numbers here and below, since they change at unpredictable places.
 //
 // Returns whether no number is other than these.
-bool are_all(Numbers numbers, std::uint8_t a, std::uint8_t b) {
+bool are_all(Plane numbers, std::uint8_t a, std::uint8_t b) {
   std::uint8_t others = 0;
   for (const std::uint8_t number : numbers) others |= static_cast<std::uint8_t>((number != a) & (number != b));
   return others == 0;
 }
 
 // Appends a bit for each flag, which is 0 or 1.
-void append_bits(Numbers flags, std::string* text) {
+void append_bits(Plane flags, std::string* text) {
   const std::size_t before = text->size();
   text->resize(before + (flags.size() + kBits - 1) / kBits);
   char* next = text->data() + before;
@@ -38,7 +38,7 @@ void append_bits(Numbers flags, std::string* text) {
 }
 
 // Appends the numbers that have a flag, of which there are so many.
-void append_flagged(Numbers numbers, Numbers flags, std::size_t n, std::string* text) {
+void append_flagged(Plane numbers, Plane flags, std::size_t n, std::string* text) {
   const std::size_t before = text->size();
   text->resize(before + n + 1);  // the last one that is written may have no flag
   char* next = text->data() + before;
@@ -51,7 +51,7 @@ void append_flagged(Numbers numbers, Numbers flags, std::size_t n, std::string* 
 
 }  // namespace
 
-void PlaneWriter::append(Numbers numbers, std::string* text) {
+void PlaneWriter::append(Plane numbers, std::string* text) {
   const auto begin = [&](PlaneForm form) { append_byte(static_cast<unsigned>(form), text); };
   const std::size_t n = numbers.size(), bits = (n + kBits - 1) / kBits;
   const std::uint8_t first = numbers[0];
