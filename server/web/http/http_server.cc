@@ -197,6 +197,12 @@ void serve(const std::shared_ptr<Shared>& shared, int socket, bool refused) {
 
 }  // namespace
 
+void converse(int socket, Handler handler, HttpLimits limits) {
+  const auto shared = std::make_shared<Shared>(std::move(handler), limits);
+  const bool refused = shared->connections.enter(socket) != Connections::Entry::kServed;
+  serve(shared, socket, refused);
+}
+
 class HttpServer::Impl {
  public:
   Impl(Listener listener, Handler handler, HttpLimits limits)

@@ -12,6 +12,10 @@
 
 namespace castscope::web {
 
+// Talks with one client over a connected socket of any kind, in the caller's thread, until the conversation is over.
+// Closes the socket.
+void converse(int socket, Handler handler, HttpLimits limits = {});
+
 class HttpServer {
  public:
   static absl::StatusOr<std::unique_ptr<HttpServer>> start(Listener listener, Handler handler, HttpLimits limits = {});
