@@ -249,7 +249,7 @@ std::vector<std::string> module_steps(const store::Module& module) {
   std::vector<std::string> steps{module.model()};
   std::string_view path = module.path;
   while (!path.empty()) {
-    const std::size_t dot = path.find('.');
+    const std::size_t dot = steps.size() + 1 < kMostModuleSteps ? path.find('.') : std::string_view::npos;
     const std::string step(path.substr(0, dot));
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
     if (is_number(step) && steps.size() > 1)

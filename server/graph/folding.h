@@ -49,7 +49,11 @@ struct Limits {
 // Returns the views; the first shows the whole part.
 std::vector<View> fold(const Part& part, const Limits& limits = {});
 
-// Returns a module's name in parts that may be folded: "Net", "encoder", "layers.0".
+// A path may come from a stranger's file, and whoever draws it goes one call deeper with each step: no model nests as
+// many modules as this.
+inline constexpr std::size_t kMostModuleSteps = 100;
+// Returns a module's name in parts that may be folded: "Net", "encoder", "layers.0". The last of them has the rest of a
+// path of more steps.
 std::vector<std::string> module_steps(const store::Module& module);
 
 }  // namespace castscope::graph

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_join.h"
+
 #include <deque>
 
 namespace castscope::graph {
@@ -140,6 +142,17 @@ TEST_F(FoldingTest, OperatorsWithoutModulesAreCutOff) {
   ASSERT_EQ(views.size(), 1u);
   EXPECT_EQ(views[0].items.size(), Limits().in_one);
   EXPECT_EQ(views[0].left_out, 400 - Limits().in_one);
+}
+
+// Whoever follows a path goes one call deeper with each of its steps.
+TEST_F(FoldingTest, APathWithoutEndHasAnEnd) {
+  std::string path = "a";
+  for (int i = 0; i < 200'000; ++i) path += ".a";
+  const std::vector<std::string> steps = module_steps({.path = path, .type = "", .root_type = "Net", .root_number = 1});
+  EXPECT_EQ(steps.size(), kMostModuleSteps);
+  EXPECT_EQ(absl::StrJoin(steps, "."), "Net." + path);
+  add(path, "op");
+  EXPECT_FALSE(fold(part_).empty());
 }
 
 TEST_F(FoldingTest, ListsAndTheirElementsAreOneStep) {
