@@ -190,7 +190,9 @@ void seed_messages() {
   const std::string begin = with_length(hello().SerializeAsString());
   BatchBuilder first;
   first.sequence(1).begin().text(1, "train.py").define(lanes::DefinitionKind::kCode, 1, lanes::CodeDefinition{1, 1, 1});
-  first.stack(1, {{1, 7}}).site(1, {.stack = 1}).casts(1, 0, 3, 1).counter(1, 1, 3).lane(1, 3);
+  lanes::SiteDefinition site{};
+  site.stack = 1;
+  first.stack(1, {{1, 7}}).site(1, site).casts(1, 0, 3, 1).counter(1, 1, 3).lane(1, 3);
   BatchBuilder last;
   last.sequence(2).counter(1, 1, 4, 2).counter(1, 9, 1).lane(1, 3, 1).end(v1::PROCESS_END_KIND_EXITED, 0).flush();
   seed("relay_messages", "one_process",

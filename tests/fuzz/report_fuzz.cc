@@ -13,7 +13,11 @@ namespace castscope::fuzz {
 namespace {
 
 const report::Account& account_without_findings() {
-  static const auto* const account = new report::Account{.name = "now.json", .complete = true, .processes = 1};
+  static const auto* const account = [] {
+    auto* empty = new report::Account;
+    empty->name = "now.json", empty->complete = true, empty->processes = 1;
+    return empty;
+  }();
   return *account;
 }
 

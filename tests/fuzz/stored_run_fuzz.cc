@@ -64,7 +64,7 @@ CASTSCOPE_FUZZER(stored_run, 150, 8192) {
   Bytes bytes(input);
   const std::string path = scratch_path("stored.castscope");
   remove_file(path);
-  auto store = store::RunStore::create(path, {.run_id = "r1", .command = {"python"}, .cwd = "/job"});
+  auto store = store::RunStore::create(path, store::RunStart());
   CASTSCOPE_PROMISE(store.ok(), "a fuzzer can make a run file");
   BothSinks sinks(**store);
   SentBatches batches(bytes);
