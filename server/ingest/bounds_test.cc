@@ -68,6 +68,15 @@ TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
   EXPECT_THAT(lose_part_of(Batch("time").begin().events(1, 0, events)), HasSubstr("a time of an event of"));
 }
 
+// An event was written before it came, whatever the state of its lane says.
+TEST_F(BoundsTest, NumbersOfEventsThatTakeARunsSumBeyondSqlsIntegersAreNotTaken) {
+  constexpr std::uint64_t kLastEvent = (std::uint64_t{1} << 62) - 1;
+  begun();
+  accept(Batch().casts(1, kLastEvent, 1, 0));
+  EXPECT_THAT(reject(Batch().casts(2, kLastEvent, 1, 0)),
+              HasSubstr("a count of events_published that takes the run's sum beyond 2^63 - 1"));
+}
+
 // The file has no room for such a lane, and an error of the file would be the end of the run.
 TEST_F(BoundsTest, ALaneBeyondTheLastIsItsProcessesFault) {
   EXPECT_EQ(lose_part_of(Batch("a").begin().casts(65536, 0, 1, 0)),

@@ -315,7 +315,9 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
   for (const auto& [id, lane] : lanes_) {
     if (!lane->touched) continue;
     lane->touched = false;
+    const store::LaneRow before = lane->row;
     store::raise(lane->row.written, lane->row.next);
+    if (absl::Status status = sums_->count(before, lane->row); !status.ok()) return status;
     rows.push_back(lane->row);
   }
   if (rows.empty()) return absl::OkStatus();
