@@ -7,6 +7,7 @@
 #include "server/store/read/event_blocks.h"
 #include "server/store/read/run_heading.h"
 #include "server/store/read/run_reader.h"
+#include "server/store/write/run_store.h"
 #include "server/timeline/file_loader.h"
 #include "server/utf8/utf8.h"
 #include "tests/fuzz/fuzzer.h"
@@ -34,24 +35,40 @@ void write_one_form(const std::string& path, Bytes& bytes) {
   if (is_json) CASTSCOPE_PROMISE(nlohmann::json::accept(text), "a report in JSON is JSON");
 }
 
-void look_at_timeline(const std::string& path, const store::RunData& data) {
+void read_all(const std::string& path) {
+  const auto data = store::read_as_it_is(path);
+  has_sentence(data.status(), path);
+  if (!data.ok()) return;
   timeline::Timeline timeline({.bytes = std::size_t{1} << 20});
-  has_sentence(timeline::load(path, data, timeline, [](double) { return absl::OkStatus(); }), path);
+  has_sentence(timeline::load(path, *data, timeline, [](double) { return absl::OkStatus(); }), path);
   for (const timeline::Track& track : timeline.tracks()) (void)timeline.event_at(track.id, 0, 1'000'000'000);
+}
+
+// A collector that was started again goes on with such a file, or says why not.
+void go_on_with(const std::string& path) {
+  auto store = store::RunStore::resume(path);
+  has_sentence(store.status(), path);
+  if (store.ok()) (*store)->close().IgnoreError();
 }
 
 }  // namespace
 
-void read_in_every_way(const std::string& path, Bytes& bytes) {
-  has_sentence(store::read_heading(path).status(), path);
-  has_sentence(store::read_counts(path).status(), path);
-  const auto data = store::read_as_it_is(path);
-  has_sentence(data.status(), path);
-  has_sentence(
-      store::read_event_blocks_by_time(path, [](const store::KeptBlock&, std::int64_t) { return absl::OkStatus(); }),
-      path);
-  write_one_form(path, bytes);
-  if (data.ok()) look_at_timeline(path, *data);
+void read_in_one_way(const std::string& path, Bytes& bytes) {
+  switch (bytes.byte() % 5) {
+    case 0:
+      has_sentence(store::read_heading(path).status(), path);
+      return has_sentence(store::read_counts(path).status(), path);
+    case 1:
+      return read_all(path);
+    case 2:
+      return has_sentence(store::read_event_blocks_by_time(
+                              path, [](const store::KeptBlock&, std::int64_t) { return absl::OkStatus(); }),
+                          path);
+    case 3:
+      return go_on_with(path);
+    default:
+      return write_one_form(path, bytes);
+  }
 }
 
 }  // namespace castscope::fuzz

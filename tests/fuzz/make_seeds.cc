@@ -252,7 +252,8 @@ void seed_policies() {
   const std::string path = scratch_file("small.json", R"({"device": "cpu", "operators": {"lower_precision_fp": ["mm"],
       "banned": {"exp": "why\tnot"}}, "never_cast": {"a::b": ["c"]}, "modules": {"head": "fp32", "a.*": "bfloat16"},
       "functions": {"a:b": "half"}, "cache": {"max_bytes": 5, "keep": "step", "views": false}})");
-  const auto policy = policy::load(path);
+  auto policy = policy::load(path);
+  if (policy.ok()) policy->name = "small.json";
   // Most of its lines say what PyTorch's own kernels do.
   std::istringstream lines(policy.ok() ? policy::compiled(*policy) : "");
   std::string few;
@@ -277,14 +278,17 @@ void seed_run_files() {
   const auto change = [](std::uint32_t at, const std::string& bytes) {
     return bytes_of(at) + bytes_of(static_cast<std::uint16_t>(bytes.size())) + bytes;
   };
-  const std::string whole = std::string("\1\0\0", 3), unfinished = std::string("\0\0\0", 3);
-  seed("run_file", "whole", whole);
-  seed("run_file", "cut_short", std::string("\1\0\xc0", 3));
+  // First whether the run was finished, then where its file is cut (2 bytes), then how it is read (2 bytes).
+  const std::string whole = std::string("\1\0\0\1\0", 5), unfinished = std::string("\0\0\0\1\0", 5);
+  for (char way = 0; way < 5; ++way) {
+    seed("run_file", "whole" + std::to_string(way), std::string("\1\0\0", 3) + way + '\0');
+    seed("run_rows", "whole" + std::to_string(way), std::string(1, way) + '\0');
+  }
+  seed("run_file", "cut_short", std::string("\1\0\xc0\1\0", 5));
   seed("run_file", "head", whole + change(16, std::string("\x10\0", 2)) + change(56, "\2"));
   seed("run_file", "pages",
        unfinished + change(static_cast<std::uint32_t>(file.size() / 2), "\x0d\0\0") +
            change(512 * 9 + 3, std::string("\0\1\1", 3)) + change(100, "\5"));
-  seed("run_rows", "whole", std::string(1, '\0'));
 }
 
 }  // namespace
