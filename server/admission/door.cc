@@ -94,7 +94,7 @@ void Door::tell(const std::string& what, const std::string& peer) {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count();
     if (failures_.size() >= kMostMachines) failures_.clear();
-    const auto [of_machine, is_new] = failures_.try_emplace(machine_of(peer));
+    const auto [of_machine, is_new] = failures_.try_emplace(what + machine_of(peer));
     ++of_machine->second.since;
     if (!is_new && now - of_machine->second.told_at < kBetweenLinesSeconds) return;
     of_machine->second.told_at = now;

@@ -29,8 +29,8 @@ class Door {
   static constexpr char kKey[] = "authorization";  // of a call's metadata: "Bearer TOKEN"
   using Told = std::function<void(const std::string& sentence)>;
 
-  // `told` gets a sentence for each peer that gives a wrong token, at most one in ten seconds for each machine. Without
-  // any token everybody is let in.
+  // `told` gets a sentence for each peer that gives a wrong token, at most one of a kind in ten seconds for each
+  // machine. Without any token everybody is let in.
   Door(Tokens tokens, Told told);
 
   bool asks() const;  // for a token
@@ -61,7 +61,7 @@ class Door {
     std::int64_t told_at = 0;  // seconds on the steady clock
     std::uint64_t since = 0;   // not told yet
   };
-  std::map<std::string, Failures> failures_;  // by machine
+  std::map<std::string, Failures> failures_;  // by what it was, and the machine
 };
 
 }  // namespace castscope::admission

@@ -51,6 +51,11 @@ absl::Status check_address(const std::string& address) {
                                     : "HOST:PORT, such as 127.0.0.1:7390"));
 }
 
+absl::Status check_own_certificate(const Tls& tls) {
+  grpc::SslCredentialsOptions ignored;
+  return add_own_certificate(tls, ignored);
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls) {
   if (absl::Status status = check_address(address); !status.ok()) return status;
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();

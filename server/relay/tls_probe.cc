@@ -99,6 +99,34 @@ int connect_to(const Place& place, std::chrono::seconds longest) {
   return -1;
 }
 
+// OpenSSL calls it where the collector asks for a certificate and none was given.
+int note_request(SSL* ssl, X509**, EVP_PKEY**) {
+  *static_cast<bool*>(SSL_get_app_data(ssl)) = true;
+  return 0;
+}
+
+void offer_own_certificate(SSL_CTX* context, const Tls& tls) {
+  SSL_CTX_set_client_cert_cb(context, note_request);
+  if (tls.certificate_file.empty()) return;
+  SSL_CTX_use_certificate_chain_file(context, tls.certificate_file.c_str());
+  SSL_CTX_use_PrivateKey_file(context, tls.key_file.c_str(), SSL_FILETYPE_PEM);
+}
+
+// In TLS 1.3 a client has shaken hands before the other end has seen its certificate. A collector that takes it sends
+// the first frame of HTTP/2.
+std::string about_own_certificate(SSL* ssl, bool asked, const Tls& tls) {
+  if (asked && tls.certificate_file.empty())
+    return "the collector asks for a certificate of ours: give it and its key with --client-cert and --client-key, or "
+           "in "
+           "CASTSCOPE_CERT and CASTSCOPE_KEY";
+  char first = 0;
+  if (tls.certificate_file.empty() || SSL_read(ssl, &first, 1) > 0) return "";
+  const char* const words = ERR_reason_error_string(ERR_peek_error());
+  ERR_clear_error();
+  return absl::StrCat("the collector does not take our certificate, ", tls.certificate_file,
+                      words != nullptr ? absl::StrCat(" (", words, ")") : "");
+}
+
 std::string try_tls(int connection, const std::string& host, const Tls& tls) {
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
   const absl::Cleanup free_context = [context] { SSL_CTX_free(context); };
@@ -107,7 +135,10 @@ std::string try_tls(int connection, const std::string& host, const Tls& tls) {
   else
     SSL_CTX_set_default_verify_paths(context);
   SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);  // a bad certificate does not end it: it is to be looked at
+  offer_own_certificate(context, tls);
   SSL* const ssl = SSL_new(context);
+  bool asked = false;
+  SSL_set_app_data(ssl, &asked);
   const absl::Cleanup free_ssl = [ssl] { SSL_free(ssl); };
   static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl, kHttp2, sizeof kHttp2);
@@ -124,7 +155,7 @@ std::string try_tls(int connection, const std::string& host, const Tls& tls) {
   if (const long verdict = SSL_get_verify_result(ssl); verdict != X509_V_OK)
     return about_certificate(ssl, verdict, host, tls);
   if (!speaks_tls && ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER) return "who listens there does not speak TLS";
-  return "";
+  return speaks_tls ? about_own_certificate(ssl, asked, tls) : "";
 }
 
 }  // namespace

@@ -55,10 +55,9 @@ void read_address(const std::string& text) {
 }
 
 void let_in(std::string_view text) {
-  const std::string token = "0123456789abcdefghijkl";
-  const auto rest = web::behind_token(text, token);
-  CASTSCOPE_PROMISE(!rest || text.starts_with("/t/" + token), "who has the token gives it");
-  CASTSCOPE_PROMISE(!web::is_bearer(text, token) || text.ends_with(token), "who has the token gives it");
+  const auto behind = web::behind_token(text);
+  CASTSCOPE_PROMISE(!behind || text == "/t/" + behind->token + behind->rest, "a path is its token and the rest");
+  CASTSCOPE_PROMISE(text.ends_with(web::bearer(text)), "a token stands at the end of its header");
   (void)web::is_loopback_host(text);
   (void)web::names_tag(text, "W/\"1-2-3\"");
 }

@@ -83,7 +83,7 @@ class RelayedJob {
     relay::Options options;
     options.run_directory = directory_.path();
     options.remove_finished_segments = false;
-    relay::Drainer drainer(options, name_, &outbox_);
+    relay::Drainer drainer(options, name_, name_, &outbox_);
     for (bool last = false; !last;) {
       last = ended_ == kThreads;
       const auto now = relay::Drainer::Clock::now();

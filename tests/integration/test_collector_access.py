@@ -32,14 +32,14 @@ def test_only_who_has_the_token_of_the_file_may_send(wire, guarded):
     process.batch(end=exited(wire))
     client.goodbye()
     client.close()
-    for token, told in (("wrong", "does not know"), (None, "was given none"), ("a secret of the team ", "does not know")):
+    for token, told in (("wrong", "does not know"), (None, "was given none"), ("a secret of the team ", "not know")):
         code, sentence = refused(wire, lambda token=token: wire.Client(guarded.address, "other", token=token))
         assert code == "UNAUTHENTICATED" and told in sentence
     guarded.stop()
     assert guarded.log.count("audit: a wrong token came from unix") == 1
     assert "secret" not in guarded.log
     modes = {path.name: path.stat().st_mode & 0o777 for path in guarded.folder.iterdir()}
-    assert modes == {"mine.castscope": 0o600, "mine.json": 0o600, ".castscope-serve.lock": 0o600}
+    assert set(modes) == {"mine.castscope", "mine.json", ".castscope-serve.lock"} and set(modes.values()) == {0o600}
 
 
 @pytest.mark.parametrize("words", [["--token", "secret"], ["--token=secret"]])

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -38,7 +39,7 @@ def tokens(castscope):
 def guarded(castscope, tokens):
     tokens.write(entry("training", "to send", "send"), entry("boards", "to see", "see"),
                  entry("keeper", "to do all", "administer"))
-    collector = Collector(castscope, options=["--tokens", tokens.path, "--web=127.0.0.1:0"])
+    collector = Collector(castscope, options=["--tokens", tokens.path, "--web=127.0.0.1:0", "--metrics=127.0.0.1:0"])
     yield collector
     collector.stop()
 
@@ -63,8 +64,21 @@ def test_each_token_may_do_what_its_entry_says(wire, guarded):
     guarded.stop()
     assert "run one from client-host, sent by training: begins in" in guarded.log
     assert "audit: a token of boards, which may not send, came from" in guarded.log
-    assert "audit: a wrong token came from unix" in guarded.log and "audit: a wrong token came from the page" in guarded.log
+    assert "audit: a wrong token came from unix" in guarded.log
+    assert "audit: a token of training, which may not see, came from the page" in guarded.log
     assert not [one.name for one in guarded.folder.iterdir() if one.name.startswith("three")]
+
+
+def text_of(url):
+    with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+        return answer.read().decode()
+
+
+def wait_until(condition):
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def asked(url, token):
@@ -107,16 +121,16 @@ def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded,
     job = subprocess.Popen([str(castscope.program), "run", "--collector", guarded.address, "--token-file", str(secret),
                             "--", "sh", "-c", "read line"], cwd=castscope.folder, env=clean_environment(),
                            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    metrics = guarded.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
     guarded.read_log_until("sent by training")
     tokens.write(entry("training", "newer", "send"))
     guarded.server.send_signal(signal.SIGHUP)
     guarded.read_log_until("is not taken any more")
     secret.write_text("newer\n")
-    guarded.read_log_until("sent by training") if False else None
-    err = job.communicate("\n", timeout=WAIT_S)[1]
-    guarded.stop()
-    assert job.returncode == 0
-    assert "complete" in "".join(guarded.log) or True, err
+    wait_until(lambda: "castscope_open_streams 1" in text_of(f"{metrics}/metrics"))
+    assert job.communicate("\n", timeout=WAIT_S)[0] is None and job.returncode == 0
+    report, = guarded.folder.glob("*.json")
+    assert json.loads(report.read_text())["run"]["exit_status"] == 0, "its end came home"
 
 
 def test_castscope_token_makes_what_the_collector_takes(castscope, wire, tokens):

@@ -46,6 +46,7 @@ absl::Status complete(CollectorAddress& collector) {
     collector.tls.certificate_file = variable("CASTSCOPE_CERT");
     collector.tls.key_file = variable("CASTSCOPE_KEY");
   }
+  if (absl::Status status = relay::check_own_certificate(collector.tls); !status.ok()) return status;
   const bool elsewhere = !collector.address.empty() && !ingest::is_loopback(collector.address);
   collector.tls.use |=
       elsewhere || !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
