@@ -76,6 +76,16 @@ TEST_F(OutboxTest, TellsOnceThatAnAnswerSpokeOfSomebodyWatching) {
   EXPECT_FALSE(outbox_.take_watched());
 }
 
+TEST_F(OutboxTest, HoldsEventsForAsLongAsAnswersSayThat) {
+  EXPECT_FALSE(outbox_.holds_events());
+  v1::Ack ack;
+  ack.set_hold_events(true);
+  outbox_.acknowledge(ack);
+  EXPECT_TRUE(outbox_.holds_events());
+  acknowledge(0);
+  EXPECT_FALSE(outbox_.holds_events());
+}
+
 TEST_F(OutboxTest, AnAcknowledgementCoversAllBefore) {
   for (std::uint64_t end : {10, 20, 30}) push("p", end);
   acknowledge(2);

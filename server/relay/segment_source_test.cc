@@ -87,6 +87,22 @@ TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAsLongAsTheyAreToldTo) {
   EXPECT_FALSE(source_->has_block(now_ + 999ms));
 }
 
+TEST_F(SegmentSourceTest, EventsThatAreNotTakenStayInTheRingAndCountsGoOn) {
+  open();
+  lanes::Lane& lane = new_lane();
+  lanes::LaneWriter::add(new_counter(lane, 1)->casts, 3);
+  emit(lane, 2000);  // the ring has room for 1024
+  source_->drain(now_, false);
+  const Made held = source_->make_batches(SegmentSource::End::kNone, now_);
+  ASSERT_THAT(held, SizeIs(1));
+  EXPECT_EQ(held[0].message->batch().event_blocks_size(), 0);
+  EXPECT_EQ(held[0].message->batch().counters().casts(0), 3u);
+  EXPECT_EQ(held[0].message->batch().lanes(0).events_dropped(), 976u);
+  const Made taken = flush();
+  ASSERT_THAT(taken, SizeIs(1));
+  EXPECT_EQ(taken[0].message->batch().event_blocks(0).event_count(), 1024u);
+}
+
 TEST_F(SegmentSourceTest, PacksEventsWithTheirNumbersInTheLane) {
   open();
   lanes::Lane& lane = new_lane();

@@ -11,8 +11,18 @@ PAGE = ROOT / "docs" / "reliability.md"
 
 
 def promised():
-    rows = [line.split("|") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    return [(row[1].strip()[:60], re.findall(r"`([^`]+)`", row[2])) for row in rows if row[2].strip() != "test"]
+    """The rows of its tables that have the columns `promise` and `test`."""
+    rows, of_promises = [], False
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| promise"):
+            of_promises = cells == ["promise", "test"]
+        elif of_promises and line.startswith("| "):
+            rows.append((cells[0][:60], re.findall(r"`([^`]+)`", cells[1])))
+        elif not line.startswith("|"):
+            of_promises = False
+    assert len(rows) > 20
+    return rows
 
 
 @functools.cache

@@ -1,4 +1,6 @@
-// Tests collector and relay together: while somebody watches a run, its events arrive soon.
+// Tests collector and relay together: while somebody watches a run, its events arrive soon; while a quota wants none,
+// they stay where they are.
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +38,8 @@ class WatchedTest : public testing::TestWithParam<bool> {
                                                                [this](auto& run) {
                                                                  ++asked_;
                                                                  return run == "run" && watched_;
-                                                               }});
+                                                               },
+                                                           .events_wanted = [this](auto&) { return wanted(); }});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     const auto channel = GetParam() ? server_->in_process_channel() : *relay::connect(server_->address());
@@ -46,6 +49,10 @@ class WatchedTest : public testing::TestWithParam<bool> {
                                                            .flush_interval = 20ms,
                                                            .event_interval = 1h});
     EXPECT_TRUE(relay_->start().ok());
+  }
+  ingest::EventsWanted wanted() const {
+    if (!held_) return {};
+    return {.how = ingest::EventsWanted::How::kHold, .why = "the quota is used up"};
   }
   // Waits until the condition is true; ctest ends a test that waits for ever.
   template <typename Condition>
@@ -58,7 +65,7 @@ class WatchedTest : public testing::TestWithParam<bool> {
 
   TemporaryDirectory run_;
   const std::shared_ptr<EventCounter> sink_ = std::make_shared<EventCounter>();
-  std::atomic<bool> watched_ = false;
+  std::atomic<bool> watched_ = false, held_ = false;
   std::atomic<int> asked_ = 0;
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
@@ -86,6 +93,30 @@ TEST_P(WatchedTest, TheFirstEventOfAJobComesSoon) {
   WireJob::Thread(job).cast();
   wait_until([this] { return sink_->received == 1; });
   EXPECT_TRUE(relay_->stop({}, 10s).delivered);
+}
+
+// What finds no room in the ring meanwhile is dropped, and counted by the process: nothing is missing.
+TEST_P(WatchedTest, ARelayThatIsAskedToHoldEventsSendsCountsAlone) {
+  watched_ = held_ = true;
+  WireJob job(run_.path(), 1024);
+  WireJob::Thread thread(job);
+  thread.cast();
+  wait_for_answers(3);
+  const std::uint64_t before = sink_->received;
+  for (int i = 0; i < 5000; ++i) thread.cast();
+  wait_for_answers(5);
+  EXPECT_EQ(sink_->received, before);
+  held_ = false;
+  wait_until([this] { return sink_->received >= 1024; });
+  thread.cast();
+  EXPECT_TRUE(relay_->stop({}, 10s).delivered);
+  const auto& process = sink_->only();
+  EXPECT_EQ(process.counters.at({1, WireJob::kSite}).casts, 5002u);
+  const store::LaneRow& lane = process.lanes.at(1).row;
+  EXPECT_EQ(lane.received, lane.written);
+  EXPECT_EQ(lane.received + lane.dropped, 5002u);
+  EXPECT_GT(lane.dropped, 3000u);
+  EXPECT_THAT(sink_->notices, testing::ElementsAre("the quota is used up"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WatchedTest, testing::Bool(),

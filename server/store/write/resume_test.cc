@@ -1,4 +1,5 @@
 // A store that writes on in a file learns how far the file is, and lowers no count that stands in it.
+#include "server/store/file/schema.h"
 #include "server/store/testing/failing_syncs.h"
 #include "server/store/testing/run_store_test.h"
 
@@ -49,6 +50,30 @@ TEST_F(ResumeTest, ARunThatGoesOnHasNotEndedUntilItEndsAgain) {
   EXPECT_EQ(read().end->end_ns, 9);
   EXPECT_FALSE(read().end->exit_status);
   EXPECT_EQ(read().end->unseen, "");
+}
+
+// A collector of the version before was stopped, and this one was started in its place.
+TEST_F(ResumeTest, AFileOfTheFormatBeforeGoesOn) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  run.step().cast(weight, kTensor).flush();
+  ASSERT_TRUE(store->close().ok());
+  {
+    auto database = Database::open(path(), SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database
+                    ->exec(absl::StrCat("DELETE FROM run WHERE key LIKE 'checksum%'; PRAGMA user_version = ",
+                                        kWeaklyCheckedFormat)
+                               .c_str())
+                    .ok());
+  }
+  auto again = RunStore::resume(path());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE((*again)->has_counter(run.key(), 1, weight));
+  ASSERT_TRUE((*again)->finish({.end_ns = 9, .complete = true}).ok());
+  ASSERT_TRUE((*again)->close().ok());
+  EXPECT_FALSE(read().weakly_checked) << "from its end on the file is of the present format";
+  EXPECT_EQ(read().end->end_ns, 9);
 }
 
 TEST_F(ResumeTest, CountsOfAnEarlierLifeDoNotFall) {
