@@ -1,5 +1,6 @@
 #include "server/log/log.h"
 
+#include <spdlog/async.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -7,6 +8,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +21,7 @@ namespace castscope::log {
 namespace {
 
 std::atomic<bool> writes_json = false;
+std::shared_ptr<spdlog::details::thread_pool> writer;  // null: whoever logs writes
 
 // "2026-11-30T01:15:00.123456Z"
 std::string time_now() {
@@ -47,6 +53,35 @@ void begin() {
     spdlog::warn("CASTSCOPE_LOG is \"{}\": it is one of debug, info, warning, error and off", wish);
   else
     spdlog::set_level(level);
+}
+
+void write_behind() {
+  constexpr std::size_t kMostLines = 8192;
+  const std::shared_ptr<spdlog::logger> direct = spdlog::default_logger();
+  writer = std::make_shared<spdlog::details::thread_pool>(kMostLines, 1);
+  const auto behind =
+      std::make_shared<spdlog::async_logger>(direct->name(), direct->sinks().begin(), direct->sinks().end(), writer,
+                                             spdlog::async_overflow_policy::overrun_oldest);
+  behind->set_level(direct->level());
+  spdlog::set_default_logger(behind);
+}
+
+std::size_t lost_lines() { return writer != nullptr ? writer->overrun_counter() : 0; }
+
+void finish(std::chrono::milliseconds at_most) {
+  if (writer == nullptr) return;
+  const auto& sinks = spdlog::default_logger()->sinks();
+  const auto direct = std::make_shared<spdlog::logger>("castscope", sinks.begin(), sinks.end());
+  direct->set_level(spdlog::get_level());
+  spdlog::set_default_logger(direct);  // for threads that log meanwhile
+  auto written = std::make_shared<std::promise<void>>();
+  std::future<void> all = written->get_future();
+  // The last owner of the writer waits for it.
+  std::thread([written, last = std::exchange(writer, nullptr)]() mutable {
+    last.reset();
+    written->set_value();
+  }).detach();
+  (void)all.wait_for(at_most);
 }
 
 void write_json() {

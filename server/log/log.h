@@ -2,6 +2,8 @@
 // program's time goes (CASTSCOPE_LOG=debug). Any thread may write to it.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -13,6 +15,12 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 
 // Sends the log to standard error, at the level that CASTSCOPE_LOG names. Call it before anything is written.
 void begin();
+// From now on a thread of its own writes the lines: nobody who logs waits for whoever reads the log. While nobody reads
+// it, the oldest lines are lost, and counted.
+void write_behind();
+std::size_t lost_lines();
+// Waits until what was logged is written, for at most this time; to be called before the process ends.
+void finish(std::chrono::milliseconds at_most);
 // From now on each line is a JSON object: time (UTC), level, message, and the fields that the line was given.
 void write_json();
 // `fields` are for programs that read the log: what they say stands in the text, too. Only JSON lines have them.

@@ -33,6 +33,7 @@ constexpr std::chrono::seconds kLook{10};
 constexpr std::chrono::minutes kPatience{2};
 constexpr std::chrono::minutes kBetweenRemovals{1};
 constexpr std::chrono::hours kCredibleStep{24};
+constexpr milliseconds kLastLines{300};
 constexpr std::uint64_t kLeastRoom = 16u << 20;
 
 std::chrono::nanoseconds clock_offset() {
@@ -63,6 +64,11 @@ ingest::Options listen_options(const ServeConfig& config, std::shared_ptr<admiss
   options.key_file = config.key;
   options.client_authorities_file = config.client_authorities;
   return options;
+}
+
+[[noreturn]] void end_process() {
+  log::finish(kLastLines);
+  _exit(0);
 }
 
 web::RunPtr run_of_file(const std::string& id, const std::string& file) {
@@ -96,7 +102,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::start(const ServeConfig& given) 
   config.folder = fs::absolute(config.folder, error).string();
   if (config.log_format == "json") log::write_json();
   raise_descriptor_limit();
-  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  std::unique_ptr<Daemon> daemon(new Daemon(config));  // which takes the signals before there is a thread
+  log::write_behind();                                 // a log that nobody reads stops no run
   for (const auto step : {&Daemon::listen, &Daemon::show_runs, &Daemon::start_monitor})
     if (absl::Status status = (daemon.get()->*step)(); !status.ok()) return status;
   daemon->take_up_runs();
@@ -184,6 +191,8 @@ void Daemon::run_until_stopped() {
     } catch (const std::bad_alloc&) {
       log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
     }
+    if (const std::size_t lost = log::lost_lines(); lost > lost_lines_)
+      log::warn(absl::StrCat(lost - std::exchange(lost_lines_, lost), " lines of this log were lost: nobody read it"));
     malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
   }
   stop();
@@ -233,10 +242,11 @@ void Daemon::stop() {
     log::info(absl::StrCat(left, left == 1 ? " run is" : " runs are",
                            " left open: `castscope serve` on this folder goes on with what is open, and `castscope "
                            "report FILE` shows it as it is"));
-    _exit(0);  // the files stay as they were committed: to make one file of each takes as long as to close the run
+    end_process();  // the files stay as they were committed: to make one file of each takes as long as to close the run
   }
-  if (monitor_ != nullptr && !monitor_->stop(milliseconds(100))) _exit(0);
-  if (viewer_ != nullptr && !viewer_->stop(milliseconds(100))) _exit(0);  // a long report is still being made
+  if (monitor_ != nullptr && !monitor_->stop(milliseconds(100))) end_process();
+  if (viewer_ != nullptr && !viewer_->stop(milliseconds(100))) end_process();  // a long report is still being made
+  log::finish(kLastLines);
 }
 
 }  // namespace castscope::cli

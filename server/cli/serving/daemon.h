@@ -60,6 +60,7 @@ class Daemon {
   std::chrono::steady_clock::time_point retained_at_{};
   std::chrono::nanoseconds clock_offset_{};  // of the wall clock from the steady one, at the start
   bool clock_told_ = false;
+  std::size_t lost_lines_ = 0;  // of the log, that were told
 };
 
 }  // namespace castscope::cli

@@ -61,6 +61,7 @@ void ServeSignals::take_signals(Shared& shared, std::chrono::milliseconds at_mos
   const bool again = wait_for_stop(shared, steady_clock::now() + at_most);
   log::warn(again ? "a second signal ends the collector at once: the next one on this folder goes on with open runs"
                   : "the time to stop is over: the next collector on this folder goes on with open runs");
+  log::finish(std::chrono::milliseconds(100));
   _exit(0);
 }
 
