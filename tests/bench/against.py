@@ -3,7 +3,7 @@
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
 are compared by the least time of all processes and, like the tiny step, by instructions, which valgrind's callgrind
 counts in the training thread; the step by its CPU time too, the ring by the events that go through it in a second, the
-end of a large run by its seconds and memory.
+collector by its CPU time and bytes, the end of a large run by its seconds and memory.
 """
 
 import dataclasses
@@ -189,6 +189,18 @@ def ring_row(rates):
     return pair_row("ring, one writer, nothing lost", millions, "M events/s", LEAST_RING)
 
 
+def collector_once(program, steps=2000):
+    """What a collector needs: its CPU, the bytes of its file, and those that a real training sends it."""
+    return measure.pipeline_once(program) | {"wire": measure.sent_to_collector(steps, program) / steps}
+
+
+def collector_rows(found):
+    for key, what, unit in (("rate", "a collector: events a second of its CPU time", "M events/s"),
+                            ("rest", "a collector: its file", "bytes an event"),
+                            ("wire", "a training's step on the wire", "bytes")):
+        yield pair_row(what, {name: [one[key] for one in each] for name, each in found.items()}, unit)
+
+
 def table(found):
     rows = list(call_rows(found["calls"])) if "calls" in found else []
     rows += [instruction_row(kind, counted) for kind, counted in found.get("instructions", {}).items()]
@@ -196,13 +208,15 @@ def table(found):
         rows.append(pair_row("tiny step, CPU time of the training thread", found["step"], "ms"))
     if "ring" in found:
         rows.append(ring_row(found["ring"]))
+    if "collector" in found:
+        rows += collector_rows(found["collector"])
     if "end" in found:
         rows += end_rows(found["end"])
     head = ["| what | that commit | this tree | difference | limit | |", "| --- | --- | --- | --- | --- | --- |"]
     return "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-SECTIONS = ("calls", "instructions", "step", "ring", "end")
+SECTIONS = ("calls", "instructions", "step", "ring", "collector", "end")
 
 
 def compare(name, sections, rounds):
@@ -210,6 +224,7 @@ def compare(name, sections, rounds):
     commit = commit_of(name)
     programs = {"other": build(commit), "this": runs.CASTSCOPE}
     measured = {"calls": calls, "step": in_pairs("step", step_once), "ring": in_pairs("ring", measure.ring_once),
+                "collector": in_pairs("collector", collector_once),
                 "end": in_pairs("end", ending.once)}
     found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
              for section in sections}

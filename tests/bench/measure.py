@@ -317,9 +317,30 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def traced_steps(count, folder, *options, environment=None):
+def traced_steps(count, folder, *options, environment=None, castscope=True):
     command = [sys.executable, str(HERE / "steps.py"), "tiny", "nothing", str(count), "30"]
-    return run(command, castscope=True, options=options, folder=folder, environment=environment)[1]
+    return run(command, castscope=castscope, options=options, folder=folder, environment=environment)[1]
+
+
+def sent_to_collector(count, castscope=runs.CASTSCOPE):
+    """Bytes that a real training sends to a collector."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        server = subprocess.Popen([str(castscope), "serve", "--listen", f"127.0.0.1:{port}", "--folder", folder],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        proxy = CountingProxy(port)
+        try:
+            traced_steps(count, folder, "--collector", f"127.0.0.1:{proxy.port}", castscope=castscope)
+        finally:
+            server.terminate()
+            server.wait()
+    return proxy.sent
+
+
+def pipeline_once(castscope=runs.CASTSCOPE, events=3_000_000):
+    """What a collector on a core of its own needs for so many events."""
+    row = run([program("bench_pipeline", castscope), str(events), "apart"])[0]
+    return {"rate": row["events"] / row["cpu_s"] / 1e6, "rest": row["file_bytes"] / row["events"]}
 
 
 def sizes(_rounds, count=6000):
@@ -330,17 +351,8 @@ def sizes(_rounds, count=6000):
         at_rest = os.path.getsize(os.path.join(folder, "run.castscope")) / received(report)
         events = received(report)
     say("sizes: on the wire")
-    with tempfile.TemporaryDirectory() as folder:
-        port = free_port()
-        server = subprocess.Popen([str(runs.CASTSCOPE), "serve", "--listen", f"127.0.0.1:{port}", "--folder", folder],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        proxy = CountingProxy(port)
-        try:
-            traced_steps(count, folder, "--collector", f"127.0.0.1:{proxy.port}")
-        finally:
-            server.terminate()
-            server.wait()
-    return {"events": events, "wire_bytes_per_event": proxy.sent / events, "rest_bytes_per_event": at_rest}
+    return {"events": events, "wire_bytes_per_event": sent_to_collector(count) / events,
+            "rest_bytes_per_event": at_rest}
 
 
 def growth(_rounds):

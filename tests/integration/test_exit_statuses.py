@@ -8,7 +8,7 @@ from program import ROOT, Castscope
 
 POLICY = ["check", "explain", "diff", "from-run", "list"]
 COMMANDS = ["run", "attach", "detach", "deep", "report", "check", "diff", "compare", "rules", "explain",
-            *(f"policy {one}" for one in POLICY), "recover", "view", "serve", "schema", "env", "notebook install",
+            *(f"policy {one}" for one in POLICY), "recover", "view", "serve", "token", "schema", "env", "notebook install",
             "doctor", "version"]
 HIDDEN = {"convert": "report"}  # an old name, and whose statuses it has
 USAGE = {"run": 125}
