@@ -8,8 +8,8 @@ from program import ROOT, Castscope
 
 POLICY = ["check", "explain", "diff", "from-run", "list"]
 COMMANDS = ["run", "attach", "detach", "deep", "report", "check", "diff", "compare", "rules", "explain",
-            *(f"policy {one}" for one in POLICY), "recover", "view", "serve", "token", "schema", "env", "notebook install",
-            "doctor", "version"]
+            *(f"policy {one}" for one in POLICY), "recover", "view", "serve", "token", "schema", "env",
+            "notebook install", "doctor", "version"]
 HIDDEN = {"convert": "report"}  # an old name, and whose statuses it has
 USAGE = {"run": 125}
 
