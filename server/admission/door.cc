@@ -50,10 +50,12 @@ absl::StatusOr<Guest> Door::admit(const std::string& authorization, Role role, c
   const std::shared_ptr<const Tokens> tokens = this->tokens();
   if (tokens->empty()) return Guest();
   absl::string_view given = authorization;
-  if (!absl::ConsumePrefix(&given, "Bearer "))
+  if (!absl::ConsumePrefix(&given, "Bearer ")) {
+    tell("no token came from ", peer);
     return absl::UnauthenticatedError(
         "the collector asks for a token and was given none: set CASTSCOPE_TOKEN_FILE or CASTSCOPE_TOKEN; an older "
         "castscope sends it in a way that is not taken any more");
+  }
   const Token* const token = tokens->find(digest_of({given.data(), given.size()}));
   if (token == nullptr) {
     tell("a wrong token came from ", peer);
@@ -78,13 +80,16 @@ bool Door::still_admits(const Guest& guest, Role role) const {
   const std::shared_ptr<const Tokens> tokens = this->tokens();
   if (tokens->empty()) return true;
   const Token* const token = tokens->find(guest.digest);
-  return token != nullptr && token->allows(role);
+  return token != nullptr && token->allows(role) && !is_over(*token);
 }
 
 void Door::wait_slowly(const std::function<bool()>& gone) {
   std::unique_lock lock(mutex_);
+  if (waiting_ >= kMostWaiting) return;
+  ++waiting_;
   const Clock::time_point end = Clock::now() + kSlowness;
   while (!stopped_ && Clock::now() < end && !gone()) changed_.wait_for(lock, kLook);
+  --waiting_;
 }
 
 void Door::tell(const std::string& what, const std::string& peer) {

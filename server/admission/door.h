@@ -40,7 +40,7 @@ class Door {
   // PERMISSION_DENIED: the token is right and does not allow that.
   absl::StatusOr<Guest> admit(const std::string& authorization, Role role, const std::string& peer,
                               const std::function<bool()>& gone);
-  // Whether the token of somebody who was let in is still among the tokens, with that role. Quick.
+  // Whether the token of somebody who was let in still is a token for that. Quick.
   bool still_admits(const Guest& guest, Role role) const;
   // Replaces the tokens.
   void change(Tokens tokens);
@@ -48,6 +48,7 @@ class Door {
   void stop();
 
  private:
+  static constexpr int kMostWaiting = 64;  // each holds a thread; more than these are answered at once
   void wait_slowly(const std::function<bool()>& gone);
   void tell(const std::string& what, const std::string& peer);
   std::shared_ptr<const Tokens> tokens() const;
@@ -56,6 +57,7 @@ class Door {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;
+  int waiting_ = 0;
   std::shared_ptr<const Tokens> tokens_;
   struct Failures {
     std::int64_t told_at = 0;  // seconds on the steady clock

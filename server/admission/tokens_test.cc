@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -80,6 +81,14 @@ TEST(TokensTest, AFileThatOthersMayWriteToIsRefused) {
   EXPECT_TRUE(Tokens::read(file).ok());
   chmod(file.c_str(), 0664);
   EXPECT_THAT(std::string(Tokens::read(file).status().message()), HasSubstr("`chmod go-w "));
+  chmod(file.c_str(), 0600);
+  chmod(folder.c_str(), 0777);
+  EXPECT_THAT(std::string(Tokens::read(file).status().message()), HasSubstr("`chmod o-w "));
+  chmod(folder.c_str(), 0700);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), 12345, 0), 0);
+    EXPECT_THAT(std::string(Tokens::read(file).status().message()), HasSubstr("belongs to another user (12345)"));
+  }
   std::filesystem::remove_all(folder);
 }
 

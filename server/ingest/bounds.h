@@ -41,6 +41,15 @@ class RunSums {
     return grow({{"events_published", before.written, now.written}, {"events_dropped", before.dropped, now.dropped}},
                 lane_sums_);
   }
+  // Definitions are kept in memory for as long as their processes run. `bytes`: of new ones.
+  absl::Status define(std::uint64_t bytes) {
+    definition_bytes_ += bytes;
+    if (definition_bytes_ <= most_definition_bytes_) return absl::OkStatus();
+    return invalid(absl::StrCat("definitions that take those of the run beyond ", most_definition_bytes_, " bytes"));
+  }
+  void bound_definitions(std::uint64_t bytes) {
+    most_definition_bytes_ = bytes > 0 ? bytes : kMostDefinitionBytesOfRun;
+  }
   void received(std::uint64_t events) { events_received_ += events; }
   std::uint64_t events_received() const { return events_received_; }
   std::uint64_t events_dropped() const { return lane_sums_[1]; }
@@ -64,6 +73,8 @@ class RunSums {
 
   std::array<std::uint64_t, 7> sums_{};
   std::array<std::uint64_t, 2> lane_sums_{};
+  static constexpr std::uint64_t kMostDefinitionBytesOfRun = std::uint64_t{1} << 30;
+  std::uint64_t definition_bytes_ = 0, most_definition_bytes_ = kMostDefinitionBytesOfRun;
   std::uint64_t events_received_ = 0;
 };
 

@@ -50,6 +50,17 @@ TEST_F(BoundsTest, ACountThatTakesARunsSumBeyondSqlsIntegersIsNotTaken) {
   EXPECT_EQ(third.begin()->second.hits, 9u);
 }
 
+// They stay in the collector's memory for as long as their processes run, whatever keys a sender gives those.
+TEST_F(BoundsTest, DefinitionsOfARunAreBoundedOverAllItsProcesses) {
+  validator_.bound_definitions(2000);
+  const std::string text(900, 'x');
+  accept(Batch("a").begin().text(1, text));
+  accept(Batch("b").begin().text(1, text));
+  accept(Batch("b").text(1, text));  // again, after a reconnect
+  EXPECT_THAT(reject(Batch("c").begin().text(1, text)),
+              HasSubstr("definitions that take those of the run beyond 2000 bytes; the rest of it is ignored"));
+}
+
 TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {
   Batch gauges = Batch("gauges").begin();
   gauges.batch().mutable_gauges()->set_cache_peak_bytes(kTooMuch);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/batch_checksum.h"
 #include "proto/protocol.h"
+#include "server/admission/digest.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
@@ -32,16 +33,43 @@ CollectorService::CollectorService(const Options& options, RunKeeper keeper)
       hellos_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
+class CollectorService::Visit {
+ public:
+  Visit(CollectorService& service, grpc::ServerContext* call, const admission::Guest& guest)
+      : service_(service), call_(call) {
+    const std::lock_guard lock(service_.visiting_);
+    service_.visitors_.emplace(call_, guest);
+  }
+  ~Visit() {
+    const std::lock_guard lock(service_.visiting_);
+    service_.visitors_.erase(call_);
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  CollectorService& service_;
+  grpc::ServerContext* const call_;
+};
+
+void CollectorService::end_unwelcome() {
+  if (door_ == nullptr) return;
+  const std::lock_guard lock(visiting_);
+  for (const auto& [call, guest] : visitors_)
+    if (!door_->still_admits(guest, admission::Role::kSend)) call->TryCancel();
+}
+
 grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* stream) {
+  // Before the stream takes one of the places of those whose hello is awaited: without a token nobody gets one.
+  absl::StatusOr<admission::Guest> admitted = admit(call);
+  if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
+  const admission::Guest guest = *std::move(admitted);
+  const Visit visit(*this, call, guest);
   v1::RelayMessage message;
-  admission::Guest guest;
   {
     const HelloDeadlines::Waiting waiting(hellos_, call);
     if (!waiting.may_wait())
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
-    absl::StatusOr<admission::Guest> admitted = admit(call);
-    if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
-    guest = *std::move(admitted);
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
   const grpc::Status status = serve_with_memory(message, guest, stream);
@@ -89,6 +117,9 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, const admi
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
   opening->sender = guest.name;
+  // A run without a key belongs to whoever has a token of that name.
+  if (opening->owner.empty() && !guest.name.empty())
+    opening->owner = admission::digest_of(absl::StrCat("sender ", guest.name));
   opening->quotas = guest.quotas;
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
@@ -113,7 +144,8 @@ grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) 
     message.mutable_refusal()->set_refusal_reason(refused.reason);
     message.mutable_refusal()->set_sentence(sentence);
     stream->Write(message);
-    if (refused_) refused_(sentence);
+    // What was wrong with a token the door tells, of each machine now and then.
+    if (refused_) refused_(refused.reason == v1::REFUSAL_REASON_TOKEN ? "" : sentence);
   }
   // absl's codes are gRPC's.
   return {static_cast<grpc::StatusCode>(refused.status.code()),

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +33,8 @@ class CollectorService final : public v1::Collector::Service {
   void take_up(RunOpening opening) { runs_.take_up(std::move(opening)); }
   void shutdown() { runs_.shutdown(); }
   void stop_waiting();
+  // Ends the streams of those whose token is not taken any more.
+  void end_unwelcome();
 
  private:
   // Why a stream ends: what the refusal says, and the status after it. Without a refusal (UNAVAILABLE) the relay keeps
@@ -59,6 +62,10 @@ class CollectorService final : public v1::Collector::Service {
   const std::string version_;
   const std::function<void(const std::string&)> refused_;
   const std::shared_ptr<Traffic> traffic_;
+  // A stream, from the moment at which it was let in to its end.
+  class Visit;
+  std::mutex visiting_;
+  std::map<grpc::ServerContext*, admission::Guest> visitors_;
   mutable std::mutex pausing_;
   mutable std::condition_variable pauses_end_;
   bool stopped_ = false;

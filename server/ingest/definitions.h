@@ -43,6 +43,8 @@ class Definitions {
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
+  std::uint64_t bytes() const { return bytes_; }  // of texts and stacks, that were new
+
  private:
   struct Record {
     lanes::DefinitionKind kind{};

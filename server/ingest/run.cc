@@ -233,6 +233,7 @@ absl::Status Run::take(Relay& relay, const v1::Batch& batch, Reply* reply) {
   note_news();
   const EventsWanted wanted = events_wanted();
   if (absl::Status status = note_quota(wanted); !status.ok()) return status;
+  validator_.bound_definitions(wanted.most_definition_bytes);
   const RunSums before = validator_.sums();
   const Verdict verdict = validator_.apply(batch, *sink_, wanted.how != EventsWanted::How::kNone);
   if (!verdict.failed.ok()) return give_up(verdict.failed);

@@ -49,7 +49,8 @@ struct EventsWanted {
     kNone,  // what comes all the same is not taken, and is missing from the run
   };
   How how = How::kAll;
-  std::string why = {};  // a sentence for the run's report; "" for kAll
+  std::string why = {};                     // a sentence for the run's report; "" for kAll
+  std::uint64_t most_definition_bytes = 0;  // of the run; 0 = no bound of a quota
 };
 
 // What was taken of one message.

@@ -96,6 +96,8 @@ void Server::close_abandoned(std::chrono::milliseconds patience) { impl_->servic
 
 void Server::take_up(RunOpening opening) { impl_->service.take_up(std::move(opening)); }
 
+void Server::end_unwelcome() { impl_->service.end_unwelcome(); }
+
 void Server::shutdown(std::chrono::milliseconds grace) {
   if (impl_->server == nullptr) return;
   if (auto* health = impl_->server->GetHealthCheckService()) health->SetServingStatus(false);  // and no more calls

@@ -32,6 +32,9 @@ class Server {
   // Goes on with a run that an earlier collector left open: its relays may come back, and if they do not,
   // close_abandoned() closes it.
   void take_up(RunOpening opening);
+  // Ends the streams of those whose token is not taken any more. It should be called when the tokens have changed, and
+  // now and then.
+  void end_unwelcome();
   // Ends all streams, commits, closes open runs.
   void shutdown(std::chrono::milliseconds grace);
 

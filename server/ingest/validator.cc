@@ -86,8 +86,15 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
   return batch.has_process_end() ? end(batch.process_end(), sink) : absl::OkStatus();
 }
 
-// Plain definitions become records: from there on both forms are one.
 absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSink& sink) {
+  const std::uint64_t before = definitions_.bytes();
+  if (absl::Status status = take_definitions(batch, sink); !status.ok()) return status;
+  // After its end a process tells nothing new.
+  return last_end_ > v1::PROCESS_END_KIND_NOT_SEEN ? absl::OkStatus() : sums_->define(definitions_.bytes() - before);
+}
+
+// Plain definitions become records: from there on both forms are one.
+absl::Status ProcessValidator::take_definitions(const v1::Batch& batch, store::RunSink& sink) {
   if (batch.plain_definitions().empty() && !plain_.used()) {
     const absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_);
     return !status.ok() || definitions_.damage().empty() ? status

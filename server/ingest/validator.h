@@ -74,6 +74,7 @@ class ProcessValidator {
   absl::Status lose(Part part, const std::string& what, store::RunSink& sink);
   absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink, bool take_events);
   absl::Status definitions(const v1::Batch& batch, store::RunSink& sink);
+  absl::Status take_definitions(const v1::Batch& batch, store::RunSink& sink);
   absl::Status begin(const v1::ProcessBegin& begin, store::RunSink& sink);
   absl::Status events(const v1::Events& events, store::RunSink& sink, bool take);
   absl::Status take_events(const v1::Events& events, Lane& lane, store::RunSink& sink);
@@ -111,6 +112,8 @@ class RunValidator {
   bool knows(const std::string& process_key) const;
   Verdict apply(const v1::Batch& batch, store::RunSink& sink, bool take_events = true);
   const RunSums& sums() const { return sums_; }
+  // Of all processes together; 0 = as many as any run may have. A process that sends more is rejected.
+  void bound_definitions(std::uint64_t bytes) { sums_.bound_definitions(bytes); }
 
  private:
   ProcessValidator& find_or_add(const std::string& key);

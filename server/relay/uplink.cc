@@ -6,6 +6,7 @@
 
 #include "proto/batch_checksum.h"
 #include "proto/protocol.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::relay {
 namespace {
@@ -73,7 +74,7 @@ void Uplink::set_trouble(const std::string& sentence, bool refused) {
 }
 
 void Uplink::set_refused(const v1::Refusal& refusal) {
-  set_trouble(refusal.sentence(), true);
+  set_trouble(utf8::on_one_line(refusal.sentence()), true);  // it is shown in a terminal
   const std::lock_guard lock(mutex_);
   for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
 }

@@ -162,3 +162,10 @@ def test_a_job_that_is_over_soon_says_what_is_wrong_with_tls_too(castscope, with
                      env=clean_environment(CASTSCOPE_TOKEN="secret"))
     assert done.returncode == 0
     assert "did not receive this run (the authorities in others.pem do not stand for" in " ".join(done.stderr.split())
+
+
+def test_the_record_with_the_runs_key_is_its_users_alone(castscope):
+    done = subprocess.run(["sh", "-c", f"umask 0; exec {castscope.program} run --no-source -- sh -c "
+                           "'stat -c %a $CASTSCOPE_RUN $CASTSCOPE_RUN/run.json'"], cwd=castscope.folder, check=False,
+                          env=clean_environment(), capture_output=True, text=True)
+    assert done.stdout.split() == ["700", "600"], done

@@ -99,10 +99,46 @@ def test_tokens_are_replaced_without_a_restart(wire, guarded, tokens, signalled)
     if signalled:
         guarded.server.send_signal(signal.SIGHUP)
     guarded.read_log_until("audit: the tokens were read again")
-    code, sentence = refused(wire, lambda: train(wire, old))
-    assert code == "UNAUTHENTICATED" and "(training) is not taken any more" in sentence
+    assert refused(wire, lambda: train(wire, old))[0] in ("UNAUTHENTICATED", "CANCELLED")
     assert refused(wire, lambda: wire.Client(guarded.address, "old", token="to send"))[0] == "UNAUTHENTICATED"
     whole_run(wire, guarded.address, "new", "newer")
+
+
+def test_a_stream_that_sends_nothing_ends_with_its_token(wire, guarded, tokens):
+    idle = wire.Process(wire.Client(guarded.address, "idle", token="to send"), pid=1)
+    train(wire, idle)
+    tokens.write(entry("others", "newer", "send"))
+    guarded.server.send_signal(signal.SIGHUP)
+    with pytest.raises(wire.Refused):
+        idle.client.receive()
+
+
+def test_a_run_without_a_key_belongs_to_a_token(wire, guarded, tokens):
+    mine = wire.Process(wire.Client(guarded.address, "mine", relay="a", token="to send"), pid=1)
+    train(wire, mine)
+    code, sentence = refused(wire, lambda: wire.Client(guarded.address, "mine", relay="a", token="to do all").receive())
+    assert code == "PERMISSION_DENIED" and "begun by another sender" in sentence
+    mine.batch(end=exited(wire))
+    mine.client.goodbye(exit_code=0)
+    mine.client.close()
+
+
+@pytest.mark.parametrize("secret", ["tök\u00e9n", "a\x07b", "abc\0def", "x" * 2000])
+def test_a_token_that_cannot_be_sent_is_refused_before_the_job(castscope, secret):
+    path = castscope.folder / "bad"
+    path.write_text(secret)
+    path.chmod(0o600)
+    done = castscope("run", "--collector", "127.0.0.1:1", "--token-file", path, "--", "echo", "it ran", text=True)
+    assert done.returncode == 125 and "is no token" in " ".join(done.stderr.split()) and done.stdout == ""
+
+
+def test_refusals_do_not_fill_the_log(wire, guarded):
+    for _ in range(100):
+        refused(wire, lambda: wire.Client(guarded.address, "none"))
+        refused(wire, lambda: wire.Client(guarded.address, "../odd", token="to send"))
+    guarded.stop()
+    assert guarded.log.count("a relay was refused") <= 60 and "further refusals are counted" in guarded.log
+    assert 1 <= guarded.log.count("audit: no token came from") <= 4
 
 
 def test_a_file_of_tokens_that_is_wrong_changes_nothing(wire, guarded, tokens):
@@ -125,7 +161,7 @@ def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded,
     guarded.read_log_until("sent by training")
     tokens.write(entry("training", "newer", "send"))
     guarded.server.send_signal(signal.SIGHUP)
-    guarded.read_log_until("is not taken any more")
+    guarded.read_log_until("audit: a wrong token came from")
     secret.write_text("newer\n")
     wait_until(lambda: "castscope_open_streams 1" in text_of(f"{metrics}/metrics"))
     assert job.communicate("\n", timeout=WAIT_S)[0] is None and job.returncode == 0

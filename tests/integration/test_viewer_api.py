@@ -1,11 +1,14 @@
 """The viewer's API on a finished run, and on a running training: it says the same as the report."""
 
 import json
+import os
+import pty
 import re
 import signal
 import socket
 import struct
 import subprocess
+import time
 import urllib.parse
 
 import pytest
@@ -20,6 +23,32 @@ def ended(viewer, how=signal.SIGINT):
     viewer.process.send_signal(how)
     out, err = viewer.process.communicate(timeout=PATIENCE_S)
     return viewer.process.returncode, out, err
+
+
+def test_the_browser_gets_the_address_in_a_file_that_nobody_else_reads(castscope, recorded):
+    """Every user of the machine reads command lines, and whoever has the token reads the run."""
+    browser = castscope.folder / "xdg-open"
+    browser.write_text(f'#!/bin/sh\ncd {castscope.folder}\necho "$1" >asked\n'
+                       'cp -p "${1#file://}" page.new && mv page.new page\n')
+    browser.chmod(0o755)
+    ours, terminal = pty.openpty()
+    environment = clean_environment(DISPLAY=":0", PATH=f"{castscope.folder}:{os.environ['PATH']}",
+                                    XDG_RUNTIME_DIR=str(castscope.folder))
+    viewer = subprocess.Popen([str(castscope.program), "view", "run.castscope"], cwd=castscope.folder, env=environment,
+                              stdout=terminal, stderr=subprocess.PIPE)
+    url = os.read(ours, 1000).decode().split()[0]
+    page = castscope.folder / "page"
+    deadline = time.monotonic() + PATIENCE_S
+    while not page.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert page.stat().st_mode & 0o777 == 0o600 and f"url={url}" in page.read_text()
+    asked = (castscope.folder / "asked").read_text()
+    assert asked.startswith("file:///") and "/t/" not in asked
+    viewer.send_signal(signal.SIGINT)
+    viewer.communicate(timeout=PATIENCE_S)
+    os.close(ours), os.close(terminal)
+    assert not list(castscope.folder.glob("castscope-*.html"))
 
 
 def test_the_numbers_are_those_of_the_report(castscope, view, recorded):

@@ -84,6 +84,18 @@ bool has_display() {
   return (x != nullptr && *x != '\0') || (wayland != nullptr && *wayland != '\0');
 }
 
+// A page that leads to `url`, which has the token: on a command line every user of the machine could read it. "" = it
+// cannot be made.
+std::string page_to(const std::string& url) {
+  const char* const runtime = getenv("XDG_RUNTIME_DIR");
+  std::string path = absl::StrCat(runtime != nullptr && *runtime == '/' ? runtime : "/tmp", "/castscope-XXXXXX.html");
+  const int file = mkstemps(path.data(), sizeof ".html" - 1);  // 0600
+  const std::string text = absl::StrCat("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=", url, "\">\n");
+  const bool written = file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file >= 0) close(file);
+  return written ? path : "";
+}
+
 // The browser's output does not go to this terminal, and Ctrl-C here does not end the browser.
 void open_browser(const std::string& url) {
   posix_spawn_file_actions_t files;
@@ -115,11 +127,14 @@ int view(const ViewOptions& options) {
   if (!viewer.ok()) return fail(viewer.status(), kUsage);
   if (absl::Status status = (*viewer)->start(); !status.ok()) return fail(status, kUsage);
   if (!put((*viewer)->url() + "\n")) return kUsage;
-  if (!options.no_browser && has_display() && isatty(STDOUT_FILENO)) open_browser((*viewer)->url());
+  std::string page;
+  if (!options.no_browser && has_display() && isatty(STDOUT_FILENO)) page = page_to((*viewer)->url());
+  if (!page.empty()) open_browser("file://" + page);
   const bool damaged = say_damage(options, *runs);
   say("the viewer is at the address above until Ctrl-C");
   int which = 0;
   sigwait(&ending, &which);
+  if (!page.empty()) unlink(page.c_str());
   const int status = damaged ? kIncompleteData : 0;
   if (!(*viewer)->stop(std::chrono::seconds(1))) {  // somebody is still waiting for a long report
     std::fflush(nullptr);

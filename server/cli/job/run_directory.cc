@@ -195,6 +195,11 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
                                  {"key", record.key},
                                  {"redact", record.redact},
                                  {"no_source", record.no_source}};
+  // It has the run's key, and the command as it was given.
+  if (const int made = ::open((path_ + "/run.json").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600); made >= 0) {
+    (void)fchmod(made, 0600);
+    (void)::close(made);
+  }
   std::ofstream file(path_ + "/run.json");
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();

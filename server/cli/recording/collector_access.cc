@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,18 @@
 #include "server/ingest/listening/address.h"
 
 namespace castscope::cli {
+namespace {
+
+// A token travels in a header of HTTP/2.
+absl::Status check_token(const std::string& token, const std::string& where) {
+  constexpr std::size_t kLongest = 1000;
+  if (token.size() <= kLongest && std::ranges::all_of(token, [](char c) { return c >= ' ' && c <= '~'; }))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, " is no token: it has at most 1000 characters, which are printable ones of ASCII"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> read_token_file(const std::string& path) {
   constexpr std::size_t kMost = 4096;
@@ -31,6 +44,7 @@ absl::StatusOr<std::string> read_token_file(const std::string& path) {
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   text = text.substr(0, text.find_first_of("\r\n"));
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat("the token's file ", path, " has no first line"));
+  if (absl::Status status = check_token(text, absl::StrCat("the first line of ", path)); !status.ok()) return status;
   return text;
 }
 
@@ -41,6 +55,8 @@ absl::Status complete(CollectorAddress& collector) {
     if (!token.ok()) return token.status();
     collector.token = *std::move(token);
   }
+  if (absl::Status status = check_token(collector.token, "what --token or CASTSCOPE_TOKEN gives"); !status.ok())
+    return status;
   if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
   if (collector.tls.certificate_file.empty() && collector.tls.key_file.empty()) {
     collector.tls.certificate_file = variable("CASTSCOPE_CERT");

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/read/run_heading.h"
 
@@ -22,7 +23,9 @@ std::string plain_name(const ingest::RunOpening& run) {
     const bool is_plain = absl::ascii_isalnum(c) || std::string_view("._-").find(c) != std::string_view::npos;
     name += is_plain ? static_cast<char>(c) : '_';
   }
-  return name.empty() || name[0] == '.' ? "run" + name : name;
+  // castscope.json is the name of the rules' settings, which count for the runs of their folder.
+  if (absl::EqualsIgnoreCase(name, "castscope")) return "run-" + name;
+  return name.empty() || name[0] == '.' || name[0] == '-' ? "run" + name : name;
 }
 
 // A file that `castscope run` writes is none of a collector's, whatever id a relay gives.

@@ -44,6 +44,14 @@ class CollectorFolderTest : public ::testing::Test {
   store::RunFolder folder_;
 };
 
+TEST_F(CollectorFolderTest, NoRunTakesTheNameOfSettingsOrOfAnOption) {
+  CollectorFolder folder = read();
+  EXPECT_EQ(place(folder, "a", "castscope"), "run-castscope");
+  EXPECT_EQ(place(folder, "b", "CastScope"), "run-CastScope");
+  EXPECT_EQ(place(folder, "c", "-rf"), "run-rf");
+  EXPECT_EQ(place(folder, "d", "castscope2"), "castscope2");
+}
+
 // The run files of a folder that were opened.
 class OpenedFiles {
  public:

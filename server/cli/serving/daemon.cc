@@ -126,13 +126,21 @@ absl::Status Daemon::listen() {
   options.traffic = traffic_;
   options.refused = [this](const std::string& sentence) {
     ++metrics_.streams_refused;
-    log::warn(absl::StrCat("a relay was refused: ", sentence));
+    if (!sentence.empty()) tell_refused(sentence);
   };
   auto server = ingest::Server::start(options, shelf_->keeper());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   log::info(absl::StrCat("collecting on ", server_->address(), " into ", config_.folder));
   return absl::OkStatus();
+}
+
+// Whoever reaches the collector can make it refuse as often as it likes.
+void Daemon::tell_refused(const std::string& sentence) {
+  constexpr int kMostInALook = 20;
+  const int told = ++refusals_told_;
+  if (told <= kMostInALook) log::warn(absl::StrCat("a relay was refused: ", sentence));
+  if (told == kMostInALook) log::warn("further refusals are counted, and not logged, for ten seconds");
 }
 
 absl::Status Daemon::show_runs() {
@@ -187,6 +195,7 @@ void Daemon::run_until_stopped() {
     }
     try {
       tokens_.look_again(*door_);
+      server_->end_unwelcome();
       look_after_runs();
     } catch (const std::bad_alloc&) {
       log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
@@ -199,6 +208,7 @@ void Daemon::run_until_stopped() {
 }
 
 void Daemon::look_after_runs() {
+  refusals_told_ = 0;
   server_->close_abandoned(kPatience);
   shelf_->look_after_troubles();
   for (ingest::RunOpening& run : shelf_->take_unconcluded()) server_->take_up(std::move(run));

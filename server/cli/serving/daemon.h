@@ -37,6 +37,7 @@ class Daemon {
   absl::Status listen();
   absl::Status show_runs();
   absl::Status start_monitor();
+  void tell_refused(const std::string& sentence);
   void take_up_runs();
   void look_after_runs();
   void apply_retention();
@@ -57,6 +58,7 @@ class Daemon {
   std::unique_ptr<web::Viewer> viewer_;
   std::unique_ptr<web::HttpServer> monitor_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<int> refusals_told_ = 0;  // since the last look
   std::chrono::steady_clock::time_point retained_at_{};
   std::chrono::nanoseconds clock_offset_{};  // of the wall clock from the steady one, at the start
   bool clock_told_ = false;

@@ -60,7 +60,12 @@ ingest::EventsWanted QuotaKeeper::wanted(const std::string& run_id, Clock::time_
   const std::lock_guard lock(mutex_);
   const auto found = runs_.find(run_id);
   if (found == runs_.end()) return {};
-  Run& run = found->second;
+  ingest::EventsWanted answer = events_of(run_id, found->second, now);
+  answer.most_definition_bytes = found->second.quotas.bytes_per_run;
+  return answer;
+}
+
+ingest::EventsWanted QuotaKeeper::events_of(const std::string& run_id, Run& run, Clock::time_point now) {
   const admission::Quotas& quotas = run.quotas;
   if (quotas == admission::Quotas()) return {};
   Sender& sender = senders_[run.sender];

@@ -41,6 +41,7 @@ class QuotaKeeper {
     std::uint64_t bytes = 0;  // when it was last asked
     Clock::time_point asked_at{};
   };
+  ingest::EventsWanted events_of(const std::string& run_id, Run& run, Clock::time_point now);
   static void fill(Sender& sender, const admission::Quotas& quotas, Clock::time_point now);
   void look_at_file(const std::string& run_id, Run& run, Clock::time_point now) const;
 

@@ -64,6 +64,7 @@ TEST_F(QuotaKeeperTest, AFileStaysWithinItsBound) {
   now_ += 1s;
   EXPECT_EQ(wanted("a"), How::kNone);
   EXPECT_THAT(why_, HasSubstr("keeps 1 MB of a run"));
+  EXPECT_EQ(keeper_.wanted("a", now_).most_definition_bytes, 1'000'000u);
 }
 
 TEST_F(QuotaKeeperTest, SoManyRunsSendEventsAtOnce) {

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostOfCommand = 200;
+constexpr std::size_t kDescriptorsOfRun = 4;
 
 void log_finding(const LogLine& line) {
   constexpr log::Level kLevels[] = {log::Level::kError, log::Level::kWarning, log::Level::kInfo};
@@ -32,9 +33,9 @@ void log_of_run(log::Level level, const std::string& id, const std::string& text
 
 // A run needs four: three for SQLite, one for the claim. What is left over is for reports, readers and connections.
 absl::Status has_descriptors() {
-  constexpr std::size_t kForRun = 4, kLeftOver = 64;
+  constexpr std::size_t kLeftOver = 64;
   const std::size_t limit = descriptor_limit();
-  if (descriptors_in_use() + kForRun + kLeftOver <= limit) return absl::OkStatus();
+  if (descriptors_in_use() + kDescriptorsOfRun + kLeftOver <= limit) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the collector may have ", limit,
                                              " files open (`ulimit -n`), and needs them for the runs that it has: this "
                                              "one waits until one of those ends"));
@@ -103,6 +104,7 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
   if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
+  if (absl::Status status = leaves_some(run.sender); !status.ok()) return cannot_be_kept(run.id, status);
   const Output output = folder_.place(run);
   std::error_code error;
   const bool known = fs::exists(output.run_file(), error);
@@ -123,6 +125,18 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   quotas_.opened(run);
   ++metrics_->runs_begun;
   return show(entry, judge, known);
+}
+
+// One of several senders does not get the places of all.
+absl::Status RunShelf::leaves_some(const std::string& sender) const {
+  if (sender.empty()) return absl::OkStatus();
+  const std::size_t most = descriptor_limit() / kDescriptorsOfRun * 3 / 4;
+  const auto has = static_cast<std::size_t>(
+      std::ranges::count_if(open_, [&sender](const auto& one) { return one.second.run.sender == sender; }));
+  if (has < most) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the sender \"", sender, "\" has ", has,
+                                             " runs open already, and leaves the other places to others: this one "
+                                             "waits until one of those ends"));
 }
 
 std::shared_ptr<store::RunSink> RunShelf::show(Open& entry, const std::shared_ptr<judging::RunJudge>& judge,

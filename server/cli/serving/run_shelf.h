@@ -61,6 +61,7 @@ class RunShelf {
 
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run);
   absl::StatusOr<std::shared_ptr<store::RunSink>> reopen(const std::string& id, const Open& entry);
+  absl::Status leaves_some(const std::string& sender) const;
   std::shared_ptr<store::RunSink> show(Open& entry, const std::shared_ptr<judging::RunJudge>& judge, bool known);
   void goes_on(const std::string& id);
   void give_up(const std::string& id, const absl::Status& why);

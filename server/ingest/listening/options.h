@@ -21,7 +21,8 @@ struct Options {
   std::string key_file = {};
   // PEM; with a certificate: clients need a certificate of one of these authorities. "" = they need none.
   std::string client_authorities_file = {};
-  // Called with the sentence of each stream that is refused, from any thread. Empty: nobody wants it.
+  // Called with the sentence of each stream that is refused, from any thread; with "" where it was for its token, which
+  // the door tells. Empty: nobody wants it.
   std::function<void(const std::string& sentence)> refused = {};
   std::shared_ptr<Traffic> traffic = {};             // null: nobody wants to know
   std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is disconnected
