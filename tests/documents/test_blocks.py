@@ -27,6 +27,8 @@ GPU = "needs a GPU"
 EXCEPTIONS = {
     "README.md: scripts/demo    # installs what is missing, builds, trains a": "installs packages and builds castscope",
     "docs/gpu.md: castscope run -- python train.py               # kernels are": GPU,
+    'docs/serve.md: sqlite3 runs/train.castscope ".backup backup/train.castscope':
+        "needs sqlite3's program; tests/integration/test_serve_settings.py makes the same backup by Python's",
 }
 # Text that no command of its page prints.
 PICTURES = {
@@ -44,7 +46,8 @@ STORIES = {"docs/first-finding.md": ["train.py"], "docs/wrong-loss.md": ["model.
 OWN_TESTS = {"docs/launchers.md": "tests/launchers/recipes.py", "docs/audit.md": "tests/audit/test_audit.py",
              "docs/gallery.md": "tests/documents/test_gallery.py", "docs/attach.md": "tests/integration/test_attach.py"}
 SCHEMAS = {"castscope.schema.json": "docs/castscope.schema.json", "policy.schema.json": "policies/policy.schema.json",
-           "report.schema.json": "docs/report.schema.json"}
+           "report.schema.json": "docs/report.schema.json", "serve.schema.json": "docs/serve.schema.json",
+           "tokens.schema.json": "docs/tokens.schema.json"}
 LANGUAGES = {"python", "sh", "text", "diff", "json", "jsonc", "sql", "yaml"}
 
 

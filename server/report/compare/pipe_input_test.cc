@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,9 +41,12 @@ TEST_F(PipeInputTest, AllThatIsWrittenIsRead) {
 
 // A writer is there, however late it writes.
 TEST_F(PipeInputTest, AWriterThatHasWrittenNothingYetIsWaitedFor) {
-  const int writing = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  signal(SIGPIPE, SIG_IGN);
+  const int first_reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int writing = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  close(first_reader);
   std::thread writer([writing] {
-    EXPECT_EQ(write(writing, "late", 4), 4);
+    while (write(writing, "late", 4) < 0 && errno == EPIPE) std::this_thread::yield();  // nobody reads yet
     close(writing);
   });
   EXPECT_EQ(read_pipe(path_, milliseconds(0)).value(), "late");

@@ -187,7 +187,8 @@ TEST_F(HttpServerTest, WhoTakesNothingIsLetGo) {
   // The client's place is free again, though it never hung up.
   const std::string ask = "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
   std::string all = answer(ask);
-  while (absl::StartsWith(all, "HTTP/1.1 503")) all = answer(ask);
+  // On a busy machine our own request may take longer than the patience, too.
+  while (all.empty() || absl::StartsWith(all, "HTTP/1.1 503")) all = answer(ask);
   EXPECT_THAT(all, StartsWith("HTTP/1.1 200"));
 }
 
