@@ -40,7 +40,8 @@ class Door {
   // PERMISSION_DENIED: the token is right and does not allow that.
   absl::StatusOr<Guest> admit(const std::string& authorization, Role role, const std::string& peer,
                               const std::function<bool()>& gone);
-  // Whether the token of somebody who was let in still is a token for that. Quick.
+  // Returns false once the token by which a guest was let in was removed, has run out, or lost the role. Each message
+  // of a stream asks, so that it has to be quick.
   bool still_admits(const Guest& guest, Role role) const;
   // Replaces the tokens.
   void change(Tokens tokens);

@@ -14,7 +14,7 @@
 
 namespace castscope::admission {
 
-// What somebody may do. Whoever may administer may do everything.
+// What a token allows. A token with kAdminister allows the other two as well.
 enum class Role : std::uint8_t { kSend, kSee, kAdminister };
 inline constexpr std::array<std::string_view, 3> kRoleWords = {"send", "see", "administer"};
 

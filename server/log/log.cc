@@ -8,10 +8,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <future>
 #include <memory>
 #include <thread>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -21,7 +19,8 @@ namespace castscope::log {
 namespace {
 
 std::atomic<bool> writes_json = false;
-std::shared_ptr<spdlog::details::thread_pool> writer;  // null: whoever logs writes
+// Null: whoever logs writes. It is never deleted: to wait for its thread could mean to wait for a reader of the log.
+std::shared_ptr<spdlog::details::thread_pool>& writer = *new std::shared_ptr<spdlog::details::thread_pool>();
 
 // "2026-11-30T01:15:00.123456Z"
 std::string time_now() {
@@ -70,18 +69,11 @@ std::size_t lost_lines() { return writer != nullptr ? writer->overrun_counter() 
 
 void finish(std::chrono::milliseconds at_most) {
   if (writer == nullptr) return;
-  const auto& sinks = spdlog::default_logger()->sinks();
-  const auto direct = std::make_shared<spdlog::logger>("castscope", sinks.begin(), sinks.end());
-  direct->set_level(spdlog::get_level());
-  spdlog::set_default_logger(direct);  // for threads that log meanwhile
-  auto written = std::make_shared<std::promise<void>>();
-  std::future<void> all = written->get_future();
-  // The last owner of the writer waits for it.
-  std::thread([written, last = std::exchange(writer, nullptr)]() mutable {
-    last.reset();
-    written->set_value();
-  }).detach();
-  (void)all.wait_for(at_most);
+  // The writer takes this from its queue when it has written all lines before it.
+  spdlog::default_logger()->flush();
+  const auto end = std::chrono::steady_clock::now() + at_most;
+  while (writer->queue_size() > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void write_json() {

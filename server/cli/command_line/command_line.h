@@ -20,7 +20,7 @@ struct LineState;
 class Option {
  public:
   Option required() const;
-  // Of several values: each has the option before it.
+  // An option with several values takes one word each time it is given: "--redact A --redact B".
   Option one_at_a_time() const;
   Option one_of(const std::vector<std::string>& values) const;
   Option range(int least, int most) const;

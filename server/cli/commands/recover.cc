@@ -119,7 +119,7 @@ int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAdd
   return result.relay.delivered ? 0 : kIncompleteData;
 }
 
-// What the run was told holds, whatever is said now.
+// The patterns and --no-source of the recorded run stay in force; options of this command can only add to them.
 absl::Status withhold_too(Withholding withholding, RunRecord& run) {
   if (absl::Status status = complete(withholding); !status.ok()) return status;
   run.no_source |= withholding.no_source;

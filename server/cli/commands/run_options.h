@@ -30,7 +30,7 @@ struct RunOptions {
 // How the collector is told who sends: the token, and TLS.
 void add_credential_options(const Command& command, CollectorAddress& collector);
 
-// What of the run is withheld.
+// Adds --redact and --no-source, which say what the run keeps back.
 void add_withholding_options(const Command& command, Withholding& withholding);
 
 void add_run_options(const Command& command, RunOptions& options);

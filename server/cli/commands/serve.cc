@@ -36,7 +36,7 @@ std::string bytes_problem(const std::string& amount) {
                                      : absl::StrCat("\"", amount, "\" is not an amount of bytes, such as \"500 GB\"");
 }
 
-// What the file says, and in its place what was given on the command line.
+// Reads the file of --config, and replaces each setting that the command line gives, too.
 absl::StatusOr<ServeConfig> config_of(const ServeOptions& options, const Command& command) {
   ServeConfig config;
   if (!options.config_file.empty()) {

@@ -65,6 +65,7 @@ void add_token(CommandLine& line) {
   auto options = std::make_shared<TokenOptions>();
   command.option("NAME", options->name, "Whose token it is, for the collector's log").required().given();
   command.option("--may", options->may, "What it allows: to send runs, to see them, to administer the collector")
+      .one_at_a_time()
       .one_of({"send", "see", "administer"});
   command.option("--until DAY", options->until, "The last day on which it is taken, in UTC").check(day_problem);
   command.option("-o,--output FILE", options->file, "Where the token goes (default: NAME.token)").given();

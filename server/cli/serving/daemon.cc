@@ -110,6 +110,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::start(const ServeConfig& given) 
   return daemon;
 }
 
+Daemon::~Daemon() { log::finish(kLastLines); }
+
 absl::Status Daemon::listen() {
   absl::StatusOr<std::unique_ptr<CollectorLock>> lock = CollectorLock::take(config_.folder);
   if (!lock.ok()) return lock.status();
@@ -256,7 +258,6 @@ void Daemon::stop() {
   }
   if (monitor_ != nullptr && !monitor_->stop(milliseconds(100))) end_process();
   if (viewer_ != nullptr && !viewer_->stop(milliseconds(100))) end_process();  // a long report is still being made
-  log::finish(kLastLines);
 }
 
 }  // namespace castscope::cli

@@ -27,6 +27,7 @@ class Daemon {
   // Listens, and goes on with the runs that an earlier collector left open. To be called before any other thread
   // starts. The error is a sentence about what in the settings cannot be used.
   static absl::StatusOr<std::unique_ptr<Daemon>> start(const ServeConfig& config);
+  ~Daemon();  // what was logged is written
   // The address of the viewer's page with its token; "" = there is none.
   std::string page() const { return viewer_ != nullptr ? viewer_->url() : ""; }
   // Returns when a signal has ended it. It may end the process itself.
