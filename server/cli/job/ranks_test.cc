@@ -1,6 +1,7 @@
 #include "server/cli/job/ranks.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +25,7 @@ class RanksTest : public ::testing::Test {
   }
   Ranks ranks() const { return ranks_in(folder_); }
 
-  const std::string folder_ = testing::TempDir() + "ranks_test";
+  const std::string folder_ = testing::TempDir() + "ranks-" + std::to_string(getpid());
 };
 
 TEST_F(RanksTest, NoLauncherTellsNothing) {
