@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench")]
-import against  # noqa: E402
+sys.path.insert(0, str(HERE.parent))
+import commits  # noqa: E402
 import runs  # noqa: E402
 from reports import read_report  # noqa: E402
 
@@ -77,7 +77,7 @@ def main():
         tree = copied_tree(pathlib.Path(folder) / "tree")
         for kind in MOST_FILES:
             subprocess.run(["git", "apply", str(HERE / f"{kind}.patch")], cwd=tree, check=True)
-        against.build_tree(tree, ("castscope_in_job",))
+        commits.build_tree(tree, ("castscope_in_job",))
         report = report_of_job(tree, pathlib.Path(folder))
     found = {
         "fact": report["totals"]["facts_by_kind"].get("dummy", 0),

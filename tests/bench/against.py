@@ -18,13 +18,12 @@ import subprocess
 import sys
 import tempfile
 
+import commits
 import ending
 import measure
 import native
 import runs
 from intervals import median_interval
-
-FOLDER = runs.CASTSCOPE.parent / "against"
 
 
 @dataclasses.dataclass
@@ -54,36 +53,6 @@ CALLS = {"hit_5": "a cache hit, Python depth 5", "hit_20": "a cache hit, Python 
 MOST_NS = {"hit": 1.0, "pass": 0.3}
 MOST_INSTRUCTIONS = 0.005
 LEAST_RING = 0.97
-
-
-def commit_of(name):
-    done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=runs.ROOT, check=False,
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"git knows no commit {name}")
-    return done.stdout.strip()
-
-
-def build(commit, targets=("castscope_in_job",)):
-    """The program of that commit, built beside this one with the same Python."""
-    tree = FOLDER / commit[:12]
-    if not tree.exists():
-        subprocess.run(["git", "worktree", "prune"], cwd=runs.ROOT, check=True)
-        subprocess.run(["git", "worktree", "add", "--detach", str(tree), commit], cwd=runs.ROOT, check=True,
-                       stdout=sys.stderr)
-    if not (tree / ".venv").exists():
-        (tree / ".venv").symlink_to(runs.ROOT / ".venv")
-    build_tree(tree, targets)
-    return tree / "build" / "castscope"
-
-
-def build_tree(tree, targets):
-    measure.say(f"building {tree}")
-    for command in (["cmake", "--preset", "default"],
-                    ["cmake", "--build", "--preset", "default", "--target", *targets]):
-        done = subprocess.run(command, cwd=tree, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"{tree} cannot be built:\n{done.stdout[-4000:]}{done.stderr}")
 
 
 def turns(number, programs):
@@ -221,13 +190,13 @@ SECTIONS = ("calls", "instructions", "step", "ring", "collector", "end")
 
 def compare(name, sections, rounds):
     """Prints the table; the figures themselves go into build/against/COMMIT.json."""
-    commit = commit_of(name)
-    programs = {"other": build(commit), "this": runs.CASTSCOPE}
+    commit = commits.commit_of(name)
+    programs = {"other": commits.build(commit), "this": runs.CASTSCOPE}
     measured = {"calls": calls, "step": in_pairs("step", step_once), "ring": in_pairs("ring", measure.ring_once),
                 "collector": in_pairs("collector", collector_once),
                 "end": in_pairs("end", ending.once)}
     found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
              for section in sections}
-    (FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
+    (commits.FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
     print(f"This tree against {commit[:12]}, {rounds} processes of each in turns, {os.cpu_count()} cores.\n")
     print(table(found))

@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import against
 import armed
 import measure

@@ -19,8 +19,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "bench")]
-import against  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import commits  # noqa: E402
 import runs  # noqa: E402
 import same_reading  # noqa: E402
 from same_answers import Answer, Difference, ask, compare, compare_recordings, compare_streams, say  # noqa: E402
@@ -215,14 +215,14 @@ class Recordings:
 
 
 def build(commit):
-    castscope = against.build(commit, TARGETS)
+    castscope = commits.build(commit, TARGETS)
     if "CASTSCOPE_BUILD" not in os.environ:
-        against.build_tree(runs.ROOT, TARGETS)
+        commits.build_tree(runs.ROOT, TARGETS)
     return program_of("that commit", castscope), program_of("this tree", runs.CASTSCOPE)
 
 
 def compare_all(given, folder):
-    commit = against.commit_of(given.commit)
+    commit = commits.commit_of(given.commit)
     other, this = build(commit)
     result = Result(read_expected())
     comparison = Comparison(commit, other, this, folder, result)
