@@ -97,10 +97,10 @@ void Run::answer(Relay& relay, Reply* reply) const {
   relay.rejections_told = relay.rejections.size();
 }
 
-// A run belongs to whoever began it.
+// A run belongs to whoever began it, and one without a key to everybody.
 absl::Status Run::may_send(const RunOpening& opening, const std::string& id, Clock::time_point now) {
   if (!opened_) opening_ = opening;
-  if (opening.owner != opening_.owner) return another_senders(opening_.id);
+  if (!opening_.owner.empty() && opening.owner != opening_.owner) return another_senders(opening_.id);
   if (!opened_)
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   absl::Status status = still_open(id, now);

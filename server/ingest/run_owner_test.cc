@@ -32,6 +32,13 @@ TEST_F(RunOwnerTest, NobodyElseMaySendMoreOfIt) {
   EXPECT_TRUE(attach_as("mine", "b").ok());
 }
 
+// A collector of castscope 0.1 wrote no owner down: its runs go on at the next one, as do those of other clients.
+TEST_F(RunOwnerTest, ARunThatHasNoKeyTakesRelaysWithOne) {
+  EXPECT_TRUE(attach_as("", "a").ok());
+  EXPECT_TRUE(attach_as("mine", "a").ok());
+  EXPECT_TRUE(attach_as("", "b").ok()) << "and belongs to nobody";
+}
+
 TEST_F(RunOwnerTest, AStrangerWhoIsFirstAfterARestartDoesNotBecomeTheOwner) {
   can_open_ = another_senders("run");
   EXPECT_TRUE(absl::IsUnauthenticated(attach_as("yours", "a")));

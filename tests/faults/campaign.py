@@ -10,12 +10,16 @@ job is disturbed, or the report says what is missing.
   scripts/faults --short         one of most kinds, as scripts/test runs them
   scripts/faults --table         how many held, into docs/reliability.md
   scripts/faults --crowd         384 jobs at once; six minutes (tests/faults/crowd.py)
+  scripts/faults --upgrade-from REV   collectors and relays of that commit, whose place this version takes
+                                      (tests/faults/upgrades.py); the commit is built below build/against. With --many,
+                                      --seed, --kind, --failed and --again; what was done is in build/faults-from-*.json
 
-With --seed and --short, build/faults.json stays as it is.
+With --seed and --short, what was done stays as it is.
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
 import json
 import pathlib
 import random
@@ -26,23 +30,43 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import commits  # noqa: E402
 import crowd  # noqa: E402
 import faults  # noqa: E402
 import table  # noqa: E402
+import upgrades  # noqa: E402
 import world  # noqa: E402
 
 ROOT = HERE.parent.parent
-DONE = ROOT / "build" / "faults.json"
 
 
-def kind_of(seed):
-    return faults.ALL[seed % len(faults.ALL)]
+@dataclasses.dataclass(frozen=True)
+class Campaign:
+    kinds: list
+    file: pathlib.Path  # what was done
+    old: pathlib.Path | None = None  # the program of another commit
+
+    def kind_of(self, seed):
+        return self.kinds[seed % len(self.kinds)]
+
+    def read_done(self):
+        """What was done already, by the same list of kinds: otherwise a seed is another fault now."""
+        told = json.loads(self.file.read_text()) if self.file.exists() else {}
+        return told["done"] if told.get("kinds") == [kind.name for kind in self.kinds] else {}
+
+    def write_done(self, done):
+        written = self.file.with_suffix(".new")
+        written.write_text(json.dumps({"kinds": [kind.name for kind in self.kinds], "done": done}))
+        written.replace(self.file)
 
 
-def meet(seed, folder):
+USUAL = Campaign(faults.ALL, ROOT / "build" / "faults.json")
+
+
+def meet(seed, kind, old, folder):
     """One fault. Returns whether a job ran when it was done. An AssertionError says what is wrong after it."""
-    chance, kind = random.Random(seed), kind_of(seed)
-    around = world.World(folder, chance, kind.has)
+    chance = random.Random(seed)
+    around = world.World(folder, chance, kind.has, old)
     try:
         for _ in range(chance.randint(*kind.jobs)):
             around.start()
@@ -71,77 +95,88 @@ def meet(seed, folder):
         around.close()
 
 
-def outcome_of(seed):
+def outcome_of(seed, kind, old):
     """The seed, what did not hold ("" = all did), whether a job ran, and the seconds that it took."""
     begin, struck = time.monotonic(), True
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
         try:
-            struck = meet(seed, pathlib.Path(folder))
+            struck = meet(seed, kind, old, pathlib.Path(folder))
             problem = ""
         except Exception as error:  # noqa: BLE001
             problem = f"{type(error).__name__}: {error}"
     return seed, problem, struck, time.monotonic() - begin
 
 
-def read_done():
-    """What was done already, by the same list of kinds: otherwise a seed is another fault now."""
-    told = json.loads(DONE.read_text()) if DONE.exists() else {}
-    return told["done"] if told.get("kinds") == [kind.name for kind in faults.ALL] else {}
-
-
-def write_done(done):
-    written = DONE.with_suffix(".new")
-    written.write_text(json.dumps({"kinds": [kind.name for kind in faults.ALL], "done": done}))
-    written.replace(DONE)
-
-
-def run(seeds, done, jobs, keep):
+def run(campaign, seeds, done, jobs, keep):
     pool = concurrent.futures.ProcessPoolExecutor(jobs)
     try:
-        tasks = [pool.submit(outcome_of, seed) for seed in seeds]
+        tasks = [pool.submit(outcome_of, seed, campaign.kind_of(seed), campaign.old) for seed in seeds]
         for number, task in enumerate(concurrent.futures.as_completed(tasks), 1):
             seed, problem, struck, seconds = task.result()
-            name = kind_of(seed).name
+            name = campaign.kind_of(seed).name
             done[str(seed)] = [name, problem, struck, round(seconds, 1)]
             print(f"{number:4} of {len(seeds)}  seed {seed:5}  {name:34} {seconds:5.1f} s  {problem or 'held'}",
                   flush=True)
             if keep:
-                write_done(done)
+                campaign.write_done(done)
     finally:  # who interrupts it waits for those that are under way alone
         pool.shutdown(cancel_futures=True)
 
 
-def main():
+def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--many", type=int, default=1000)
+    parser.add_argument("--many", type=int)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--kind", choices=[kind.name for kind in faults.ALL])
+    parser.add_argument("--kind", action="append", choices=[kind.name for kind in faults.ALL + upgrades.ALL])
+    parser.add_argument("--upgrade-from", metavar="REV")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--jobs", type=int, default=4, help="so many at a time (default: 4)")
     for option in ("--failed", "--short", "--table", "--crowd"):
         parser.add_argument(option, action="store_true")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
-    if arguments.table:
-        return table.write(read_done())
-    if arguments.crowd:
-        return crowd.meet()
-    keep = arguments.seed is None and not arguments.short
-    done = read_done() if keep and not arguments.again else {}
-    if arguments.failed:
-        done = {seed: outcome for seed, outcome in done.items() if not outcome[1]}
-    seeds = range(arguments.many) if arguments.seed is None else [arguments.seed]
+    if arguments.upgrade_from and (arguments.short or arguments.table or arguments.crowd):
+        parser.error("--upgrade-from goes with none of --short, --table and --crowd")
+    return arguments
+
+
+def campaign_of(arguments):
+    if not arguments.upgrade_from:
+        return USUAL
+    commit = commits.commit_of(arguments.upgrade_from)
+    return Campaign(upgrades.ALL, ROOT / "build" / f"faults-from-{commit[:12]}.json", commits.build(commit))
+
+
+def seeds_of(arguments, campaign, done):
+    """The seeds that are asked for, were not done, and can be done here."""
+    seeds = range(arguments.many or (140 if campaign.old else 1000))
+    if arguments.seed is not None:
+        seeds = [arguments.seed]
     if arguments.short:
-        seeds = [seed for seed in range(len(faults.ALL)) if kind_of(seed).short]
-    troubles = {kind.name: kind.trouble() for kind in faults.ALL}
+        seeds = [seed for seed in range(len(campaign.kinds)) if campaign.kind_of(seed).short]
+    troubles = {kind.name: kind.trouble() for kind in campaign.kinds}
     for name, trouble in troubles.items():
         if trouble:
             print(f"{name} is left out: {trouble}")
-    seeds = [seed for seed in seeds if str(seed) not in done and not troubles[kind_of(seed).name]
-             and arguments.kind in (None, kind_of(seed).name)]
-    for word in {word for seed in seeds for word in kind_of(seed).has} & set(faults.PREPARATIONS):
+    return [seed for seed in seeds if str(seed) not in done and not troubles[campaign.kind_of(seed).name]
+            and (not arguments.kind or campaign.kind_of(seed).name in arguments.kind)]
+
+
+def main():
+    arguments = read_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
+    if arguments.table:
+        return table.write(USUAL.read_done())
+    if arguments.crowd:
+        return crowd.meet()
+    campaign = campaign_of(arguments)
+    keep = arguments.seed is None and not arguments.short
+    done = campaign.read_done() if keep and not arguments.again else {}
+    if arguments.failed:
+        done = {seed: outcome for seed, outcome in done.items() if not outcome[1]}
+    seeds = seeds_of(arguments, campaign, done)
+    for word in sorted({word for seed in seeds for word in campaign.kind_of(seed).has} & set(faults.PREPARATIONS)):
         faults.PREPARATIONS[word]()
-    run(seeds, done, arguments.jobs, keep)
+    run(campaign, seeds, done, arguments.jobs, keep)
     print("\n".join(table.rows(done)))
     return int(any(problem for _, problem, _, _ in done.values()))
 

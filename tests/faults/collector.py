@@ -33,19 +33,21 @@ def mount(folder, size):
 class Collector:
     """`castscope serve`; as root its folder is a tmpfs of 8 MB, or as large as is said."""
 
-    def __init__(self, folder, under=(), address="127.0.0.1", certificates=None, environment=None, disk="8m"):
+    def __init__(self, folder, under=(), address="127.0.0.1", certificates=None, environment=None, disk="8m",
+                 program=runs.CASTSCOPE, options=()):
         self.folder = folder / "collected"
         self.folder.mkdir()
         self.under, self.address, self.certificates = under, address, certificates
         self.environment = environment or runs.clean_environment()
         self.on_small_disk = not trouble() and mount(self.folder, disk)
+        self.program, self.options = program, list(options)
         self.port = 0
         self.log = ""
         self.start()
 
     def start(self):
-        command = [*self.under, str(runs.CASTSCOPE), "serve", "--listen", f"{self.address}:{self.port}", "--folder",
-                   str(self.folder)]
+        command = [*self.under, str(self.program), "serve", "--listen", f"{self.address}:{self.port}", "--folder",
+                   str(self.folder), *self.options]
         if self.certificates is not None:
             command += ["--cert", str(self.certificates.certificate), "--key", str(self.certificates.key)]
         end = time.monotonic() + PATIENCE_S

@@ -38,9 +38,9 @@ class Kind:
         return " ".join(filter(None, (TROUBLES[word]() for word in self.has if word in TROUBLES)))
 
 
-def kind(*has, jobs=(1, 4), short=True):
+def kind(*has, jobs=(1, 4), short=True, kinds=ALL):
     def add(act):
-        ALL.append(Kind(act, has, jobs, short))
+        kinds.append(Kind(act, has, jobs, short))
         return act
     return add
 

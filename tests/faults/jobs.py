@@ -25,8 +25,9 @@ class Job:
 
     def __init__(self, world, name, mark, command, exit_status):
         self.name, self.mark, self.exit_status = name, str(mark), exit_status
+        program = world.chance.choice(world.relays)
         self.recorder = subprocess.Popen(
-            [*world.around_jobs, str(runs.CASTSCOPE), "run", "--collector", world.address, *world.options, "-o", name,
+            [*world.around_jobs, str(program), "run", "--collector", world.address, *world.options, "-o", name,
              "--", *command],
             cwd=world.folder, env=world.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)

@@ -1,6 +1,7 @@
 """A collector, jobs that send to it, what is between them, and what must be true when all is over."""
 
 import contextlib
+import json
 import pathlib
 import signal
 import subprocess
@@ -24,10 +25,13 @@ OF_DAMAGED_MEMORY = {"events_missing", "process_unrecorded", "part_rejected"}
 
 
 class World:
-    """`has` are words for what a fault needs of its world (faults.py)."""
+    """`has` are words for what a fault needs of its world (faults.py). `old` is the program of another version."""
 
-    def __init__(self, folder, chance, has=()):
-        self.folder, self.chance, self.has = folder, chance, has
+    def __init__(self, folder, chance, has=(), old=None):
+        self.folder, self.chance, self.has, self.old = folder, chance, has, old
+        self.relays = [old] if "old relays" in has else []
+        if "new relays" in has or not self.relays:
+            self.relays.append(runs.CASTSCOPE)
         self.closing = contextlib.ExitStack()
         (folder / "shm").mkdir()
         self.environment = runs.clean_environment() | {"CASTSCOPE_SPOOL": str(folder / "spool"),
@@ -67,7 +71,8 @@ class World:
         if "1,024 descriptors" in self.has:
             under = ["prlimit", "--nofile=1024:1024"]
         size = "1g" if "1,024 descriptors" in self.has else "64m" if "crowd" in self.has else "8m"
-        self.collector = Collector(self.folder, under, address, self.certificates, self.environment, size)
+        self.collector = Collector(self.folder, under, address, self.certificates, self.environment, size,
+                                   self.old if "old collector" in self.has else runs.CASTSCOPE)
         self.closing.callback(self.collector.close)
         self.proxy = Proxy(self.collector.port)
         self.closing.callback(self.proxy.close)
@@ -113,16 +118,25 @@ class World:
     def bring_home(self):
         """What waits on disk, and what recorders that were killed had not read."""
         waiting = [str(file) for file in sorted((self.folder / "spool").glob("*.spool"))]
-        if not (all_of_them := self.directories() + waiting):
-            return
-        done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", *all_of_them], cwd=self.folder,
-                              env=self.environment, capture_output=True, text=True,
-                              timeout=PATIENCE_S + len(all_of_them), check=False)
-        assert done.returncode == 0, f"recover {all_of_them} ended with {done.returncode}: {done.stderr}"
+        if all_of_them := self.directories() + waiting:
+            self.recover(*all_of_them)
+        for directory in self.given_up():
+            self.recover(directory, "--collector", self.address)
+
+    def recover(self, *words):
+        done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", *words], cwd=self.folder,
+                              env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S + len(words),
+                              check=False)
+        assert done.returncode == 0, f"recover {words} ended with {done.returncode}: {done.stderr}"
 
     def directories(self):
         """Run directories of jobs of this world whose recorder was killed."""
         return [str(path) for job in self.jobs if job.recorder_killed for path in job.run_directories()]
+
+    def given_up(self):
+        """Run directories that relays of an older version left: those have no spool, and do not say where they sent."""
+        return [str(path) for job in self.jobs if self.old and "castscope recover" in (job.said or "")
+                for path in job.run_directories()]
 
     def check(self):
         """Received and dropped events are all that were made, and counts the job's own, or the report says why not."""
@@ -136,6 +150,9 @@ class World:
                                       f"{[path.name for path in self.collector.folder.iterdir()]}; {job.said}; "
                                       f"{self.collector.log}")
             self.check_job(job, of_job[0])
+        if self.old:
+            for file in self.collector.folder.glob("*.json"):
+                self.check_file(file.with_suffix(".castscope"))
 
     def check_job(self, job, report):
         run, counted, truth = report["run"], report["totals"]["casts"], job.done()
@@ -150,6 +167,23 @@ class World:
         if not job.killed:
             assert {one["incomplete_reason"] for one in run["missing"]} <= allowed, f"{job.name}: {run['missing']}"
             assert run["complete"] == (not run["missing"]), f"{job.name}: {run['missing']}"
+
+    def check_file(self, file):
+        """This version reads what the other one began."""
+        written = json.loads(file.with_suffix(".json").read_text())
+        told = subprocess.run([str(runs.CASTSCOPE), "report", str(file)], cwd=self.folder, text=True,
+                              env=self.environment, capture_output=True, check=False)
+        told = json.loads(told.stdout) if told.returncode == 0 else told.stderr
+        if told_weakly := isinstance(told, dict) and told["run"].get("weakly_checked"):  # the other one wrote its end
+            for report in (told, written):
+                report.pop("format_minor")
+                report["run"] = {key: value for key, value in report["run"].items()
+                                 if key not in ("weakly_checked", "notices")}
+        assert told == written, f"{file.name}{' of the format before' if told_weakly else ''}: {told}"
+        checked = subprocess.run([str(runs.CASTSCOPE), "check", "--fail-on", "error", str(file)], cwd=self.folder,
+                                 env=self.environment, capture_output=True, text=True, check=False)
+        expected = 3 if written["run"]["exit_status"] else 0
+        assert checked.returncode == expected, f"check ended with {checked.returncode}: {checked.stderr}"
 
     def close(self):
         for job in self.jobs:

@@ -109,7 +109,8 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   std::error_code error;
   const bool known = fs::exists(output.run_file(), error);
   // Before anything is written: what a stranger sends does not even open the file.
-  if (const auto heading = store::read_heading(output.run_file()); heading.ok() && heading->start.owner != run.owner)
+  const auto heading = store::read_heading(output.run_file());
+  if (heading.ok() && !heading->start.owner.empty() && heading->start.owner != run.owner)
     return ingest::another_senders(run.id);
   const auto claim = std::make_shared<OutputClaim>();
   if (!claim->take(output.stem)) return cannot_be_kept(run.id, absl::UnavailableError(in_other_hands(output)));
