@@ -242,7 +242,8 @@ struct ThreadDefinition {
   std::uint32_t name;  // string: the kernel's name of the thread
 };
 // "command_line", "cwd", "host", "torch_version", "python_version", "rank", "local_rank", "world_size", "notice",
-// "policy_rule_met"; "deep" and "gpu": the settings of these names; about GPUs:
+// "policy_rule_met"; "deep" and "gpu": the settings of these names. Those that are not plain:
+//   "command_line" the words, with a zero byte between two; with blanks between them in older segments
 //   "gpu_device"   "0 NVIDIA H100 80GB HBM3, compute capability 9.0"
 //   "gpu_timed_by" "CUPTI 13.0": it times the kernels; "CUDA events": only casts were timed, in some steps;
 //                  "none: REASON"

@@ -1,5 +1,6 @@
 // lanes_dump FILE…: prints a segment as text, one line a record. For tests, and for looking at what a crashed process
 // left.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -69,6 +70,7 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
   switch (h.kind) {
     case DefinitionKind::kString:
       texts.strings[h.id] = std::string(p, h.payload);
+      std::ranges::replace(texts.strings[h.id], '\0', ' ');  // between the words of a command
       return;
     case DefinitionKind::kCode: {
       const auto d = read<CodeDefinition>(p);

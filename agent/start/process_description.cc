@@ -16,15 +16,15 @@
 namespace castscope::agent {
 namespace {
 
-std::string read_line(const std::string& path, char join) {
-  std::ifstream in(path, std::ios::binary);
+// The words with zero bytes between them, as the system has them: what hides secrets in them (server/redaction) has to
+// know where a word ends.
+std::string command_words() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
   content << in.rdbuf();
-  std::string text = content.str();
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
-  for (char& c : text)
-    if (c == '\0' || c == '\n') c = join;
-  return text;
+  std::string words = content.str();
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  return words;
 }
 
 std::string torch_version() {
@@ -49,7 +49,7 @@ void describe_process(Recording& r) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   d.attribute("host", host);
-  d.attribute("command_line", read_line("/proc/self/cmdline", ' '));
+  d.attribute("command_line", command_words());
   char cwd[4096];
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
   d.attribute("torch_version", torch_version());

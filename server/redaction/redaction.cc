@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::redaction {
@@ -124,11 +125,12 @@ std::string Redaction::replaced(std::string_view text, std::vector<Span> spans) 
 }
 
 std::string Redaction::text(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return line(absl::StrSplit(std::string(text), '\0'));
   if (first_lines_) text = text.substr(0, text.find('\n'));
   const std::string whole = utf8::repaired(text);  // RE2 matches nothing that is not UTF-8
   std::vector<Span> spans;
   find_tokens(whole, spans);
-  find_option_values(whole, spans);
+  find_named_values(whole, spans);
   find_patterns(whole, spans);
   return replaced(whole, std::move(spans));
 }
@@ -147,25 +149,27 @@ std::vector<std::string> Redaction::command(const std::vector<std::string>& word
   const std::string line = absl::StrJoin(whole, " ");
   std::vector<Span> of_line;
   if (!everything_) find_patterns(line, of_line);
-  bool is_value = false;
+  std::vector<std::vector<Span>> spans_of_words = find_named_values(whole);
   std::size_t begin = 0;
-  for (std::string& word : whole) {
-    std::vector<Span> spans;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string& word = whole[i];
+    std::vector<Span>& spans = spans_of_words[i];
     for (const Span& span : of_line) {
       const std::size_t from = std::max(span.begin, begin), to = std::min(span.end, begin + word.size());
       if (from < to) spans.push_back({from - begin, to - begin, true});
     }
     find_tokens(word, spans);
     find_patterns(word, spans);
-    if (is_value && !word.empty())
-      spans.push_back({0, word.size()});
-    else
-      find_option_values(word, spans);
     begin += word.size() + 1;
-    is_value = !is_value && names_secret(word);
     word = replaced(word, std::move(spans));
   }
   return whole;
+}
+
+std::string Redaction::line(const std::vector<std::string>& words) {
+  std::string line = absl::StrJoin(command(words), " ");
+  std::ranges::replace(line, '\n', ' ');
+  return line;
 }
 
 absl::StatusOr<std::string> in_one_pattern(const std::vector<std::string>& patterns) {

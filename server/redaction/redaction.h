@@ -39,12 +39,15 @@ class Redaction {
   // From now on, of texts of several lines the first one is kept: messages of PyTorch's errors show code below it.
   void keep_first_lines() { first_lines_ = true; }
 
-  // A text that castscope does not know better. The result is UTF-8.
+  // A text that castscope does not know better. The result is UTF-8. One with zero bytes is the words of a command with
+  // these between them, as /proc has them: it becomes line().
   std::string text(std::string_view text);
   // A line of source, in which names like `token` are names.
   std::string source(std::string_view line);
   // The words of a command. A pattern that matches over several words hides its part of each.
   std::vector<std::string> command(const std::vector<std::string>& words);
+  // The words of command() in one line, with blanks between them.
+  std::string line(const std::vector<std::string>& words);
 
  private:
   std::string replaced(std::string_view text, std::vector<Span> spans);

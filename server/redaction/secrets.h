@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,16 +15,16 @@ struct Span {
   bool numbered = false;  // what it hides is told apart from other things that are hidden
 };
 
-// Tokens that are known by their form (Hugging Face, GitHub, GitLab, AWS, Google, Slack, OpenAI, JWT), and the password
-// in a URL.
+// Tokens that are known by their form (Hugging Face, GitHub, GitLab, npm, PyPI, AWS, Google, Slack, Stripe, OpenAI,
+// W&B, JWT, what follows "Bearer"), and the password in a URL.
 void find_tokens(std::string_view text, std::vector<Span>& spans);
 
-// Values of options whose name ends like that of a secret, in a command line whose words have blanks between them:
-// --api-key VALUE, --password=VALUE, HF_TOKEN=VALUE, "password": "VALUE". Nobody knows whether a value has blanks in
-// it: it goes on until a word that is an option, too.
-void find_option_values(std::string_view line, std::vector<Span>& spans);
+// The secrets that a command names, in a line whose words have blanks between them: --api-key VALUE, --password=VALUE,
+// HF_TOKEN=VALUE, "password": "VALUE", Authorization: VALUE, curl -u me:VALUE. Nobody knows whether a value has blanks
+// in it: its first word is hidden in any case, and those behind it until one is an option, too.
+void find_named_values(std::string_view line, std::vector<Span>& spans);
 
-// Whether the word is such an option, with its value in the next word.
-bool names_secret(std::string_view word);
+// The same in a command whose words are known, where a value is one word. One list of spans for each word.
+std::vector<std::vector<Span>> find_named_values(const std::vector<std::string>& words);
 
 }  // namespace castscope::redaction

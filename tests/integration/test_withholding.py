@@ -33,8 +33,11 @@ if '--wait' in sys.argv:
     sys.stdin.readline()
 """
 PLANTED, OF_SOURCE = b"planted", b"a line of the source"
-SECRETS = [b"hunter2", b"my-key", b"hf_abcdefghijklmnopqrstuvwxyz"]
-SECRET_WORDS = ["--password", "hunter2", "--wandb.api_key=my-key", "--to", "hf_abcdefghijklmnopqrstuvwxyz"]
+SECRETS = [b"hunter2", b"my-key", b"hf_abcdefghijklmnopqrstuvwxyz", b"my-bearer", b"my-pass"]
+SECRET_WORDS = ["--password", "hunter2", "--wandb.api_key=my-key", "--to", "hf_abcdefghijklmnopqrstuvwxyz",
+                "--header", "Authorization: Bearer my-bearer", "--pass", "my-pass word", "--max-tokens", "512"]
+SHOWN_WORDS = ["--password", "[redacted]", "--wandb.api_key=[redacted]", "--to", "[redacted]",
+               "--header", "Authorization: Bearer [redacted]", "--pass", "[redacted]", "--max-tokens", "512"]
 CASTS = 3 * 3  # weight, bias and input
 
 
@@ -80,8 +83,10 @@ def test_without_being_asked_it_withholds_secrets_alone(castscope, job):
     assert hiding(forms, *SECRETS) == set() and "hunter2" not in done.stderr
     assert hiding(forms, PLANTED) == set(forms)
     assert {"run file", "html"} <= hiding(forms, OF_SOURCE)
-    assert castscope.report()["run"]["command"][2:] == [
-        "--password", "[redacted]", "--wandb.api_key=[redacted]", "--to", "[redacted]"]
+    report = castscope.report()
+    assert report["run"]["command"][2:] == SHOWN_WORDS
+    process, = report["processes"]
+    assert process["command_line"] == " ".join(report["run"]["command"])
 
 
 def test_what_matches_a_pattern_is_in_no_file(castscope, job):
@@ -136,6 +141,7 @@ def test_what_is_recovered_is_redacted_as_its_job_was_told(castscope, job):
     job.kill()
     job.communicate("\n")
     listed = castscope("recover", "--list", text=True).stdout
+    assert "--password [redacted]" in listed and not any(secret in listed.encode() for secret in SECRETS)
     directory = next(line for line in listed.splitlines() if line.startswith("/") and str(job.pid) in line)
     done = castscope("recover", "-o", "run", directory, text=True)
     assert done.returncode in (0, 3) and "recovered" in done.stderr, done.stderr

@@ -11,7 +11,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/live_viewer.h"
@@ -93,10 +92,10 @@ std::vector<pid_t> wait_for_others(relay::Relay& relay, const RunDirectory& dire
   return left;
 }
 
-std::string about(const std::vector<pid_t>& left) {
+std::string about(const std::vector<pid_t>& left, redaction::Redaction& redaction) {
   std::string names;
   for (std::size_t i = 0; i < left.size() && i < 3; i++) {
-    std::string words = absl::StrJoin(command_line(left[i]), " ");
+    const std::string words = redaction.line(command_line(left[i]));  // before it is cut: half a secret is none to it
     absl::StrAppend(&names, i > 0 ? ", " : "", left[i], words.empty() ? "" : ": ", one_line(words, 60));
   }
   if (left.size() > 3) absl::StrAppend(&names, ", …");
@@ -223,14 +222,14 @@ NothingSeen why_nothing_was_seen_by_this(const RunOptions& options, const RunDir
 
 // Returns the sentences that belong into the run's report. Says those that the user has not seen yet.
 std::vector<std::string> notices_at_end(const RunDirectory& directory, const std::string& why_nothing_was_seen,
-                                        const std::vector<pid_t>& left) {
+                                        const std::vector<pid_t>& left, redaction::Redaction& redaction) {
   std::vector<std::string> notices = directory.said();
   const auto add = [&notices](const std::string& sentence) {
     if (std::ranges::find(notices, sentence) == notices.end()) notices.push_back(sentence);
     say(sentence);
   };
   if (!why_nothing_was_seen.empty()) add(why_nothing_was_seen);
-  if (!left.empty()) add(about(left));
+  if (!left.empty()) add(about(left, redaction));
   return notices;
 }
 
@@ -336,7 +335,8 @@ int run(const RunOptions& options) {
     if (std::string why = why_unwatched(*directory, (*recording)->was_asked_to_attach()); !why.empty())
       nothing.sentence = std::move(why);
   if (nothing.never_began && ending.left.empty()) leave_nothing(**recording, *directory, claim, nothing, ending.end);
-  const std::vector<std::string> notices = notices_at_end(*directory, nothing.sentence, ending.left);
+  const std::vector<std::string> notices =
+      notices_at_end(*directory, nothing.sentence, ending.left, (*recording)->redaction());
   const RecordingResult result = finish(options, **recording, ending, notices);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);

@@ -2,22 +2,30 @@
 
 #include <ctime>
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/recording/withholding.h"
 #include "server/report/text/words.h"
 #include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
 namespace {
 
+// The list of runs is for the terminal of their user, and terminals are looked at and copied from.
+std::shared_ptr<redaction::Redaction> redaction_of(const std::optional<RunRecord>& record) {
+  return cli::redaction_of(record ? record->redact : pattern_of(withheld_by_environment()));
+}
+
 std::string command_of(const RunDirectory& directory, std::size_t most_bytes) {
   const auto record = directory.read_record();
-  if (record && !record->command.empty()) return one_line(absl::StrJoin(record->command, " "), most_bytes);
+  const auto redaction = redaction_of(record);
+  if (record && !record->command.empty()) return one_line(redaction->line(record->command), most_bytes);
   for (const pid_t pid : directory.attached()) {
-    const std::string words = absl::StrJoin(command_line(pid), " ");
+    const std::string words = redaction->line(command_line(pid));
     if (!words.empty()) return one_line(words, most_bytes);
   }
   return "";
@@ -38,8 +46,9 @@ std::string age(std::int64_t seconds) {
 
 std::string writers(const RunDirectory& directory) {
   std::vector<std::string> all;
+  const auto redaction = redaction_of(directory.read_record());
   for (const pid_t pid : directory.living_processes())
-    all.push_back(absl::StrCat("process ", pid, " (", one_line(absl::StrJoin(command_line(pid), " "), 60), ")"));
+    all.push_back(absl::StrCat("process ", pid, " (", one_line(redaction->line(command_line(pid)), 60), ")"));
   return all.empty() ? "no process any more" : report::listed(all);
 }
 

@@ -75,6 +75,8 @@ class Recording {
   ~Recording();
 
   relay::Relay& relay() { return *relay_; }
+  // For texts that are cut or put together before the recording gets them.
+  redaction::Redaction& redaction() const { return *redaction_; }
   bool was_asked_to_attach() const { return control_ != nullptr && control_->was_asked_to_attach(); }
   // For local collecting: returns the findings that came up since the last call.
   std::vector<store::Finding> new_findings();

@@ -172,7 +172,8 @@ int record(const AttachRunning& options, const RunDirectory& directory) {
   RunRecord record = record_of(options.pid);
   const std::string when = time_for_names();
   OutputClaim claim;
-  auto output = choose_output(options.output, record.command, when, options.force, claim);
+  auto output =
+      choose_output(options.output, redaction_of(record.redact)->command(record.command), when, options.force, claim);
   if (!output.ok()) return fail(output.status(), kUsage);
   if (const absl::Status status = check_writable(*output); !status.ok()) return fail(status, kUsage);
   record.stem = output->stem;
