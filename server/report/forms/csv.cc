@@ -8,8 +8,23 @@
 #include "server/utf8/utf8.h"
 
 namespace castscope::report {
+namespace {
+
+// A question mark for each control character, as in the reports for terminals: people look at such files with `cat`,
+// too. Tabs and line ends stay, which a quoted field may hold.
+std::string harmless(const std::string& text) {
+  std::string plain = utf8::on_one_line(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool ends_line = text[i] == '\n' || (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n');
+    if (ends_line || text[i] == '\t') plain[i] = text[i];
+  }
+  return plain;
+}
+
+}  // namespace
+
 std::string csv_field(std::string_view text) {
-  std::string field = utf8::repaired(text);
+  std::string field = harmless(utf8::repaired(text));
   // Spreadsheets execute a field that looks like a formula (OWASP, CSV injection).
   const std::size_t begin = field.find_first_not_of(" \t\r\n\v\f");
   const bool like_formula =

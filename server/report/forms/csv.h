@@ -17,7 +17,7 @@ std::string layers_csv_text(const Model&);
 
 void add_csv_line(std::string& text, std::initializer_list<std::string> fields);
 // Returns a field as it stands in the file: quoted where necessary. A text that a spreadsheet would take for a formula
-// gets an apostrophe in front.
+// gets an apostrophe in front, and control characters become question marks.
 std::string csv_field(std::string_view text);
 
 }  // namespace castscope::report

@@ -38,8 +38,19 @@ TEST(CsvTest, ASpreadsheetTakesNothingForAFormula) {
     EXPECT_THAT(csv_field(text), StartsWith("'")) << text;
   }
   for (const char* text : {"", "  ", "    y = f(x)", "a=1", "'", "#"}) EXPECT_EQ(csv_field(text), text);
-  for (const char* text : {"\rx", "\n@SUM(A1)"}) EXPECT_THAT(csv_field(text), StartsWith("\"'"));
+  for (const char* text : {"\r\nx", "\n@SUM(A1)"}) EXPECT_THAT(csv_field(text), StartsWith("\"'"));
   EXPECT_EQ(csv_field("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+}
+
+TEST(CsvTest, ATerminalObeysNothing) {
+  EXPECT_EQ(csv_field("a\x1b]0;owned\x07"), "a?]0;owned?");
+  EXPECT_EQ(csv_field("\xc2\x9b"
+                      "2J"),
+            "??2J");
+  EXPECT_EQ(csv_field("true\rfalse"), "true?false") << "the rest would be written over the beginning";
+  EXPECT_EQ(csv_field("\x1b=1+1"), "?=1+1");
+  EXPECT_EQ(csv_field("\tx = 1  # \xc3\xa4"), "'\tx = 1  # \xc3\xa4");
+  EXPECT_EQ(csv_field("two\r\nlines"), "\"two\r\nlines\"");
 }
 
 // ---- Markdown
