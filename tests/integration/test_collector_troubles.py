@@ -12,7 +12,7 @@ import time
 
 import grpc
 import pytest
-from collectors import Collector, define_code, exited
+from collectors import Collector, define_code, exited, train
 from relays import Relay, work
 from reports import read_report
 
@@ -116,6 +116,47 @@ def test_runs_beyond_the_descriptors_wait_for_others_to_end(wire, poor):
     poor.stop()
     reports = [read_report(poor.folder / f"run-{number}.json") for number in range(len(relays))]
     assert all(report["run"]["complete"] for report in reports)
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_a_link_in_the_place_of_a_log_is_not_followed(wire, collector, suffix):
+    """The collector says so, removes it, and the relay's next try succeeds."""
+    precious, link = collector.folder / "precious", collector.folder / f"run.castscope{suffix}"
+    precious.write_text("somebody's")
+    link.symlink_to("precious")
+    with pytest.raises(wire.Refused) as caught:
+        Relay(wire, collector, "run", "r")
+    assert caught.value.code.name == "UNAVAILABLE"
+    assert f"run.castscope{suffix} is a link, and is not followed" in caught.value.sentence
+    relay = Relay(wire, collector, "run", "r")
+    process = wire.Process(relay, pid=1)
+    train(wire, process)
+    process.batch(end=exited(wire))
+    relay.goodbye()
+    relay.wait()
+    relay.stream.close()
+    report = collector.report("run")
+    assert report["totals"]["casts"] == 6 and report["run"]["complete"]
+    assert precious.read_text() == "somebody's" and not link.exists()
+
+
+def test_a_run_that_goes_on_is_not_looked_for_behind_a_link(wire, collector):
+    relay = Relay(wire, collector, "run", "r")
+    define_code(wire, process := wire.Process(relay, pid=1))
+    process.batch(flush=True)
+    relay.wait()
+    collector.server.kill()
+    collector.server.communicate()
+    log, precious = collector.folder / "run.castscope-wal", collector.folder / "precious"
+    precious.write_text("somebody's")
+    log.unlink(missing_ok=True)
+    log.symlink_to("precious")
+    collector.start()
+    warning = collector.read_log_until("a run that goes on is not looked for in it")
+    assert "run.castscope-wal is a link, and is not followed" in warning
+    collector.stop()
+    assert precious.read_text() == "somebody's"
+    relay.stream.channel.close()
 
 
 def test_idle_connections_do_not_stop_the_collector(wire, poor):

@@ -29,6 +29,17 @@ def test_there_is_no_other_format(castscope):
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_a_link_beside_a_run_file_is_not_followed(castscope, trained, suffix):
+    (castscope.folder / "run.castscope").write_bytes((trained.folder / "run.castscope").read_bytes())
+    (castscope.folder / "precious").write_text("somebody's")
+    (castscope.folder / f"run.castscope{suffix}").symlink_to("precious")
+    done = castscope("report", "--summary", "run.castscope", text=True)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+    assert f"run.castscope{suffix} is a link, and is not followed" in done.stderr
+    assert (castscope.folder / "precious").read_text() == "somebody's"
+
+
 @pytest.mark.parametrize("command", [("report",), ("report", "-f", "html"), ("convert",)])
 def test_an_output_destroys_nothing_beside_it(castscope, trained, command):
     (castscope.folder / "out.new").write_text("somebody's")

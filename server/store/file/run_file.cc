@@ -42,6 +42,7 @@ absl::Status check_header(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, S_ISDIR(file.st_mode) ? ": this is a folder, not a run file" : ": this is not an ordinary file"));
   }
+  CASTSCOPE_RETURN_IF_ERROR(no_links_beside(path));
   std::array<char, 100> header{};
   const auto read = read_header(path, header);
   if (!read.ok()) return read.status();

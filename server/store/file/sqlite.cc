@@ -5,12 +5,30 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
 namespace castscope::store {
 
+absl::Status no_links_beside(const std::string& path) {
+  // A path that is a link itself is somebody's wish: SQLite's files are beside the file that it leads to.
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  const std::string file = error ? path : real.string();
+  for (const char* const suffix : {"-wal", "-shm", "-journal"}) {
+    const std::string beside = file + suffix;
+    struct stat info {};
+    if (lstat(beside.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
+      return absl::PermissionDeniedError(absl::StrCat(
+          path, ": ", beside, " is a link, and is not followed: somebody may have put it there; remove it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Database> Database::open(const std::string& path, int flags, const std::string& uri) {
+  CASTSCOPE_RETURN_IF_ERROR(no_links_beside(path));
   Database database;
   database.path_ = path;
   sqlite3* handle = nullptr;

@@ -27,6 +27,10 @@ struct Blob {
   std::string_view bytes;
 };
 
+// SQLite keeps what is not yet in the file in others beside it, and would not follow a link in the place of one of them
+// (O_NOFOLLOW); its words for that, "unable to open database file", lead nobody to the reason.
+absl::Status no_links_beside(const std::string& path);
+
 class Database {
  public:
   // `uri`: what SQLite is given, where that is not the path.

@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "server/store/file/run_file.h"
+#include "server/store/testing/run_folder.h"
+#include "server/store/write/run_store.h"
+
 namespace castscope::store {
 namespace {
 
@@ -23,6 +30,38 @@ TEST(Sqlite, NothingIsBoundAsNull) {
   statement.bind_all(nullptr);
   ASSERT_TRUE(statement.next().value());
   EXPECT_TRUE(statement.is_null(0));
+}
+
+// Whoever may write to a folder could have a reader, or a collector, write to another file of its user.
+TEST(Sqlite, LinksBesideAFileAreRefusedInASentence) {
+  const RunFolder folder;
+  const std::string file = folder / "run.castscope", precious = folder / "precious";
+  ASSERT_TRUE(folder.begin_run()->close().ok());
+  std::ofstream(precious) << "somebody's";
+  for (const std::string beside : {file + "-wal", file + "-shm", file + "-journal"}) {
+    for (const char* const to : {precious.c_str(), "nothing"}) {
+      std::filesystem::create_symlink(to, beside);
+      for (const auto& refused :
+           {open_to_read(file).status(), open_run_file(file).status(), open_run_file(file, true).status(),
+            open_as_it_is(file).status(), RunStore::resume(file, {}).status()})
+        EXPECT_EQ(refused, absl::PermissionDeniedError(
+                               file + ": " + beside +
+                               " is a link, and is not followed: somebody may have put it there; remove it"));
+      std::filesystem::remove(beside);
+    }
+  }
+  EXPECT_EQ(std::filesystem::file_size(precious), 10u);
+  EXPECT_TRUE(open_to_read(file).ok());
+}
+
+TEST(Sqlite, AFileMayBeALinkItself) {
+  const RunFolder folder;
+  ASSERT_TRUE(folder.begin_run()->close().ok());
+  std::filesystem::create_symlink("run.castscope", folder / "last.castscope");
+  EXPECT_TRUE(open_to_read(folder / "last.castscope").ok());
+  std::filesystem::create_symlink("nothing", folder / "run.castscope-wal");
+  EXPECT_THAT(std::string(open_to_read(folder / "last.castscope").status().message()),
+              testing::HasSubstr("run.castscope-wal is a link"));
 }
 
 }  // namespace
