@@ -27,9 +27,8 @@ Viewer::Viewer(Listener listener, const std::string& token, std::shared_ptr<Runs
       url_(absl::StrCat("http://", listener_->address(), "/t/", token, "/")),
       runs_(std::move(runs)),
       // Digests take the same time to compare wherever they differ.
-      admits_([own = admission::digest_of(token), others = std::move(others)](const std::string& given,
-                                                                              const Request& request) {
-        return admission::digest_of(given) == own || (others && others(given, request));
+      admits_([own = admission::digest_of(token), others = std::move(others)](const std::string& given) {
+        return admission::digest_of(given) == own || (others && others(given));
       }) {}
 
 absl::Status Viewer::start() {

@@ -91,12 +91,11 @@ class FuzzedClient {
 };
 
 void converse(std::string_view text) {
-  const web::Handler handler =
-      web::guarded([](const std::string& given, const web::Request&) { return given == kToken; },
-                   [](const web::Request& request) {
-                     if (is_asked_for_sql(request.path)) return web::Response();
-                     return web::answer(viewed_runs(), request);
-                   });
+  const web::Handler handler = web::guarded([](const std::string& given) { return given == kToken; },
+                                            [](const web::Request& request) {
+                                              if (is_asked_for_sql(request.path)) return web::Response();
+                                              return web::answer(viewed_runs(), request);
+                                            });
   FuzzedClient client;
   client.say_all(text);
   web::converse(client.servers_end(), handler, {.patience = std::chrono::milliseconds(500)});

@@ -102,7 +102,12 @@ Handler guarded(Admits admits, Handler answer) {
     Request inner = request;
     const std::optional<Behind> behind = behind_token(request.path);
     const std::string token = behind ? behind->token : bearer(request.authorization);
-    if (token.empty() || !admits(token, request)) return without_token(request);
+    if (token.empty()) return without_token(request);
+    if (!admits(token)) {
+      Response response = without_token(request);
+      response.slowly = true;
+      return response;
+    }
     if (behind) inner.path = behind->rest;
     if (!inner.path.empty()) return answer(inner);
     Response response{.status = 308};  // links in the page are relative to the slash

@@ -29,10 +29,10 @@ std::optional<Behind> behind_token(std::string_view path);
 std::string bearer(std::string_view authorization);
 
 // Whether a token lets in. Called by many threads at once.
-using Admits = std::function<bool(const std::string& token, const Request& request)>;
+using Admits = std::function<bool(const std::string& token)>;
 
 // Puts all of the checks above in front of `answer`, which gets requests with the part after the token as their path,
-// or with their whole path where the token is in the header.
+// or with their whole path where the token is in the header. Whoever gives a wrong token is answered slowly.
 Handler guarded(Admits admits, Handler answer);
 
 }  // namespace castscope::web

@@ -27,7 +27,7 @@ std::string header(const Response& response, std::string_view name) {
 }
 
 Handler echo(const std::string& token) {
-  return guarded([token](const std::string& given, const Request&) { return given == token; },
+  return guarded([token](const std::string& given) { return given == token; },
                  [](const Request& request) { return Response{.status = 200, .type = "x", .body = request.path}; });
 }
 
@@ -107,6 +107,14 @@ TEST(AccessTest, TheTokenMayStandInTheHeader) {
   }
   EXPECT_EQ(ask_with(handler, "/t/wrong/api/v2/runs", "Bearer secret").status, 404)
       << "a path with a token has its own";
+}
+
+TEST(AccessTest, AWrongTokenIsAnsweredSlowlyAndNoOtherOne) {
+  const Handler handler = echo("secret");
+  EXPECT_TRUE(ask(handler, "/t/wrong/").slowly);
+  EXPECT_TRUE(ask_with(handler, "/api/v2/runs", "Bearer wrong").slowly);
+  EXPECT_FALSE(ask(handler, "/t/secret/").slowly);
+  EXPECT_FALSE(ask(handler, "/").slowly);
 }
 
 TEST(AccessTest, ThePageIsSentToWhereItsLinksWork) {

@@ -13,9 +13,9 @@ namespace castscope::web {
 // All functions may be called from any thread. A socket stays open until gone() was called for it.
 //
 // When all places are taken, the connection gives up its place that has waited longest of these, in this order: those
-// whose client has sent no whole request yet, those whose client takes nothing of its answer, those whose client has
-// nothing to ask. So whoever sends requests is answered, however many others hold connections. A connection whose
-// request is being handled keeps its place.
+// that are answered slowly, those whose client has sent no whole request yet, those whose client takes nothing of its
+// answer, those whose client has nothing to ask. So whoever sends requests is answered, however many others hold
+// connections. A connection whose request is being handled keeps its place.
 class Connections {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,6 +27,7 @@ class Connections {
   // What a connection does from now on. Returns false when it was told to end.
   bool awaits_request(int socket) { return goes_on(socket, State::kIdle); }
   bool handles(int socket) { return goes_on(socket, State::kAtWork); }
+  bool slows(int socket) { return goes_on(socket, State::kSlowed); }
   bool sends(int socket) { return goes_on(socket, State::kSending); }
   void gone(int socket);
 
@@ -37,7 +38,7 @@ class Connections {
   bool wait_until_all_gone(std::chrono::milliseconds at_most) const;
 
  private:
-  enum class State { kNew, kSending, kIdle, kAtWork };  // in the order in which they give up their places
+  enum class State { kSlowed, kNew, kSending, kIdle, kAtWork };  // in the order in which they give up their places
   struct Connection {
     State state = State::kNew;
     Clock::time_point since;

@@ -67,6 +67,15 @@ TEST_F(ConnectionsTest, WhoSendsNoRequestMakesRoomFirstThenWhoTakesNoAnswerThenW
   EXPECT_THAT(ended(), ElementsAre()) << "all of them are at work";
 }
 
+TEST_F(ConnectionsTest, WhoIsAnsweredSlowlyMakesRoomBeforeAllOthers) {
+  enter();
+  const int slowed = enter_at_work();
+  enter();
+  EXPECT_TRUE(connections_.slows(slowed));
+  enter();
+  EXPECT_THAT(ended(), ElementsAre(slowed));
+}
+
 TEST_F(ConnectionsTest, OfThoseThatAskNothingTheLongestQuietGoesFirst) {
   const int first = enter_at_work(), second = enter_at_work(), third = enter_at_work();
   for (const int socket : {third, first, second}) EXPECT_TRUE(connections_.awaits_request(socket));

@@ -14,6 +14,8 @@ struct HttpLimits {
   std::chrono::milliseconds patience{10'000};
   // The same for the next part of an answer while all places are taken.
   std::chrono::milliseconds patience_when_full{1000};
+  // How long a wrong token waits for its answer.
+  std::chrono::milliseconds slowness{1000};
   std::size_t header_bytes = 32 << 10;
 };
 

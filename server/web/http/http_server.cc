@@ -1,5 +1,6 @@
 #include "server/web/http/http_server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -107,7 +108,16 @@ class Connection {
                   .if_none_match = std::string(request[http::field::if_none_match]),
                   .accept_encoding = std::string(request[http::field::accept_encoding]),
                   .hung_up = [this] { return hung_up(); }};
-    return send(handle(asked), is_head, request.version(), request.keep_alive());
+    Response response = handle(asked);
+    if (response.slowly && !wait_slowly()) return false;
+    return send(std::move(response), is_head, request.version(), request.keep_alive());
+  }
+
+  // Returns false when the client has gone meanwhile, or its place was given away.
+  bool wait_slowly() {
+    if (!shared_.connections.slows(socket_)) return false;
+    pollfd end{.fd = socket_, .events = POLLRDHUP, .revents = 0};
+    return poll(&end, 1, static_cast<int>(shared_.limits.slowness.count())) == 0;
   }
 
   // Looks at the socket without reading from it: the next request may already be there.

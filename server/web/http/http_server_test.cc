@@ -223,6 +223,30 @@ TEST_F(HttpServerTest, ClientsThatSendNoWholeRequestKeepNobodyOut) {
   EXPECT_EQ(slow.front().hear(), "") << "the oldest goes first";
 }
 
+TEST_F(HttpServerTest, WrongTokensKeepNobodyOut) {
+  std::latch all_came(4);
+  start({.connections = 4, .slowness = std::chrono::hours(1)}, [&all_came](const Request& request) {
+    const bool wrong = request.path == "/wrong";
+    if (wrong) all_came.count_down();
+    return Response{.status = wrong ? 404 : 200, .slowly = wrong};
+  });
+  std::deque<Peer> wrong;
+  for (int n = 0; n < 4; ++n)
+    wrong.emplace_back(server_->listener().port()).say("GET /wrong HTTP/1.1\r\nHost: h\r\n\r\n");
+  all_came.wait();
+  // Between its handler's return and its waiting none of them gives way.
+  std::string heard;
+  for (int tries = 0; tries < 1000 && !absl::StartsWith(heard, "HTTP/1.1 200"); ++tries)
+    heard = answer("GET /right HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  ASSERT_THAT(heard, StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(wrong.front().hear(), "") << "the oldest goes first";
+}
+
+TEST_F(HttpServerTest, AWrongTokenIsAnsweredInTheEnd) {
+  start({.slowness = milliseconds(1)}, [](const Request&) { return Response{.status = 404, .slowly = true}; });
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+}
+
 TEST_F(HttpServerTest, WhoTakesNothingOfItsAnswerMakesRoom) {
   start({.connections = 1, .patience_when_full = milliseconds(0)}, [](const Request& request) {
     return Response{.status = 200, .type = "x", .body = std::string(request.path == "/" ? 64 << 20 : 1, 'x')};

@@ -24,6 +24,7 @@ struct Response {
   std::string type = {};  // "" = there is no body
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
+  bool slowly = false;  // it is sent after a moment: a wrong token may be the first of many tries
 };
 
 // Called by many threads at once.
