@@ -25,7 +25,7 @@ web::Response answer_monitor(const Monitored& monitored, const web::Request& req
 }
 
 absl::StatusOr<std::unique_ptr<web::HttpServer>> start_monitor(const std::string& address, Monitored monitored) {
-  auto listener = web::Listener::bind(address);
+  auto listener = web::Listener::bind(address, web::kMetrics);
   if (!listener.ok()) return listener.status();
   log::info(absl::StrCat("metrics are at http://", listener->address(), "/metrics"));
   return web::HttpServer::start(*std::move(listener), [monitored = std::move(monitored)](const web::Request& request) {

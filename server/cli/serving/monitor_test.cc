@@ -38,5 +38,12 @@ TEST(MetricsTest, CountWhatWasTakenAndFound) {
     EXPECT_THAT(text, HasSubstr(line));
 }
 
+TEST(MonitorTest, AnAddressThatOthersCanReachIsRefusedForWhatIsTrueOfMetrics) {
+  const std::string why(start_monitor("0.0.0.0:0", {}).status().message());
+  EXPECT_THAT(why, HasSubstr("the page of metrics cannot listen on 0.0.0.0:0: others could reach it there, and it asks "
+                             "nobody for a token"));
+  EXPECT_THAT(why, testing::Not(HasSubstr("source code")));
+}
+
 }  // namespace
 }  // namespace castscope::cli

@@ -22,11 +22,18 @@ struct Place {
   int port = 0;
 };
 
-absl::Status cannot(const std::string& address, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat("the viewer cannot listen on ", address, ": ", why));
+// An address as somebody gave it, and for whom.
+struct Wish {
+  const std::string& address;
+  const Whose& whose;
+};
+
+absl::Status cannot(const Wish& wish, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(wish.whose.name, " cannot listen on ", wish.address, ": ", why));
 }
 
-absl::StatusOr<Place> split_address(const std::string& address) {
+absl::StatusOr<Place> split_address(const Wish& wish) {
+  const std::string& address = wish.address;
   Place place{.host = "127.0.0.1", .port = 0};
   std::string port = address;
   if (const auto colon = address.rfind(':'); colon != std::string::npos) {
@@ -40,33 +47,33 @@ absl::StatusOr<Place> split_address(const std::string& address) {
     place.host = place.host.substr(1, place.host.size() - 2);
   if (place.host == "localhost") place.host = "127.0.0.1";
   if (!absl::SimpleAtoi(port, &place.port) || place.port < 0 || place.port > 65535)
-    return cannot(address, "its port is not a number from 0 to 65535");
+    return cannot(wish, "its port is not a number from 0 to 65535");
   return place;
 }
 
-absl::Status refuse(const std::string& address) {
-  return cannot(address,
-                "others could reach it there, and it shows source code; listen on 127.0.0.1 and look from another "
-                "machine by `ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`");
+absl::Status refuse(const Wish& wish) {
+  return cannot(wish, absl::StrCat("others could reach it there, and ", wish.whose.why_not,
+                                   "; listen on 127.0.0.1 and look from another machine by `ssh -L "
+                                   "PORT:127.0.0.1:PORT THIS-MACHINE`"));
 }
 
 // Fills in the socket's address of a loopback host.
-absl::Status fill(const Place& place, const std::string& address, sockaddr_storage* where, socklen_t* size) {
+absl::Status fill(const Place& place, const Wish& wish, sockaddr_storage* where, socklen_t* size) {
   auto* four = reinterpret_cast<sockaddr_in*>(where);
   auto* six = reinterpret_cast<sockaddr_in6*>(where);
   if (inet_pton(AF_INET, place.host.c_str(), &four->sin_addr) == 1) {
     four->sin_family = AF_INET;
     four->sin_port = htons(static_cast<std::uint16_t>(place.port));
     *size = sizeof(*four);
-    return ntohl(four->sin_addr.s_addr) >> 24 == 127 ? absl::OkStatus() : refuse(address);
+    return ntohl(four->sin_addr.s_addr) >> 24 == 127 ? absl::OkStatus() : refuse(wish);
   }
   if (inet_pton(AF_INET6, place.host.c_str(), &six->sin6_addr) == 1) {
     six->sin6_family = AF_INET6;
     six->sin6_port = htons(static_cast<std::uint16_t>(place.port));
     *size = sizeof(*six);
-    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ? absl::OkStatus() : refuse(address);
+    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ? absl::OkStatus() : refuse(wish);
   }
-  return refuse(address);  // a name may resolve to any address
+  return refuse(wish);  // a name may resolve to any address
 }
 
 int port_of(int socket) {
@@ -79,22 +86,23 @@ int port_of(int socket) {
 
 }  // namespace
 
-absl::StatusOr<Listener> Listener::bind(const std::string& address) {
-  const auto place = split_address(address);
+absl::StatusOr<Listener> Listener::bind(const std::string& address, const Whose& whose) {
+  const Wish wish{.address = address, .whose = whose};
+  const auto place = split_address(wish);
   if (!place.ok()) return place.status();
   sockaddr_storage where{};
   socklen_t size = 0;
-  if (absl::Status status = fill(*place, address, &where, &size); !status.ok()) return status;
+  if (absl::Status status = fill(*place, wish, &where, &size); !status.ok()) return status;
   Listener listener;
   listener.socket_ = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener.socket_ < 0) return cannot(address, std::strerror(errno));
+  if (listener.socket_ < 0) return cannot(wish, std::strerror(errno));
   const int on = 1;
   setsockopt(listener.socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   constexpr int kWaiting = 64;
   if (::bind(listener.socket_, reinterpret_cast<const sockaddr*>(&where), size) != 0 ||
       listen(listener.socket_, kWaiting) != 0) {
     const int why = errno;
-    return cannot(address, absl::StrCat(std::strerror(why), why == EADDRINUSE ? "; port 0 takes any free one" : ""));
+    return cannot(wish, absl::StrCat(std::strerror(why), why == EADDRINUSE ? "; port 0 takes any free one" : ""));
   }
   listener.port_ = port_of(listener.socket_);
   const bool six = where.ss_family == AF_INET6;

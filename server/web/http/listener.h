@@ -1,5 +1,4 @@
-// The socket of the viewer, which only this machine can reach: the pages contain source code, and the token in the
-// address travels unencrypted.
+// The socket of an HTTP server, which only this machine can reach: what is said there travels unencrypted.
 #pragma once
 
 #include <string>
@@ -9,12 +8,20 @@
 
 namespace castscope::web {
 
+// Whose socket it is, for the sentence that refuses an address which others can reach.
+struct Whose {
+  const char* name;     // "the viewer"
+  const char* why_not;  // "it shows source code"
+};
+inline constexpr Whose kViewer{"the viewer", "it shows source code, and its token travels unencrypted"};
+inline constexpr Whose kMetrics{"the page of metrics", "it asks nobody for a token"};
+
 class Listener {
  public:
   // `address` is "127.0.0.1:0" (port 0 = any free one), "[::1]:7391", "localhost:7391", ":7391" or "7391". An address
   // that others can reach is refused, and the error explains how to look from elsewhere. Child processes do not inherit
   // the socket.
-  static absl::StatusOr<Listener> bind(const std::string& address);
+  static absl::StatusOr<Listener> bind(const std::string& address, const Whose& whose = kViewer);
   Listener(Listener&& other) noexcept { *this = std::move(other); }
   Listener& operator=(Listener&& other) noexcept {
     std::swap(socket_, other.socket_);
