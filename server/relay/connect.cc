@@ -2,23 +2,19 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
 #include "proto/tls_files.h"
+#include "proto/unix_address.h"
 
 namespace castscope::relay {
 namespace {
 
-bool is_unix(const std::string& address) {
-  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
-}
-
 bool may_be_address(const std::string& address) {
-  if (is_unix(address)) return address.find_first_not_of("/ ", address.find(':') + 1) != std::string::npos;
+  if (wire::is_unix(address)) return address.find_first_not_of("/ ", address.find(':') + 1) != std::string::npos;
   const std::size_t colon = address.rfind(':');
   std::uint32_t port = 0;
   return colon != std::string::npos && colon > 0 && address.find_first_of(" /\t\n") == std::string::npos &&
@@ -47,8 +43,8 @@ absl::Status check_address(const std::string& address) {
   if (may_be_address(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("\"", address, "\" is not a collector's address: give ",
-                   is_unix(address) ? "the path of its socket, such as unix:/run/user/1000/castscope.sock"
-                                    : "HOST:PORT, such as 127.0.0.1:7390"));
+                   wire::is_unix(address) ? "the path of its socket, such as unix:/run/user/1000/castscope.sock"
+                                          : "HOST:PORT, such as 127.0.0.1:7390"));
 }
 
 absl::Status check_own_certificate(const Tls& tls) {

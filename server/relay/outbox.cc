@@ -10,15 +10,18 @@ namespace castscope::relay {
 
 namespace {
 
-void set_sequence(v1::RelayMessage& message, std::uint64_t sequence) {
+// Of a batch or a goodbye; the checksum covers the number.
+template <typename Part>
+void number(Part& part, std::uint64_t sequence) {
+  part.set_sequence(sequence);
+  part.set_checksum(wire::checksum_of(part));
+}
+
+void number(v1::RelayMessage& message, std::uint64_t sequence) {
   if (message.has_goodbye())
-    message.mutable_goodbye()->set_sequence(sequence);
+    number(*message.mutable_goodbye(), sequence);
   else
-    message.mutable_batch()->set_sequence(sequence);
-  if (message.has_batch())
-    message.mutable_batch()->set_checksum(wire::checksum_of(message.batch()));
-  else
-    message.mutable_goodbye()->set_checksum(wire::checksum_of(message.goodbye()));
+    number(*message.mutable_batch(), sequence);
 }
 
 }  // namespace
@@ -42,7 +45,7 @@ void Outbox::push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt
   const std::lock_guard lock(mutex_);
   Entry entry;
   entry.sequence = ++last_sequence_;
-  set_sequence(*message, entry.sequence);
+  number(*message, entry.sequence);
   entry.bytes = message->ByteSizeLong();
   entry.receipts = std::move(receipts);
   entry.message = std::move(message);
@@ -97,7 +100,7 @@ void Outbox::continue_after(std::uint64_t sequence, bool said_goodbye) {
   last_sequence_ += sequence;
   for (Entry& entry : entries_) {
     entry.sequence += sequence;
-    if (entry.message != nullptr) set_sequence(*entry.message, entry.sequence);
+    if (entry.message != nullptr) number(*entry.message, entry.sequence);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/unix_address.h"
 
 namespace castscope::ingest {
 namespace {
@@ -57,12 +58,8 @@ std::string socket_path(const std::string& address) {
   return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
 }
 
-bool is_unix(const std::string& address) {
-  return absl::StartsWith(address, kUnix) || absl::StartsWith(address, "unix-abstract:");
-}
-
 bool is_loopback(const std::string& address) {
-  if (is_unix(address)) return true;
+  if (wire::is_unix(address)) return true;
   std::string host, port;
   if (!split(address, &host, &port)) return false;
   if (host == "localhost") return true;
@@ -83,7 +80,7 @@ absl::Status check_listener(const Options& options) {
         "certificate and its key, too");
   if (options.address.empty()) return absl::OkStatus();
   const bool asks = (options.door != nullptr && options.door->asks()) || !options.client_authorities_file.empty();
-  if (is_unix(options.address)) {
+  if (wire::is_unix(options.address)) {
     if (absl::Status status = check_socket(options.address); !status.ok()) return status;
     if (!socket_path(options.address).empty() || asks) return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,

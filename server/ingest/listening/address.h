@@ -8,9 +8,6 @@
 
 namespace castscope::ingest {
 
-// Whether it names a Unix socket: "unix:PATH" or "unix-abstract:NAME".
-bool is_unix(const std::string& address);
-
 // The file of a Unix socket; "" for an address without one.
 std::string socket_path(const std::string& address);
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/unix_address.h"
 #include "server/ingest/listening/address.h"
 
 namespace castscope::ingest {
@@ -129,7 +130,7 @@ absl::Status ListeningSockets::open_host(const std::string& address) {
 
 absl::StatusOr<ListeningSockets> ListeningSockets::open(const std::string& address) {
   ListeningSockets sockets;
-  absl::Status status = is_unix(address) ? sockets.open_file(address) : sockets.open_host(address);
+  absl::Status status = wire::is_unix(address) ? sockets.open_file(address) : sockets.open_host(address);
   if (!status.ok()) return status;
   return sockets;
 }
