@@ -237,7 +237,7 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
 
 grpc::Status CollectorService::take(Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
                                     Run& run) const {
-  InTraffic in_traffic(traffic_, hello.waiting_bytes());
+  InTraffic in_traffic(traffic_, guest.name, hello.waiting_bytes());
   for (v1::RelayMessage message; stream->Read(&message);) {
     if (door_ != nullptr && !door_->still_admits(guest, admission::Role::kSend))
       return refuse(stream, {v1::REFUSAL_REASON_TOKEN,

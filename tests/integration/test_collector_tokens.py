@@ -52,6 +52,22 @@ def whole_run(wire, address, run, token):
     process.client.close()
 
 
+def test_what_one_sender_says_to_have_waiting_hides_nothing_of_another(wire, guarded):
+    metrics = guarded.read_log_until("metrics are at ").split("metrics are at ")[1].strip()
+    clients = [wire.Client(guarded.address, run, token=token, waiting_bytes=waiting)
+               for run, token, waiting in (("a", "to send", 5000), ("b", "to send", 6000), ("c", "to do all", 1 << 63))]
+    for client in clients:  # an answer comes after the stream was counted
+        client.send(ask=wire.pb.Ask())
+        client.receive()
+    with urllib.request.urlopen(metrics, timeout=WAIT_S) as answer:
+        told = dict(line.split(" ") for line in answer.read().decode().splitlines() if "backlog_bytes{" in line)
+    assert set(told) == {f'castscope_backlog_bytes{{sender="{name}"}}' for name in ("training", "keeper")}
+    # Less the bytes of the questions.
+    assert 10_900 < int(told['castscope_backlog_bytes{sender="training"}']) < 11_000
+    for client in clients:
+        client.close()
+
+
 def test_each_token_may_do_what_its_entry_says(wire, guarded):
     page = guarded.read_log_until("runs can be watched at ").split("runs can be watched at ")[1].split("/t/")[0]
     whole_run(wire, guarded.address, "one", "to send")

@@ -235,7 +235,7 @@ void Daemon::apply_retention() {
 std::string Daemon::metrics_text() const {
   return metrics_.text({.open_runs = shelf_->open_runs(),
                         .open_streams = traffic_->streams,
-                        .backlog_bytes = traffic_->backlog_bytes,
+                        .backlog_bytes = traffic_->backlog_bytes(),
                         .free_bytes = free_bytes(config_.folder),
                         .version = kVersion});
 }

@@ -35,6 +35,11 @@ class Text {
   std::string text_;
 };
 
+// Names of tokens have no character that a label's value would have to escape (server/admission/tokens.cc).
+std::string of_sender(const std::string& sender) {
+  return sender.empty() ? "" : absl::StrCat("{sender=\"", sender, "\"}");
+}
+
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
@@ -94,8 +99,10 @@ std::string Metrics::text(const Now& now) const {
   text.counter("castscope_events_received_total", "Single events that were taken.", events_);
   text.counter("castscope_events_dropped_total", "Single events that processes dropped; counts do not depend on them.",
                events_dropped_);
-  text.gauge("castscope_backlog_bytes", "What still waits at relays that were away, in memory or in their spools.",
-             now.backlog_bytes);
+  text.head("castscope_backlog_bytes", "gauge",
+            "What still waits at relays that were away, in memory or in their spools, as they say, by sender.");
+  for (const auto& [sender, bytes] : now.backlog_bytes)
+    text.sample(absl::StrCat("castscope_backlog_bytes", of_sender(sender)), absl::StrCat(bytes));
   text.counter("castscope_streams_refused_total", "Streams that were refused.", streams_refused);
   text.counter("castscope_wrong_tokens_total", "Lines of the audit log: wrong tokens, and tokens that may not do that.",
                wrong_tokens);

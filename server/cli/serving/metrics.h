@@ -25,7 +25,9 @@ class Metrics {
 
   // What is asked for at the moment of a scrape.
   struct Now {
-    std::uint64_t open_runs = 0, open_streams = 0, backlog_bytes = 0, free_bytes = 0;
+    std::uint64_t open_runs = 0, open_streams = 0;
+    std::map<std::string, std::uint64_t> backlog_bytes = {};  // by sender
+    std::uint64_t free_bytes = 0;
     std::string version = {};
   };
   std::string text(const Now& now) const;

@@ -29,12 +29,13 @@ TEST(MetricsTest, CountWhatWasTakenAndFound) {
   metrics.taken({.bytes = 10, .events = 3, .events_dropped = 1});
   metrics.taken({.bytes = 5, .events = 0, .events_dropped = 4});
   metrics.found({{.rule = "cache-grows", .severity = "warning"}, {.rule = "cache-grows", .severity = "warning"}});
-  const std::string text = metrics.text({.open_runs = 2, .open_streams = 3, .backlog_bytes = 7, .version = "1.2"});
-  for (const char* line :
-       {"castscope_messages_total 2\n", "castscope_received_bytes_total 15\n", "castscope_events_received_total 3\n",
-        "castscope_events_dropped_total 5\n", "castscope_open_runs 2\n", "castscope_open_streams 3\n",
-        "castscope_backlog_bytes 7\n", "castscope_build_info{version=\"1.2\"} 1\n",
-        "castscope_findings_total{rule=\"cache-grows\",severity=\"warning\"} 2\n"})
+  const std::string text =
+      metrics.text({.open_runs = 2, .open_streams = 3, .backlog_bytes = {{"", 7}, {"team", 8}}, .version = "1.2"});
+  for (const char* line : {"castscope_messages_total 2\n", "castscope_received_bytes_total 15\n",
+                           "castscope_events_received_total 3\n", "castscope_events_dropped_total 5\n",
+                           "castscope_open_runs 2\n", "castscope_open_streams 3\n", "castscope_backlog_bytes 7\n",
+                           "castscope_backlog_bytes{sender=\"team\"} 8\n", "castscope_build_info{version=\"1.2\"} 1\n",
+                           "castscope_findings_total{rule=\"cache-grows\",severity=\"warning\"} 2\n"})
     EXPECT_THAT(text, HasSubstr(line));
 }
 
