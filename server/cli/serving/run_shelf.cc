@@ -1,5 +1,6 @@
 #include "server/cli/serving/run_shelf.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -20,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostOfCommand = 200;
-constexpr std::size_t kDescriptorsOfRun = 4;
+constexpr std::size_t kDescriptorsOfRun = 4;      // three for SQLite, one for the claim
+constexpr std::size_t kDescriptorsLeftOver = 64;  // for reports, readers and connections
 
 void log_finding(const LogLine& line) {
   constexpr log::Level kLevels[] = {log::Level::kError, log::Level::kWarning, log::Level::kInfo};
@@ -31,11 +33,9 @@ void log_of_run(log::Level level, const std::string& id, const std::string& text
   log::write(level, absl::StrCat("run ", id, text), {{"run", id}});
 }
 
-// A run needs four: three for SQLite, one for the claim. What is left over is for reports, readers and connections.
 absl::Status has_descriptors() {
-  constexpr std::size_t kLeftOver = 64;
   const std::size_t limit = descriptor_limit();
-  if (descriptors_in_use() + kDescriptorsOfRun + kLeftOver <= limit) return absl::OkStatus();
+  if (descriptors_in_use() + kDescriptorsOfRun + kDescriptorsLeftOver <= limit) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the collector may have ", limit,
                                              " files open (`ulimit -n`), and needs them for the runs that it has: this "
                                              "one waits until one of those ends"));
@@ -128,10 +128,14 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   return show(entry, judge, known);
 }
 
-// One of several senders does not get the places of all.
+// One of several senders does not get the places of all. How many there are depends on what is open besides the runs,
+// such as a connection for each of them.
 absl::Status RunShelf::leaves_some(const std::string& sender) const {
   if (sender.empty()) return absl::OkStatus();
-  const std::size_t most = descriptor_limit() / kDescriptorsOfRun * 3 / 4;
+  const std::size_t limit = descriptor_limit(), of_runs = open_.size() * kDescriptorsOfRun;
+  const std::size_t in_use = descriptors_in_use();
+  const std::size_t others = in_use - std::min(in_use, of_runs) + kDescriptorsLeftOver;
+  const std::size_t most = (limit - std::min(limit, others)) / kDescriptorsOfRun * 3 / 4;
   const auto has = static_cast<std::size_t>(
       std::ranges::count_if(open_, [&sender](const auto& one) { return one.second.run.sender == sender; }));
   if (has < most) return absl::OkStatus();

@@ -1,0 +1,60 @@
+#include "server/cli/serving/run_shelf.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/recording/descriptors.h"
+#include "server/store/testing/run_folder.h"
+
+namespace castscope::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// A collector that may have some forty files open besides those that it leaves over.
+class RunShelfTest : public testing::Test {
+ protected:
+  RunShelfTest() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = descriptors_in_use() + 64 + 40;
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~RunShelfTest() override { setrlimit(RLIMIT_NOFILE, &before_); }
+  absl::Status open(const std::string& sender) {
+    return shelf_.keeper().open({.id = absl::StrCat("run-", ++number_), .sender = sender}).status();
+  }
+  // Opens runs until one is refused: how many there are, and the sentence.
+  std::pair<int, std::string> open_all_of(const std::string& sender) {
+    for (int many = 0; many < 100; ++many)
+      if (const absl::Status status = open(sender); !status.ok()) return {many, std::string(status.message())};
+    return {100, ""};
+  }
+
+  rlimit before_{};
+  int number_ = 0;
+  store::RunFolder folder_;
+  Metrics metrics_;
+  RunShelf shelf_{ServeConfig{.folder = folder_ / "", .fsync = "checkpoint"}, nullptr, &metrics_};
+};
+
+TEST_F(RunShelfTest, ASenderGetsThreeQuartersOfThePlacesAndLeavesTheOthers) {
+  const auto [of_one, sentence] = open_all_of("one");
+  EXPECT_THAT(sentence, HasSubstr("the sender \"one\" has "));
+  EXPECT_THAT(sentence, HasSubstr("leaves the other places to others"));
+  const auto [of_other, why] = open_all_of("other");
+  EXPECT_THAT(why, HasSubstr("may have"));
+  EXPECT_GE(of_one, 2 * of_other);
+  EXPECT_GE(of_other, 2);
+}
+
+TEST_F(RunShelfTest, WithoutTokensTheOneSenderHasAllPlaces) {
+  const auto [many, why] = open_all_of("");
+  EXPECT_THAT(why, HasSubstr("may have"));
+  EXPECT_GE(many, 9);
+}
+
+}  // namespace
+}  // namespace castscope::cli
