@@ -18,6 +18,9 @@ namespace {
 // there.
 constexpr std::size_t kLongestStatus = 2000;
 
+// In one message: each has a key of 4 kB at most, and a sentence. They stay well below what relays take.
+constexpr std::size_t kMostRejections = 256;
+
 // "protocol 7", "protocols 6 to 7"
 std::string versions(std::uint32_t lowest, std::uint32_t highest) {
   return lowest == highest ? absl::StrCat("protocol ", lowest) : absl::StrCat("protocols ", lowest, " to ", highest);
@@ -189,16 +192,23 @@ bool CollectorService::welcome(Messages* stream, std::uint32_t protocol) const {
   return stream->Write(message);
 }
 
+// In as many messages as its rejections need: a relay that comes again is told all of its own at once.
 bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
   if (!reply->send) return true;
-  v1::CollectorMessage message;
-  message.mutable_ack()->set_sequence(reply->durable);
-  message.mutable_ack()->set_watched(reply->watched);
-  message.mutable_ack()->set_said_goodbye(reply->said_goodbye);
-  message.mutable_ack()->set_hold_events(reply->hold_events);
-  for (v1::Rejection& rejection : reply->rejections) *message.mutable_ack()->add_rejections() = std::move(rejection);
-  message.mutable_ack()->set_checksum(wire::checksum_of(message.ack()));
-  return stream->Write(message);
+  std::size_t told = 0;
+  do {
+    v1::CollectorMessage message;
+    v1::Ack& ack = *message.mutable_ack();
+    ack.set_sequence(reply->durable);
+    ack.set_watched(reply->watched);
+    ack.set_said_goodbye(reply->said_goodbye);
+    ack.set_hold_events(reply->hold_events);
+    for (const std::size_t end = std::min(told + kMostRejections, reply->rejections.size()); told < end; ++told)
+      *ack.add_rejections() = std::move(reply->rejections[told]);
+    ack.set_checksum(wire::checksum_of(ack));
+    if (!stream->Write(message)) return false;
+  } while (told < reply->rejections.size());
+  return true;
 }
 
 CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& message, const std::string& relay,

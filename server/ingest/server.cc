@@ -26,6 +26,9 @@ constexpr std::size_t kMostMemoryOfConnections = 512u << 20;
 void set_bounds(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
   builder.SetResourceQuota(grpc::ResourceQuota("collector").Resize(kMostMemoryOfConnections));
+  // A packed message may be a thousand times as long when it is unpacked, which comes before its length is looked at.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfConnection);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kPatienceForHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kPatienceWithIdleMs);

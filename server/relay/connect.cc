@@ -13,6 +13,8 @@
 namespace castscope::relay {
 namespace {
 
+constexpr std::size_t kMostMemoryOfAnswers = 32u << 20;
+
 bool may_be_address(const std::string& address) {
   if (wire::is_unix(address)) return address.find_first_not_of("/ ", address.find(':') + 1) != std::string::npos;
   const std::size_t colon = address.rfind(':');
@@ -35,6 +37,15 @@ absl::Status add_own_certificate(const Tls& tls, grpc::SslCredentialsOptions& to
   to.pem_cert_chain = *std::move(certificate);
   to.pem_private_key = *std::move(key);
   return absl::OkStatus();
+}
+
+// What a collector's answers may take of our memory, whatever it sends. gRPC gathers a message before it compares its
+// length with the largest one. The quota ends the stream before that: it counts what is read from the connection.
+void bound_answers(grpc::ChannelArguments& arguments) {
+  arguments.SetMaxReceiveMessageSize(wire::kLargestAnswerBytes);
+  arguments.SetResourceQuota(grpc::ResourceQuota("answers").Resize(kMostMemoryOfAnswers));
+  // No collector packs its answers, and a packed one may be a thousand times as long when it is unpacked.
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 
 }  // namespace
@@ -66,7 +77,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
     credentials = grpc::SslCredentials(options);
   }
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
+  bound_answers(arguments);
   // A restarted collector is found again within two seconds, not within gRPC's two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // In spite of its name this is how long an attempt may take: TCP, TLS and the first frames of HTTP/2 wait three times

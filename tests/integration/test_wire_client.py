@@ -185,3 +185,20 @@ def test_health_and_reflection_are_served(wire, collector):
         assert b"castscope.v1.Collector" in services
         [file] = reflect(iter([b"\x22\x16castscope.v1.Collector"]), timeout=WAIT_S)  # file_containing_symbol
         assert b"highest_protocol" in file
+
+
+def test_a_client_that_returns_is_told_all_rejections_in_messages_that_it_can_take(wire, collector):
+    """gRPC's clients take 4 MB. The keys, which the sentences repeat, are as long as they may be."""
+    client = wire.Client(collector.address, "rejected", relay="r")
+    keys = [f"{number:04}".ljust(4096, "k") for number in range(600)]
+    for key in keys:
+        client.batch(process_key=key)  # of a process that was not introduced
+    client.batch(process_key=keys[0], flush=True)
+    client.close()
+    again = wire.Client(collector.address, "rejected", relay="r", acknowledged=client.acknowledged)
+    told = 0
+    while told < len(keys):
+        message = again.receive()
+        assert message.ByteSize() < 4 << 20
+        told += len(message.ack.rejections)
+    again.close()
