@@ -28,11 +28,12 @@ std::string versions(std::uint32_t lowest, std::uint32_t highest) {
 
 }  // namespace
 
-CollectorService::CollectorService(const Options& options, RunKeeper keeper)
+CollectorService::CollectorService(const Options& options, RunKeeper keeper, std::shared_ptr<Places> places)
     : door_(options.door),
       version_(options.version),
       refused_(options.refused),
       traffic_(options.traffic),
+      places_(std::move(places)),
       hellos_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
@@ -75,7 +76,7 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
-  const grpc::Status status = serve_with_memory(message, guest, stream);
+  const grpc::Status status = serve_with_memory(call, message, guest, stream);
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
   return status;
 }
@@ -101,16 +102,17 @@ void CollectorService::pause(std::chrono::milliseconds time) const {
 }
 
 // A run gives itself up where there is no memory for it. This is for what is outside of runs.
-grpc::Status CollectorService::serve_with_memory(const v1::RelayMessage& message, const admission::Guest& guest,
-                                                 Messages* stream) {
+grpc::Status CollectorService::serve_with_memory(grpc::ServerContext* call, const v1::RelayMessage& message,
+                                                 const admission::Guest& guest, Messages* stream) {
   try {
-    return serve(message, guest, stream);
+    return serve(call, message, guest, stream);
   } catch (const std::bad_alloc&) {
     return {grpc::StatusCode::UNAVAILABLE, "no memory"};  // short: it needs none of its own
   }
 }
 
-grpc::Status CollectorService::serve(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream) {
+grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayMessage& message,
+                                     const admission::Guest& guest, Messages* stream) {
   std::uint32_t protocol = 0;
   if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
   const v1::Hello& hello = message.hello();
@@ -119,6 +121,7 @@ grpc::Status CollectorService::serve(const v1::RelayMessage& message, const admi
   const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
+  places_->introduced(call->peer());  // before anything is waited for, such as a disk
   opening->sender = guest.name;
   // A run without a key belongs to whoever has a token of that name.
   if (opening->owner.empty() && !guest.name.empty())

@@ -17,6 +17,7 @@
 #include "server/admission/door.h"
 #include "server/ingest/listening/hello_deadlines.h"
 #include "server/ingest/listening/options.h"
+#include "server/ingest/listening/places.h"
 #include "server/ingest/run_keeper.h"
 #include "server/ingest/run_table.h"
 
@@ -25,7 +26,8 @@ namespace castscope::ingest {
 class CollectorService final : public v1::Collector::Service {
  public:
   using Messages = grpc::ServerReaderWriter<v1::CollectorMessage, v1::RelayMessage>;
-  CollectorService(const Options& options, RunKeeper keeper);
+  // `places` learns over which connections relays have introduced themselves.
+  CollectorService(const Options& options, RunKeeper keeper, std::shared_ptr<Places> places);
 
   grpc::Status Stream(grpc::ServerContext* call, Messages* stream) override;
 
@@ -47,8 +49,10 @@ class CollectorService final : public v1::Collector::Service {
   grpc::Status refuse(Messages* stream, const Refused& refused) const;
   static Refused cannot_be_kept(const absl::Status& status);
   absl::StatusOr<admission::Guest> admit(grpc::ServerContext* call) const;
-  grpc::Status serve_with_memory(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream);
-  grpc::Status serve(const v1::RelayMessage& message, const admission::Guest& guest, Messages* stream);
+  grpc::Status serve_with_memory(grpc::ServerContext* call, const v1::RelayMessage& message,
+                                 const admission::Guest& guest, Messages* stream);
+  grpc::Status serve(grpc::ServerContext* call, const v1::RelayMessage& message, const admission::Guest& guest,
+                     Messages* stream);
   // `protocol` is what both sides speak.
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;
@@ -69,6 +73,7 @@ class CollectorService final : public v1::Collector::Service {
   mutable std::mutex pausing_;
   mutable std::condition_variable pauses_end_;
   bool stopped_ = false;
+  const std::shared_ptr<Places> places_;
   HelloDeadlines hellos_;
   RunTable runs_;
 };

@@ -13,6 +13,7 @@
 #include "server/ingest/listening/acceptor.h"
 #include "server/ingest/listening/address.h"
 #include "server/ingest/listening/listening_sockets.h"
+#include "server/ingest/listening/places.h"
 #include "server/ingest/listening/tls.h"
 
 namespace castscope::ingest {
@@ -39,16 +40,17 @@ void set_bounds(grpc::ServerBuilder& builder) {
 
 class Server::Impl {
  public:
-  Impl(const Options& options, RunKeeper keeper) : service(options, std::move(keeper)) {}
+  Impl(const Options& options, RunKeeper keeper) : service(options, std::move(keeper), places) {}
   void listen(ListeningSockets sockets, std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> taker) {
     address = sockets.address();
-    acceptor = std::make_unique<Acceptor>(std::move(sockets), connections_at_most(), [taker](int listener, int fd) {
+    acceptor = std::make_unique<Acceptor>(std::move(sockets), places, [taker](int listener, int fd) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
       connection.listener_fd = listener;
       connection.fd = fd;
       taker->HandleNewConnection(&connection);
     });
   }
+  const std::shared_ptr<Places> places = std::make_shared<Places>(connections_at_most());
   CollectorService service;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Acceptor> acceptor;

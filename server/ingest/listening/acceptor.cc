@@ -4,36 +4,23 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <optional>
+#include <cerrno>
+#include <utility>
 
 namespace castscope::ingest {
 namespace {
 
 constexpr int kPauseMs = 100;
-constexpr std::size_t kFewest = 16;
-
-std::optional<ino_t> socket_at(int descriptor) {
-  struct stat info {};
-  if (fstat(descriptor, &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
-  return info.st_ino;
-}
+// Who gives way has gone after a few thousandths of a second.
+constexpr int kBetweenLooksMs = 10;
 
 }  // namespace
 
-std::size_t connections_at_most() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewest;
-  return std::max<std::size_t>(kFewest, limit.rlim_cur / 3);
-}
-
-Acceptor::Acceptor(ListeningSockets sockets, std::size_t most, Take take)
-    : sockets_(std::move(sockets)), most_(most), take_(std::move(take)) {
+Acceptor::Acceptor(ListeningSockets sockets, std::shared_ptr<Places> places, Take take)
+    : sockets_(std::move(sockets)), places_(std::move(places)), take_(std::move(take)) {
   if (pipe2(stop_, O_CLOEXEC) != 0) return;
   thread_ = std::thread([this] { accept_until_stopped(); });
 }
@@ -48,33 +35,42 @@ void Acceptor::accept_until_stopped() {
   std::vector<pollfd> watched = {{.fd = stop_[0], .events = POLLIN, .revents = 0}};
   for (const int one : sockets_.sockets()) watched.push_back({.fd = one, .events = POLLIN, .revents = 0});
   for (;;) {
-    const bool room = has_room();
-    // Without room only the end is waited for, and connections stay in the system's queue.
-    poll(watched.data(), room ? watched.size() : 1, room ? -1 : kPauseMs);
+    poll(watched.data(), watched.size(), -1);
     if (watched[0].revents != 0) return;
-    if (!room) continue;
     for (std::size_t i = 1; i < watched.size(); ++i)
       if (watched[i].revents != 0) accept_one(watched[i].fd);
   }
 }
 
-bool Acceptor::has_room() {
-  if (taken_.size() < most_) return true;
-  std::erase_if(taken_, [](const auto& one) { return socket_at(one.first) != one.second; });
-  return taken_.size() < most_;
+bool Acceptor::stops_within(int milliseconds) const {
+  pollfd stop{.fd = stop_[0], .events = POLLIN, .revents = 0};
+  return poll(&stop, 1, milliseconds) > 0;
 }
 
 void Acceptor::accept_one(int listener) {
-  const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  sockaddr_storage where{};
+  socklen_t size = sizeof where;
+  const int connection = accept4(listener, reinterpret_cast<sockaddr*>(&where), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) {
     // The queue still has it: without a pause this would be a busy loop.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) poll(nullptr, 0, kPauseMs);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) (void)stops_within(kPauseMs);
+    return;
+  }
+  if (!gets_place(connection, origin_of(where))) {
+    close(connection);
     return;
   }
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (const std::optional<ino_t> socket = socket_at(connection)) taken_.emplace_back(connection, *socket);
   take_(listener, connection);
+}
+
+bool Acceptor::gets_place(int connection, const Origin& origin) {
+  for (;;) {
+    const Places::Answer answer = places_->enter(connection, origin);
+    if (answer != Places::Answer::kWaits) return answer == Places::Answer::kIn;
+    if (stops_within(kBetweenLooksMs)) return false;
+  }
 }
 
 }  // namespace castscope::ingest

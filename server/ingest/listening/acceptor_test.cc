@@ -70,10 +70,11 @@ class AcceptorTest : public testing::Test {
 };
 
 TEST_F(AcceptorTest, NoMoreConnectionsAreOpenThanMayBe) {
-  const Acceptor acceptor(listen_at(address()), 2, [this](int, int connection) { take(connection); });
+  const Acceptor acceptor(listen_at(address()), std::make_shared<Places>(2),
+                          [this](int, int connection) { take(connection); });
   const int clients[] = {connect_to(path()), connect_to(path()), connect_to(path())};
   const std::vector<int> first = taken(2);
-  EXPECT_EQ(write(clients[2], "x", 1), 1) << "it waits in the system's queue";
+  EXPECT_EQ(write(clients[2], "x", 1), 1) << "it waits";
   EXPECT_THAT(taken(2), SizeIs(2));
   close(first[0]);
   EXPECT_THAT(taken(3), SizeIs(3));

@@ -1,0 +1,73 @@
+// The connections that a collector has, and which of them gives up its place when all places are taken.
+//
+// A connection is a stranger's until a relay has introduced itself over it, and never gives up its place after that.
+// While places are left, everybody gets one. When none is, it goes by the machine that a newcomer comes from:
+//
+// - If that has an eighth of the places for strangers already, it is turned away: it keeps out itself alone. An honest
+//   relay among them tries again within two seconds, by when those before it have introduced themselves.
+// - Otherwise the machine with the most strangers, if it has an eighth or more, gives up the oldest of them.
+// - Otherwise the oldest stranger of all gives way, if it has said nothing of use for ten seconds, which is how long a
+//   handshake may take.
+// - Otherwise the newcomer waits, and with it those behind it in the system's queue.
+//
+// Only the last two hold for whoever comes from this machine. Its jobs may be many at once and have one address, and an
+// eighth for each address would not stop its users: each of them may take any address of 127.0.0.0/8. Over a Unix
+// socket nobody gives way, since nobody could be told from others after his introduction; such a socket is its user's
+// alone, or asks for a token.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace castscope::ingest {
+
+// Where a connection comes from.
+struct Origin {
+  // As gRPC names it, but for the escapes: "ipv4:192.0.2.1:4711". "" = over a Unix socket, where all have one name
+  std::string peer = {};
+  std::string machine = {};  // "" = this one. Of IPv6 the network, of which a machine may have every address
+};
+Origin origin_of(const sockaddr_storage& where);
+
+// All functions may be called from any thread.
+class Places {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kPatience{10};
+  explicit Places(std::size_t most) : most_(most) {}
+
+  enum class Answer { kIn, kWaits, kTurnedAway };
+  // Asks for a place for a connected socket. One that waits asks again: somebody may be about to give way to it. Who
+  // gets in may be closed by whoever owns it without a word to this object.
+  Answer enter(int connection, const Origin& origin, Clock::time_point now = Clock::now());
+  // A relay has introduced itself over this connection. `peer`: as gRPC names it.
+  void introduced(const std::string& peer);
+
+ private:
+  struct Taken {
+    int connection = -1;
+    ino_t socket = 0;  // whoever closes it does not say so: a number that was given again is known by this
+    Origin origin;
+    Clock::time_point since;
+    bool is_stranger = true, ends = false;
+  };
+  std::size_t part_of_one() const;
+  std::size_t strangers_of(const std::string& machine) const;
+  void forget_closed();
+  Taken* who_gives_way(Clock::time_point now);
+
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::vector<Taken> taken_;  // the oldest first
+};
+
+// A third of the process's descriptors: each run takes four more for its file.
+std::size_t connections_at_most();
+
+}  // namespace castscope::ingest

@@ -1,0 +1,167 @@
+#include "server/ingest/listening/places.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <deque>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::ingest {
+namespace {
+
+using Answer = Places::Answer;
+
+// "" = over a Unix socket.
+Origin from(const std::string& address, int port) {
+  sockaddr_storage where{};
+  where.ss_family = AF_UNIX;
+  if (address.empty()) return origin_of(where);
+  auto& four = reinterpret_cast<sockaddr_in&>(where);
+  auto& six = reinterpret_cast<sockaddr_in6&>(where);
+  if (inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(static_cast<std::uint16_t>(port));
+  } else {
+    EXPECT_EQ(inet_pton(AF_INET6, address.c_str(), &six.sin6_addr), 1) << address;
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(static_cast<std::uint16_t>(port));
+  }
+  return origin_of(where);
+}
+
+// Sixteen places, so two strangers of one machine are its part of them.
+class PlacesTest : public testing::Test {
+ protected:
+  ~PlacesTest() override {
+    for (const Pair& pair : pairs_) close(pair.ours), close(pair.theirs);
+  }
+  // Somebody connects; his number is where he stands among those that did.
+  Answer comes(const std::string& address) {
+    Pair& pair = pairs_.emplace_back();
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, &pair.ours), 0);
+    origin_ = from(address, static_cast<int>(pairs_.size()));
+    return asks_again();
+  }
+  Answer asks_again() { return places_.enter(pairs_.back().ours, origin_, now_); }
+  void come(int many, const std::string& address) {
+    for (int i = 0; i < many; ++i) ASSERT_EQ(comes(address), Answer::kIn);
+  }
+  void introduces_itself(const std::string& address, int number) {
+    places_.introduced(absl::StrCat("ipv4:", address, ":", number));
+  }
+  // Who was told to end since the last call, 0 = nobody. gRPC closes his connection.
+  int who_went() {
+    char byte = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      if (pairs_[i].theirs < 0 || recv(pairs_[i].theirs, &byte, 1, MSG_DONTWAIT) != 0) continue;
+      goes(static_cast<int>(i) + 1);
+      return static_cast<int>(i) + 1;
+    }
+    return 0;
+  }
+  void goes(int number) {
+    Pair& pair = pairs_[number - 1];
+    close(std::exchange(pair.ours, -1));
+    close(std::exchange(pair.theirs, -1));
+  }
+
+  struct Pair {
+    int ours = -1, theirs = -1;
+  };
+  std::deque<Pair> pairs_;
+  Origin origin_;
+  Places::Clock::time_point now_ = Places::Clock::now();
+  Places places_{16};
+};
+
+TEST_F(PlacesTest, TheMachineWithTheMostStrangersMakesRoomForAnotherOne) {
+  come(6, "192.0.2.1");
+  come(10, "192.0.2.2");
+  introduces_itself("192.0.2.2", 7);
+  EXPECT_EQ(comes("192.0.2.3"), Answer::kWaits);
+  EXPECT_EQ(asks_again(), Answer::kWaits) << "nobody else is told to end meanwhile";
+  EXPECT_EQ(who_went(), 8) << "the oldest that has not introduced itself";
+  EXPECT_EQ(who_went(), 0);
+  EXPECT_EQ(asks_again(), Answer::kIn);
+}
+
+TEST_F(PlacesTest, AMachineWithItsPartOfStrangersKeepsOutItselfAlone) {
+  come(14, "192.0.2.1");
+  come(1, "192.0.2.2");
+  come(1, "192.0.2.3");
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kTurnedAway);
+  EXPECT_EQ(who_went(), 0);
+  EXPECT_EQ(comes("192.0.2.2"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 1);
+  EXPECT_EQ(asks_again(), Answer::kIn);
+  EXPECT_EQ(comes("192.0.2.2"), Answer::kTurnedAway) << "it has two strangers now";
+  introduces_itself("192.0.2.2", 15);
+  EXPECT_EQ(comes("192.0.2.2"), Answer::kWaits) << "it has one";
+}
+
+TEST_F(PlacesTest, NobodyIsTurnedAwayWhileThereIsAPlace) {
+  come(16, "192.0.2.1");
+  goes(3);
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kIn);
+}
+
+TEST_F(PlacesTest, WhoHasIntroducedItselfNeverGivesWay) {
+  for (int number = 1; number <= 16; ++number) {
+    come(1, "192.0.2.1");
+    introduces_itself("192.0.2.1", number);
+  }
+  now_ += 10 * Places::kPatience;
+  EXPECT_EQ(comes("192.0.2.2"), Answer::kWaits);
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0);
+}
+
+TEST_F(PlacesTest, FromThisMachineAsManyMayComeAsThereArePlacesAndHaveTheirTime) {
+  come(15, "127.0.0.1");
+  come(1, "::1");
+  EXPECT_EQ(comes("127.0.0.1"), Answer::kWaits);
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0);
+  introduces_itself("127.0.0.1", 1);
+  now_ += Places::kPatience;
+  EXPECT_EQ(comes("127.0.0.2"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 2);
+  EXPECT_EQ(asks_again(), Answer::kIn);
+}
+
+TEST_F(PlacesTest, OverAUnixSocketNobodyGivesWay) {
+  come(16, "");
+  now_ += 10 * Places::kPatience;
+  EXPECT_EQ(comes(""), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0);
+  goes(1);
+  EXPECT_EQ(asks_again(), Answer::kIn);
+}
+
+TEST_F(PlacesTest, ManyMachinesThatComeAtOnceAreNotTakenForOne) {
+  for (int i = 1; i <= 16; ++i) come(1, absl::StrCat("192.0.2.", i));
+  EXPECT_EQ(comes("192.0.2.17"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0);
+}
+
+TEST_F(PlacesTest, ANetworkOfIPv6IsOneMachine) {
+  come(8, "2001:db8::1");
+  come(8, "2001:db8::2");
+  EXPECT_EQ(comes("2001:db8::3"), Answer::kTurnedAway);
+  EXPECT_EQ(comes("2001:db8:0:1::1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 1);
+}
+
+TEST_F(PlacesTest, PeersAreKnownAsGrpcNamesThem) {
+  come(16, "fe80::1");
+  places_.introduced("ipv6:%5Bfe80::1%25eth0%5D:1");
+  places_.introduced("ipv6:[fe80::1]:2");
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 3);
+}
+
+}  // namespace
+}  // namespace castscope::ingest
