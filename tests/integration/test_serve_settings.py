@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import time
@@ -141,6 +142,7 @@ def test_runs_that_are_older_than_they_are_kept_are_removed(wire, castscope):
     os.utime(collector.folder / "old.castscope", (week_ago, week_ago))
     collector.options = ["--keep-days", "7"]
     collector.start()
+    collector.server.send_signal(signal.SIGHUP)  # it looks after its runs at once, and every ten seconds without
     assert "run old was removed" in collector.read_log_until("was removed")
     collector.stop()
     assert sorted(path.name for path in collector.folder.glob("*[!k]")) == ["young.castscope", "young.json"]
