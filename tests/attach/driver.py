@@ -124,11 +124,13 @@ class Job:
 class Recorder:
     """`castscope attach` for a job that was started without castscope."""
 
-    def __init__(self, job, *options, word="state"):
+    def __init__(self, job, *options, word="state", named=True, environment=()):
         """Returns when this word of the job's page is no longer 0."""
-        self.process = subprocess.Popen([str(runs.CASTSCOPE), "attach", str(job.pid), "-o", str(job.folder / "run"),
-                                         *options], env=runs.clean_environment(), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        name = ["-o", str(job.folder / "run")] if named else []
+        self.process = subprocess.Popen([str(runs.CASTSCOPE), "attach", str(job.pid), *name, *options],
+                                        cwd=job.folder, env=runs.clean_environment() | dict(environment),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        text=True)
         wait_for(lambda: self.process.poll() is not None or self.word_of(job, word), 180)
         if self.process.poll() is not None:
             raise RuntimeError(self.process.stderr.read())

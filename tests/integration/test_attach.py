@@ -105,6 +105,15 @@ def test_a_job_that_was_started_without_castscope(started, kinds):
     assert not directory.exists()
 
 
+def test_the_name_of_a_run_has_nothing_of_what_is_hidden(started):
+    job = started("plain", plain=True)
+    recorder = driver.Recorder(job, "--gdb", named=False, environment={"CASTSCOPE_REDACT": "training"})
+    assert recorder.interrupt() == 0
+    run_file, = job.folder.glob("*.castscope")
+    assert run_file.name.startswith("_redacted_-") and b"training.py" not in run_file.read_bytes()
+    assert job.stop() == 0
+
+
 def test_requests_that_make_no_sense_do_nothing_and_a_job_is_armed_by_the_variable_too(started):
     done = castscope("attach", 2_000_000)
     assert done.returncode == 2 and "there is no process 2000000" in done.stderr

@@ -1,12 +1,14 @@
 """However a job with PyTorch ends, everything that it did until then is counted, and its end is reported."""
 
 import contextlib
+import os
 import signal
 import sqlite3
 import subprocess
 import time
 
 import pytest
+from program import clean_environment
 from work import WORK, assert_worked
 
 
@@ -88,6 +90,18 @@ def test_a_child_left_behind_makes_the_run_incomplete(castscope, python, inside)
     assert done.stderr.count(b"a process of the job goes on") == 1
     assert any("a process of the job goes on" in notice for notice in report["run"]["notices"])
     (castscope.folder / "end").touch()  # it meets no run directory any more, and does not mind
+    wait_for_file(castscope.folder / "over")
+
+
+def test_a_secret_of_a_child_left_behind_is_hidden_before_its_command_is_cut(castscope, python):
+    """Of the command 60 bytes are told. Half of a token would not be known as one."""
+    (castscope.folder / "t.py").write_text(LEFT_BEHIND.format(before="", inside="pass"))
+    token = "hf_abcdefghijklmnopqrstuvwxyz"
+    path = f"{os.path.dirname(python)}:{os.environ['PATH']}"
+    done = castscope.run("python", "t.py", "x" * 35, token, env=clean_environment(PATH=path))
+    (castscope.folder / "end").touch()
+    notice, = (one for one in castscope.report()["run"]["notices"] if "a process of the job goes on" in one)
+    assert f"python t.py {'x' * 35} [redacted])" in notice and b"hf_" not in done.stderr
     wait_for_file(castscope.folder / "over")
 
 

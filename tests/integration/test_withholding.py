@@ -35,9 +35,9 @@ if '--wait' in sys.argv:
 PLANTED, OF_SOURCE = b"planted", b"a line of the source"
 SECRETS = [b"hunter2", b"my-key", b"hf_abcdefghijklmnopqrstuvwxyz", b"my-bearer", b"my-pass"]
 SECRET_WORDS = ["--password", "hunter2", "--wandb.api_key=my-key", "--to", "hf_abcdefghijklmnopqrstuvwxyz",
-                "--header", "Authorization: Bearer my-bearer", "--pass", "my-pass word", "--max-tokens", "512"]
+                "--header", "Authorization: Bearer my-bearer", "--pass", "my-pass word", "plain", "--max-tokens", "512"]
 SHOWN_WORDS = ["--password", "[redacted]", "--wandb.api_key=[redacted]", "--to", "[redacted]",
-               "--header", "Authorization: Bearer [redacted]", "--pass", "[redacted]", "--max-tokens", "512"]
+               "--header", "Authorization: Bearer [redacted]", "--pass", "[redacted]", "plain", "--max-tokens", "512"]
 CASTS = 3 * 3  # weight, bias and input
 
 
