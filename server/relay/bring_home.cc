@@ -71,7 +71,7 @@ absl::Status bring_home(const std::string& path, const BringHomeOptions& options
   bool delivered = false;
   std::uint64_t left = outbox->bytes();
   Clock::time_point progress = Clock::now();
-  while (!delivered && !uplink.refused() && Clock::now() - progress < options.patience &&
+  while (!delivered && !uplink.shut_out() && Clock::now() - progress < options.patience &&
          !(options.stopped && options.stopped())) {
     if (outbox->introductions_wanted()) outbox->introduce(introductions);
     delivered = outbox->wait_until_empty(Clock::now() + milliseconds(20));

@@ -327,7 +327,7 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
     // For a goodbye alone, castscope does not wait long for a collector that never answered.
     return Clock::now() - begin > (nothing_to_send_ ? kPatienceForGoodbye : options_.patience_for_first_answer);
   };
-  while (drained && !summary.delivered && !uplink_.refused() && !in_vain() && Clock::now() < deadline)
+  while (drained && !summary.delivered && !uplink_.shut_out() && !in_vain() && Clock::now() < deadline)
     summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
   if (!summary.delivered) {
     summary.problem = uplink_.trouble();

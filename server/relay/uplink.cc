@@ -12,6 +12,8 @@ namespace castscope::relay {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
+// A token that was refused may be put back. A collector answers wrong ones slowly, and has other things to do.
+constexpr std::chrono::seconds kBetweenTriesOfOneToken{10};
 
 }  // namespace
 
@@ -41,6 +43,11 @@ void Uplink::stop() {
 }
 
 bool Uplink::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_ && !(for_its_token_ && read_token_);
+}
+
+bool Uplink::shut_out() const {
   const std::lock_guard lock(mutex_);
   return refused_;
 }
@@ -74,9 +81,11 @@ void Uplink::set_trouble(const std::string& sentence, bool refused) {
 }
 
 void Uplink::set_refused(const v1::Refusal& refusal) {
+  {
+    const std::lock_guard lock(mutex_);
+    for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
+  }
   set_trouble(utf8::on_one_line(refusal.sentence()), true);  // it is shown in a terminal
-  const std::lock_guard lock(mutex_);
-  for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
 }
 
 // Returns true if the token was replaced.
@@ -87,13 +96,15 @@ bool Uplink::read_token_again() {
   return true;
 }
 
-// After a refusal for the token: waits until there is another one. Returns false if there will be none.
-bool Uplink::gets_another_token() {
+// After a refusal for the token: waits until there is another one, or the same may be right again. Returns false if
+// there will be none.
+bool Uplink::may_try_another_token() {
   {
     const std::lock_guard lock(mutex_);
     if (!for_its_token_ || !read_token_) return false;
   }
-  while (!stopping() && !read_token_again()) nap(kLongestPause);
+  const auto end = std::chrono::steady_clock::now() + kBetweenTriesOfOneToken;
+  while (!stopping() && !read_token_again() && std::chrono::steady_clock::now() < end) nap(kLongestPause);
   const std::lock_guard lock(mutex_);
   refused_ = for_its_token_ = false;
   return !stopping_;
@@ -111,7 +122,7 @@ void Uplink::run() {
     bool stood = false;
     const std::uint64_t before = outbox_->acknowledged();
     const std::string why = connect_once(first, &stood);
-    if (stopping() || (refused() && !gets_another_token())) return;
+    if (stopping() || (shut_out() && !may_try_another_token())) return;
     set_trouble(why);
     // A collector may take a connection and still be unable to keep what comes.
     pause = outbox_->acknowledged() > before ? kShortestPause : std::min(pause * 2, kLongestPause);

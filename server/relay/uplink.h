@@ -27,8 +27,10 @@ class Uplink {
   void start();
   void stop();  // at once, whatever is in progress
 
-  // The collector refuses this relay: trying again is of no use, unless it was for its token, and that is replaced.
+  // The collector refuses this relay, and trying again is of no use.
   bool refused() const;
+  // It is refused, perhaps for a token that may be replaced or put back: then it is as if the collector were away.
+  bool shut_out() const;
   bool ever_connected() const;
   // Whether the numbers of messages are those that the collector will see: not before a relay that goes on for another
   // one has learned how far that one was.
@@ -49,7 +51,7 @@ class Uplink {
   void set_trouble(const std::string& sentence, bool refused = false);
   void set_refused(const v1::Refusal& refusal);
   bool read_token_again();
-  bool gets_another_token();
+  bool may_try_another_token();
 
   const std::shared_ptr<grpc::Channel> channel_;
   v1::Hello hello_;  // its token is replaced between two connections

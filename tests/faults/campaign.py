@@ -30,6 +30,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import administration  # noqa: E402, F401
 import commits  # noqa: E402
 import crowd  # noqa: E402
 import faults  # noqa: E402

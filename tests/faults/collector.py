@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -46,11 +47,7 @@ class Collector:
         self.start()
 
     def start(self):
-        command = [*self.under, str(self.program), "serve", "--listen", f"{self.address}:{self.port}", "--folder",
-                   str(self.folder), *self.options]
-        if self.certificates is not None:
-            command += ["--cert", str(self.certificates.certificate), "--key", str(self.certificates.key)]
-        end = time.monotonic() + PATIENCE_S
+        command, end = self.command(), time.monotonic() + PATIENCE_S
         while True:  # the port of one that was killed may be taken for a moment
             self.server = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
             line = self.server.stderr.readline()
@@ -61,6 +58,31 @@ class Collector:
                 return
             line += self.server.communicate()[1]
             assert time.monotonic() < end, line
+
+    def command(self):
+        command = [*self.under, str(self.program), "serve", "--listen", f"{self.address}:{self.port}", *self.options]
+        if "--config" not in self.options:
+            command += ["--folder", str(self.folder)]
+        if self.certificates is not None:
+            command += ["--cert", str(self.certificates.certificate), "--key", str(self.certificates.key)]
+        return command
+
+    def try_to_start(self):
+        """For settings with which it does not start: the exit status, and what was said."""
+        done = subprocess.run(self.command(), env=self.environment, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_S)
+        return done.returncode, done.stderr
+
+    def wait_until_logged(self, words):
+        end = time.monotonic() + PATIENCE_S
+        while words not in self.log:
+            assert self.server.poll() is None and time.monotonic() < end, self.log
+            time.sleep(0.01)
+
+    def make_older(self, name):
+        """Sets the end of a run back by an hour, while no collector runs."""
+        with contextlib.closing(sqlite3.connect(self.folder / name)) as file, file:
+            file.execute("UPDATE run SET value = value - 3600000000000 WHERE key = 'end_epoch_ns'")
 
     def read_log(self, server):
         """Meanwhile: a collector waits for whoever does not read its log, once the pipe is full."""

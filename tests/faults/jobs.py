@@ -25,13 +25,15 @@ class Job:
 
     def __init__(self, world, name, mark, command, exit_status):
         self.name, self.mark, self.exit_status = name, str(mark), exit_status
-        program = world.chance.choice(world.relays)
+        self.program = world.chance.choice(world.relays)
         self.recorder = subprocess.Popen(
-            [*world.around_jobs, str(program), "run", "--collector", world.address, *world.options, "-o", name,
+            [*world.around_jobs, str(self.program), "run", "--collector", world.address, *world.options, "-o", name,
              "--", *command],
             cwd=world.folder, env=world.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.killed = self.recorder_killed = self.damaged = False
+        self.limited = self.drops = False  # a quota holds for it; it costs this job events for sure
+        self.removed = False  # from the collector's folder, since it was over
         self.printed = self.said = None
 
     def kill_recorder(self):

@@ -18,9 +18,12 @@ from jobs import RealJob, ReplayedJob  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from stream_proxy import StreamProxy  # noqa: E402
 from system_calls import SystemCalls  # noqa: E402
+from tokens import Tokens  # noqa: E402
 
 # What may be missing of a run, by what was done to it.
 OF_A_KILLED_RECORDER = {"events_missing"}  # what it has taken out of a ring that was more than half full goes with it
+OF_A_RELAY_WITHOUT_SPOOL = {"events_missing", "run_end_not_seen"}  # of an older version, which has given up
+BEYOND_A_QUOTA = {"events_missing"}
 OF_DAMAGED_MEMORY = {"events_missing", "process_unrecorded", "part_rejected"}
 
 
@@ -41,7 +44,7 @@ class World:
         self.options, self.around_jobs, self.under_replayed = [], [], []
         self.unhealed = []  # what is done when all jobs have ended, if the fault lasts until then
         self.later = []  # what is done when all has arrived
-        self.network = self.certificates = self.stream_proxy = None
+        self.network = self.certificates = self.stream_proxy = self.tokens = None
         with contextlib.ExitStack() as stack:
             self.closing = stack
             self.build()
@@ -49,7 +52,7 @@ class World:
 
     def build(self):
         under, address = [], "127.0.0.1"
-        if "certificates" in self.has or "network" in self.has:
+        if {"certificates", "network", "tls"} & set(self.has):
             self.certificates = Certificates(self.folder)
             self.certificates.issue(4 if "certificates" in self.has else 24 * 60 * 60)
             self.options = ["--ca", str(self.certificates.authority)]
@@ -71,8 +74,18 @@ class World:
         if "1,024 descriptors" in self.has:
             under = ["prlimit", "--nofile=1024:1024"]
         size = "1g" if "1,024 descriptors" in self.has else "64m" if "crowd" in self.has else "8m"
-        self.collector = Collector(self.folder, under, address, self.certificates, self.environment, size,
-                                   self.old if "old collector" in self.has else runs.CASTSCOPE)
+        options = []
+        if "tokens" in self.has:
+            self.tokens = Tokens(self.folder)
+            options = ["--tokens", str(self.tokens.file)]
+        if "settings file" in self.has:
+            self.settings = self.folder / "serve.json"
+            self.settings.write_text(json.dumps({"folder": "collected", "retention": {"days": 1}}))
+            options = ["--config", str(self.settings)]
+        self.collector = Collector(self.folder, under, address, self.certificates, dict(self.environment), size,
+                                   self.old if "old collector" in self.has else runs.CASTSCOPE, options)
+        if self.tokens:  # the collector has the file of them
+            self.environment["CASTSCOPE_TOKEN_FILE"] = str(self.tokens.sent)
         self.closing.callback(self.collector.close)
         self.proxy = Proxy(self.collector.port)
         self.closing.callback(self.proxy.close)
@@ -84,10 +97,10 @@ class World:
             self.closing.callback(self.stream_proxy.close)
             self.address = f"127.0.0.1:{self.stream_proxy.port}"
 
-    def start(self):
+    def start(self, casts=None, per_second=None):
         chance = self.chance
-        job = ReplayedJob(self, f"job-{len(self.jobs)}", chance.randint(500, 3000),
-                          chance.choice([600, 1000, 3000, 30_000]), chance.choice([0, 3]))
+        job = ReplayedJob(self, f"job-{len(self.jobs)}", casts or chance.randint(500, 3000),
+                          per_second or chance.choice([600, 1000, 3000, 30_000]), chance.choice([0, 3]))
         self.jobs.append(job)
         return job
 
@@ -114,6 +127,9 @@ class World:
             assert self.collector.end(signal.SIGTERM) == 0, self.collector.log
         if self.collector.server.poll() is not None:
             self.collector.start()
+        if self.tokens:
+            self.tokens.heal()
+            self.collector.server.send_signal(signal.SIGHUP)
 
     def bring_home(self):
         """What waits on disk, and what recorders that were killed had not read."""
@@ -127,16 +143,20 @@ class World:
         done = subprocess.run([*self.around_jobs, str(runs.CASTSCOPE), "recover", *words], cwd=self.folder,
                               env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S + len(words),
                               check=False)
-        assert done.returncode == 0, f"recover {words} ended with {done.returncode}: {done.stderr}"
+        assert done.returncode == 0, (f"recover {words} ended with {done.returncode}: {done.stderr}; "
+                                      f"{self.collector.log}")
 
     def directories(self):
         """Run directories of jobs of this world whose recorder was killed."""
         return [str(path) for job in self.jobs if job.recorder_killed for path in job.run_directories()]
 
+    def gave_up(self, job):
+        """A relay of an older version, without a spool, did not reach a collector within seconds of the job's end."""
+        return self.old and job.program == self.old and "castscope recover" in (job.said or "")
+
     def given_up(self):
-        """Run directories that relays of an older version left: those have no spool, and do not say where they sent."""
-        return [str(path) for job in self.jobs if self.old and "castscope recover" in (job.said or "")
-                for path in job.run_directories()]
+        """What such relays left: it does not say where they sent."""
+        return [str(path) for job in self.jobs if self.gave_up(job) for path in job.run_directories()]
 
     def check(self):
         """Received and dropped events are all that were made, and counts the job's own, or the report says why not."""
@@ -146,6 +166,9 @@ class World:
                 continue
             job.check_result()
             of_job = [report for report in told if job.mark in report["run"]["command"]]
+            if job.removed:
+                assert not of_job and f"/{job.name}.castscope" in self.collector.log, f"{job.name} was not removed"
+                continue
             assert len(of_job) == 1, (f"{len(of_job)} reports of {job.name} in "
                                       f"{[path.name for path in self.collector.folder.iterdir()]}; {job.said}; "
                                       f"{self.collector.log}")
@@ -160,10 +183,19 @@ class World:
             assert run["missing"] and counted <= truth + job.killed, f"{job.name}: {counted} casts for {truth}"
             return
         assert truth <= counted <= truth + job.killed, f"{job.name}: {counted} casts for {truth}, {run['missing']}"
+        dropped = sum(process["events_dropped"] for process in report["processes"])
+        assert not job.drops or (dropped and "the collector takes " in " ".join(run["notices"])), (
+            f"{job.name}, which is beyond its quota: {dropped} dropped, {run['notices']}")
+        assert not (job.limited and run["missing"]) or "the collector keeps " in " ".join(run["notices"]), (
+            f"{job.name}: {run['missing']}, {run['notices']}")
         for process in report["processes"]:
             made = process["events_received"] + process["events_dropped"]
             assert made == process["events_made"] or not run["complete"], f"{job.name}: {process}"
         allowed = OF_A_KILLED_RECORDER if job.recorder_killed else OF_DAMAGED_MEMORY if job.damaged else set()
+        if job.limited:
+            allowed = BEYOND_A_QUOTA
+        if self.gave_up(job):
+            allowed = OF_A_RELAY_WITHOUT_SPOOL
         if not job.killed:
             assert {one["incomplete_reason"] for one in run["missing"]} <= allowed, f"{job.name}: {run['missing']}"
             assert run["complete"] == (not run["missing"]), f"{job.name}: {run['missing']}"
@@ -182,7 +214,7 @@ class World:
         assert told == written, f"{file.name}{' of the format before' if told_weakly else ''}: {told}"
         checked = subprocess.run([str(runs.CASTSCOPE), "check", "--fail-on", "error", str(file)], cwd=self.folder,
                                  env=self.environment, capture_output=True, text=True, check=False)
-        expected = 3 if written["run"]["exit_status"] else 0
+        expected = 3 if written["run"]["exit_status"] or not written["run"]["complete"] else 0
         assert checked.returncode == expected, f"check ended with {checked.returncode}: {checked.stderr}"
 
     def close(self):

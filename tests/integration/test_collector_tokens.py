@@ -185,6 +185,60 @@ def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded,
     assert json.loads(report.read_text())["run"]["exit_status"] == 0, "its end came home"
 
 
+@pytest.fixture
+def replayed(castscope, guarded):
+    """A job of three seconds without PyTorch, which the collector has begun to take."""
+    secret = castscope.folder / "secret"
+    secret.write_text("to send\n")
+    secret.chmod(0o600)
+    environment = clean_environment() | {"CASTSCOPE_SPOOL": str(castscope.folder / "spool"),
+                                         "CASTSCOPE_SPOOL_BYTES": "1 MB", "CASTSCOPE_TOKEN_FILE": str(secret)}
+    program = castscope.program.parent / "tests" / "faults" / "replayed_job"
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", guarded.address, "-o", "job", "--",
+                            str(program), "progress", "900", "300", "0"], cwd=castscope.folder, env=environment,
+                           stderr=subprocess.PIPE, text=True)
+    guarded.read_log_until("sent by training")
+    yield job, environment
+    job.kill()
+    job.communicate()
+
+
+def test_what_a_job_does_without_its_token_waits_for_it(castscope, replayed, guarded, tokens):
+    """The token is taken out while the job runs, and put back after its end: nothing of the run is missing."""
+    job, environment = replayed
+    tokens.write(entry("others", "newer", "send"))
+    guarded.server.send_signal(signal.SIGHUP)
+    guarded.read_log_until("audit: a wrong token came from")
+    said = job.communicate(timeout=WAIT_S)[1]
+    assert job.returncode == 0 and "`castscope recover` sends it" in " ".join(said.split())
+    tokens.write(entry("training", "to send", "send"))
+    guarded.server.send_signal(signal.SIGHUP)
+    guarded.read_log_until("audit: the tokens were read again")
+    spool, = (castscope.folder / "spool").glob("*.spool")
+    done = castscope("recover", spool, env=environment, text=True)
+    assert done.returncode == 0, done.stderr
+    report = guarded.report("job")
+    assert report["totals"]["casts"] == 900 and report["run"]["complete"], report["run"]["missing"]
+
+
+def test_a_token_that_is_put_back_lets_running_jobs_in_again(castscope, guarded, tokens):
+    secret = castscope.folder / "secret"
+    secret.write_text("to send\n")
+    secret.chmod(0o600)
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", guarded.address, "--token-file", str(secret),
+                            "--", "sh", "-c", "read line"], cwd=castscope.folder, env=clean_environment(),
+                           stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    metrics = guarded.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
+    guarded.read_log_until("sent by training")
+    tokens.write(entry("training", "to send", "see"))
+    guarded.server.send_signal(signal.SIGHUP)
+    guarded.read_log_until("audit: a token of training, which may not send, came from")
+    tokens.write(entry("training", "to send", "send"))
+    guarded.server.send_signal(signal.SIGHUP)
+    wait_until(lambda: "castscope_open_streams 1" in text_of(f"{metrics}/metrics"))
+    assert job.communicate("\n", timeout=WAIT_S)[0] is None and job.returncode == 0
+
+
 def test_castscope_token_makes_what_the_collector_takes(castscope, wire, tokens):
     """The secret goes into a file that nobody else reads, and only its digest into the collector's."""
     made = castscope("token", "training", "--until", "2099-12-31", text=True)

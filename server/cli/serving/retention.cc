@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
+// A collector that is stopped closes its runs, and their relays go on with the next one.
+constexpr std::int64_t kMayGoOnNs = 120'000'000'000;
 
 struct Kept {
   Output output;
@@ -79,7 +81,7 @@ std::vector<RemovedRun> remove_what_is_over(const std::string& folder, const Ret
     const bool too_much = kept.bytes > 0 && bytes > kept.bytes;
     const bool may_be_old = kept.days > 0 && run.written < oldest;
     if (!too_much && !may_be_old) continue;
-    const std::optional<std::string> id = removable(run, too_much ? now_ns : oldest_ns);
+    const std::optional<std::string> id = removable(run, too_much ? now_ns - kMayGoOnNs : oldest_ns);
     if (!id || !remove_run(run)) continue;
     bytes -= run.bytes;
     removed.push_back({.run_id = *id, .stem = run.output.stem, .bytes = run.bytes});

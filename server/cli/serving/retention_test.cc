@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr std::int64_t kDayNs = 86'400'000'000'000;
+constexpr std::int64_t kMinuteNs = 60'000'000'000, kDayNs = 24 * 60 * kMinuteNs;
 
 class RetentionTest : public testing::Test {
  protected:
@@ -45,7 +45,7 @@ class RetentionTest : public testing::Test {
     return fs::file_size(folder_ / (name + ".castscope")) + fs::file_size(folder_ / (name + ".json"));
   }
 
-  const std::int64_t now_ns_ =
+  std::int64_t now_ns_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   store::RunFolder folder_;
 };
@@ -68,6 +68,15 @@ TEST_F(RetentionTest, RemovesTheOldestWhereAllTakeTooMuch) {
   EXPECT_THAT(removed({.bytes = 2 * size("r1")}), ElementsAre("id-of-r3"));
   write("open", 9, false);
   EXPECT_THAT(removed({.bytes = 1}), UnorderedElementsAre("id-of-r1", "id-of-r2")) << "what goes on stays";
+}
+
+// A collector that was stopped has closed it, and its relays come back to the next one.
+TEST_F(RetentionTest, ARunThatMayStillGoOnStaysHoweverLittleRoomThereIs) {
+  write("just closed", 0);
+  now_ns_ += kMinuteNs;
+  EXPECT_THAT(removed({.bytes = 1}), IsEmpty());
+  now_ns_ += 2 * kMinuteNs;
+  EXPECT_THAT(removed({.bytes = 1}), ElementsAre("id-of-just closed"));
 }
 
 TEST_F(RetentionTest, AFileThatSomebodyWritesStays) {
