@@ -239,7 +239,6 @@ TEST_F(HttpServerTest, WrongTokensKeepNobodyOut) {
   for (int tries = 0; tries < 1000 && !absl::StartsWith(heard, "HTTP/1.1 200"); ++tries)
     heard = answer("GET /right HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   ASSERT_THAT(heard, StartsWith("HTTP/1.1 200"));
-  EXPECT_EQ(wrong.front().hear(), "") << "the oldest goes first";
 }
 
 TEST_F(HttpServerTest, AWrongTokenIsAnsweredInTheEnd) {
